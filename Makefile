@@ -1,0 +1,68 @@
+# Needs only Python >= 3.11 with venv, and make. Everything goes into .venv; nothing else on the machine is touched.
+#   make demo            one command from a clone to a search that answers
+#   make demo LOCK=      the same with the newest versions that fit, where a pinned one cannot be had
+
+PYTHON ?= python3
+VENV   ?= .venv
+LOCK   ?= requirements.lock
+PYTEST_ARGS ?=
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+CONSTRAINTS := $(if $(LOCK),-c $(LOCK))
+SOURCES := $(wildcard src tests benchmarks examples tools)
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test lint check format lock clean
+
+help: ## Show the targets
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.installed ## Install into .venv, ingest a sample standard and search it
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/.installed-test ## Run the tests with coverage, and hold the coverage to its minimum
+	@mkdir -p build
+	$(BIN)/python -m pytest --cov --cov-report=term:skip-covered --cov-report=json:build/coverage.json $(PYTEST_ARGS)
+	$(BIN)/python tools/coverage_gate.py build/coverage.json
+
+lint: $(VENV)/.installed-lint ## Ruff, Pyright (strict) and the import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	$(BIN)/pyright
+
+check: lint test ## Everything that CI runs
+
+format: $(VENV)/.installed-lint ## Sort the imports and format the code
+	$(BIN)/ruff check --select I --fix .
+	$(BIN)/ruff format .
+
+lock: $(VENV)/.pip ## Resolve requirements.lock anew from pyproject.toml
+	$(PIP) install --quiet uv
+	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --universal --upgrade --no-annotate --no-header --quiet \
+		--output-file requirements.lock
+
+clean: ## Remove what was built and measured; the virtual environment stays
+	rm -rf build dist .coverage .coverage.* .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find $(SOURCES) -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Each stamp is newer than what it was made from, so an install runs once and again only when its inputs change.
+$(VENV)/.pip:
+	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version if sys.version_info < (3, 11) else 0)'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) install --quiet --upgrade "pip>=25.1"
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.pip pyproject.toml $(wildcard $(LOCK)) src/knowledge_mcp/__init__.py
+	$(PIP) install --quiet $(CONSTRAINTS) -e ".[all]"
+	@touch $@
+
+$(VENV)/.installed-test: $(VENV)/.installed
+	$(PIP) install --quiet $(CONSTRAINTS) --group test
+	@touch $@
+
+$(VENV)/.installed-lint: $(VENV)/.installed-test
+	$(PIP) install --quiet $(CONSTRAINTS) --group lint
+	@touch $@

@@ -1,0 +1,79 @@
+"""What every use case works on: one collection of one store, its embedder, its analyser, its fusion."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+
+from knowledge_mcp.model.chunk import Vector
+from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.errors import SpaceMismatchError
+from knowledge_mcp.ports import Analyser, Embedder, Fusion, Store
+
+__all__ = ["Base", "Records"]
+
+
+@dataclass(frozen=True)
+class Base:
+    """Bundle what the use cases share.
+
+    Attributes:
+        store: where everything is kept.
+        collection: the one collection of this knowledge base.
+        embedder: whose space the collection must be in.
+        analyser: of the lexical leg.
+        fuse: merges the legs.
+        depth: candidates asked of each leg, at least; more are asked when more results are wanted.
+        hybrid: False switches the lexical leg of hybrid searches off (`QDRANT_HYBRID_SEARCH`).
+    """
+
+    store: Store
+    collection: str
+    embedder: Embedder
+    analyser: Analyser
+    fuse: Fusion
+    depth: int = 100
+    hybrid: bool = True
+    _checked: threading.Event = field(default_factory=threading.Event, repr=False, compare=False)
+
+    def exists(self) -> bool:
+        """Tell whether anything was ever ingested here."""
+        return self._checked.is_set() or self.store.collection(self.collection) is not None
+
+    def check_space(self) -> None:
+        """Make sure that the collection, where it exists, is in the embedder's space.
+
+        Raises:
+            SpaceMismatchError: it is in another one; names both.
+        """
+        if self._checked.is_set():
+            return
+        info = self.store.collection(self.collection)
+        if info is None:
+            return
+        if info.space.fingerprint != self.embedder.space.fingerprint:
+            raise SpaceMismatchError(
+                f"Collection '{self.collection}' holds vectors of {info.space.label}, "
+                f"but {self.embedder.space.label} is configured.",
+                details=f"collection space {info.space}; configured space {self.embedder.space}",
+            )
+        self._checked.set()
+
+    def query_vector(self, text: str) -> Vector:
+        """Embed a question in the collection's space."""
+        self.check_space()
+        return self.embedder.embed_query(text)
+
+
+class Records:
+    """Look up document records once per answer."""
+
+    def __init__(self, base: Base) -> None:
+        self._base = base
+        self._known: dict[str, DocumentRecord | None] = {}
+
+    def get(self, document_id: str) -> DocumentRecord | None:
+        """Return a record, None where the document has just gone."""
+        if document_id not in self._known:
+            self._known[document_id] = self._base.store.document(self._base.collection, document_id)
+        return self._known[document_id]

@@ -1,0 +1,72 @@
+"""Documents and chunks by their ids."""
+
+from __future__ import annotations
+
+import difflib
+
+from knowledge_mcp.engine.base import Base, Records
+from knowledge_mcp.engine.cite import cite
+from knowledge_mcp.model.chunk import Chunk
+from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.errors import NotFoundError
+
+__all__ = ["chunk_by_id", "document", "document_chunks", "document_text", "documents", "remove"]
+
+
+def documents(base: Base) -> list[DocumentRecord]:
+    """List all records by id."""
+    return base.store.documents(base.collection) if base.exists() else []
+
+
+def document(base: Base, document_id: str) -> DocumentRecord:
+    """Return one record.
+
+    Raises:
+        NotFoundError: there is none; names ids that look alike.
+    """
+    record = base.store.document(base.collection, document_id) if base.exists() else None
+    if record is None:
+        raise _no_document(base, document_id)
+    return record
+
+
+def document_text(base: Base, document_id: str) -> str:
+    """Return the canonical text."""
+    text = base.store.document_text(base.collection, document_id) if base.exists() else None
+    if text is None:
+        raise _no_document(base, document_id)
+    return text
+
+
+def document_chunks(base: Base, document_id: str) -> list[Chunk]:
+    """List a document's chunks by index."""
+    document(base, document_id)
+    return base.store.document_chunks(base.collection, document_id)
+
+
+def chunk_by_id(base: Base, chunk_id: str) -> tuple[Chunk, str]:
+    """Return one chunk and its citation.
+
+    Raises:
+        NotFoundError: there is none.
+    """
+    found = base.store.chunks(base.collection, [chunk_id]) if base.exists() else []
+    if not found:
+        raise NotFoundError(
+            f"No passage has the id '{chunk_id}'.",
+            suggestion="Search again: ids change when a passage's text changes.",
+        )
+    return found[0], cite(found[0], Records(base).get(found[0].document_id))
+
+
+def remove(base: Base, document_id: str) -> int:
+    """Remove a document with all it holds; returns how many chunks went."""
+    document(base, document_id)
+    return base.store.delete_document(base.collection, document_id)
+
+
+def _no_document(base: Base, document_id: str) -> NotFoundError:
+    known = [record.id for record in documents(base)]
+    near = difflib.get_close_matches(document_id, known, n=3)
+    hint = f"Did you mean {', '.join(near)}?" if near else "List the documents to see which ids exist."
+    return NotFoundError(f"No document has the id '{document_id}'.", suggestion=hint)

@@ -1,0 +1,256 @@
+"""An ingest's way: plan → read → chunk → embed → stage → publish.
+
+One lane embeds while this thread reads the next file and writes the last one. A document becomes visible in one step
+when all its chunks are staged; whatever stops the run earlier leaves the old version whole, and the vectors already
+staged are found again by the next run.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import UTC, datetime
+
+from knowledge_mcp.engine.base import Base
+from knowledge_mcp.engine.plan import Pipeline, Plan, make_plan, skipped_file
+from knowledge_mcp.engine.prepare import Names, Prepared, embedding_key, prepare
+from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
+from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError, TimedOutError
+from knowledge_mcp.ports import (
+    IngestedDocument,
+    IngestEvent,
+    IngestEventKind,
+    IngestOptions,
+    IngestReport,
+    PlannedDocument,
+    SkippedFile,
+    Source,
+)
+
+__all__ = ["Ingest"]
+
+_SLICE = 64
+"""Chunks embedded in one call."""
+_AHEAD = 3
+"""Slices embedded or waiting while the next file is read."""
+
+_PUBLISH_TRIES = 4
+"""Two processes at one document may sweep each other's staged chunks; the loser stages again."""
+
+_logger = logging.getLogger(__name__)
+
+_Batch = list[tuple[Prepared, Chunk]]
+
+
+class Ingest:
+    """Run one ingest; an instance is used once."""
+
+    def __init__(
+        self,
+        base: Base,
+        pipeline: Pipeline,
+        options: IngestOptions,
+        on_event: Callable[[IngestEvent], None],
+        cancelled: Callable[[], bool],
+    ) -> None:
+        self._base = base
+        self._pipeline = pipeline
+        self._options = options
+        self._on_event = on_event
+        self._cancelled = cancelled
+        self._done: list[IngestedDocument] = []
+        self._failed: list[SkippedFile] = []
+        self._tokens = 0
+
+    def run(self, source: Source, on_unreadable: Callable[[Sequence[SkippedFile]], bool]) -> IngestReport:
+        """Ingest whatever the source yields.
+
+        Raises:
+            KnowledgeError: of a kind that every further file would meet too (settings, credentials, store); documents
+                finished before it stay.
+        """
+        started = time.perf_counter()
+        self._base.check_space()
+        plan = make_plan(self._base, self._pipeline, source, self._options, self._on_event, self._cancelled)
+        goes_on = not plan.skipped or (not self._options.stop_on_error and on_unreadable(plan.skipped))
+        planned: tuple[PlannedDocument, ...] = ()
+        if goes_on:
+            names = Names(self._base)
+            for record in plan.unchanged:
+                names.keep(record)
+                self._done.append(IngestedDocument(record, embedded=0, reused=0, unchanged=True))
+            if self._options.dry_run:
+                planned = tuple(self._dry_run(plan, names))
+            elif plan.todo:
+                self._base.store.create_collection(self._base.collection, self._base.embedder.space)
+                self._embed_and_store(plan, names)
+        return IngestReport(
+            documents=tuple(self._done),
+            planned=planned,
+            skipped=tuple(plan.skipped),
+            failed=tuple(self._failed),
+            seconds=time.perf_counter() - started,
+            embedding_tokens=self._tokens,
+        )
+
+    # ---- reading
+
+    def _prepared(self, plan: Plan, names: Names) -> Iterator[Prepared]:
+        for item in plan.todo:
+            if self._cancelled():
+                return
+            now = datetime.now(UTC).isoformat()
+            try:
+                yield prepare(self._base, self._pipeline, item, names, self._on_event, now)
+            except (InvalidInputError, TimedOutError) as exc:
+                self._fail(item.uri, exc, 0, 0)
+            except KnowledgeError:
+                raise
+            except Exception as exc:
+                _logger.exception("a defect of ours while reading %s", item.uri)
+                defect = InternalError("The file could not be processed.", details=f"{type(exc).__name__}: {exc}")
+                self._fail(item.uri, defect, 0, 0)
+
+    def _dry_run(self, plan: Plan, names: Names) -> Iterator[PlannedDocument]:
+        for record in plan.unchanged:
+            yield PlannedDocument(
+                record.source_path, record.id, record.pages, record.chunk_count, record.token_count, unchanged=True
+            )
+        for each in self._prepared(plan, names):
+            yield PlannedDocument(
+                each.item.uri,
+                each.record.id,
+                each.record.pages,
+                each.record.chunk_count,
+                each.record.token_count,
+                unchanged=False,
+            )
+
+    # ---- embedding
+
+    def _embed_and_store(self, plan: Plan, names: Names) -> None:
+        waiting: deque[tuple[_Batch, Future[list[Vector]]]] = deque()
+        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="embed") as lane:
+            try:
+                for batch in self._batches(plan, names):
+                    waiting.append((batch, lane.submit(self._embed, batch)))
+                    while len(waiting) > _AHEAD:
+                        self._keep(*waiting.popleft(), names)
+                while waiting:
+                    self._keep(*waiting.popleft(), names)
+            except BaseException:
+                for _, future in waiting:
+                    future.cancel()
+                raise
+
+    def _batches(self, plan: Plan, names: Names) -> Iterator[_Batch]:
+        """Cut the stream of documents into slices, so that many small files share one call."""
+        batch: _Batch = []
+        for each in self._prepared(plan, names):
+            if not self._options.force:
+                keys = [embedding_key(chunk) for chunk in each.chunks]
+                each.reused.update(self._base.store.vectors(self._base.collection, keys))
+            for chunk in each.chunks:
+                batch.append((each, chunk))
+                if len(batch) >= _SLICE:
+                    yield batch
+                    batch = []
+                    if self._cancelled():
+                        return
+        if batch and not self._cancelled():
+            yield batch
+
+    def _embed(self, batch: _Batch) -> list[Vector]:
+        texts: dict[str, str] = {}
+        for each, chunk in batch:
+            key = embedding_key(chunk)
+            if key not in each.reused:
+                texts.setdefault(key, chunk.embedding_text)
+                each.embedded += 1
+                self._tokens += chunk.token_count
+        fresh = (
+            dict(zip(texts, self._base.embedder.embed_documents(list(texts.values())), strict=True)) if texts else {}
+        )
+        found: list[Vector] = []
+        for each, chunk in batch:
+            key = embedding_key(chunk)
+            found.append(each.reused[key] if key in each.reused else fresh[key])
+        return found
+
+    # ---- storing
+
+    def _keep(self, batch: _Batch, future: Future[list[Vector]], names: Names) -> None:
+        first = batch[0][0]
+        try:
+            vectors = future.result()
+        except KnowledgeError as exc:
+            self._fail(first.item.uri, exc, first.stored, len(first.chunks))
+            raise
+        position = 0
+        while position < len(batch):
+            each = batch[position][0]
+            end = position
+            while end < len(batch) and batch[end][0] is each:
+                end += 1
+            self._stage(each, [chunk for _, chunk in batch[position:end]], vectors[position:end], names)
+            position = end
+
+    def _stage(self, each: Prepared, chunks: list[Chunk], vectors: list[Vector], names: Names) -> None:
+        store, collection = self._base.store, self._base.collection
+        total = len(each.chunks)
+        try:
+            if not each.staged:
+                store.discard_staged(collection, each.document.id)
+            embedded = [
+                EmbeddedChunk(chunk, vector, embedding_key(chunk))
+                for chunk, vector in zip(chunks, vectors, strict=True)
+            ]
+            store.stage(collection, each.document.id, each.generation, embedded)
+            each.staged.extend(embedded)
+            self._on_event(IngestEvent(IngestEventKind.EMBEDDED, each.item.uri, each.stored, total))
+            if each.stored == total:
+                self._publish(each, names)
+        except KnowledgeError as exc:
+            self._fail(each.item.uri, exc, each.stored, total)
+            raise
+
+    def _publish(self, each: Prepared, names: Names) -> None:
+        store, collection = self._base.store, self._base.collection
+        earlier = names.held(each.document.id)
+        record = dataclasses.replace(each.record, created_at=earlier.created_at) if earlier else each.record
+        self._warn_of_copies(each)
+        for tries_left in reversed(range(_PUBLISH_TRIES)):
+            try:
+                store.publish(collection, record, each.document.text, each.generation)
+                break
+            except InternalError:
+                if not tries_left:
+                    raise
+                _logger.info("another writer is at '%s'; staging it again", each.document.id)
+                store.stage(collection, each.document.id, each.generation, each.staged)
+        if each.replaces is not None:
+            store.delete_document(collection, each.replaces)
+        self._done.append(IngestedDocument(record, each.embedded, len(each.chunks) - each.embedded, unchanged=False))
+        self._on_event(IngestEvent(IngestEventKind.STORED, each.item.uri, each.stored, each.stored))
+
+    def _warn_of_copies(self, each: Prepared) -> None:
+        """Log a warning where passages stand in another document too (A-REQ-INGEST-006)."""
+        hashes = [chunk.content_hash for chunk in each.chunks]
+        copies: dict[str, int] = {}
+        for owners in self._base.store.owners_of_content(self._base.collection, hashes).values():
+            for owner in owners:
+                if owner not in (each.document.id, each.replaces):
+                    copies[owner] = copies.get(owner, 0) + 1
+        for owner, count in sorted(copies.items()):
+            message = f"{count} of {len(hashes)} passages of '{each.document.id}' are identical in '{owner}'."
+            _logger.warning("duplicate content: %s", message)
+            self._on_event(IngestEvent(IngestEventKind.DUPLICATE, each.item.uri, count, len(hashes), message))
+
+    def _fail(self, uri: str, exc: KnowledgeError, stored: int, total: int) -> None:
+        self._failed.append(skipped_file(uri, exc))
+        _logger.error("failed %s: %s (%s)", uri, exc.message, exc.code.value)
+        self._on_event(IngestEvent(IngestEventKind.FAILED, uri, stored, total, exc.message))

@@ -1,0 +1,118 @@
+"""LocalKnowledge: the use cases behind `ports.Knowledge`, in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from knowledge_mcp.engine import documents, health, lookup, requirements, retrieve
+from knowledge_mcp.engine.base import Base
+from knowledge_mcp.engine.ingest import Ingest
+from knowledge_mcp.engine.plan import Pipeline
+from knowledge_mcp.model.chunk import Chunk
+from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.query import (
+    DefinitionHit,
+    HealthReport,
+    LookupAnswer,
+    RequirementAnswer,
+    RequirementQuery,
+    SearchAnswer,
+    SearchQuery,
+    Stats,
+)
+from knowledge_mcp.ports import Finding, IngestEvent, IngestOptions, IngestReport, SkippedFile, Source
+
+__all__ = ["LocalKnowledge"]
+
+
+class LocalKnowledge:
+    """Answer from one collection of one store; thread-safe."""
+
+    def __init__(self, base: Base, pipeline: Pipeline, *, health_threshold_ms: int = 500) -> None:
+        self._base = base
+        self._pipeline = pipeline
+        self._health_threshold_ms = health_threshold_ms
+
+    def search(self, query: SearchQuery) -> SearchAnswer:
+        """Find the best chunks."""
+        return retrieve.search(self._base, query)
+
+    def lookup(self, term: str) -> LookupAnswer:
+        """Find definitions of a term, or terms like it."""
+        return lookup.lookup(self._base, term)
+
+    def requirements(self, query: RequirementQuery) -> RequirementAnswer:
+        """Find mandatory statements on a topic."""
+        return requirements.requirements(self._base, query)
+
+    def stats(self) -> Stats:
+        """Count what there is."""
+        return health.stats(self._base)
+
+    def health(self) -> HealthReport:
+        """Check every dependency now."""
+        return health.health(self._base, threshold_ms=self._health_threshold_ms)
+
+    def documents(self) -> list[DocumentRecord]:
+        """List all documents by id."""
+        return documents.documents(self._base)
+
+    def document(self, document_id: str) -> DocumentRecord:
+        """Return one record; NotFoundError names ids that look alike."""
+        return documents.document(self._base, document_id)
+
+    def document_text(self, document_id: str) -> str:
+        """Return a document's canonical text."""
+        return documents.document_text(self._base, document_id)
+
+    def document_chunks(self, document_id: str) -> list[Chunk]:
+        """List a document's chunks by index."""
+        return documents.document_chunks(self._base, document_id)
+
+    def chunk(self, chunk_id: str) -> tuple[Chunk, str]:
+        """Return one chunk and its citation."""
+        return documents.chunk_by_id(self._base, chunk_id)
+
+    def definitions_in(self, chunks: Iterable[Chunk]) -> list[DefinitionHit]:
+        """List the definitions that stand in chunks, with citations."""
+        return lookup.definitions_in(self._base, chunks)
+
+    def ingest(
+        self,
+        source: Source,
+        options: IngestOptions,
+        *,
+        on_event: Callable[[IngestEvent], None] | None = None,
+        on_unreadable: Callable[[Sequence[SkippedFile]], bool] | None = None,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> IngestReport:
+        """Ingest whatever the source yields; without `on_unreadable`, unreadable files are skipped."""
+        run = Ingest(
+            self._base,
+            self._pipeline,
+            options,
+            on_event or (lambda _: None),
+            cancelled or (lambda: False),
+        )
+        return run.run(source, on_unreadable or (lambda _: True))
+
+    def remove(self, document_id: str) -> int:
+        """Remove a document; returns how many chunks went."""
+        return documents.remove(self._base, document_id)
+
+    def verify(self, *, repair: bool = False) -> list[Finding]:
+        """Check the store against itself."""
+        return self._base.store.verify(self._base.collection, repair=repair) if self._base.exists() else []
+
+    def warm_up(self) -> None:
+        """Load the model and the store's search structures, as a first query would."""
+        self._base.embedder.warm_up()
+        if self._base.exists():
+            self._base.store.search(
+                self._base.collection, vector=self._base.query_vector("warm up"), text="warm up", filter=None, limit=1
+            )
+
+    def close(self) -> None:
+        """Free everything."""
+        self._base.embedder.close()
+        self._base.store.close()

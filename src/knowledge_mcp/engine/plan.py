@@ -1,0 +1,116 @@
+"""The first half of an ingest: which files there are, which changed, which cannot be read; nothing is paid for yet."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from knowledge_mcp.engine.base import Base
+from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.errors import KnowledgeError, UnreadableDocumentError, UnreadableReason
+from knowledge_mcp.model.source import SourceItem
+from knowledge_mcp.ports import (
+    Chunker,
+    Classifier,
+    IngestEvent,
+    IngestEventKind,
+    IngestOptions,
+    Reader,
+    SkippedFile,
+    Source,
+)
+
+__all__ = ["Pipeline", "Plan", "make_plan", "skipped_file"]
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """Bundle what turns bytes into chunks.
+
+    Attributes:
+        readers: one per media type.
+        chunker, classify: as their ports say.
+    """
+
+    readers: Mapping[str, Reader]
+    chunker: Chunker
+    classify: Classifier
+
+    def fingerprint(self, media_type: str) -> str:
+        """Hash reader and chunker with their settings: a change of either means that a file is read again."""
+        reader = self.readers.get(media_type)
+        parts = [reader.version if reader else "", self.chunker.version]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+@dataclass(slots=True)
+class Plan:
+    """List what is to be done: items to read, records already up to date, files that cannot be read."""
+
+    todo: list[SourceItem] = field(default_factory=list[SourceItem])
+    pages: dict[str, int] = field(default_factory=dict[str, int])
+    unchanged: list[DocumentRecord] = field(default_factory=list[DocumentRecord])
+    skipped: list[SkippedFile] = field(default_factory=list[SkippedFile])
+
+
+def skipped_file(source: str, error: KnowledgeError) -> SkippedFile:
+    """Turn an error into the line that reports it."""
+    reason = error.reason.value if isinstance(error, UnreadableDocumentError) else error.code.value
+    return SkippedFile(source=source, reason=reason, message=error.message, suggestion=error.suggestion)
+
+
+def make_plan(
+    base: Base,
+    pipeline: Pipeline,
+    source: Source,
+    options: IngestOptions,
+    on_event: Callable[[IngestEvent], None],
+    cancelled: Callable[[], bool],
+) -> Plan:
+    """Open every file that is new or changed and make sure that it can be read (clarification 1)."""
+    plan = Plan()
+    known = {record.source_path: record for record in base.store.documents(base.collection)} if base.exists() else {}
+    for item in source.items():
+        if cancelled():
+            break
+        if isinstance(item, SkippedFile):
+            _skip(plan, item, on_event)
+            continue
+        on_event(IngestEvent(IngestEventKind.FOUND, item.uri))
+        record = known.get(item.uri)
+        if record is not None and not options.force and _is_current(record, item, pipeline):
+            plan.unchanged.append(record)
+            on_event(IngestEvent(IngestEventKind.UNCHANGED, item.uri, record.chunk_count, record.chunk_count))
+            continue
+        try:
+            plan.pages[item.uri] = _reader(pipeline, item).check(item).pages or 0
+        except KnowledgeError as exc:
+            _skip(plan, skipped_file(item.uri, exc), on_event)
+            continue
+        plan.todo.append(item)
+        on_event(IngestEvent(IngestEventKind.CHECKED, item.uri, total=plan.pages[item.uri]))
+    return plan
+
+
+def _is_current(record: DocumentRecord, item: SourceItem, pipeline: Pipeline) -> bool:
+    return record.sha256 == item.sha256 and record.pipeline == pipeline.fingerprint(item.media_type)
+
+
+def _reader(pipeline: Pipeline, item: SourceItem) -> Reader:
+    reader = pipeline.readers.get(item.media_type)
+    if reader is None:
+        raise UnreadableDocumentError(
+            f"No reader for {item.media_type}.", reason=UnreadableReason.UNSUPPORTED, source=item.uri
+        )
+    return reader
+
+
+def _skip(plan: Plan, skipped: SkippedFile, on_event: Callable[[IngestEvent], None]) -> None:
+    plan.skipped.append(skipped)
+    _logger.error("skipped %s: %s (%s)", skipped.source, skipped.message, skipped.reason)
+    on_event(IngestEvent(IngestEventKind.SKIPPED, skipped.source, message=skipped.message))

@@ -1,0 +1,3 @@
+"""VALUES: frozen dataclasses of the standard library only, shared by every room."""
+
+__all__: list[str] = []

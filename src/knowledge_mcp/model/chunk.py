@@ -1,0 +1,153 @@
+"""A chunk: the passage that is embedded, found and cited."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from knowledge_mcp.model.document import Reference, Span
+
+__all__ = ["Chunk", "ChunkType", "Definition", "EmbeddedChunk", "Modality", "Statement", "Vector"]
+
+Vector = bytes
+"""One embedding: little-endian IEEE float32, `4 * dimensions` bytes, unit norm; `numpy.frombuffer(v, "<f4")`."""
+
+
+class ChunkType(StrEnum):
+    """Kinds of chunk (A-REQ-DATA-002)."""
+
+    DEFINITION = "definition"
+    REQUIREMENT = "requirement"
+    RECOMMENDATION = "recommendation"
+    GUIDANCE = "guidance"
+    EXAMPLE = "example"
+    FIGURE = "figure"
+    TABLE = "table"
+    OVERVIEW = "overview"
+    REFERENCE = "reference"
+    ANNEX = "annex"
+
+
+class Modality(StrEnum):
+    """What force a statement has (DECISIONS 13)."""
+
+    REQUIREMENT = "requirement"
+    RECOMMENDATION = "recommendation"
+    PERMISSION = "permission"
+    POSSIBILITY = "possibility"
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """Describe one sentence that obliges, advises, permits or enables.
+
+    Attributes:
+        span: the sentence in the document's canonical text.
+        modality: its force.
+        negated: "shall not", "should not" …
+        clause_number: innermost numbered clause that holds it, None where there is none.
+        identifier: explicit requirement id ("SRS-4.2.1", "REQ-12"), None where there is none.
+        lead_in: span of the sentence that a list item depends on ("The supplier shall:"), None otherwise.
+        text: the sentence itself, with the lead-in before it where there is one; blanks normalised.
+    """
+
+    span: Span
+    modality: Modality
+    negated: bool
+    clause_number: str | None
+    text: str
+    identifier: str | None = None
+    lead_in: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """Describe one definition of one term.
+
+    Attributes:
+        term: as printed.
+        aliases: synonyms and abbreviations as printed.
+        text: the definition's words, blanks normalised.
+        span: the whole entry in the canonical text.
+        clause_number: the entry's clause ("3.1.4"), None where there is none.
+        domain: subject field `<...>` where one is given.
+    """
+
+    term: str
+    text: str
+    span: Span
+    aliases: tuple[str, ...] = ()
+    clause_number: str | None = None
+    domain: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Hold one passage with all that A-REQ-DATA-001 asks for; times and model are on its document's record.
+
+    Attributes:
+        id: UUIDv5 of document id, place and content (DECISIONS 14).
+        document_id, document_title, document_type: of its document; the type is a `DocumentType` value.
+        index: position in the document from 0.
+        content: exactly `span.of(document.text)`.
+        content_hash: SHA-256 hex of `content`.
+        context: heading path put before the content for embedding and lexical search only, never shown as content.
+        token_count: tokens of `content` in the collection's tokenizer.
+        span: where it stands in the canonical text.
+        section_hierarchy: titles with numbers from the top, at most six (clarification 4).
+        section_title: title of the innermost section.
+        clause_number: its clause, never truncated, None where there is none.
+        parent_chunk_id: id of the chunk that opens the enclosing section, None at the top.
+        chunk_type, normative: what it is.
+        page_numbers: physical pages from 1; page_labels: the printed ones, same length.
+        lines: first and last source line from 1, None where the format has none.
+        references: cross-references inside, normal forms, in order, unique.
+        links: the same with kind and place.
+        statements, definitions: found inside.
+        source_path: the source's uri.
+    """
+
+    id: str
+    document_id: str
+    document_title: str
+    document_type: str
+    index: int
+    content: str
+    content_hash: str
+    context: str
+    token_count: int
+    span: Span
+    section_hierarchy: tuple[str, ...]
+    section_title: str
+    clause_number: str | None
+    parent_chunk_id: str | None
+    chunk_type: ChunkType
+    normative: bool
+    source_path: str
+    page_numbers: tuple[int, ...] = ()
+    page_labels: tuple[str, ...] = ()
+    lines: tuple[int, int] | None = None
+    references: tuple[str, ...] = ()
+    links: tuple[Reference, ...] = ()
+    statements: tuple[Statement, ...] = ()
+    definitions: tuple[Definition, ...] = ()
+
+    @property
+    def embedding_text(self) -> str:
+        """Build the text that is embedded and lexically indexed: context, blank line, content."""
+        return f"{self.context}\n\n{self.content}" if self.context else self.content
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedChunk:
+    """Pair a chunk with its vector.
+
+    Attributes:
+        chunk: the passage.
+        vector: its embedding in the collection's space.
+        embedding_key: SHA-256 hex of `chunk.embedding_text`, under which the vector may be reused in the same space.
+    """
+
+    chunk: Chunk
+    vector: Vector
+    embedding_key: str

@@ -1,0 +1,229 @@
+"""A document as read: one canonical text, and everything else as spans of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+__all__ = [
+    "Block",
+    "BlockKind",
+    "Document",
+    "DocumentType",
+    "HeadingSource",
+    "Page",
+    "Reference",
+    "ReferenceKind",
+    "Section",
+    "Span",
+]
+
+
+class DocumentType(StrEnum):
+    """Kinds of document (A-REQ-DATA-003)."""
+
+    STANDARD = "standard"
+    HANDBOOK = "handbook"
+    GUIDE = "guide"
+    SPECIFICATION = "specification"
+    REPORT = "report"
+    POLICY = "policy"
+    CUSTOM = "custom"
+
+
+class BlockKind(StrEnum):
+    """What a block of text is, as the layout tells."""
+
+    HEADING = "heading"
+    PARAGRAPH = "paragraph"
+    LIST_ITEM = "list_item"
+    TABLE = "table"
+    CAPTION = "caption"
+    CODE = "code"
+    NOTE = "note"
+    EXAMPLE = "example"
+    QUOTE = "quote"
+    FOOTNOTE = "footnote"
+
+
+class HeadingSource(StrEnum):
+    """What told us that a line is a heading, best first."""
+
+    OUTLINE = "outline"
+    TAGS = "tags"
+    STYLE = "style"
+    MARKUP = "markup"
+    NUMBERING = "numbering"
+    TYPOGRAPHY = "typography"
+
+
+class ReferenceKind(StrEnum):
+    """What a cross-reference points to."""
+
+    CLAUSE = "clause"
+    ANNEX = "annex"
+    TABLE = "table"
+    FIGURE = "figure"
+    DOCUMENT = "document"
+    LINK = "link"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """Delimit `[start, end)` in code points of the document's canonical text."""
+
+    start: int
+    end: int
+
+    def __len__(self) -> int:
+        """Count the code points inside."""
+        return self.end - self.start
+
+    def of(self, text: str) -> str:
+        """Cut the span out of its text."""
+        return text[self.start : self.end]
+
+    def contains(self, other: Span) -> bool:
+        """Tell whether the other span lies wholly inside."""
+        return self.start <= other.start and other.end <= self.end
+
+    def overlaps(self, other: Span) -> bool:
+        """Tell whether the two share at least one code point."""
+        return self.start < other.end and other.start < self.end
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Describe one physical page and how its text was got.
+
+    Attributes:
+        number: physical page, counted from 1.
+        label: the page's printed label ("iv", "12"), equal to `str(number)` where none is known.
+        span: its text in the canonical text; empty span where nothing was read.
+        method: `text_layer`, `ocr` or `none`.
+        note: why a page is empty or partial, else empty.
+    """
+
+    number: int
+    label: str
+    span: Span
+    method: str = "text_layer"
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Describe one node of the section tree; `Document.sections` holds them in reading order.
+
+    Attributes:
+        index: own position in `Document.sections`.
+        parent: position of the parent section, None at the top.
+        level: depth from 1, never truncated.
+        number: clause number as printed, without trailing dot ("5.3.1.2", "A.1", "Annex B" → "B"), None if unnumbered.
+        title: heading text without the number.
+        heading: span of the whole heading line(s), number included; empty span for the implied root of a text before
+            the first heading.
+        span: heading and all content, subsections included.
+        informative: True for informative annexes and parts marked so, False where normative is said or implied.
+        source: what told us that it is a heading.
+        confidence: 0..1, 1 for outline, tags, style and markup.
+    """
+
+    index: int
+    parent: int | None
+    level: int
+    number: str | None
+    title: str
+    heading: Span
+    span: Span
+    informative: bool = False
+    source: HeadingSource = HeadingSource.MARKUP
+    confidence: float = 1.0
+
+    @property
+    def label(self) -> str:
+        """Join number and title as a reader would print them."""
+        return f"{self.number} {self.title}".strip() if self.number else self.title
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Describe one run of text of one kind; blocks are in order, disjoint, and cover all text but whitespace.
+
+    Attributes:
+        kind: what it is.
+        span: its text in the canonical text. A table's text is Markdown (`| a | b |` rows, header first).
+        section: index of the innermost section that holds it, None before the first heading.
+        pages: physical pages from 1 that it stands on; empty where the format has none.
+        lines: first and last line in the source file from 1; None where the format has none.
+        marker: a list item's own label ("a)", "•"), a note's or caption's label ("NOTE 1", "Table 3"), else empty.
+        depth: nesting of a list item from 0.
+    """
+
+    kind: BlockKind
+    span: Span
+    section: int | None = None
+    pages: tuple[int, ...] = ()
+    lines: tuple[int, int] | None = None
+    marker: str = ""
+    depth: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """Describe one cross-reference found in the text.
+
+    Attributes:
+        text: as printed, e.g. "see 5.3.1", normalised to single blanks.
+        kind: what it points to.
+        target: the normal form of the target: "5.3.1", "Table 4", "Annex B", "IEEE 29148:2018 6.2", an url.
+        span: where it stands in the canonical text.
+    """
+
+    text: str
+    kind: ReferenceKind
+    target: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """Hold what a reader made of one source item.
+
+    Attributes:
+        id: proposed document id: frontmatter `document_id`, else the slug of the file name's stem.
+        title: frontmatter or core-property title, else first title heading, else the file name's stem.
+        document_type: from frontmatter, None where the source does not say (the classifier then decides).
+        text: the one canonical text; lines end with a line feed; no carriage return, no NUL.
+        sections: in reading order, parents before children.
+        blocks: in reading order.
+        pages: in order; empty for formats without pages.
+        references: explicit links and fields known to the format (the analysis adds those it finds in the text).
+        metadata: flat, from frontmatter or core properties: edition, version, date, author, language …
+        warnings: what was lost or doubtful, one sentence each; never empty when text was lost.
+        source_uri: `SourceItem.uri`.
+        sha256: `SourceItem.sha256`.
+        media_type: `SourceItem.media_type`.
+    """
+
+    id: str
+    title: str
+    document_type: DocumentType | None
+    text: str
+    sections: tuple[Section, ...]
+    blocks: tuple[Block, ...]
+    pages: tuple[Page, ...]
+    source_uri: str
+    sha256: str
+    media_type: str
+    references: tuple[Reference, ...] = ()
+    metadata: tuple[tuple[str, str], ...] = ()
+    warnings: tuple[str, ...] = field(default=())
+
+    def ancestors(self, section: int | None) -> tuple[Section, ...]:
+        """List a section with all above it, outermost first; empty for None."""
+        path: list[Section] = []
+        while section is not None:
+            path.append(self.sections[section])
+            section = self.sections[section].parent
+        return tuple(reversed(path))

@@ -1,0 +1,188 @@
+"""The error tree: every failure that leaves a room of this product is one of these, with one code each.
+
+```text
+KnowledgeError                    code (A §4.2.3)      recoverable by
+├── ConfigError                   config_error         changing the settings
+│   └── SpaceMismatchError        config_error         using the collection's own embedding space
+├── ConnectionFailedError         connection_error     a later try, another address
+├── TimedOutError                 timeout_error        a later try
+├── AuthError                     auth_error           another credential
+├── NotFoundError                 not_found            another identifier
+├── InvalidInputError             invalid_input        another value
+│   └── UnreadableDocumentError   invalid_input        another file, or its password
+├── RateLimitedError              rate_limited         waiting
+│   └── QuotaExceededError        rate_limited         the provider's billing page
+└── InternalError                 internal_error       nobody but us
+```
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import ClassVar
+
+__all__ = [
+    "AuthError",
+    "ConfigError",
+    "ConnectionFailedError",
+    "ErrorCode",
+    "InternalError",
+    "InvalidInputError",
+    "KnowledgeError",
+    "NotFoundError",
+    "QuotaExceededError",
+    "RateLimitedError",
+    "SpaceMismatchError",
+    "TimedOutError",
+    "UnreadableDocumentError",
+    "UnreadableReason",
+]
+
+
+class ErrorCode(StrEnum):
+    """Codes that a client may see (A-REQ-DATA-004)."""
+
+    CONFIG_ERROR = "config_error"
+    CONNECTION_ERROR = "connection_error"
+    TIMEOUT_ERROR = "timeout_error"
+    AUTH_ERROR = "auth_error"
+    NOT_FOUND = "not_found"
+    INVALID_INPUT = "invalid_input"
+    RATE_LIMITED = "rate_limited"
+    INTERNAL_ERROR = "internal_error"
+
+
+class UnreadableReason(StrEnum):
+    """Why a file could not be read (clarification 1)."""
+
+    CORRUPTED = "corrupted"
+    ENCRYPTED = "encrypted"
+    PASSWORD_PROTECTED = "password_protected"
+    EMPTY = "empty"
+    UNSUPPORTED = "unsupported"
+    MISLABELLED = "mislabelled"
+    TOO_LARGE = "too_large"
+    TOO_SLOW = "too_slow"
+    INACCESSIBLE = "inaccessible"
+
+
+class KnowledgeError(Exception):
+    """Carry a failure to whoever asked, in the form of A-REQ-REL-001.
+
+    Args:
+        message: one sentence for a person; no secret, no traceback.
+        details: technical details for whoever mends it; no secret.
+        suggestion: what to do next, one sentence.
+        recoverable: whether a changed call or a later try can succeed; default is the class's.
+    """
+
+    code: ClassVar[ErrorCode] = ErrorCode.INTERNAL_ERROR
+    recoverable_by_default: ClassVar[bool] = False
+    default_suggestion: ClassVar[str] = "Report this with the server's log."
+
+    def __init__(
+        self, message: str, *, details: str = "", suggestion: str | None = None, recoverable: bool | None = None
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details = details
+        self.suggestion = self.default_suggestion if suggestion is None else suggestion
+        self.recoverable = self.recoverable_by_default if recoverable is None else recoverable
+
+
+class ConfigError(KnowledgeError):
+    """Say that a setting is missing, malformed or contradicts another."""
+
+    code = ErrorCode.CONFIG_ERROR
+    default_suggestion = "Run `knowledge doctor` to see which setting to change."
+
+
+class SpaceMismatchError(ConfigError):
+    """Say that a collection belongs to another embedding space than the one configured."""
+
+    default_suggestion = "Configure the collection's own embedding model, or choose another collection."
+
+
+class ConnectionFailedError(KnowledgeError):
+    """Say that an external service or a store could not be reached."""
+
+    code = ErrorCode.CONNECTION_ERROR
+    recoverable_by_default = True
+    default_suggestion = "Check that the service runs and that its address is right, then try again."
+
+
+class TimedOutError(KnowledgeError):
+    """Say that an operation ran out of its time."""
+
+    code = ErrorCode.TIMEOUT_ERROR
+    recoverable_by_default = True
+    default_suggestion = "Try again; if it happens often, the service is overloaded."
+
+
+class AuthError(KnowledgeError):
+    """Say that a credential was refused."""
+
+    code = ErrorCode.AUTH_ERROR
+    default_suggestion = "Check the API key."
+
+
+class NotFoundError(KnowledgeError):
+    """Say that a named thing does not exist."""
+
+    code = ErrorCode.NOT_FOUND
+    recoverable_by_default = True
+    default_suggestion = "List what exists and use one of those identifiers."
+
+
+class InvalidInputError(KnowledgeError):
+    """Say that a value is outside what is allowed."""
+
+    code = ErrorCode.INVALID_INPUT
+    recoverable_by_default = True
+    default_suggestion = "Correct the value and call again."
+
+
+class UnreadableDocumentError(InvalidInputError):
+    """Say that a file's bytes could not be read as a document, and why.
+
+    Args:
+        reason: one of `UnreadableReason`.
+        source: the file's path or uri, as the user gave it.
+    """
+
+    default_suggestion = "Replace or repair the file, then ingest again."
+
+    def __init__(
+        self, message: str, *, reason: UnreadableReason, source: str, details: str = "", suggestion: str | None = None
+    ) -> None:
+        super().__init__(message, details=details, suggestion=suggestion)
+        self.reason = reason
+        self.source = source
+
+
+class RateLimitedError(KnowledgeError):
+    """Say that a service asked us to slow down.
+
+    Args:
+        retry_after: seconds that the service asked us to wait, when it said so.
+    """
+
+    code = ErrorCode.RATE_LIMITED
+    recoverable_by_default = True
+    default_suggestion = "Wait a little and try again."
+
+    def __init__(
+        self, message: str, *, details: str = "", suggestion: str | None = None, retry_after: float | None = None
+    ) -> None:
+        super().__init__(message, details=details, suggestion=suggestion)
+        self.retry_after = retry_after
+
+
+class QuotaExceededError(RateLimitedError):
+    """Say that a paid quota is used up; waiting does not help."""
+
+    default_suggestion = "Check the provider's billing page, then run again."
+
+
+class InternalError(KnowledgeError):
+    """Say that something that cannot happen has happened."""

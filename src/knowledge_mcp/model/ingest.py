@@ -1,0 +1,122 @@
+"""What an ingest is told, tells on its way, and reports at its end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from knowledge_mcp.model.collection import DocumentRecord
+
+__all__ = [
+    "Finding",
+    "IngestEvent",
+    "IngestEventKind",
+    "IngestOptions",
+    "IngestReport",
+    "IngestedDocument",
+    "Inspection",
+    "PlannedDocument",
+    "SkippedFile",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedFile:
+    """Tell which file was left out and why; `reason` is an `UnreadableReason` value or an error code."""
+
+    source: str
+    reason: str
+    message: str
+    suggestion: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """Tell what opening a file showed, before anything is paid for: its pages, None where the format has none."""
+
+    pages: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing found wrong in a store: what, where, whether it was mended, what to do."""
+
+    message: str
+    document_id: str | None = None
+    repaired: bool = False
+    suggestion: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class IngestOptions:
+    """Choose how an ingest treats what it meets.
+
+    Attributes:
+        force: read and embed again even where bytes and pipeline are unchanged.
+        dry_run: report what would be done; embeds and writes nothing.
+        stop_on_error: abort at the first unreadable file instead of skipping it.
+    """
+
+    force: bool = False
+    dry_run: bool = False
+    stop_on_error: bool = False
+
+
+class IngestEventKind(StrEnum):
+    """What has just happened in an ingest."""
+
+    FOUND = "found"
+    CHECKED = "checked"
+    SKIPPED = "skipped"
+    READING = "reading"
+    CHUNKED = "chunked"
+    EMBEDDED = "embedded"
+    STORED = "stored"
+    UNCHANGED = "unchanged"
+    FAILED = "failed"
+    DUPLICATE = "duplicate"
+
+
+@dataclass(frozen=True, slots=True)
+class IngestEvent:
+    """Tell the caller how far an ingest is; `done` of `total` pages or chunks, by kind."""
+
+    kind: IngestEventKind
+    source: str
+    done: int = 0
+    total: int = 0
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedDocument:
+    """What a dry run found in one file."""
+
+    source: str
+    document_id: str
+    pages: int
+    chunks: int
+    tokens: int
+    unchanged: bool
+
+
+@dataclass(frozen=True, slots=True)
+class IngestedDocument:
+    """What became of one file: its record and how many chunks were embedded anew or reused."""
+
+    record: DocumentRecord
+    embedded: int
+    reused: int
+    unchanged: bool
+
+
+@dataclass(frozen=True, slots=True)
+class IngestReport:
+    """Sum up an ingest; `planned` is filled by a dry run only."""
+
+    documents: tuple[IngestedDocument, ...] = ()
+    planned: tuple[PlannedDocument, ...] = ()
+    skipped: tuple[SkippedFile, ...] = ()
+    failed: tuple[SkippedFile, ...] = ()
+    seconds: float = 0.0
+    embedding_tokens: int = 0

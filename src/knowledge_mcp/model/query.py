@@ -1,0 +1,252 @@
+"""Questions to the engine and its answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+from knowledge_mcp.model.chunk import Chunk, Definition, Statement
+from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace, StoreStatistics
+
+__all__ = [
+    "And",
+    "Check",
+    "DefinitionHit",
+    "Equals",
+    "Filter",
+    "FilterField",
+    "HealthReport",
+    "Hit",
+    "In",
+    "LegHit",
+    "LegResults",
+    "LegScore",
+    "LookupAnswer",
+    "Prefix",
+    "RequirementAnswer",
+    "RequirementHit",
+    "RequirementQuery",
+    "SearchAnswer",
+    "SearchMode",
+    "SearchQuery",
+    "Stats",
+]
+
+FilterField = Literal["document_id", "document_type", "chunk_type", "normative", "clause_number"]
+"""Fields of a chunk that a filter may name (A-REQ-SEARCH-003)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Equals:
+    """Keep chunks whose field equals the value; `normative` takes a bool, all others a string."""
+
+    field: FilterField
+    value: str | bool
+
+
+@dataclass(frozen=True, slots=True)
+class In:
+    """Keep chunks whose field is one of the values; an empty tuple keeps none."""
+
+    field: FilterField
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """Keep chunks whose clause number is the value or lies below it.
+
+    "5.3" keeps 5.3, 5.3.1 and 5.3.1.2, not 5.30; "A" keeps A and A.1. A trailing dot is ignored.
+    """
+
+    field: Literal["clause_number"]
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """Keep chunks that every part keeps; no part keeps all."""
+
+    parts: tuple[Filter, ...]
+
+
+Filter = Equals | In | Prefix | And
+
+
+class SearchMode(StrEnum):
+    """How chunks are ranked."""
+
+    SEMANTIC = "semantic"
+    HYBRID = "hybrid"
+    KEYWORD = "keyword"
+
+
+@dataclass(frozen=True, slots=True)
+class SearchQuery:
+    """Ask for the best chunks.
+
+    Attributes:
+        text: the question, 1..2000 characters.
+        limit: most hits to return, 1..100.
+        mode: hybrid unless said otherwise.
+        weight: share of the dense leg in hybrid, 0..1; 1 is exactly the dense leg, 0 exactly the lexical one.
+        filter: which chunks may be found, None for all.
+    """
+
+    text: str
+    limit: int = 10
+    mode: SearchMode = SearchMode.HYBRID
+    weight: float = 0.7
+    filter: Filter | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LegHit:
+    """Name one chunk found by one leg; score is the leg's raw one (cosine, or BM25), larger is better."""
+
+    chunk_id: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class LegResults:
+    """Hold what each leg of a store found, best first; equal scores are ordered by chunk id.
+
+    Attributes:
+        dense, lexical: None where the leg was not asked for.
+        dense_error, lexical_error: why a leg that was asked for gave nothing; empty when it worked.
+    """
+
+    dense: tuple[LegHit, ...] | None
+    lexical: tuple[LegHit, ...] | None
+    dense_error: str = ""
+    lexical_error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LegScore:
+    """Tell a hit's rank from 1 and raw score in one leg."""
+
+    rank: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """Pair a chunk with why it was found.
+
+    Attributes:
+        chunk: the passage.
+        score: 0..1 (DECISIONS 18).
+        citation: as an engineer would paste it: title, edition, clause and title, page.
+        dense, lexical: rank and raw score in each leg, None where that leg did not find it.
+    """
+
+    chunk: Chunk
+    score: float
+    citation: str
+    dense: LegScore | None = None
+    lexical: LegScore | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchAnswer:
+    """Answer a search.
+
+    Attributes:
+        hits: best first.
+        mode: the mode that was really used.
+        searched_documents: documents in the collection.
+        degraded: what failed on the way and why, one sentence each; empty when all went well.
+    """
+
+    hits: tuple[Hit, ...]
+    mode: SearchMode
+    searched_documents: int
+    degraded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionHit:
+    """Pair a definition with the chunk it stands in."""
+
+    definition: Definition
+    chunk: Chunk
+    citation: str
+
+
+@dataclass(frozen=True, slots=True)
+class LookupAnswer:
+    """Answer a term look-up; `similar_terms` is filled only when nothing was found (clarification 3)."""
+
+    term: str
+    definitions: tuple[DefinitionHit, ...]
+    similar_terms: tuple[str, ...] = ()
+    degraded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RequirementQuery:
+    """Ask for mandatory statements on a topic.
+
+    Attributes:
+        topic: 1..1000 characters.
+        standard: part of a document's id or title, 1..100 characters, None for all.
+        limit: 1..50.
+    """
+
+    topic: str
+    standard: str | None = None
+    limit: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class RequirementHit:
+    """Pair a mandatory statement with the chunk it stands in; score 0..1."""
+
+    statement: Statement
+    chunk: Chunk
+    score: float
+    citation: str
+
+
+@dataclass(frozen=True, slots=True)
+class RequirementAnswer:
+    """Answer a requirements query, best first."""
+
+    hits: tuple[RequirementHit, ...]
+    documents: tuple[str, ...] | None
+    degraded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Tell whether one dependency is up, how long its answer took, and what it said."""
+
+    up: bool
+    latency_ms: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class HealthReport:
+    """Tell the state of every dependency at one moment (clarification 7)."""
+
+    status: Literal["healthy", "degraded", "unhealthy"]
+    vector_store: Check
+    embedding_service: Check
+    timestamp: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Count what the knowledge base holds and say what it runs on."""
+
+    statistics: StoreStatistics
+    documents: tuple[DocumentRecord, ...]
+    backend: str
+    status: Literal["healthy", "degraded", "unavailable"]
+    hybrid_enabled: bool
+    space: EmbeddingSpace
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,28 @@
+"""Named log events with fields (A-REQ-MAINT-001), through the standard library's logging.
+
+Rooms log with `log_event`; how a line looks (text or JSON, which level, that it goes to stderr) is decided once, where
+a command starts.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+__all__ = ["EVENT_FIELDS", "log_event"]
+
+EVENT_FIELDS = "knowledge_event_fields"
+"""Attribute of a `LogRecord` that holds the event's fields."""
+
+
+def log_event(logger: logging.Logger, level: int, event: str, /, **fields: Any) -> None:
+    """Log one named event with its fields.
+
+    Args:
+        logger: whose event it is.
+        level: a `logging` level.
+        event: stable snake_case name, e.g. `query_complete`.
+        fields: plain values; never a secret, a query text or document text.
+    """
+    if logger.isEnabledFor(level):
+        logger.log(level, event, extra={EVENT_FIELDS: fields})

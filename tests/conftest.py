@@ -1,0 +1,30 @@
+"""What every test gets: the machine's programs by name, and at the end the state of the requirements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import settings
+
+from tests.machine import in_ci
+from tests.machine import needs as _needs
+from tests.requirements.manifest import summary
+
+# A busy machine is no finding, so examples have no deadline; CI draws the same ones every time.
+settings.register_profile("local", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+settings.load_profile("ci" if in_ci() else "local")
+
+
+@pytest.fixture
+def needs() -> Callable[[str], str]:
+    """Return a function that gives a program's path, skips where it is missing, and fails there in CI."""
+    return _needs
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print how many requirements of which specification are built and planned."""
+    terminalreporter.section("requirements")
+    for line in summary():
+        terminalreporter.line(line)

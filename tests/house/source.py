@@ -1,0 +1,64 @@
+"""Read the project's Python files as syntax trees, for the rules of the house."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["FOLDERS", "PACKAGE", "Module", "imported_modules", "modules", "modules_of_tests", "package_modules"]
+
+FOLDERS = ("src", "tests", "benchmarks", "examples", "tools")
+PACKAGE = "knowledge_mcp"
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """One file: where it is below the root, its text and its tree."""
+
+    path: str
+    text: str
+    tree: ast.Module
+
+    @property
+    def name(self) -> str:
+        """Dotted name of a module of the package, such as `knowledge_mcp.model.chunk`."""
+        return self.path.removeprefix("src/").removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+    @property
+    def room(self) -> str:
+        """First name below the package: `model` for `knowledge_mcp.model.chunk`, empty for the package itself."""
+        return [*self.name.split("."), ""][1]
+
+
+def modules(root: Path, *folders: str) -> Iterator[Module]:
+    """Yield the Python files of `folders` below `root` (all of the project's by default), in order."""
+    for folder in folders or FOLDERS:
+        for file in sorted((root / folder).rglob("*.py")):
+            text = file.read_text(encoding="utf-8")
+            path = file.relative_to(root).as_posix()
+            yield Module(path, text, ast.parse(text, path))
+
+
+def package_modules(root: Path) -> Iterator[Module]:
+    """Yield the modules of the package itself."""
+    return modules(root, f"src/{PACKAGE}")
+
+
+def modules_of_tests(root: Path) -> Iterator[Module]:
+    """Yield the test files, without their helpers."""
+    return (module for module in modules(root, "tests") if Path(module.path).name.startswith("test_"))
+
+
+def imported_modules(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    """Yield each absolute module name that is imported anywhere in the file, with its line.
+
+    `from a.b import c` yields `a.b` and `a.b.c`, since c may be a module.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None and node.level == 0:
+            yield node.module, node.lineno
+            yield from ((f"{node.module}.{alias.name}", node.lineno) for alias in node.names)

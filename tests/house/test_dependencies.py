@@ -1,0 +1,73 @@
+"""Dependencies are declared where they are imported, imported where they are declared, explained, and locked."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.house.dependencies import declared, imported, normal, unexplained
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+RECORD = ROOT / "docs" / "decisions" / "0001-dependencies.md"
+LOCK = ROOT / "requirements.lock"
+LOCK_LINE = re.compile(r"[a-z0-9-]+==[0-9][0-9A-Za-z.]*( ; .+)?")
+# Needed though nothing here imports it by name.
+USED_UNSEEN: set[str] = set()
+
+SAMPLE = """
+[project]
+name = "knowledge-mcp"
+dependencies = ["PyYAML>=6", "numpy[x]>=2,<3 ; python_version > '3'"]
+optional-dependencies = { hub = ["hugging_face.hub>=1"], all = ["knowledge-mcp[hub]"] }
+"""
+
+
+def test_everything_imported_by_the_package_is_declared() -> None:
+    wanted = declared(ROOT)
+    assert {name: place for name, place in imported(ROOT).items() if name not in wanted} == {}
+
+
+def test_everything_declared_is_imported_somewhere() -> None:
+    assert declared(ROOT) - imported(ROOT).keys() - USED_UNSEEN == set()
+
+
+def test_every_dependency_is_explained_in_its_record() -> None:
+    assert unexplained(ROOT, RECORD) == []
+
+
+def test_the_lock_holds_names_and_versions_and_nothing_else() -> None:
+    lines = LOCK.read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if not LOCK_LINE.fullmatch(line)] == []
+
+
+def test_every_declared_dependency_is_locked() -> None:
+    locked = {normal(line.split("==")[0]) for line in LOCK.read_text(encoding="utf-8").splitlines()}
+    assert declared(ROOT) - locked == set()
+
+
+def test_declared_names_are_read_without_versions_extras_and_markers(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(SAMPLE, encoding="utf-8")
+    assert declared(tmp_path) == {"pyyaml", "numpy", "hugging-face-hub"}
+    assert declared(tmp_path, extras=False) == {"pyyaml", "numpy"}
+
+
+def test_an_import_inside_a_function_is_seen_with_its_place(tmp_path: Path) -> None:
+    package = tmp_path / "src" / "knowledge_mcp"
+    package.mkdir(parents=True)
+    (package / "a.py").write_text("import json\ndef f() -> None:\n    import yaml.nodes\n", encoding="utf-8")
+    assert imported(tmp_path) == {"pyyaml": "src/knowledge_mcp/a.py:3"}
+
+
+def test_a_dependency_without_its_line_is_found(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(SAMPLE, encoding="utf-8")
+    record = tmp_path / "record.md"
+    record.write_text("- `numpy`: vectors\n- `hugging_face-hub`: models\n- `torch`: no\n", encoding="utf-8")
+    assert unexplained(tmp_path, record) == [
+        "pyyaml is declared and not explained",
+        "torch is explained and not declared",
+    ]
+
+
+def test_a_line_with_an_address_is_no_line_of_the_lock() -> None:
+    assert LOCK_LINE.fullmatch("mcp @ https://example.org/mcp.whl") is None
+    assert LOCK_LINE.fullmatch("--index-url https://example.org") is None

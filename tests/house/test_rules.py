@@ -1,0 +1,66 @@
+"""The rules hold for the project, and each of them fails on a sample that breaks it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.house.rules import RULES
+from tests.house.samples import SAMPLES
+from tests.house.source import FOLDERS, modules
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+Lay = Callable[[dict[str, str]], Path]
+
+
+@pytest.fixture
+def lay(tmp_path: Path) -> Lay:
+    """Return a function that lays a sample below a fresh root."""
+
+    def write(files: dict[str, str]) -> Path:
+        for path, text in files.items():
+            file = tmp_path / path.replace("@", "src/knowledge_mcp")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+        return tmp_path
+
+    return write
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_the_project_keeps_the_rule(rule: Callable[[Path], list[str]]) -> None:
+    assert rule(ROOT) == []
+
+
+CASES = [
+    pytest.param(rule, *sample, id=f"{rule.__name__}-{number}")
+    for rule in RULES
+    for number, sample in enumerate(SAMPLES[rule.__name__])
+]
+
+
+@pytest.mark.parametrize(("rule", "wrong", "right"), CASES)
+def test_each_rule_finds_what_breaks_it(
+    rule: Callable[[Path], list[str]], wrong: dict[str, str], right: dict[str, str], lay: Lay
+) -> None:
+    assert len(rule(lay(wrong))) >= 1
+
+
+@pytest.mark.parametrize(("rule", "wrong", "right"), CASES)
+def test_each_rule_lets_pass_what_only_comes_near(
+    rule: Callable[[Path], list[str]], wrong: dict[str, str], right: dict[str, str], lay: Lay
+) -> None:
+    assert rule(lay(right)) == []
+
+
+def test_there_are_samples_for_every_rule_and_for_no_other() -> None:
+    assert {rule.__name__ for rule in RULES} == SAMPLES.keys()
+
+
+def test_the_rules_read_the_files_of_the_project() -> None:
+    seen = {module.path.split("/", maxsplit=1)[0] for module in modules(ROOT)}
+    assert seen >= {"src", "tests", "tools"}
+    assert seen <= set(FOLDERS)

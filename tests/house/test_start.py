@@ -1,0 +1,36 @@
+"""Nothing heavy is imported before it is needed: an assistant waits for the server to start."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+ROOMS = (
+    "model", "ports", "support", "sources", "readers", "ocr", "analysis", "lexical", "chunking", "embedders", "stores",
+    "ranking", "engine", "remote",
+)  # fmt: skip
+HEAVY = {
+    "Stemmer", "apsw", "docx", "huggingface_hub", "liteparse", "lxml", "markdown_it", "numpy", "onnx", "onnxruntime",
+    "pypdfium2", "rich", "tokenizers", "uvicorn", "yaml",
+}  # fmt: skip
+SCRIPT = (
+    "import importlib, sys; importlib.import_module(sys.argv[1]); print(*(name.split('.')[0] for name in sys.modules))"
+)
+
+
+def loaded_by(module: str) -> set[str]:
+    """Return the top-level names that a fresh interpreter has loaded after importing `module`."""
+    command = [sys.executable, "-c", SCRIPT, module]
+    finished = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    return set(finished.stdout.split())
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_importing_a_room_loads_nothing_heavy(room: str) -> None:
+    assert loaded_by(f"knowledge_mcp.{room}") & HEAVY == set()
+
+
+def test_a_heavy_import_would_be_seen() -> None:
+    assert "yaml" in loaded_by("yaml") & HEAVY

@@ -1,0 +1,50 @@
+"""What a test may need of the machine: a program that is missing skips the test here and fails it in CI."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+__all__ = ["in_ci", "needs", "node22"]
+
+ROOT = Path(__file__).resolve().parent.parent
+INSTALL_LINES = {
+    "git": "apt-get install git",
+    "node": "apt-get install nodejs (22 or newer)",
+    "tesseract": "apt-get install tesseract-ocr",
+}
+
+
+def in_ci(environment: Mapping[str, str] = os.environ) -> bool:
+    """Tell whether this run must not leave anything out: `CI` is set to anything but nothing, 0 or false."""
+    return environment.get("CI", "").lower() not in {"", "0", "false"}
+
+
+def needs(program: str, *, environment: Mapping[str, str] = os.environ) -> str:
+    """Return the path of `program`, or leave the test: skipped on a developer's machine, failed in CI."""
+    found = shutil.which(program, path=environment.get("PATH"))
+    if found is not None:
+        return found
+    raise _absence(
+        f"{program} is not installed; {INSTALL_LINES.get(program, 'install it')} to run this test", environment
+    )
+
+
+def node22(*, environment: Mapping[str, str] = os.environ) -> str:
+    """Return the path of a Node.js of version 22 or newer, or leave the test as `needs` does."""
+    script = ROOT / "tools" / "node22.sh"
+    finished = subprocess.run([str(script)], capture_output=True, text=True, check=False, timeout=120)
+    if finished.returncode == 0:
+        return finished.stdout.strip()
+    raise _absence(f"no Node.js 22 or newer: {finished.stderr.strip()}", environment)
+
+
+def _absence(reason: str, environment: Mapping[str, str]) -> BaseException:
+    if in_ci(environment):
+        return pytest.fail.Exception(f"in CI nothing may be left out: {reason}", pytrace=False)
+    return pytest.skip.Exception(reason)
