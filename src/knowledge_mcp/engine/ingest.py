@@ -105,7 +105,7 @@ class Ingest:
                 return
             now = datetime.now(UTC).isoformat()
             try:
-                yield prepare(self._base, self._pipeline, item, names, self._on_event, now)
+                ready = prepare(self._base, self._pipeline, item, names, self._on_event, now)
             except (InvalidInputError, TimedOutError) as exc:
                 self._fail(item.uri, exc, 0, 0)
             except KnowledgeError:
@@ -114,6 +114,8 @@ class Ingest:
                 _logger.exception("a defect of ours while reading %s", item.uri)
                 defect = InternalError("The file could not be processed.", details=f"{type(exc).__name__}: {exc}")
                 self._fail(item.uri, defect, 0, 0)
+            else:
+                yield ready
 
     def _dry_run(self, plan: Plan, names: Names) -> Iterator[PlannedDocument]:
         for record in plan.unchanged:

@@ -1,0 +1,1 @@
+"""Example documents and what builds them."""

@@ -1,0 +1,1 @@
+"""What a passage is: normative or not, definition, requirement, reference, clause; pure text to facts."""

@@ -1,0 +1,154 @@
+"""What each section of a document is: its clause, its role, and whether it is informative."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+
+from knowledge_mcp.model.document import Document, Section
+
+__all__ = ["SectionFacts", "SectionRole", "section_facts"]
+
+
+class SectionRole(StrEnum):
+    """What a section is for, as its title and place tell."""
+
+    BODY = "body"
+    OVERVIEW = "overview"
+    DEFINITIONS = "definitions"
+    ABBREVIATIONS = "abbreviations"
+    REFERENCES = "references"
+    EXAMPLE = "example"
+    ANNEX = "annex"
+
+
+_TITLES: tuple[tuple[SectionRole, re.Pattern[str]], ...] = (
+    (
+        SectionRole.REFERENCES,
+        re.compile(
+            r"(?:normative |informative |external |applicable |related |cited |list of )*"
+            r"(?:references?|bibliography|documents|referenced documents|works cited|literature)"
+            r"(?: documents)?(?: \((?:normative|informative)\))?"
+        ),
+    ),
+    (
+        SectionRole.ABBREVIATIONS,
+        re.compile(
+            r"(?:list of |symbols and |glossary of )?(?:abbreviations?|acronyms|abbreviated terms|initialisms)"
+            r"(?: and (?:symbols|acronyms|abbreviations|initialisms|abbreviated terms))?(?: list)?|acronym list"
+        ),
+    ),
+    (
+        SectionRole.DEFINITIONS,
+        re.compile(
+            r"(?:key |general |common |basic |conventions,? and |notation,? and )?(?:terms?|definitions?"
+            r"|glossary|vocabulary|terminology|nomenclature)"
+            r"(?:,? (?:and|&|of|or) (?:key )?(?:terms?|definitions?|acronyms|abbreviations|abbreviated terms|symbols"
+            r"|terminology|concepts))*(?:,? (?:definitions|acronyms|symbols|abbreviations|abbreviated terms|and)+)*"
+            r"(?: used in .*)?|definitions?,? acronyms,? (?:and|&) abbreviations|terms,? definitions .*"
+        ),
+    ),
+    (
+        SectionRole.OVERVIEW,
+        re.compile(
+            r"(?:scope|introduction|foreword|preface|abstract|(?:executive )?summary|overview|purpose(?: and scope)?"
+            r"|scope and purpose|purpose, scope.*|background|about(?: this)? .*|status of this (?:memo|document)"
+            r"|document overview|system overview|general introduction|(?:table of )?contents|list of (?:figures|tables)"
+            r"|acknowledge?ments?|revision history|document history|change (?:log|history)|authority|copyright.*"
+            r"|note to readers|identification)"
+        ),
+    ),
+    (SectionRole.EXAMPLE, re.compile(r"examples?(?: \d+)?(?:[:.–—-].*)?|(?:worked|informative) examples?.*")),
+)
+_ANNEX = re.compile(r"\W*(?:annex|appendix|appendices)\b", re.IGNORECASE)
+_ANNEX_NUMBER = re.compile(r"[A-Z]\Z")
+_ANNEX_LABEL = re.compile(r"^(?:annex|appendix) [a-z0-9]+\s*[:.–—-]?\s*|\((?:normative|informative)\)\s*")
+_INFORMATIVE = re.compile(r"\((?:informative|non-normative|for information)\)|^non-normative\b", re.IGNORECASE)
+_NORMATIVE = re.compile(r"\(normative\)", re.IGNORECASE)
+_FRONT_MATTER = re.compile(
+    r"(?:foreword|preface|abstract|(?:executive )?summary|acknowledge?ments?|(?:table of )?contents"
+    r"|list of (?:figures|tables)|revision history|document history|change (?:log|history)|copyright.*"
+    r"|note to readers|status of this (?:memo|document))\Z"
+)
+_NOISE = re.compile(r"[*_`#]+|\s+")
+
+
+class SectionFacts:
+    """Hold, for each section of one document, what follows from titles, numbers and ancestors.
+
+    Attributes:
+        roles: role by section index; a section without a telling title has its parent's.
+        informative: whether statements in it oblige nobody, by section index.
+        clauses: index of the innermost numbered section at or above, by section index, None where there is none.
+    """
+
+    __slots__ = ("clauses", "informative", "roles", "sections")
+
+    def __init__(self, sections: tuple[Section, ...], text: str) -> None:
+        self.sections = sections
+        clauses_seen: set[int | None] = set()
+        self.roles: list[SectionRole] = []
+        self.informative: list[bool] = []
+        self.clauses: list[int | None] = []
+        for section in sections:
+            title = _plain(section.title)
+            above = section.parent
+            annex = _ANNEX.match(text, section.heading.start, section.heading.end) is not None or (
+                above in clauses_seen and _ANNEX_NUMBER.match(section.number or "") is not None
+            )
+            if section.number and section.number[0].isdigit():
+                clauses_seen.add(above)
+            role = _role(title, annex)
+            if role is SectionRole.BODY and above is not None:
+                role = self.roles[above]
+            if role is SectionRole.OVERVIEW and above is not None and self.roles[above] is not SectionRole.BODY:
+                role = self.roles[above]
+            self.roles.append(role)
+            self.informative.append(_is_informative(section, title, above is not None and self.informative[above]))
+            self.clauses.append(section.index if section.number else None if above is None else self.clauses[above])
+
+    def role(self, section: int | None) -> SectionRole:
+        """Return the role of a section, BODY before the first heading."""
+        return SectionRole.BODY if section is None else self.roles[section]
+
+    def is_informative(self, section: int | None) -> bool:
+        """Tell whether a section is informative, False before the first heading."""
+        return section is not None and self.informative[section]
+
+    def clause(self, section: int | None) -> int | None:
+        """Return the innermost numbered section at or above a section."""
+        return None if section is None else self.clauses[section]
+
+    def clause_number(self, section: int | None) -> str | None:
+        """Return the number of the innermost numbered section at or above a section."""
+        clause = self.clause(section)
+        return None if clause is None else self.sections[clause].number
+
+
+def section_facts(document: Document) -> SectionFacts:
+    """Work out role, force and clause of all sections of a document."""
+    return SectionFacts(document.sections, document.text)
+
+
+def _plain(title: str) -> str:
+    return _NOISE.sub(" ", title).strip(" .:–—-").lower()
+
+
+def _role(title: str, annex: bool) -> SectionRole:
+    bare = _ANNEX_LABEL.sub("", title).strip()
+    for role, pattern in _TITLES:
+        if pattern.fullmatch(bare):
+            return role
+    return SectionRole.ANNEX if annex else SectionRole.BODY
+
+
+def _is_informative(section: Section, title: str, inherited: bool) -> bool:
+    if section.informative or _INFORMATIVE.search(title):
+        return True
+    if _NORMATIVE.search(title):
+        return False
+    if _FRONT_MATTER.match(title) and not section.number:
+        return True
+    if title == "introduction" and section.number in {None, "0"}:
+        return True
+    return inherited

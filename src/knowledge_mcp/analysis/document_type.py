@@ -1,0 +1,115 @@
+"""What kind of document this is, where it does not say: by metadata, title, file name and opening text."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePosixPath
+
+from knowledge_mcp.model.document import Document, DocumentType
+
+__all__ = ["DocumentClassifier"]
+
+_OPENING = 6000
+"""Code points of the opening text that are looked at."""
+
+_METADATA_KEYS = ("document_type", "doc_type", "type", "category", "subject", "keywords")
+_TITLE_WEIGHT = 4.0
+_NAME_WEIGHT = 3.0
+_METADATA_WEIGHT = 3.0
+_TEXT_WEIGHT = 1.0
+_ENOUGH = 2.0
+
+_T = DocumentType
+_WORDS: tuple[tuple[DocumentType, float, re.Pattern[str]], ...] = tuple(
+    (kind, weight, re.compile(pattern, re.IGNORECASE))
+    for kind, weight, pattern in (
+        (_T.HANDBOOK, 1.5, r"\bhandbook\b|\bMIL-HDBK\b|\bbody of knowledge\b|\bcompendium\b"),
+        (
+            _T.GUIDE,
+            1.2,
+            r"\bguide(?:lines?|book)?\b|\bguidance\b|\btutorial\b|\bprimer\b|\bhow[- ]to\b|\bmanual\b|\bbest"
+            r" practices?\b",
+        ),
+        (
+            _T.POLICY,
+            1.3,
+            r"\bpolic(?:y|ies)\b|\bdirective\b|\bregulations?\b|\bexecutive order\b|\bcode of conduct\b|\bby-?laws?\b",
+        ),
+        (
+            _T.SPECIFICATION,
+            1.2,
+            r"\bspecifications?\b|\bspec\b|\brequirements?\b|\bSRS\b|\bSSS\b|\bIRS\b|\binterface control\b|\bICD\b"
+            r"|\bdata item description\b|\bDI-[A-Z]{4}-\d|\bMIL-(?:PRF|DTL|SPEC)-\d|\bRFC\s?\d{3,5}\b|\bprotocol\b",
+        ),
+        (
+            _T.STANDARD,
+            1.2,
+            r"\bstandards?\b|\bMIL-STD\b|\b(?:ISO|IEC|IEEE|EN|DIN|BS|ANSI|ASTM|ASME|ETSI"
+            r"|ITU-T)(?:/[A-Z]+)*[ _-](?:Std\.?\s)?[A-Z]{0,3}\d{2,}"
+            r"|\bNIST[ _.-](?:SP|Special Publication)\b|\bFIPS\b|\brecommended practice\b|\bspecial publication\b",
+        ),
+        (
+            _T.REPORT,
+            1.1,
+            r"\breports?\b|\bstudy\b|\banalysis\b|\bassessment\b|\bsurvey\b|\bwhite ?paper\b|\bproceedings\b"
+            r"|\bfindings\b"
+            r"|\bstatistic(?:s|al)\b|\bevaluation\b|\binvestigations?\b|\b10-[kq]\b|\bmaster plan\b",
+        ),
+    )
+)
+_CLAUSES = re.compile(
+    r"^\W*(?:\d+\s+)?(?:scope|normative references|terms and definitions|referenced documents)\W*$", re.I | re.M
+)
+_SHALL = re.compile(r"\b(?:shall|SHALL|MUST)\b")
+
+
+class DocumentClassifier:
+    """Classify documents by words that name their kind (`ports.Classifier`).
+
+    A kind named in the title counts most, then file name and metadata, then the opening text. A layout of scope,
+    normative
+    references and terms speaks for a standard, "shall" throughout for a standard or specification. Where nothing
+    speaks clearly, the document is `custom`.
+    """
+
+    def __call__(self, document: Document) -> DocumentType:
+        """Classify by name, title and opening text; what the document itself says wins."""
+        if document.document_type is not None:
+            return document.document_type
+        said = _said(document)
+        if said is not None:
+            return said
+        scores = _scores(document)
+        best = max(scores, key=lambda kind: scores[kind])
+        return best if scores[best] >= _ENOUGH else DocumentType.CUSTOM
+
+
+def _said(document: Document) -> DocumentType | None:
+    for key, value in document.metadata:
+        if key.lower() in {"document_type", "doc_type"} and value.strip().lower() in {
+            kind.value for kind in DocumentType
+        }:
+            return DocumentType(value.strip().lower())
+    return None
+
+
+def _scores(document: Document) -> dict[DocumentType, float]:
+    name = re.sub(r"[_+.]|%20", " ", PurePosixPath(document.source_uri).stem)
+    metadata = " ; ".join(value for key, value in document.metadata if key.lower() in _METADATA_KEYS)
+    opening = document.text[:_OPENING]
+    scores = dict.fromkeys(DocumentType, 0.0)
+    for kind, weight, pattern in _WORDS:
+        for words, place in ((document.title, _TITLE_WEIGHT), (name, _NAME_WEIGHT), (metadata, _METADATA_WEIGHT)):
+            if words and (found := list(pattern.finditer(words))):
+                last = found[-1].end() / max(1, len(words))
+                scores[kind] += weight * place * (0.8 + 0.2 * last)
+        mentions = min(3, sum(1 for _ in pattern.finditer(opening)))
+        scores[kind] += weight * _TEXT_WEIGHT * mentions / 3
+    clauses = len({match.group().strip(" \n#*0123456789.").lower() for match in _CLAUSES.finditer(document.text)})
+    if clauses >= 2:
+        scores[DocumentType.STANDARD] += 1.0 * clauses
+    force = len(_SHALL.findall(document.text)) / max(1.0, len(document.text) / 1000)
+    if force >= 0.5:
+        scores[DocumentType.SPECIFICATION] += 1.0
+        scores[DocumentType.STANDARD] += 0.7
+    return scores

@@ -1,0 +1,94 @@
+"""One entry of a glossary: term, synonyms, subject field, words, cleaned of marks."""
+
+from __future__ import annotations
+
+import re
+
+from knowledge_mcp.model.chunk import Definition
+from knowledge_mcp.model.document import Span
+
+__all__ = ["expansion_fits", "make_definition", "split_term"]
+
+_WHITE = re.compile(r"\s+")
+_DOMAIN = re.compile(r"\s*[<⟨〈](?P<domain>[^<>⟩〉\n]{2,60})[>⟩〉]\s*")
+_NOTE = re.compile(
+    r"\s*(?:\[SOURCE:|\(SOURCE:|\bSOURCE:|\bNotes?\s+\d+\s+to\s+entry\b|\bNOTE(?:\s+\d+)?\b\s*[:.–—]?\s|\bEXAMPLE(?:\s+\d+)?\b\s*[:.–—]?\s)"
+)
+_PARENTHESIS = re.compile(r"\s*\((?P<inner>[^()]{1,60})\)\s*\Z")
+_ALSO = re.compile(
+    r",?\s*\(?\b(?:also\s+(?:called|known\s+as|referred\s+to\s+as)|admitted(?:\s+term)?:?|synonyms?:?|abbreviated(?:\s+as)?|aka|a\.k\.a\.)\s+"
+    r"(?P<other>[^);]+)\)?",
+    re.IGNORECASE,
+)
+_MARKS = re.compile(r"[*_`“”\"]+")
+_SMALL = frozenset("a an and for in of on or the to with by at from".split())
+
+
+def split_term(printed: str) -> tuple[str, tuple[str, ...]]:
+    """Split what is printed as term into the term and its synonyms: "mean time to repair (MTTR); repair time"."""
+    words = _WHITE.sub(" ", _MARKS.sub("", printed)).strip(" :.,–—")
+    aliases: list[str] = []
+    also = _ALSO.search(words)
+    if also is not None:
+        aliases.extend(part.strip() for part in re.split(r",|\bor\b", also.group("other")))
+        words = words[: also.start()].strip(" ,")
+    first, *others = [part.strip() for part in words.split(";")]
+    words = first
+    aliases = [*others, *aliases]
+    bracket = _PARENTHESIS.search(words)
+    if bracket is not None and bracket.start() > 0:
+        inner = bracket.group("inner").strip()
+        if not re.match(r"(?:noun|verb|adj|n\.|v\.|adj\.|see |of )", inner):
+            aliases.insert(0, inner)
+        words = words[: bracket.start()]
+    return words.strip(), tuple(dict.fromkeys(a for a in aliases if a and a != words))
+
+
+def make_definition(
+    printed: str, words: str, span: Span, clause_number: str | None, *, expansion: bool = False
+) -> Definition:
+    """Build a definition from what is printed as term and as words.
+
+    Args:
+        printed: term with whatever synonyms stand beside it.
+        words: the definition; notes, examples and sources at its end are left out, a subject field `<...>` is set
+        apart. span: the whole entry.
+        clause_number: the entry's clause.
+        expansion: the words spell out an abbreviation, and are therefore a synonym too.
+    """
+    term, aliases = split_term(printed)
+    domain: str | None = None
+    found = _DOMAIN.match(words)
+    if found is not None:
+        domain = found.group("domain").strip()
+        words = words[found.end() :]
+    inline = _DOMAIN.search(term)
+    if inline is not None:
+        domain = domain or inline.group("domain").strip()
+        term = f"{term[: inline.start()]} {term[inline.end() :]}".strip()
+    note = _NOTE.search(words)
+    if note is not None and note.start() > 0:
+        words = words[: note.start()]
+    text = _WHITE.sub(" ", words).strip()
+    if expansion:
+        spelled = re.split(r"[;.(]|\s[—–-]\s", _MARKS.sub("", text), maxsplit=1)[0].strip()
+        if spelled and len(spelled.split()) <= 9:
+            aliases = (*aliases, spelled)
+    return Definition(term, text, span, tuple(dict.fromkeys(aliases)), clause_number, domain)
+
+
+def expansion_fits(abbreviation: str, words: str) -> bool:
+    """Tell whether the words can spell out the abbreviation: its capitals occur in order, the first at the start."""
+    letters = [letter.lower() for letter in abbreviation if letter.isalpha()]
+    if len(letters) < 2 or sum(1 for letter in abbreviation if letter.isupper()) < 2:
+        return False
+    spelled = re.split(r"[;.(\n]", words, maxsplit=1)[0]
+    initials = [word[0].lower() for word in re.findall(r"[A-Za-z0-9]+", spelled) if word.lower() not in _SMALL]
+    if not initials or initials[0] != letters[0]:
+        return False
+    wanted = iter(letters)
+    current = next(wanted, None)
+    for letter in spelled.lower():
+        if letter == current:
+            current = next(wanted, None)
+    return current is None

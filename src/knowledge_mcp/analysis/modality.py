@@ -1,0 +1,169 @@
+"""What force one sentence has: obligation, advice, permission, possibility, and whether it is negated."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from knowledge_mcp.model.chunk import Modality
+
+__all__ = ["PLAIN", "Convention", "Force", "detect_convention", "force_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Convention:
+    """Say how a document marks force.
+
+    Attributes:
+        capitals: only words in capitals carry force (BCP 14).
+        can: CAN in capitals expresses possibility, as in publications that declare it beside SHALL and SHOULD.
+    """
+
+    capitals: bool = False
+    can: bool = False
+
+
+PLAIN = Convention()
+"""Words carry force however they are written (ISO, MIL-STD)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Force:
+    """Say what a sentence does, and where the word stands that does it (`[start, end)` in the sentence)."""
+
+    modality: Modality
+    negated: bool
+    start: int
+    end: int
+
+
+_RANK = {Modality.REQUIREMENT: 3, Modality.RECOMMENDATION: 2, Modality.PERMISSION: 1, Modality.POSSIBILITY: 0}
+_L = r"(?<![A-Za-z0-9-])(?<![A-Za-z0-9]_)"
+_R = r"(?![A-Za-z0-9-])(?!_[A-Za-z0-9])"
+_CAPITALS = re.compile(
+    rf"{_L}(?:(?P<requirement>MUST|SHALL|REQUIRED)|(?P<recommendation>SHOULD|RECOMMENDED)|(?P<permission>MAY|OPTIONAL)"
+    rf"|(?P<possibility>CANNOT|CAN)){_R}"
+)
+_WEAK = (
+    r"(?:is|are|be|been)\s+(?:also\s+|not\s+)?required(?=\s+(?:to|that|for|when|if|in|at|on|unless)\b|\s*[.;,:]|\s*\Z)"
+)
+_PLAIN = re.compile(
+    rf"{_L}(?:(?P<requirement>[Ss]hall|SHALL|[Mm]ust(?:n['’]t)?|MUST|(?P<weak>{_WEAK}))"
+    rf"|(?P<recommendation>should(?:n['’]t)?|SHOULD|(?:is|are)\s+(?:strongly\s+|highly\s+|not\s+)*recommended|ought\s+to)"
+    rf"|(?P<permission>may|MAY|need\s+not|(?:is|are)\s+permitted\s+to)|(?P<possibility>cannot|can(?:['’]t)?)){_R}"
+)
+_NOT = re.compile(
+    r"(?:\s+(?:also|however|therefore|then|thus|in\s+general|generally|normally))?"
+    r"(?:\s+(?:not|never|neither|no\s+longer)\b(?!\s+only\b)|\s+under\s+no\s+circumstances?\b|\s+in\s+no\s+(?:case|event)\b)",
+    re.IGNORECASE,
+)
+_OR_NOT = re.compile(r"\s+or\s+(?:may|can|shall|should|must)\s+not\b", re.IGNORECASE)
+_NO_SUBJECT = re.compile(
+    r"\W*(?:no(?!\s+(?:later|more|less|fewer|earlier|matter|sooner)\b)|none|neither|nothing|nobody|never|in\s+no\s+case"
+    r"|under\s+no\s+circumstances?)\b",
+    re.IGNORECASE,
+)
+_MASK = re.compile(
+    r"“[^”]*”|(?<![\w\"])\"[^\"\n]*\"(?!\w)|(?<!\w)‘[^’\n]*’(?!\w)|(?<!\w)'[^'\n]{1,40}'(?!\w)|`+[^`\n]*`+"
+)
+_KEY_WORDS = re.compile(
+    r"key\s*words?\b.*\b(?:interpreted|RFC\s?-?2119|BCP\s?14|RFC\s?8174)", re.IGNORECASE | re.DOTALL
+)
+_MODAL = r"(?:shall|should|must|may|can|will)(?:\s+not)?"
+_SAYS = r"(?:indicates?|denotes?|means?|express(?:es)?|is\s+used|are\s+used|refers?|states?)"
+_EXPLAINS = re.compile(
+    rf"\b(?:words?|terms?|verbs?|verbal\s+forms?|key\s?words?|auxiliary)\s+(?:form\s+)?"
+    rf"(?:[\"“‘'*_`]+{_MODAL}\b|{_MODAL}(?:\s*,?\s*(?:and|or)?\s*{_MODAL})*\s+{_SAYS}\b)"
+    rf"|^\W*{_MODAL}[\"”’'*_`,]*\s+{_SAYS}\b",
+    re.IGNORECASE,
+)
+_CONDITION = re.compile(
+    r"\W*(?:if|when|whenever|where|wherever|unless|until|although|because|since|while)\b", re.IGNORECASE
+)
+_WEAK_CONTEXT = re.compile(
+    r"\b(?:if|when|where|whenever|unless|what|which|that|as|than|whether|who|until)\b[^,;:]*\Z", re.IGNORECASE
+)
+_DECLARED = re.compile(
+    r"key\s*words?\b.{0,600}?\b(?:interpreted|RFC\s?-?2119|BCP\s?14|RFC\s?8174)", re.IGNORECASE | re.DOTALL
+)
+_CAPITAL_WORD = re.compile(rf"{_L}(?:MUST|SHALL|SHOULD|REQUIRED|RECOMMENDED){_R}")
+_STRONG_CAPITAL = re.compile(rf"{_L}(?:MUST|SHALL){_R}")
+_SMALL_WORD = re.compile(rf"{_L}(?:must|shall|should){_R}")
+_SMALL_SHALL = re.compile(rf"{_L}shall{_R}")
+_CAN_WORD = re.compile(r"\bCANNOT\b|[\"“‘]CAN[\"”’]")
+_LOWER = re.compile(r"[a-z]")
+
+
+def detect_convention(text: str) -> Convention:
+    """Tell how a whole document marks force.
+
+    Capitals count alone where the document declares BCP 14 or RFC 2119 and uses them, or where it uses them throughout:
+    at least five times amid ordinary sentences, "shall" hardly ever small, and small words not in the majority.
+    """
+    capitals = sum(1 for line in text.splitlines() if _LOWER.search(line) for _ in _CAPITAL_WORD.finditer(line))
+    if not capitals:
+        return PLAIN
+    small_shall = sum(1 for _ in _SMALL_SHALL.finditer(text))
+    declared = _DECLARED.search(text) is not None
+    if declared:
+        used = capitals >= max(1, small_shall)
+    else:
+        small = sum(1 for _ in _SMALL_WORD.finditer(text))
+        strong = sum(1 for _ in _STRONG_CAPITAL.finditer(text))
+        used = capitals >= 5 and strong >= 3 and small_shall * 10 <= capitals and small <= capitals
+    return Convention(capitals=True, can=_CAN_WORD.search(text) is not None) if used else PLAIN
+
+
+def force_of(sentence: str, convention: Convention = PLAIN) -> Force | None:
+    """Tell the strongest force in one sentence, None where it has none.
+
+    Words inside quotation marks or code, and sentences that explain the keywords themselves, have no force. In
+    plain mode the words inside an opening condition ("If it must be moved, ...") have none either.
+    "need not" and "is not required" are negated permissions.
+    """
+    pattern = _CAPITALS if convention.capitals else _PLAIN
+    if pattern.search(sentence) is None or _KEY_WORDS.search(sentence) or _EXPLAINS.search(sentence):
+        return None
+    masked = _MASK.sub(lambda m: " " * len(m.group()), sentence)
+    condition_end = 0
+    if not convention.capitals and _CONDITION.match(masked):
+        condition_end = max(masked.find(","), 0)
+    best: Force | None = None
+    for match in pattern.finditer(masked):
+        if match.start() < condition_end:
+            continue
+        force = _judge(masked, match, convention)
+        if force is not None and (best is None or _RANK[force.modality] > _RANK[best.modality]):
+            best = force
+    return best
+
+
+def _judge(sentence: str, match: re.Match[str], convention: Convention) -> Force | None:
+    modality = Modality(next(name for name in _RANK if match.group(name.value)))
+    word = match.group()
+    lowered = word.lower()
+    before = sentence[: match.start()]
+    if convention.capitals:
+        if modality is Modality.POSSIBILITY and not convention.can:
+            return None
+        if lowered in {"required", "recommended", "optional"} and re.search(r"\bNOT\s+\Z", before):
+            modality = Modality.PERMISSION if lowered == "required" else modality
+            return Force(modality, True, match.start(), match.end())
+    elif match.group("weak") and _WEAK_CONTEXT.search(before):
+        return None
+    if not convention.capitals and match.group("weak") and " not " in f"{lowered} ".replace("\n", " "):
+        return Force(Modality.PERMISSION, True, match.start(), match.end())
+    inside = re.search(r"n['’]t\Z|\bnot\b|cannot\Z", lowered) is not None
+    after = sentence[match.end() :]
+    follows = _NOT.match(after) is not None and not _OR_NOT.match(after)
+    subject = _NO_SUBJECT.match(_clause(before)) is not None
+    return Force(modality, inside or follows or subject, match.start(), match.end())
+
+
+def _clause(before: str) -> str:
+    """Cut what stands before a keyword down to its own clause."""
+    cut = max(before.rfind(mark) for mark in (";", ":", ", and ", ", but ", ", or "))
+    comma = before.rfind(", ")
+    if _CONDITION.match(before):
+        cut = max(cut, comma)
+    return before[cut + 1 :] if cut >= 0 else before

@@ -1,0 +1,101 @@
+"""Where sentences begin and end, in text as standards print it."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+
+from knowledge_mcp.model.document import Span
+
+__all__ = ["sentence_spans"]
+
+_ABBREVIATIONS = frozenset(
+    "e.g i.e cf viz resp approx incl excl fig figs tab no nos vol ch chap sec sect cl art par para paras eq eqs"
+    " ref refs"
+    " ed eds rev ver vs mr mrs ms dr prof st inc ltd co corp dept max min ca ff al pp p app ann encl op ibid a.k.a"
+    " u.s u.k u.n jan feb mar apr jun jul aug sep sept oct nov dec".split()
+)
+"""Words that keep their full stop without ending a sentence, lower case, last stop left off."""
+
+_CANDIDATE = re.compile(
+    r"(?P<stop>[.!?…]+[\"”’')\]»*_]*)(?P<gap>\s+)"
+    r"|(?P<blank>\n[ \t]*\n\s*)"
+    r"|(?P<item>\n[ \t]*)(?=(?:[-*•–·▪]|\(?(?:\d{1,3}|[a-z]|[ivx]{1,5})[.)])[ \t])"
+    r"|(?P<colon>:[*_]*[ \t]*\n\s*)"
+)
+_OPENERS = "\"“”'‘’([{*_`<«"
+_ENUMERATOR = re.compile(r"\(?(?:\d+(?:\.\d+)*|[A-Za-z]|[ivxIVX]{1,5}|[A-Z](?:\.\d+)+)\Z")
+_NAME = re.compile(r"[a-z]{1,3}[A-Z]")
+"""A name that opens a sentence with a small letter: "cFE", "iOS"."""
+_DOTTED = re.compile(r"(?:[A-Za-z]\.)+[A-Za-z]\Z")
+_QUOTED = re.compile(r"“[^”\n]{1,400}”|(?<![\w\"])\"[^\"\n]{1,400}\"(?!\w)")
+
+
+def sentence_spans(text: str, start: int = 0, end: int | None = None) -> list[Span]:
+    """List the sentences of `text[start:end]` in order: disjoint, no blanks at either end, nothing but blanks left out.
+
+    A stop ends no sentence after an abbreviation ("e.g.", "Fig.", "No."), inside a number, after an enumerator that
+    opens the sentence ("1.", "5.3.1."), before a small letter, or inside a quotation. A blank line, a new list item's
+    line and a line that ends with a colon do.
+    """
+    end = len(text) if end is None else end
+    quotes = [(m.start(), m.end()) for m in _QUOTED.finditer(text, start, end)]
+    quote_starts = [q[0] for q in quotes]
+    spans: list[Span] = []
+    begin = _skip_blank(text, start, end)
+    for match in _CANDIDATE.finditer(text, start, end):
+        cut = match.end("stop") if match.group("stop") is not None else match.start()
+        if match.group("colon") is not None:
+            cut += 1
+        if cut <= begin:
+            continue
+        if match.group("stop") is not None and not _ends_sentence(text, begin, match, end):
+            continue
+        if _inside(cut, match.start(), quotes, quote_starts):
+            continue
+        _add(spans, text, begin, cut)
+        begin = _skip_blank(text, cut, end)
+    _add(spans, text, begin, end)
+    return spans
+
+
+def _skip_blank(text: str, position: int, end: int) -> int:
+    while position < end and text[position].isspace():
+        position += 1
+    return position
+
+
+def _add(spans: list[Span], text: str, begin: int, cut: int) -> None:
+    while cut > begin and text[cut - 1].isspace():
+        cut -= 1
+    if cut > begin:
+        spans.append(Span(begin, cut))
+
+
+def _inside(cut: int, stop: int, quotes: list[tuple[int, int]], starts: list[int]) -> bool:
+    position = bisect_right(starts, stop) - 1
+    return position >= 0 and quotes[position][0] < stop and cut < quotes[position][1]
+
+
+def _ends_sentence(text: str, begin: int, match: re.Match[str], end: int) -> bool:
+    """Judge one stop with blanks behind it."""
+    stop = match.group("stop")
+    if "\n" in match.group("gap") and match.group("gap").count("\n") > 1:
+        return True
+    after = match.end()
+    while after < end and text[after] in _OPENERS:
+        after += 1
+    if after < end and text[after].islower() and not _NAME.match(text, after, end):
+        return False
+    if stop[0] != "." or stop.startswith(".."):
+        return True
+    word_start = match.start()
+    while word_start > begin and not text[word_start - 1].isspace():
+        word_start -= 1
+    word = text[word_start : match.start()].lstrip(_OPENERS)
+    lowered = word.lower()
+    if lowered in _ABBREVIATIONS or _DOTTED.match(word):
+        return False
+    if word_start == begin and _ENUMERATOR.match(word):
+        return False
+    return not (len(word) == 1 and word.isupper() and stop == ".")

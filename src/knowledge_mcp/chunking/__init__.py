@@ -1,0 +1,1 @@
+"""Documents to chunks: each chunk is exactly the span that it claims."""

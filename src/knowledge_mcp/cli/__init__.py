@@ -1,0 +1,1 @@
+"""The commands: thin faces of one engine."""

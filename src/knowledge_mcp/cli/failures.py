@@ -1,0 +1,47 @@
+"""One way for all commands to tell what went wrong and what to do, and the exit codes they share."""
+
+from __future__ import annotations
+
+import sys
+from enum import IntEnum
+
+from knowledge_mcp.model.errors import AuthError, ConfigError, ConnectionFailedError, KnowledgeError
+
+__all__ = ["ExitCode", "exit_code_of", "print_failure"]
+
+
+class ExitCode(IntEnum):
+    """What a command's exit code says (A-REQ-CLI-001, A-REQ-CLI-002)."""
+
+    SUCCESS = 0
+    FAILURE = 1
+    NOTHING_DONE = 2
+    CONFIGURATION = 3
+    INTERRUPTED = 130
+
+
+def exit_code_of(error: KnowledgeError, otherwise: ExitCode = ExitCode.FAILURE) -> ExitCode:
+    """Choose the exit code of an error: 3 for settings, credentials and unreachable services."""
+    if isinstance(error, ConfigError | AuthError | ConnectionFailedError):
+        return ExitCode.CONFIGURATION
+    return otherwise
+
+
+def print_failure(error: KnowledgeError, *, verbose: bool = False) -> None:
+    """Write an error to stderr: what happened, what to do next, and with `verbose` the technical details.
+
+    The details of settings and connections are always written: each of their lines is one thing to correct.
+    """
+    lines = [f"Error: {error.message}"]
+    details = [line for line in error.details.splitlines() if line.strip() and line != error.message]
+    if details and (verbose or isinstance(error, ConfigError | ConnectionFailedError)):
+        lines.extend(f"  - {line}" for line in details)
+    elif details:
+        lines.append("  (--verbose shows the details)")
+    if error.suggestion:
+        lines.append(f"Next: {error.suggestion}")
+    cause = error.__cause__
+    if verbose and cause is not None:
+        lines.append(f"Cause: {type(cause).__name__}: {cause}")
+    sys.stderr.write("\n".join(lines) + "\n")
+    sys.stderr.flush()

@@ -1,0 +1,226 @@
+"""One run of `knowledge-ingest`, from its options to its exit code."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from knowledge_mcp.cli.failures import ExitCode, exit_code_of, print_failure
+from knowledge_mcp.cli.logs import set_up_logging
+from knowledge_mcp.cli.progress import BarProgress, LineProgress, Progress, Tally
+from knowledge_mcp.cli.report import exit_code_for, print_dry_run, print_summary, report_as_json, unreadable_lines
+from knowledge_mcp.model.errors import InternalError, KnowledgeError
+from knowledge_mcp.ports import IngestEvent, IngestOptions, IngestReport, SkippedFile
+
+if TYPE_CHECKING:
+    from knowledge_mcp.settings import Settings
+
+__all__ = ["Choices", "IngestRun"]
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """Hold the command line."""
+
+    source: Path
+    recursive: bool = True
+    patterns: tuple[str, ...] = ("*.pdf", "*.docx", "*.md")
+    dry_run: bool = False
+    force: bool = False
+    verbose: bool = False
+    on_error: Literal["continue", "abort"] | None = None
+    as_json: bool = False
+    collection: str | None = None
+    config: Path | None = None
+
+
+class IngestRun:
+    """Run one ingest; an instance is used once."""
+
+    def __init__(self, choices: Choices) -> None:
+        self._choices = choices
+        self._tally = Tally()
+        self._progress: Progress = LineProgress(verbose=choices.verbose)
+        self._aborted = False
+
+    def run(self) -> ExitCode:
+        """Do it, and tell how it went; returns the exit code."""
+        try:
+            settings = self._settings()
+            if not self._choices.source.exists():
+                _say(f"Error: there is no file or folder '{self._choices.source}'.\nNext: Check the path.")
+                return self._nothing()
+            report = self._ingest(settings)
+        except KnowledgeError as exc:
+            return self._failed(exc)
+        except KeyboardInterrupt:
+            return self._interrupted()
+        except Exception as exc:
+            _logger.debug("ingest failed", exc_info=True)
+            return self._failed(InternalError("Ingestion failed.", details=f"{type(exc).__name__}: {exc}"))
+        finally:
+            self._progress.close()
+        return self._finished(report, settings)
+
+    def _settings(self) -> Settings:
+        from knowledge_mcp import registry
+        from knowledge_mcp.settings import load_settings, read_settings
+
+        adapters = (registry.EMBEDDERS, registry.STORES)
+        reading = read_settings(self._choices.config, adapters=adapters)
+        chosen = {value.variable.field: value.origin != "default" for value in reading.values}
+        level = reading.settings.log_level if chosen["log_level"] else "INFO" if self._choices.verbose else "WARNING"
+        set_up_logging(level, reading.settings.log_format)
+        settings = load_settings(self._choices.config, adapters=adapters)
+        if self._choices.collection is not None:
+            settings = settings.model_copy(update={"collection": self._choices.collection})
+        return settings
+
+    def _ingest(self, settings: Settings) -> IngestReport:
+        from knowledge_mcp import wiring
+
+        if sys.stderr.isatty() and not self._choices.verbose:
+            from rich.console import Console
+
+            self._progress = BarProgress(Console(stderr=True))
+        source = wiring.build_source(
+            self._choices.source.absolute(), recursive=self._choices.recursive, patterns=self._choices.patterns
+        )
+        knowledge = wiring.build_knowledge(settings)
+        try:
+            return knowledge.ingest(
+                source,
+                IngestOptions(force=self._choices.force, dry_run=self._choices.dry_run),
+                on_event=self._on_event,
+                on_unreadable=self._goes_on,
+            )
+        finally:
+            knowledge.close()
+
+    def _on_event(self, event: IngestEvent) -> None:
+        self._tally.note(event)
+        self._progress.show(event)
+
+    # ---- the question (clarification 1)
+
+    def _goes_on(self, files: Sequence[SkippedFile]) -> bool:
+        if self._choices.dry_run:
+            return True
+        if self._choices.on_error is not None or not _can_ask() or self._choices.as_json:
+            goes_on = self._choices.on_error != "abort"
+        else:
+            self._progress.pause()
+            goes_on = _ask(files, self._tally.checked)
+        self._aborted = not goes_on
+        return goes_on
+
+    # ---- the end
+
+    def _finished(self, report: IngestReport, settings: Settings) -> ExitCode:
+        from knowledge_mcp.settings import choose_embedding
+
+        code = exit_code_for(report, aborted=self._aborted)
+        if self._choices.as_json:
+            self._write_json(report, code)
+        else:
+            from knowledge_mcp.cli.session import out
+
+            console = out()
+            if self._choices.dry_run and report.planned:
+                print_dry_run(
+                    console,
+                    report,
+                    provider=choose_embedding(settings).provider,
+                    variant=settings.embedding_variant,
+                    threads=settings.embedding_threads or _cores(),
+                    embeds_all=self._choices.force,
+                )
+            elif report.documents or report.skipped or report.failed:
+                print_summary(console, report, aborted=self._aborted)
+        self._tell_what_failed()
+        if self._aborted:
+            _say("Aborted: nothing was ingested.")
+        elif not (report.documents or report.planned or report.skipped or report.failed):
+            place = "" if self._choices.recursive else " (subfolders were left out)"
+            _say(f"No files match {','.join(self._choices.patterns)} in '{self._choices.source}'{place}.")
+        return code
+
+    def _failed(self, error: KnowledgeError) -> ExitCode:
+        self._progress.close()
+        self._tell_what_failed()
+        print_failure(error, verbose=self._choices.verbose)
+        code = exit_code_of(error, ExitCode.FAILURE if self._tally.stored else ExitCode.NOTHING_DONE)
+        if self._choices.as_json:
+            failed = tuple(
+                SkippedFile(source, error.code.value, message, error.suggestion)
+                for source, message in self._tally.failures.items()
+            )
+            self._write_json(IngestReport(failed=failed), code, error)
+        elif self._tally.stored:
+            _say(f"Documents stored before that: {len(self._tally.stored)}.")
+        return code
+
+    def _tell_what_failed(self) -> None:
+        """Say at which chunk it failed (clarification 6)."""
+        partial = {source: at for source, at in self._tally.failed_at.items() if at[1]}
+        for source, (stored, _) in partial.items():
+            _say(f"Ingestion failed at chunk {stored + 1}. {stored} chunks successfully stored. ({source})")
+        if partial:
+            _say("Re-run with --force after resolving the issue to replace partial ingestion.")
+            _say("(Without --force the next run finishes it and embeds only what is missing.)")
+
+    def _interrupted(self) -> ExitCode:
+        self._progress.close()
+        _say(f"Interrupted. Documents stored: {len(self._tally.stored)}. Run again to finish the others.")
+        return ExitCode.INTERRUPTED
+
+    def _nothing(self) -> ExitCode:
+        if self._choices.as_json:
+            self._write_json(IngestReport(), ExitCode.NOTHING_DONE)
+        return ExitCode.NOTHING_DONE
+
+    def _write_json(self, report: IngestReport, code: ExitCode, error: KnowledgeError | None = None) -> None:
+        content = report_as_json(report, source=str(self._choices.source), exit_code=code, aborted=self._aborted)
+        if error is not None:
+            content["error"] = {"code": error.code.value, "message": error.message, "suggestion": error.suggestion}
+            content["files_processed"] = len(self._tally.stored)
+        sys.stdout.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
+
+
+def _can_ask() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _ask(files: Sequence[SkippedFile], readable: int) -> bool:
+    many = "1 file" if len(files) == 1 else f"{len(files)} files"
+    _say(f"{many} cannot be read:")
+    for line in unreadable_lines(list(files)):
+        _say(line)
+    _say(f"Continue without, or abort before anything is embedded? {readable} readable files are waiting.")
+    while True:
+        sys.stderr.write("[c]ontinue / [a]bort: ")
+        sys.stderr.flush()
+        answer = sys.stdin.readline()
+        word = answer.strip().lower()
+        if word in {"c", "continue"}:
+            return True
+        if word in {"a", "abort"} or not answer:
+            return False
+
+
+def _cores() -> int:
+    import os
+
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,111 @@
+"""Logging as the commands set it up: standard library only, stderr only, text or JSON, one line an event.
+
+Formatting is ours because structlog would cost 30 to 40 ms at each start of the server, a quarter of what is allowed
+for it (docs/decisions).
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import traceback
+from datetime import UTC, datetime
+from typing import Any, Literal, cast
+
+from knowledge_mcp.support.events import EVENT_FIELDS
+
+__all__ = ["JsonFormatter", "TextFormatter", "set_up_logging"]
+
+_NOISY = ("asyncio", "httpcore", "httpx", "mcp", "pypdfium2", "python_multipart", "urllib3")
+"""Libraries that tell of each request at INFO; theirs is shown from WARNING, and all of it at DEBUG."""
+_TEXT_LIMIT = 4000
+
+
+class _Stderr(logging.StreamHandler[Any]):
+    """Write to whatever `sys.stderr` is at that moment, so that a progress bar may stand in front of it."""
+
+    def __init__(self) -> None:
+        logging.Handler.__init__(self)
+
+    @property
+    def stream(self) -> Any:
+        return sys.stderr
+
+    @stream.setter
+    def stream(self, value: Any) -> None:
+        """Ignore: the stream is always the current one."""
+
+
+def _when(record: logging.LogRecord) -> str:
+    return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _fields(record: logging.LogRecord) -> dict[str, Any]:
+    return cast("dict[str, Any]", getattr(record, EVENT_FIELDS, {}))
+
+
+def _exception(record: logging.LogRecord) -> str:
+    if record.exc_info is None or record.exc_info[0] is None:
+        return ""
+    return "".join(traceback.format_exception(*record.exc_info)).rstrip()
+
+
+class TextFormatter(logging.Formatter):
+    """Write `time LEVEL event name=value …`, control characters escaped so that one event stays one line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        parts = [_when(record), f"{record.levelname:<7}", _one_line(record.getMessage())]
+        parts.extend(f"{name}={_plain(value)}" for name, value in _fields(record).items())
+        line = " ".join(parts)
+        trace = _exception(record)
+        return f"{line}\n{trace}" if trace else line
+
+
+class JsonFormatter(logging.Formatter):
+    """Write one JSON object a line: `timestamp`, `level`, `event`, `logger`, the event's fields, `exception`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "timestamp": _when(record),
+            "level": record.levelname,
+            "event": record.getMessage(),
+            "logger": record.name,
+        }
+        for name, value in _fields(record).items():
+            line[f"field_{name}" if name in line else name] = value
+        trace = _exception(record)
+        if trace:
+            line["exception"] = trace
+        return json.dumps(line, ensure_ascii=False, default=str)
+
+
+def _one_line(text: str) -> str:
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text[:_TEXT_LIMIT])
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, str):
+        text = _one_line(value)
+        return text if text and " " not in text and "=" not in text and '"' not in text else json.dumps(text)
+    return _one_line(json.dumps(value, ensure_ascii=False, default=str))
+
+
+def set_up_logging(level: str, form: Literal["text", "json"] = "text") -> None:
+    """Send the process's log to stderr; called once, before anything else could set up logging.
+
+    A handler on the root logger also keeps libraries from installing one of their own (`logging.basicConfig`).
+
+    Args:
+        level: `DEBUG`, `INFO`, `WARNING` or `ERROR`.
+        form: `text` or `json`.
+    """
+    handler = _Stderr()
+    handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level)
+    for name in _NOISY:
+        logging.getLogger(name).setLevel(logging.NOTSET if level == "DEBUG" else logging.WARNING)
+    logging.captureWarnings(capture=True)
+    logging.raiseExceptions = False

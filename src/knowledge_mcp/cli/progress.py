@@ -1,0 +1,164 @@
+"""How an ingest shows that it moves: bars on a terminal, plain lines elsewhere; all on stderr."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Protocol
+
+from knowledge_mcp.ports import IngestEvent, IngestEventKind
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["BarProgress", "LineProgress", "Progress", "Tally"]
+
+
+@dataclass(slots=True)
+class Tally:
+    """Keep what events tell that the report does not: needed when a run ends before its report.
+
+    Attributes:
+        found: files seen. unchanged, stored: sources finished.
+        failed_at: per source that failed on the way: chunks stored before, chunks in all.
+    """
+
+    found: int = 0
+    checked: int = 0
+    unchanged: list[str] = field(default_factory=list[str])
+    stored: list[str] = field(default_factory=list[str])
+    failed_at: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+    failures: dict[str, str] = field(default_factory=dict[str, str])
+
+    def note(self, event: IngestEvent) -> None:
+        """Count one event."""
+        match event.kind:
+            case IngestEventKind.FOUND:
+                self.found += 1
+            case IngestEventKind.CHECKED:
+                self.checked += 1
+            case IngestEventKind.UNCHANGED:
+                self.unchanged.append(event.source)
+            case IngestEventKind.STORED:
+                self.stored.append(event.source)
+            case IngestEventKind.FAILED:
+                self.failed_at[event.source] = (event.done, event.total)
+                self.failures[event.source] = event.message
+            case _:
+                pass
+
+
+class Progress(Protocol):
+    """Show events as they come."""
+
+    def show(self, event: IngestEvent) -> None:
+        """Show one event."""
+        ...
+
+    def pause(self) -> None:
+        """Leave the terminal to a question; the next event takes it back."""
+        ...
+
+    def close(self) -> None:
+        """Leave the terminal for good."""
+        ...
+
+
+class LineProgress:
+    """Write a line for each step; with `verbose` also for each file looked at and every few pages read."""
+
+    def __init__(self, *, verbose: bool) -> None:
+        self._verbose = verbose
+
+    def show(self, event: IngestEvent) -> None:
+        """Write the event's line, where it has one."""
+        name = PurePath(event.source).name
+        line = ""
+        match event.kind:
+            case IngestEventKind.EMBEDDED:
+                line = f"Processing chunk {event.done}/{event.total}... ({name})"
+            case IngestEventKind.READING if not event.done:
+                line = f"Reading {name}..."
+            case IngestEventKind.STORED:
+                line = f"Stored {name}: {event.total} chunks"
+            case IngestEventKind.READING if self._verbose:
+                line = f"Reading {name}: page {event.done}/{event.total}"
+            case IngestEventKind.CHUNKED if self._verbose:
+                line = f"Cut {name} into {event.total} chunks"
+            case IngestEventKind.CHECKED if self._verbose:
+                line = f"Checked {name}" + (f": {event.total} pages" if event.total else "")
+            case IngestEventKind.UNCHANGED if self._verbose:
+                line = f"Unchanged {name}"
+            case _:
+                pass
+        if line:
+            sys.stderr.write(f"{line}\n")
+            sys.stderr.flush()
+
+    def pause(self) -> None:
+        """Nothing is in the way."""
+
+    def close(self) -> None:
+        """Nothing is in the way."""
+
+
+class BarProgress:
+    """Show one bar for the files and one for the current file's pages or chunks."""
+
+    def __init__(self, console: Console) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as Bars
+
+        self._bars = Bars(
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+        )
+        self._files = self._bars.add_task("Checking files", total=None)
+        self._step = self._bars.add_task("", total=None, visible=False)
+        self._to_do = 0
+        self._running = False
+
+    def show(self, event: IngestEvent) -> None:
+        """Move the bars."""
+        if not self._running:
+            self._bars.start()
+            self._running = True
+        name = PurePath(event.source).name
+        match event.kind:
+            case IngestEventKind.FOUND:
+                self._bars.update(self._files, advance=1)
+            case IngestEventKind.CHECKED:
+                self._to_do += 1
+            case IngestEventKind.READING:
+                if not event.done:
+                    self._bars.update(self._files, description="Files", total=max(self._to_do, 1))
+                    if not self._bars.tasks[0].finished and self._bars.tasks[1].visible is False:
+                        self._bars.update(self._files, completed=0)
+                self._step_to(f"Reading {name}", event)
+            case IngestEventKind.CHUNKED | IngestEventKind.EMBEDDED:
+                self._step_to(f"Processing chunk {event.done}/{event.total}...", event)
+            case IngestEventKind.STORED | IngestEventKind.FAILED:
+                self._bars.update(self._files, advance=1)
+            case _:
+                pass
+
+    def _step_to(self, description: str, event: IngestEvent) -> None:
+        self._bars.update(
+            self._step, description=description, completed=event.done, total=event.total or None, visible=True
+        )
+
+    def pause(self) -> None:
+        """Take the bars off the terminal."""
+        if self._running:
+            self._bars.stop()
+            self._running = False
+
+    def close(self) -> None:
+        """Take the bars off the terminal."""
+        self.pause()

@@ -1,0 +1,224 @@
+"""`knowledge-mcp`: start the MCP server over stdio, or over HTTP with Streamable HTTP and SSE side by side.
+
+Start-up is what an assistant waits for: nothing is imported here before it is needed, and nothing is printed to stdout.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import signal
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, NoReturn
+
+from knowledge_mcp import __version__
+from knowledge_mcp.cli.failures import ExitCode, exit_code_of, print_failure
+from knowledge_mcp.cli.logs import set_up_logging
+from knowledge_mcp.model.errors import ConfigError, InternalError, KnowledgeError
+from knowledge_mcp.support.events import log_event
+
+if TYPE_CHECKING:
+    from knowledge_mcp.settings import Settings
+
+__all__ = ["Arguments", "build_parser", "main"]
+
+TRANSPORTS = ("stdio", "http", "sse")
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """Hold the command line; None means that the setting decides."""
+
+    transport: str
+    log_level: str | None
+    surface: str
+    host: str | None
+    port: int | None
+    allow_unauthenticated: bool
+    config: Path | None
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(ExitCode.CONFIGURATION, f"Error: {message}\nNext: `{self.prog} --help` lists the options.\n")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Describe the command line; the documentation is made from this."""
+    parser = _Parser(
+        prog="knowledge-mcp",
+        description="Serve the knowledge base to AI assistants over the Model Context Protocol.",
+        epilog="exit codes: 0 clean stop, 1 failure to start, 3 configuration or connection. `knowledge config client` "
+        "prints what to put into an assistant's configuration.",
+    )
+    parser.add_argument(
+        "--transport",
+        choices=TRANSPORTS,
+        default="stdio",
+        help="stdio for a local assistant; http or sse start one HTTP server with /mcp, /sse and /health "
+        "(default: stdio)",
+    )
+    parser.add_argument(
+        "--log-level",
+        type=str.upper,
+        choices=("DEBUG", "INFO", "WARNING", "ERROR"),
+        metavar="LEVEL",
+        help="DEBUG, INFO, WARNING or ERROR (default: LOG_LEVEL, else INFO); logs go to stderr",
+    )
+    parser.add_argument(
+        "--surface", default="standards", metavar="NAME[,NAME]", help="tool surfaces to offer (default: standards)"
+    )
+    parser.add_argument(
+        "--host",
+        metavar="ADDRESS",
+        help="address to listen on (default: 0.0.0.0 with a token configured, else 127.0.0.1)",
+    )
+    parser.add_argument("--port", type=_port, metavar="PORT", help="port (default: DOCUMENT_STORE_PORT, else 3002)")
+    parser.add_argument(
+        "--allow-unauthenticated",
+        action="store_true",
+        help="allow an address other than loopback without any token: everybody who reaches it can read everything",
+    )
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help="JSON or YAML settings; the environment and .env win over it"
+    )
+    parser.add_argument("--version", action="version", version=f"knowledge-mcp {__version__}")
+    return parser
+
+
+def _port(text: str) -> int:
+    try:
+        port = int(text)
+    except ValueError:
+        port = -1
+    if not 1 <= port <= 65535:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a port (1 to 65535)")
+    return port
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the server until its client leaves or it is told to stop; returns the exit code."""
+    parsed = build_parser().parse_args(argv)
+    arguments = Arguments(**vars(parsed))
+    signal.signal(signal.SIGTERM, _stop)
+    try:
+        return _serve(arguments)
+    except KeyboardInterrupt:
+        return ExitCode.SUCCESS
+    except KnowledgeError as exc:
+        print_failure(exc, verbose=arguments.log_level == "DEBUG")
+        return exit_code_of(exc)
+    except Exception as exc:
+        _logger.debug("start-up failed", exc_info=True)
+        print_failure(InternalError("The server failed.", details=f"{type(exc).__name__}: {exc}"), verbose=True)
+        return ExitCode.FAILURE
+
+
+def _stop(_signal: int, _frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _serve(arguments: Arguments) -> int:
+    from knowledge_mcp import registry
+    from knowledge_mcp.settings import read_settings
+
+    surfaces = tuple(dict.fromkeys(name.strip() for name in arguments.surface.split(",") if name.strip()))
+    reading = read_settings(
+        arguments.config,
+        surface=surfaces[0] if surfaces else "standards",
+        adapters=(registry.EMBEDDERS, registry.STORES),
+    )
+    settings = reading.settings
+    set_up_logging(arguments.log_level or settings.log_level, settings.log_format)
+    problems = [*reading.problems, *_surface_problems(surfaces, registry.SURFACES)]
+    tokens: dict[str, str] = {}
+    if arguments.transport != "stdio":
+        from knowledge_mcp.cli.listening import listening_problems, read_tokens
+
+        tokens = read_tokens(settings, problems)
+        problems.extend(listening_problems(arguments.host, tokens, allowed=arguments.allow_unauthenticated))
+    if problems:
+        raise ConfigError(
+            f"{len(problems)} settings are wrong." if len(problems) > 1 else problems[0],
+            details="\n".join(problems),
+            suggestion="Correct what is named above; `knowledge config show` tells where each value comes from.",
+        )
+    return _run(arguments, settings, surfaces, tokens)
+
+
+def _surface_problems(surfaces: Sequence[str], known: Sequence[str] | dict[str, str]) -> list[str]:
+    problems = [
+        f"--surface names '{name}', which this build does not have; it has: {', '.join(sorted(known))}."
+        for name in surfaces
+        if name not in known
+    ]
+    return problems if surfaces else ["--surface names no surface."]
+
+
+def _run(arguments: Arguments, settings: Settings, surfaces: tuple[str, ...], tokens: dict[str, str]) -> int:
+    from knowledge_mcp import wiring
+    from knowledge_mcp.transports.mcp import build_server, run_stdio
+
+    found = wiring.startup_problems(settings, surface=surfaces[0])
+    if found:
+        raise _together(found)
+    server = build_server(lambda: wiring.build_knowledge(settings, surface=surfaces[0]), surfaces, version=__version__)
+    if arguments.transport == "stdio":
+        _log_start(arguments, settings, surfaces, where="stdio")
+        run_stdio(server)
+    else:
+        from knowledge_mcp.cli.listening import listen
+
+        host = arguments.host or ("0.0.0.0" if tokens else "127.0.0.1")
+        port = arguments.port or settings.port
+        listen(
+            server,
+            settings,
+            (host, port),
+            tokens,
+            log_level=arguments.log_level or settings.log_level,
+            started=lambda: _log_start(arguments, settings, surfaces, where=f"{host}:{port}"),
+        )
+    log_event(_logger, logging.INFO, "server_stop", transport=arguments.transport)
+    return ExitCode.SUCCESS
+
+
+def _together(found: Sequence[KnowledgeError]) -> KnowledgeError:
+    """Join several start-up problems into one error of the first one's kind."""
+    if len(found) == 1:
+        return found[0]
+    lines = [line for each in found for line in (each.message, each.details) if line]
+    kind = ConfigError if any(isinstance(each, ConfigError) for each in found) else type(found[0])
+    return kind(f"{len(found)} things keep the server from starting.", details="\n".join(lines))
+
+
+def _log_start(arguments: Arguments, settings: Settings, surfaces: Sequence[str], *, where: str) -> None:
+    from knowledge_mcp.settings import choose_embedding, choose_store
+
+    store, embedding = choose_store(settings), choose_embedding(settings, surfaces[0])
+    log_event(
+        _logger,
+        logging.INFO,
+        "server_start",
+        version=__version__,
+        transport=arguments.transport,
+        address=where,
+        surfaces=",".join(surfaces),
+        vector_store=store.backend,
+        vector_store_reason=store.reason,
+        vector_store_status="healthy",
+        collection=settings.collection,
+        embedding_provider=embedding.provider,
+        embedding_model=embedding.model,
+        embedding_reason=embedding.reason,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

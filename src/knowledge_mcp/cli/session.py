@@ -1,0 +1,161 @@
+"""What the `knowledge` commands share: their common options, an open knowledge base, one way to fail, JSON output."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from knowledge_mcp.cli.failures import ExitCode, exit_code_of, print_failure
+from knowledge_mcp.cli.logs import set_up_logging
+from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from knowledge_mcp.ports import Knowledge
+    from knowledge_mcp.settings import Reading, Settings
+
+__all__ = [
+    "AsJson",
+    "CollectionName",
+    "ConfigFile",
+    "Verbose",
+    "guarded",
+    "load",
+    "opened",
+    "out",
+    "reading_of",
+    "settings_of",
+    "write_json",
+]
+
+_logger = logging.getLogger(__name__)
+
+AsJson = Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show technical details of errors, and INFO logs.")]
+ConfigFile = Annotated[
+    Path | None, typer.Option("--config", help="JSON or YAML settings; the environment and .env win over it.")
+]
+CollectionName = Annotated[str | None, typer.Option("--collection", help="Collection, instead of QDRANT_COLLECTION's.")]
+
+
+@contextmanager
+def guarded(*, verbose: bool = False, as_json: bool = False) -> Generator[None]:
+    """Turn whatever goes wrong inside into a clear message on stderr and an exit code.
+
+    With `as_json` the error object `{"error": {...}}` goes to stdout as well.
+    """
+    try:
+        yield
+    except KnowledgeError as exc:
+        _fail(exc, verbose=verbose, as_json=as_json)
+        raise typer.Exit(exit_code_of(exc)) from exc
+    except KeyboardInterrupt as exc:
+        sys.stderr.write("Interrupted.\n")
+        raise typer.Exit(ExitCode.INTERRUPTED) from exc
+    except BrokenPipeError as exc:
+        sys.stderr.close()
+        raise typer.Exit(ExitCode.FAILURE) from exc
+    except (typer.Exit, typer.Abort):
+        raise
+    except Exception as exc:
+        _logger.debug("command failed", exc_info=True)
+        error = InternalError("The command failed.", details=f"{type(exc).__name__}: {exc}")
+        _fail(error, verbose=verbose, as_json=as_json)
+        raise typer.Exit(ExitCode.FAILURE) from exc
+
+
+def _fail(error: KnowledgeError, *, verbose: bool, as_json: bool) -> None:
+    print_failure(error, verbose=verbose)
+    if as_json:
+        content = {
+            "code": error.code.value,
+            "message": error.message,
+            "details": error.details,
+            "recoverable": error.recoverable,
+            "suggestion": error.suggestion,
+        }
+        write_json({"error": content})
+
+
+def reading_of(config: Path | None) -> Reading:
+    """Read the settings with everything that is wrong with them."""
+    from knowledge_mcp import registry
+    from knowledge_mcp.settings import read_settings
+
+    return read_settings(config, adapters=(registry.EMBEDDERS, registry.STORES))
+
+
+def settings_of(config: Path | None, collection: str | None = None, *, verbose: bool = False) -> Settings:
+    """Read the settings and set up logging.
+
+    Raises:
+        ConfigError: one for all that is wrong.
+    """
+    from knowledge_mcp import registry
+    from knowledge_mcp.settings import load_settings
+
+    reading = reading_of(config)
+    told = any(value.variable.field == "log_level" and value.origin != "default" for value in reading.values)
+    set_up_logging(
+        reading.settings.log_level if told else "INFO" if verbose else "WARNING", reading.settings.log_format
+    )
+    settings = load_settings(config, adapters=(registry.EMBEDDERS, registry.STORES))
+    return settings if collection is None else settings.model_copy(update={"collection": collection})
+
+
+@contextmanager
+def opened(
+    config: Path | None, collection: str | None = None, *, verbose: bool = False, as_json: bool = False
+) -> Generator[Knowledge]:
+    """Open the knowledge base for one command, guarded, and close it."""
+    with guarded(verbose=verbose, as_json=as_json):
+        settings = settings_of(config, collection, verbose=verbose)
+        from knowledge_mcp import wiring
+
+        knowledge = wiring.build_knowledge(settings)
+        try:
+            yield knowledge
+        finally:
+            knowledge.close()
+
+
+def load(model: type[Any], values: dict[str, Any]) -> Any:
+    """Build a tool's request from a command's arguments.
+
+    Raises:
+        InvalidInputError: a value is outside what the tool allows; names each.
+    """
+    from pydantic import ValidationError
+
+    try:
+        return model.model_validate({name: value for name, value in values.items() if value is not None})
+    except ValidationError as exc:
+        wrong = [
+            f"{'.'.join(map(str, each['loc']))}: {each['msg']}"
+            for each in exc.errors(include_url=False, include_input=False, include_context=False)
+        ]
+        raise InvalidInputError(f"This cannot be asked: {'; '.join(wrong)}.") from exc
+
+
+def write_json(content: Any) -> None:
+    """Write one JSON value to stdout."""
+    sys.stdout.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+    sys.stdout.flush()
+
+
+def out() -> Console:
+    """Return a console on stdout, wide enough to be read where stdout is no terminal."""
+    from rich.console import Console
+
+    if sys.stdout.isatty():
+        return Console(highlight=False)
+    return Console(highlight=False, width=shutil.get_terminal_size((120, 24)).columns)

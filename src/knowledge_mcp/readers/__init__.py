@@ -1,0 +1,1 @@
+"""Bytes to documents: one reader for each format."""

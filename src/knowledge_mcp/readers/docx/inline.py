@@ -1,0 +1,214 @@
+"""One Word paragraph to text: runs, fields, links, tracked changes as accepted, symbols, equations.
+
+What a reader of the final document sees is kept; deleted and moved-away text, hidden text, comments and the older
+duplicate of a drawing are not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from knowledge_mcp.model.document import ReferenceKind
+from knowledge_mcp.readers.docx.equations import equation_text
+from knowledge_mcp.readers.docx.fields import Fields
+from knowledge_mcp.readers.docx.ooxml import Element, attribute, child, is_on, local, value
+from knowledge_mcp.readers.docx.package import Relation
+from knowledge_mcp.readers.docx.symbols import has_private_characters, letters_for_symbols, raised_or_lowered
+from knowledge_mcp.readers.richtext import RichText
+
+__all__ = ["Paragraph", "ParagraphReader", "visible_children"]
+
+_SKIPPED = frozenset(
+    {"pPr", "del", "moveFrom", "delText", "delInstrText", "rPr", "Fallback", "sdtPr", "rt", "annotationRef"}
+)
+_CONTAINERS = frozenset(
+    {"ins", "moveTo", "smartTag", "customXml", "dir", "bdo", "sdtContent", "sdt", "ruby", "rubyBase", "Choice"}
+)
+_DRAWINGS = frozenset({"drawing", "pict", "object"})
+_CHARACTERS = {"tab": "\t", "ptab": "\t", "noBreakHyphen": "-"}
+
+
+@dataclass(slots=True)
+class Paragraph:
+    """Hold what one paragraph says.
+
+    Attributes:
+        text: its words with marks.
+        style: id of its style, None for the default one.
+        bookmarks: names of the bookmarks that begin in it.
+        notes: ids of the foot- and endnotes it cites, as ("footnote", "3").
+        boxes: contents of the text boxes anchored in it.
+        pictures: alternative texts of its pictures.
+        sequence: the sequence that a SEQ field in it counts ("Table", "Figure"), None without one.
+        is_contents: it is a line of a table of contents.
+        bold: code points in bold.
+        unknown_symbols: symbols of symbol fonts that have no letter here.
+    """
+
+    text: RichText
+    style: str | None = None
+    bookmarks: list[str] = field(default_factory=list[str])
+    notes: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    boxes: list[Element] = field(default_factory=list[Element])
+    pictures: list[str] = field(default_factory=list[str])
+    sequence: str | None = None
+    is_contents: bool = False
+    bold: int = 0
+    unknown_symbols: int = 0
+
+
+def visible_children(element: Element) -> list[Element]:
+    """List what a reader sees of an element's children; of an alternative only the first choice, else the fallback."""
+    if local(element) == "AlternateContent":
+        choice = child(element, "Choice")
+        found = choice if choice is not None else child(element, "Fallback")
+        return list(found) if found is not None else []
+    return [part for part in element if local(part) not in _SKIPPED]
+
+
+class ParagraphReader:
+    """Read paragraphs in document order, so that fields go on from one to the next."""
+
+    def __init__(self, relations: Mapping[str, Relation]) -> None:
+        self._relations = relations
+        self.fields = Fields()
+
+    def read(self, element: Element, *, verbatim: bool = False) -> Paragraph:
+        """Read one `p` element; `verbatim` keeps blanks (code)."""
+        self.fields.begin_paragraph()
+        paragraph = Paragraph(RichText(verbatim=verbatim), style=value(element, "pPr", "pStyle"))
+        in_contents = self.fields.in_contents
+        self._inside(element, paragraph)
+        text = paragraph.text.text.rstrip()
+        paragraph.is_contents = (in_contents or self.fields.in_contents) and (
+            self.fields.saw_page_reference or re.search(r"(?:\s|\.)(?:\d+|[ivxlc]+)$", text) is not None
+        )
+        return paragraph
+
+    def _inside(self, element: Element, paragraph: Paragraph) -> None:
+        for part in visible_children(element):
+            name = local(part)
+            if name == "r":
+                self._run(part, paragraph)
+            elif name == "hyperlink":
+                self._hyperlink(part, paragraph)
+            elif name == "fldSimple":
+                self._simple_field(part, paragraph)
+            elif name == "bookmarkStart":
+                paragraph.bookmarks.append(attribute(part, "name") or "")
+            elif name in {"oMath", "oMathPara"}:
+                self._show(f" {equation_text(part)} ", paragraph)
+            elif name in _CONTAINERS or name == "AlternateContent":
+                self._inside(part, paragraph)
+            elif name in _DRAWINGS:
+                _read_drawing(part, paragraph)
+
+    def _hyperlink(self, element: Element, paragraph: Paragraph) -> None:
+        start = len(paragraph.text)
+        self._inside(element, paragraph)
+        relation = self._relations.get(attribute(element, "id") or "")
+        anchor = attribute(element, "anchor")
+        if relation is not None and relation.external:
+            target = f"{relation.target}#{anchor}" if anchor else relation.target
+            paragraph.text.mark(start, ReferenceKind.LINK, target)
+        elif anchor:
+            paragraph.text.mark(start, None, f"#{anchor}")
+
+    def _simple_field(self, element: Element, paragraph: Paragraph) -> None:
+        self.fields.begin(attribute(element, "instr") or "")
+        self.fields.separate(paragraph.text)
+        self._inside(element, paragraph)
+        paragraph.sequence = self.fields.end(paragraph.text) or paragraph.sequence
+
+    def _run(self, run: Element, paragraph: Paragraph) -> None:
+        properties = child(run, "rPr")
+        if is_on(properties, "vanish"):
+            self._fields_only(run, paragraph)
+            return
+        before = len(paragraph.text)
+        for part in visible_children(run):
+            self._run_part(part, properties, paragraph)
+        if is_on(properties, "b"):
+            paragraph.bold += len(paragraph.text) - before
+
+    def _fields_only(self, run: Element, paragraph: Paragraph) -> None:
+        """Follow the fields of a hidden run; hidden bookmarks and indexes are often field codes."""
+        for part in run:
+            if local(part) in {"fldChar", "instrText"}:
+                self._run_part(part, None, paragraph)
+
+    def _run_part(self, part: Element, properties: Element | None, paragraph: Paragraph) -> None:
+        name = local(part)
+        if name == "t":
+            self._text(part.text or "", properties, paragraph)
+        elif name == "fldChar":
+            self._field_mark(attribute(part, "fldCharType"), paragraph)
+        elif name == "instrText":
+            self.fields.instruct(part.text or "")
+        elif name in _CHARACTERS:
+            self._show(_CHARACTERS[name], paragraph)
+        elif name in {"br", "cr"}:
+            if attribute(part, "type") in {None, "textWrapping"} and not self.fields.hides_text:
+                paragraph.text.break_line()
+        elif name == "sym":
+            self._symbol(part, paragraph)
+        elif name in {"footnoteReference", "endnoteReference"}:
+            paragraph.notes.append((name.removesuffix("Reference"), attribute(part, "id") or ""))
+            self._show(f"[^{name[0] if name[0] == 'e' else ''}{attribute(part, 'id')}]", paragraph)
+        elif name in _DRAWINGS:
+            _read_drawing(part, paragraph)
+        elif name in {"AlternateContent", "ruby"}:
+            self._nested(part, properties, paragraph)
+
+    def _nested(self, part: Element, properties: Element | None, paragraph: Paragraph) -> None:
+        if local(part) == "ruby":
+            self._inside(part, paragraph)
+            return
+        for inner in visible_children(part):
+            self._run_part(inner, properties, paragraph)
+
+    def _field_mark(self, kind: str | None, paragraph: Paragraph) -> None:
+        if kind == "begin":
+            self.fields.begin()
+        elif kind == "separate":
+            self.fields.separate(paragraph.text)
+        elif kind == "end":
+            paragraph.sequence = self.fields.end(paragraph.text) or paragraph.sequence
+
+    def _text(self, text: str, properties: Element | None, paragraph: Paragraph) -> None:
+        if has_private_characters(text):
+            text, unknown = letters_for_symbols(text, attribute(child(properties, "rFonts"), "ascii") or "")
+            paragraph.unknown_symbols += unknown
+        self._show(raised_or_lowered(text, value(properties, "vertAlign")), paragraph)
+
+    def _symbol(self, part: Element, paragraph: Paragraph) -> None:
+        code = attribute(part, "char") or ""
+        if not re.fullmatch(r"[0-9A-Fa-f]{2,4}", code):
+            return
+        number = int(code, 16)
+        character = chr(number if number >= 0x100 else 0xF000 + number)
+        text, unknown = letters_for_symbols(character, attribute(part, "font") or "")
+        paragraph.unknown_symbols += unknown
+        self._show(text, paragraph)
+
+    def _show(self, text: str, paragraph: Paragraph) -> None:
+        if not self.fields.hides_text:
+            paragraph.text.add(text)
+
+
+def _read_drawing(element: Element, paragraph: Paragraph) -> None:
+    """Find the text boxes and the alternative text of a drawing, without going into nested boxes."""
+    pending = [element]
+    while pending:
+        part = pending.pop()
+        name = local(part)
+        if name == "txbxContent":
+            paragraph.boxes.append(part)
+            continue
+        if name == "docPr":
+            text = (attribute(part, "descr") or "").strip()
+            if text and " " in text:
+                paragraph.pictures.append(text)
+        pending.extend(reversed(visible_children(part)))

@@ -1,0 +1,102 @@
+"""Reading WordprocessingML: local names, attributes and a parser that trusts nothing.
+
+Names are compared without their namespace, so that Transitional and Strict documents read alike.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import IO, TYPE_CHECKING, TypeAlias
+
+from lxml import etree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Element: TypeAlias = etree._Element  # pyright: ignore[reportPrivateUsage] - lxml has no public name for it  # noqa: SLF001
+
+__all__ = ["Element", "attribute", "body_items", "child", "is_on", "local", "parse", "value"]
+
+
+@lru_cache(maxsize=4096)
+def _local_of_tag(tag: str) -> str:
+    return tag.rpartition("}")[2]
+
+
+def local(element: Element) -> str:
+    """Return an element's name without namespace, "" for comments, processing instructions and entities."""
+    tag = element.tag
+    return _local_of_tag(tag) if isinstance(tag, str) else ""
+
+
+def child(element: Element | None, *path: str) -> Element | None:
+    """Follow a path of local names, the first match at each step."""
+    for name in path:
+        if element is None:
+            return None
+        element = next((found for found in element if local(found) == name), None)
+    return element
+
+
+def attribute(element: Element | None, name: str) -> str | None:
+    """Return an attribute by its local name, None where it is missing."""
+    if element is None:
+        return None
+    for key, text in element.attrib.items():
+        if _local_of_tag(str(key)) == name:
+            return str(text)
+    return None
+
+
+def value(element: Element | None, *path: str) -> str | None:
+    """Return `val` of the element at the end of a path, None where either is missing."""
+    return attribute(child(element, *path), "val")
+
+
+def is_on(element: Element | None, *path: str) -> bool:
+    """Tell whether a toggle property stands at the end of a path and is not switched off."""
+    found = child(element, *path)
+    return found is not None and (attribute(found, "val") or "true").lower() not in {"0", "false", "off", "none"}
+
+
+def parse(data: bytes) -> Element:
+    """Parse one part with entities, network and huge trees off; raises `lxml.etree.XMLSyntaxError`."""
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
+    root = etree.fromstring(data, parser)
+    _refuse_doctype(root)
+    return root
+
+
+def body_items(stream: IO[bytes]) -> Iterator[Element]:
+    """Yield the children of the body one after another and free each when the next is asked for.
+
+    Raises:
+        lxml.etree.XMLSyntaxError: the part is not well-formed, or has a document type declaration.
+    """
+    events = etree.iterparse(
+        stream,
+        events=("end",),
+        tag=("{*}p", "{*}tbl", "{*}sdt", "{*}customXml", "{*}altChunk", "{*}bookmarkStart", "{*}ins", "{*}moveTo"),
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        huge_tree=False,
+    )
+    checked = False
+    for _, element in events:
+        if not checked:
+            _refuse_doctype(element)
+            checked = True
+        parent = element.getparent()
+        if parent is None or local(parent) != "body":
+            continue
+        yield element
+        element.clear(keep_tail=False)
+        while (previous := element.getprevious()) is not None:
+            parent.remove(previous)
+
+
+def _refuse_doctype(element: Element) -> None:
+    """Office files never have a document type declaration; one that has may define entities."""
+    if element.getroottree().docinfo.internalDTD is not None:
+        raise etree.XMLSyntaxError("a document type declaration is not allowed here", 0, 0, 0)

@@ -1,0 +1,111 @@
+"""Word documents (.docx) to `Document`: our own walk over the XML.
+
+No library on the market computes list numbers, keeps tracked insertions, content controls and text boxes, and stays
+fast; so the parts are read with lxml, the main one as a stream whose elements are freed one by one. It runs in this
+process: the archive's sizes are checked before anything is unpacked; entities, document types, network and oversized
+trees are off; and a child process would cost more (start and imports) than reading an ordinary document takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from knowledge_mcp.model.document import Document
+from knowledge_mcp.model.errors import UnreadableReason
+from knowledge_mcp.model.source import SourceItem
+from knowledge_mcp.ports import Inspection
+from knowledge_mcp.readers.assembly import DocumentBuilder
+from knowledge_mcp.readers.properties import named_type, proposed_id
+
+if TYPE_CHECKING:
+    from knowledge_mcp.readers.docx.ooxml import Element
+    from knowledge_mcp.readers.docx.package import Package
+
+__all__ = ["DocxReader"]
+
+_NO_TEXT = "has no text"
+_NO_TEXT_SUGGESTION = "If its pages are pictures, save it as PDF and ingest that with OCR."
+
+
+class DocxReader:
+    """Read .docx files: structure, computed numbers, tables, notes, references and properties; there are no pages."""
+
+    @property
+    def version(self) -> str:
+        return "docx-1"
+
+    def check(self, item: SourceItem) -> Inspection:
+        from knowledge_mcp.readers.docx.ooxml import body_items
+        from knowledge_mcp.readers.docx.package import open_package, unreadable
+
+        with open_package(item) as package, package.open_main() as stream:
+            has_text = False
+            for element in body_items(stream):
+                has_text = has_text or any(str(text).strip() for text in element.itertext("{*}t"))
+            # the stream ends behind the last element: what is left is read so that the checksum is compared
+            stream.read()
+        if not has_text:
+            raise unreadable(item, UnreadableReason.EMPTY, _NO_TEXT, suggestion=_NO_TEXT_SUGGESTION)
+        return Inspection(pages=None)
+
+    def read(self, item: SourceItem, progress: Callable[[int, int], None] | None = None) -> Document:
+        from knowledge_mcp.readers.docx.package import open_package, unreadable
+        from knowledge_mcp.readers.docx.properties import read_properties, sensible_title
+
+        builder = DocumentBuilder()
+        with open_package(item) as package:
+            properties = read_properties(package)
+            title = _walk(package, builder)
+        if not builder.has_text:
+            raise unreadable(item, UnreadableReason.EMPTY, _NO_TEXT, suggestion=_NO_TEXT_SUGGESTION)
+        document_type, warning = named_type(properties)
+        if warning:
+            builder.warn(warning)
+        if progress is not None:
+            progress(1, 1)
+        return builder.build(
+            item,
+            title=sensible_title(properties.get("title")) or title,
+            id=proposed_id(properties, item.name),
+            document_type=document_type,
+            metadata=properties,
+        )
+
+
+def _walk(package: Package, builder: DocumentBuilder) -> str:
+    """Walk over the body; returns the first paragraph in a title style, "" without one."""
+    from knowledge_mcp.readers.docx.numbering import Numbering
+    from knowledge_mcp.readers.docx.ooxml import body_items
+    from knowledge_mcp.readers.docx.styles import Styles
+    from knowledge_mcp.readers.docx.walker import Walker
+
+    styles = Styles(_parsed(package, "styles"))
+    numbering = Numbering(_parsed(package, "numbering"), styles)
+    notes = _notes(package, "footnote") | _notes(package, "endnote")
+    walker = Walker(builder, styles, numbering, package.relations, notes)
+    with package.open_main() as stream:
+        for element in body_items(stream):
+            walker.feed(element)
+        stream.read()
+    walker.finish()
+    return walker.title
+
+
+def _parsed(package: Package, kind: str) -> Element | None:
+    from knowledge_mcp.readers.docx.ooxml import parse
+
+    data = package.part(kind)
+    return parse(data) if data is not None else None
+
+
+def _notes(package: Package, kind: str) -> dict[tuple[str, str], list[Element]]:
+    from knowledge_mcp.readers.docx.ooxml import attribute, local
+
+    root = _parsed(package, f"{kind}s")
+    found: dict[tuple[str, str], list[Element]] = {}
+    for note in root if root is not None else ():
+        if local(note) == kind and attribute(note, "type") in {None, "normal"}:
+            paragraphs = list(note.iter("{*}p"))
+            found[kind, attribute(note, "id") or ""] = paragraphs
+    return found

@@ -1,0 +1,164 @@
+"""Word tables as Markdown rows: merged cells, header rows over several lines, tables within cells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from knowledge_mcp.readers.docx.inline import visible_children
+from knowledge_mcp.readers.docx.ooxml import Element, child, is_on, local, value
+from knowledge_mcp.readers.richtext import RichText
+
+__all__ = ["Cell", "Grid", "TableReader", "grid_rows"]
+
+_MAX_SPAN = 200
+_MAX_REPEATED = 80
+_MAX_NESTING = 8
+_TRANSPARENT = frozenset({"sdt", "sdtContent", "customXml", "ins", "moveTo", "AlternateContent", "Choice", "smartTag"})
+
+CellText = Callable[[Element], RichText]
+
+
+@dataclass(slots=True)
+class Cell:
+    """Hold one cell: its first grid column, how many it spans, whether it goes on from the cell above, its element."""
+
+    column: int
+    span: int
+    continues: bool
+    element: Element
+
+
+@dataclass(slots=True)
+class Grid:
+    """Hold a table's rows of cells, how many of the first rows are marked as header, and the number of columns."""
+
+    rows: list[list[Cell]] = field(default_factory=list[list[Cell]])
+    headers: int = 0
+    columns: int = 0
+
+
+def grid_rows(table: Element) -> Grid:
+    """Lay a `tbl` out on its grid; rows deleted by a tracked change are left out."""
+    grid = Grid()
+    for row in _parts(table, "tr"):
+        properties = child(row, "trPr")
+        if child(properties, "del") is not None:
+            continue
+        column = _number(value(properties, "gridBefore"), 0)
+        cells: list[Cell] = []
+        for element in _parts(row, "tc"):
+            settings = child(element, "tcPr")
+            span = max(_number(value(settings, "gridSpan"), 1), 1)
+            merge = child(settings, "vMerge")
+            goes_on = merge is not None and value(settings, "vMerge") != "restart"
+            if value(settings, "hMerge") == "continue" and cells:
+                cells[-1].span += span
+            else:
+                cells.append(Cell(column, span, goes_on, element))
+            column += span
+        if is_on(properties, "tblHeader") and grid.headers == len(grid.rows):
+            grid.headers += 1
+        grid.rows.append(cells)
+        grid.columns = max(grid.columns, column)
+    return grid
+
+
+class TableReader:
+    """Make Markdown rows of tables; `cell_text` reads one paragraph, its label included, in document order."""
+
+    def __init__(self, cell_text: CellText) -> None:
+        self._cell_text = cell_text
+
+    def rows(self, grid: Grid) -> list[list[RichText]]:
+        """Read all cells; the first row returned is the header.
+
+        A short text that spans rows is repeated in each, so that a row can be understood alone; a text that spans
+        columns stands in the first. Rows without any text are left out. Several header rows become one.
+        """
+        above: dict[int, RichText] = {}
+        built: list[list[RichText]] = []
+        headers = 0
+        for index, cells in enumerate(grid.rows):
+            row = [RichText() for _ in range(min(grid.columns, _MAX_SPAN))]
+            own = False
+            for cell in cells:
+                if cell.column >= len(row):
+                    continue
+                text = self._content(cell.element)
+                own = own or not text.is_blank
+                if cell.continues and text.is_blank:
+                    text = above.get(cell.column, text)
+                    row[cell.column] = text if len(text) <= _MAX_REPEATED else RichText()
+                else:
+                    row[cell.column] = text
+                above[cell.column] = text
+            if own:
+                built.append(row)
+                headers += index < grid.headers
+        return _join_headers(built, headers)
+
+    def _content(self, cell: Element, depth: int = 0) -> RichText:
+        """Read a cell on one line: paragraphs with blanks between, inner tables as "a: b; c: d"."""
+        content = RichText()
+        for part in _cell_parts(cell):
+            text = self._inner_table(part, depth + 1) if local(part) == "tbl" else self._cell_text(part)
+            if text.is_blank:
+                continue
+            if len(content):
+                content.add(" ")
+            content.extend(text)
+        return content
+
+    def _inner_table(self, table: Element, depth: int) -> RichText:
+        flat = RichText()
+        if depth > _MAX_NESTING:
+            return flat
+        for cells in grid_rows(table).rows:
+            texts = [self._content(cell.element, depth) for cell in cells]
+            for index, text in enumerate(t for t in texts if not t.is_blank):
+                flat.add(("; " if len(flat) else "") if index == 0 else ": " if index == 1 else ", ")
+                flat.extend(text)
+        return flat
+
+
+def _join_headers(rows: list[list[RichText]], headers: int) -> list[list[RichText]]:
+    if headers < 2 or headers >= len(rows):
+        return rows
+    joined: list[RichText] = []
+    for column in range(len(rows[0])):
+        text = RichText()
+        seen: set[str] = set()
+        for row in rows[:headers]:
+            words = row[column].text.strip()
+            if words and words not in seen:
+                seen.add(words)
+                text.add(" / " if len(text) else "")
+                text.extend(row[column])
+        joined.append(text)
+    return [joined, *rows[headers:]]
+
+
+def _parts(element: Element, name: str) -> list[Element]:
+    """List rows or cells, those in content controls and tracked insertions too."""
+    found: list[Element] = []
+    for part in visible_children(element):
+        if local(part) == name:
+            found.append(part)
+        elif local(part) in _TRANSPARENT:
+            found.extend(_parts(part, name))
+    return found
+
+
+def _cell_parts(cell: Element) -> list[Element]:
+    found: list[Element] = []
+    for part in visible_children(cell):
+        if local(part) in {"p", "tbl"}:
+            found.append(part)
+        elif local(part) in _TRANSPARENT:
+            found.extend(_cell_parts(part))
+    return found
+
+
+def _number(text: str | None, default: int) -> int:
+    return min(int(text), _MAX_SPAN) if text is not None and text.isdigit() else default

@@ -1,0 +1,346 @@
+"""The body of a Word document, element by element, to headings and blocks.
+
+Left out on purpose, because it is no text of its own: tables of contents and lists of figures (they repeat the headings
+and captions), headers and footers, comments, deleted and moved-away text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from knowledge_mcp.model.document import BlockKind, HeadingSource, Reference, ReferenceKind
+from knowledge_mcp.readers.assembly import DocumentBuilder, NumberedTitle, split_clause_number
+from knowledge_mcp.readers.docx.inline import Paragraph, ParagraphReader, visible_children
+from knowledge_mcp.readers.docx.numbering import Label, Numbering
+from knowledge_mcp.readers.docx.ooxml import Element, attribute, child, is_on, local, value
+from knowledge_mcp.readers.docx.package import Relation
+from knowledge_mcp.readers.docx.styles import Role, Styles
+from knowledge_mcp.readers.docx.tables import TableReader, grid_rows
+from knowledge_mcp.readers.labels import caption_label, caption_target, example_label, note_label
+from knowledge_mcp.readers.richtext import RichText, lay, table_text
+
+__all__ = ["Notes", "Walker"]
+
+Notes = Mapping[tuple[str, str], Sequence[Element]]
+"""Foot- and endnotes by kind and id: their paragraphs."""
+
+_LEGAL_NUMBER = re.compile(r"(?:\d+|[A-Z])(?:\.\d+)+\.?")
+_TRANSPARENT = frozenset({"customXml", "ins", "moveTo", "smartTag", "AlternateContent", "sdtContent"})
+_MAX_DEPTH = 30
+
+
+@dataclass(frozen=True, slots=True)
+class _Anchor:
+    kind: ReferenceKind
+    target: str
+
+
+class Walker:
+    """Feed the body's children in order to `feed`, then call `finish` once."""
+
+    def __init__(
+        self,
+        builder: DocumentBuilder,
+        styles: Styles,
+        numbering: Numbering,
+        relations: Mapping[str, Relation],
+        notes: Notes,
+    ) -> None:
+        self._builder = builder
+        self._styles = styles
+        self._numbering = numbering
+        self._reader = ParagraphReader(relations)
+        self._notes = notes
+        self._anchors: dict[str, _Anchor] = {}
+        self._pending: list[Reference] = []
+        self._cited: list[tuple[str, str]] = []
+        self._bookmarks: list[str] = []
+        self._code: RichText | None = None
+        self._carried: RichText | None = None
+        self._number: str | None = None
+        self._level = 0
+        self._unknown_symbols = 0
+        self.title = ""
+
+    def feed(self, element: Element, depth: int = 0) -> None:
+        """Take one child of the body."""
+        name = local(element)
+        if name == "p":
+            self._paragraph(element)
+        elif name == "tbl":
+            self._table(element, depth)
+        elif name == "bookmarkStart":
+            self._bookmarks.append(attribute(element, "name") or "")
+        elif name == "altChunk":
+            self._builder.warn("A part embedded in another format (altChunk) was not read.")
+        elif name == "sdt":
+            gallery = value(element, "sdtPr", "docPartObj", "docPartGallery") or ""
+            if not gallery.startswith("Table of"):
+                self._feed_all(child(element, "sdtContent"), depth)
+        elif name in _TRANSPARENT:
+            self._feed_all(element, depth)
+
+    def finish(self) -> None:
+        """Lay down what is still open and resolve the references to bookmarks."""
+        self._flush_code()
+        if self._carried is not None and not self._carried.is_blank:
+            self._lay(BlockKind.PARAGRAPH, self._carried)
+        for reference in self._pending:
+            anchor = self._anchors.get(reference.target.removeprefix("#"))
+            if anchor is not None:
+                self._builder.reference(Reference(reference.text, anchor.kind, anchor.target, reference.span))
+        if self._unknown_symbols:
+            self._builder.warn(f"{self._unknown_symbols} signs of symbol fonts are not known and stand as ▪.")
+
+    def _feed_all(self, parent: Element | None, depth: int) -> None:
+        if parent is None or depth > _MAX_DEPTH:
+            return
+        for element in visible_children(parent):
+            self.feed(element, depth + 1)
+
+    # ---- paragraphs
+
+    def _paragraph(self, element: Element) -> None:
+        properties = child(element, "pPr")
+        role = self._styles.role(value(properties, "pStyle"))
+        paragraph = self._reader.read(element, verbatim=role is Role.CODE)
+        if self._joins_next(properties, paragraph):
+            return
+        if role is Role.CONTENTS or paragraph.is_contents:
+            self._bookmarks.clear()
+            return
+        label = self._numbering.label(properties, paragraph.style)
+        paragraph.bookmarks.extend(self._bookmarks)
+        self._bookmarks = []
+        outline = self._outline(properties, paragraph.style)
+        if role is Role.CODE:
+            self._add_code(paragraph.text)
+        elif paragraph.text.is_blank:
+            self._number_alone(label, paragraph)
+        elif outline is not None or (role is Role.ANNEX and label is not None):
+            self._heading(paragraph, label, outline if outline is not None else (label.level if label else 0))
+        else:
+            self._plain(paragraph, label, role)
+        self._after(paragraph)
+
+    def _joins_next(self, properties: Element | None, paragraph: Paragraph) -> bool:
+        """Join a paragraph whose end mark was deleted by a tracked change with the one after it."""
+        if self._carried is not None:
+            joined = self._carried
+            joined.extend(paragraph.text)
+            paragraph.text, self._carried = joined, None
+        mark = child(properties, "rPr")
+        if child(mark, "del") is None and child(mark, "moveFrom") is None:
+            return False
+        self._carried = paragraph.text
+        return True
+
+    def _outline(self, properties: Element | None, style: str | None) -> int | None:
+        direct = value(properties, "outlineLvl")
+        if direct is not None and direct.isdigit():
+            return int(direct) if int(direct) < 9 else None
+        return self._styles.outline(style)
+
+    def _number_alone(self, label: Label | None, paragraph: Paragraph) -> None:
+        """Keep a clause number that stands on a line of its own, as terms in standards have it."""
+        if label is not None and _LEGAL_NUMBER.fullmatch(label.text):
+            self._open_clause(label.text.rstrip("."), paragraph)
+
+    def _heading(self, paragraph: Paragraph, label: Label | None, outline: int) -> None:
+        self._flush_code()
+        self._reader.fields.forget()
+        words = " ".join(paragraph.text.text.split())
+        printed = f"{label.text} {words}" if label is not None and not label.is_bullet else words
+        parts = split_clause_number(printed)
+        if parts.number is None and label is not None and not label.is_bullet:
+            parts = NumberedTitle(label.text.strip(" .:()"), words, parts.informative)
+        shown = printed if parts.keyword or parts.informative is not None else None
+        self._builder.heading(
+            parts.title,
+            level=outline + 1,
+            source=HeadingSource.STYLE,
+            number=parts.number or None,
+            informative=parts.informative,
+            printed=shown,
+        )
+        self._number, self._level = parts.number, outline + 1
+        if parts.number:
+            self._anchor(paragraph, _section_anchor(parts))
+
+    def _open_clause(self, number: str, paragraph: Paragraph) -> None:
+        """Open a section for a numbered paragraph without a title of its own."""
+        self._flush_code()
+        level = max(number.count(".") + 1, 1)
+        self._builder.heading(number, level=level, source=HeadingSource.NUMBERING, number=number, printed=number)
+        self._anchor(paragraph, _Anchor(ReferenceKind.CLAUSE, number))
+
+    def _plain(self, paragraph: Paragraph, label: Label | None, role: Role) -> None:
+        text = paragraph.text.text
+        caption = self._caption_label(paragraph, label, role)
+        if caption is not None:
+            self._caption(paragraph, label, caption)
+            return
+        if label is not None and self._is_clause(label):
+            self._open_clause(label.text.rstrip("."), paragraph)
+            label = None
+        note = note_label(text) or example_label(text)
+        if note is not None or role in {Role.NOTE, Role.EXAMPLE}:
+            self._note(paragraph, label, role, note)
+        elif label is not None:
+            self._lay(BlockKind.LIST_ITEM, paragraph.text, marker=label.text, depth=label.level)
+            if not label.is_bullet:
+                self._anchor_item(paragraph, label)
+        elif role is Role.QUOTE:
+            self._lay(BlockKind.QUOTE, paragraph.text)
+        else:
+            if role is Role.TITLE and not self.title:
+                self.title = " ".join(text.split())
+            self._lay(BlockKind.PARAGRAPH, paragraph.text)
+
+    def _is_clause(self, label: Label) -> bool:
+        """Tell a numbered paragraph of a clause (5.3.1 under 5.3) from an item of a list."""
+        number = label.text.rstrip(".")
+        if self._number is None or not _LEGAL_NUMBER.fullmatch(number):
+            return False
+        return number.startswith(f"{self._number}.")
+
+    def _caption_label(self, paragraph: Paragraph, label: Label | None, role: Role) -> str | None:
+        """Return a caption's own label ("Table 3"; "" for one without), None where it is no caption."""
+        text = paragraph.text.text.strip()
+        if label is not None and re.match(r"(?:Table|Figure)\b", label.text):
+            return label.text.rstrip(" .:–—-")
+        found = caption_label(text, is_sure=role is Role.CAPTION or paragraph.sequence is not None)
+        return "" if found is None and role is Role.CAPTION else found
+
+    def _caption(self, paragraph: Paragraph, label: Label | None, caption: str) -> None:
+        text = paragraph.text
+        if label is not None and not label.is_bullet:
+            text = RichText(f"{label.text} ")
+            text.extend(paragraph.text)
+        self._lay(BlockKind.CAPTION, text, marker=caption)
+        target = caption_target(caption)
+        if target is not None:
+            self._anchor(paragraph, _Anchor(*target))
+
+    def _note(self, paragraph: Paragraph, label: Label | None, role: Role, opening: str | None) -> None:
+        text, marker = paragraph.text, opening or ""
+        if label is not None:
+            text = RichText(f"{label.text} ")
+            text.extend(paragraph.text)
+            marker = opening or (label.text if not label.is_bullet else "")
+        is_example = opening.lower().startswith("example") if opening else role is Role.EXAMPLE
+        self._lay(BlockKind.EXAMPLE if is_example else BlockKind.NOTE, text, marker=marker)
+
+    # ---- what follows a paragraph
+
+    def _after(self, paragraph: Paragraph) -> None:
+        """Lay down what hangs on a paragraph: its notes, its pictures' descriptions, its text boxes."""
+        self._unknown_symbols += paragraph.unknown_symbols
+        for description in paragraph.pictures:
+            self._lay(BlockKind.CAPTION, RichText(description))
+        boxes = paragraph.boxes
+        if len(boxes) > 1 and all(_is_label(box) for box in boxes):
+            self._labels(boxes)
+        else:
+            for box in boxes:
+                self._feed_all(box, 1)
+        self._cited.extend(paragraph.notes)
+        self._lay_notes()
+
+    def _labels(self, boxes: Sequence[Element]) -> None:
+        """Put the labels of a drawing into one block, a line each."""
+        joined = RichText()
+        for box in boxes:
+            for element in visible_children(box):
+                text = self._reader.read(element).text
+                if not text.is_blank:
+                    joined.break_line()
+                    joined.extend(text)
+        self._lay(BlockKind.PARAGRAPH, joined)
+
+    def _lay_notes(self) -> None:
+        cited, self._cited = self._cited, []
+        for key in cited:
+            kind, number = key
+            text = RichText()
+            for element in self._notes.get(key, ()):
+                if len(text):
+                    text.add(" ")
+                text.extend(self._reader.read(element).text)
+            marker = f"[^{'e' if kind == 'endnote' else ''}{number}]"
+            shown = RichText(f"{marker} ")
+            shown.extend(text)
+            if not text.is_blank:
+                self._lay(BlockKind.FOOTNOTE, shown, marker=marker)
+
+    # ---- tables
+
+    def _table(self, element: Element, depth: int) -> None:
+        self._flush_code()
+        grid = grid_rows(element)
+        if max((len(row) for row in grid.rows), default=0) <= 1:
+            for row in grid.rows:
+                for cell in row:
+                    self._feed_all(cell.element, depth)
+            return
+        boxes: list[Element] = []
+
+        def cell_text(paragraph_element: Element) -> RichText:
+            paragraph = self._reader.read(paragraph_element)
+            label = self._numbering.label(child(paragraph_element, "pPr"), paragraph.style)
+            boxes.extend(paragraph.boxes)
+            self._cited.extend(paragraph.notes)
+            if label is None or paragraph.text.is_blank:
+                return paragraph.text
+            text = RichText(f"{label.text} ")
+            text.extend(paragraph.text)
+            return text
+
+        rows = TableReader(cell_text).rows(grid)
+        if rows:
+            self._lay(BlockKind.TABLE, table_text(rows))
+        for box in boxes:
+            self._feed_all(box, depth)
+        self._lay_notes()
+
+    # ---- laying down
+
+    def _add_code(self, line: RichText) -> None:
+        if self._code is None:
+            self._code = RichText(verbatim=True)
+        else:
+            self._code.break_line()
+        self._code.extend(line)
+
+    def _flush_code(self) -> None:
+        code, self._code = self._code, None
+        if code is not None and not code.is_blank:
+            self._lay(BlockKind.CODE, code)
+
+    def _lay(self, kind: BlockKind, text: RichText, *, marker: str = "", depth: int = 0) -> None:
+        if self._code is not None:
+            self._flush_code()
+        _, pending = lay(self._builder, kind, text, marker=marker, depth=depth)
+        self._pending.extend(pending)
+
+    def _anchor(self, paragraph: Paragraph, anchor: _Anchor) -> None:
+        for name in paragraph.bookmarks:
+            self._anchors[name] = anchor
+
+    def _anchor_item(self, paragraph: Paragraph, label: Label) -> None:
+        """Let references to a numbered item name its clause with it: "5.3 a)"."""
+        if self._number is not None:
+            self._anchor(paragraph, _Anchor(ReferenceKind.CLAUSE, f"{self._number} {label.text}"))
+
+
+def _section_anchor(parts: NumberedTitle) -> _Anchor:
+    if parts.keyword in {"annex", "appendix"}:
+        return _Anchor(ReferenceKind.ANNEX, f"{parts.keyword.capitalize()} {parts.number}")
+    return _Anchor(ReferenceKind.CLAUSE, parts.number or "")
+
+
+def _is_label(box: Element) -> bool:
+    parts = visible_children(box)
+    return all(local(part) == "p" for part in parts) and not any(is_on(part, "pPr", "numPr") for part in parts)

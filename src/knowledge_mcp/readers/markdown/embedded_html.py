@@ -1,0 +1,124 @@
+"""HTML inside Markdown to plain pieces: text without tags, headings, tables as rows. Standard library only."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+
+__all__ = ["HtmlPiece", "html_pieces", "inline_text"]
+
+_BLOCKS = frozenset(
+    "address article aside blockquote center dd details div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5"
+    " h6 header hr li main nav ol p pre section summary table tbody tfoot thead ul".split()
+)
+_HIDDEN = frozenset({"script", "style", "template", "noscript"})
+_HEADING = re.compile(r"h([1-6])")
+
+
+@dataclass(slots=True)
+class HtmlPiece:
+    """Hold one run of an HTML block.
+
+    Attributes:
+        kind: "text", "heading", "item", "table" or "image".
+        text: its words; empty for a table.
+        level: a heading's level from 1.
+        rows: a table's cells.
+    """
+
+    kind: str
+    text: str = ""
+    level: int = 0
+    rows: list[list[str]] = field(default_factory=list[list[str]])
+
+
+class _Collector(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.pieces: list[HtmlPiece] = []
+        self._words: list[str] = []
+        self._kind = HtmlPiece("text")
+        self._rows: list[list[str]] | None = None
+        self._hidden = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in _HIDDEN:
+            self._hidden += 1
+        elif tag == "br":
+            self._words.append("\n")
+        elif tag == "img":
+            self._image(dict(attrs).get("alt"))
+        elif tag == "table":
+            self.flush()
+            self._rows = []
+        elif tag == "tr" and self._rows is not None:
+            self._rows.append([])
+            self._words.clear()
+        elif tag in {"td", "th"} and self._rows is not None:
+            self._words.clear()
+            if not self._rows:
+                self._rows.append([])
+        elif tag in _BLOCKS and self._rows is None:
+            self.flush()
+            heading = _HEADING.fullmatch(tag)
+            if heading:
+                self._kind = HtmlPiece("heading", level=int(heading.group(1)))
+            elif tag == "li":
+                self._kind = HtmlPiece("item")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in _HIDDEN:
+            self._hidden = max(self._hidden - 1, 0)
+        elif tag in {"td", "th"} and self._rows:
+            self._rows[-1].append(self._take())
+        elif tag == "table" and self._rows is not None:
+            rows, self._rows = [row for row in self._rows if any(row)], None
+            self._table(rows)
+        elif tag in _BLOCKS and self._rows is None:
+            self.flush()
+
+    def handle_data(self, data: str) -> None:
+        if not self._hidden:
+            self._words.append(data)
+
+    def flush(self) -> None:
+        """Close the piece that is open."""
+        if self._rows is not None:
+            rows, self._rows = [row for row in self._rows if any(row)], None
+            self._table(rows)
+        piece, self._kind = self._kind, HtmlPiece("text")
+        piece.text = self._take()
+        if piece.text:
+            self.pieces.append(piece)
+
+    def _image(self, text: str | None) -> None:
+        if text and self._rows is None:
+            self.flush()
+            self.pieces.append(HtmlPiece("image", text=" ".join(text.split())))
+
+    def _table(self, rows: list[list[str]]) -> None:
+        """Keep a real table; one that only lays out a page is text."""
+        if len(rows) >= 2 and max(len(row) for row in rows) >= 2:
+            self.pieces.append(HtmlPiece("table", rows=rows))
+        else:
+            self.pieces.extend(HtmlPiece("text", text=cell) for row in rows for cell in row if cell)
+
+    def _take(self) -> str:
+        text = "".join(self._words)
+        self._words = []
+        return re.sub(r"[ \t\n]*\n[ \t\n]*|[ \t]+", lambda m: "\n" if "\n\n" in m.group() else " ", text).strip()
+
+
+def html_pieces(source: str) -> list[HtmlPiece]:
+    """Take an HTML block apart; comments, scripts and styles say nothing to a reader and are left out."""
+    collector = _Collector()
+    collector.feed(source)
+    collector.close()
+    collector.flush()
+    return collector.pieces
+
+
+def inline_text(tag: str) -> str:
+    """Return what an inline tag shows: a line end for `<br>`, else nothing."""
+    return "\n" if re.match(r"<br\b", tag, re.IGNORECASE) else ""

@@ -1,0 +1,97 @@
+"""Markdown files to `Document`: CommonMark with tables, definition lists, footnotes and YAML frontmatter.
+
+The canonical text is what a reader of the rendered page sees: words without marks of emphasis, link texts without
+addresses (those become references), tables as Markdown rows, code as it stands. HTML is stripped to its words. It runs
+in this process: the parser is pure Python without native code, its nesting is bounded and so is the file's size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from knowledge_mcp.model.document import Document
+from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
+from knowledge_mcp.model.source import SourceItem
+from knowledge_mcp.ports import Inspection
+from knowledge_mcp.readers.assembly import DocumentBuilder
+from knowledge_mcp.readers.markdown.source import decode, read_frontmatter, read_source
+from knowledge_mcp.readers.properties import named_type, proposed_id
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from markdown_it.token import Token
+
+__all__ = ["MarkdownReader"]
+
+_MAX_NESTING = 60
+
+
+class MarkdownReader:
+    """Read .md, .markdown and .mdx files; blocks carry their source lines, there are no pages."""
+
+    @property
+    def version(self) -> str:
+        return "markdown-1"
+
+    def check(self, item: SourceItem) -> Inspection:
+        text, _ = decode(item, read_source(item))
+        front = read_frontmatter(text)
+        if not _after_lines(text, front.lines).strip():
+            raise _empty(item)
+        return Inspection(pages=None)
+
+    def read(self, item: SourceItem, progress: Callable[[int, int], None] | None = None) -> Document:
+        from knowledge_mcp.readers.markdown.walker import Walker
+
+        builder = DocumentBuilder()
+        text, warning = decode(item, read_source(item))
+        front = read_frontmatter(text)
+        for sentence in ([warning] if warning else []) + front.warnings:
+            builder.warn(sentence)
+        tokens = _parse(_after_lines(text, front.lines))
+        if any(token.level >= _MAX_NESTING - 1 for token in tokens):
+            builder.warn(f"What is nested more than {_MAX_NESTING} levels deep was left out.")
+        walker = Walker(builder, first_line=front.lines + 1, is_mdx=item.name.lower().endswith(".mdx"))
+        walker.walk(tokens)
+        walker.finish()
+        if not builder.has_text:
+            raise _empty(item)
+        document_type, sentence = named_type(front.values)
+        if sentence:
+            builder.warn(sentence)
+        if progress is not None:
+            progress(1, 1)
+        return builder.build(
+            item,
+            title=front.values.get("title", "") or walker.title,
+            id=proposed_id(front.values, item.name),
+            document_type=document_type,
+            metadata=front.values,
+        )
+
+
+def _parse(text: str) -> Sequence[Token]:
+    from markdown_it import MarkdownIt
+    from mdit_py_plugins.deflist import deflist_plugin
+    from mdit_py_plugins.footnote import footnote_plugin
+
+    parser = MarkdownIt("commonmark", {"maxNesting": _MAX_NESTING}).enable(["table", "strikethrough"])
+    parser.use(deflist_plugin).use(footnote_plugin)
+    # footnotes stay where they are written, cited or not
+    parser.disable(["footnote_tail", "footnote_inline"])
+    return parser.parse(text)
+
+
+def _after_lines(text: str, count: int) -> str:
+    return text.split("\n", count)[count] if count and text.count("\n") >= count else "" if count else text
+
+
+def _empty(item: SourceItem) -> UnreadableDocumentError:
+    return UnreadableDocumentError(
+        f"{item.name} has no text.",
+        reason=UnreadableReason.EMPTY,
+        source=item.uri,
+        suggestion="Write something into it, or leave it out.",
+    )

@@ -1,0 +1,313 @@
+"""Markdown tokens to headings and blocks, each with its source lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from knowledge_mcp.model.document import BlockKind, HeadingSource, Reference, ReferenceKind
+from knowledge_mcp.readers.assembly import DocumentBuilder, NumberedTitle, split_clause_number
+from knowledge_mcp.readers.labels import (
+    caption_label,
+    caption_target,
+    example_label,
+    informative_statement,
+    note_label,
+)
+from knowledge_mcp.readers.markdown.embedded_html import HtmlPiece, html_pieces
+from knowledge_mcp.readers.markdown.inline import anchor_names, image_alone, inline_rich
+from knowledge_mcp.readers.richtext import RichText, lay, table_text
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
+__all__ = ["Walker"]
+
+_BULLET = "•"
+_ATTRIBUTES = re.compile(r"\s*\{:?\s*(?:#(?P<id>[\w.:-]+))?[^{}]*\}\s*$")
+_ALERT = re.compile(r"\[!(?P<kind>NOTE|TIP|IMPORTANT|WARNING|CAUTION|EXAMPLE)\]\s*", re.IGNORECASE)
+_MDX_CODE = re.compile(r"(?:import|export)\s.+")
+_ID = re.compile(r"<\w+\s[^>]*?\b(?:id|name)\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class _List:
+    ordered: bool
+
+
+@dataclass(slots=True)
+class _Open:
+    level: int
+    number: str | None
+
+
+class Walker:
+    """Feed all tokens to `walk`, then call `finish` once; `first_line` is the number of the tokens' first line."""
+
+    def __init__(self, builder: DocumentBuilder, *, first_line: int = 1, is_mdx: bool = False) -> None:
+        self._builder = builder
+        self._first_line = first_line
+        self._is_mdx = is_mdx
+        self._lists: list[_List] = []
+        self._quotes: list[str | None] = []
+        self._marker: str | None = None
+        self._term: RichText | None = None
+        self._footnote: str | None = None
+        self._open: list[_Open] = []
+        self._anchors: dict[str, tuple[ReferenceKind, str]] = {}
+        self._slugs: dict[str, int] = {}
+        self._waiting_names: list[str] = []
+        self._pending: list[Reference] = []
+        self._lines: tuple[int, int] | None = None
+        self.title = ""
+
+    def walk(self, tokens: Sequence[Token]) -> None:
+        """Take all block tokens in order."""
+        index = 0
+        while index < len(tokens):
+            token = tokens[index]
+            if token.map is not None and token.map[1] > token.map[0]:
+                self._lines = (self._first_line + token.map[0], self._first_line + token.map[1] - 1)
+            if token.type == "table_open":
+                stop = next(k for k in range(index, len(tokens)) if tokens[k].type == "table_close")
+                self._table(tokens[index:stop])
+                index = stop
+            elif token.type == "heading_open":
+                self._heading(int(token.tag[1]), tokens[index + 1], _following_paragraph(tokens, index + 3))
+                index += 2
+            elif token.type in {"paragraph_open", "dt_open"}:
+                self._text(token, tokens[index + 1])
+                index += 2
+            else:
+                self._structure(token)
+            index += 1
+
+    def finish(self) -> None:
+        """Resolve the links within the document."""
+        self._flush_term()
+        for reference in self._pending:
+            known = self._anchors.get(reference.target.removeprefix("#").lower())
+            kind, target = known or (ReferenceKind.LINK, reference.target)
+            self._builder.reference(Reference(reference.text, kind, target, reference.span))
+
+    # ---- structure
+
+    def _structure(self, token: Token) -> None:
+        kind = token.type
+        if kind in {"bullet_list_open", "ordered_list_open"}:
+            self._lists.append(_List(kind == "ordered_list_open"))
+        elif kind in {"bullet_list_close", "ordered_list_close"}:
+            self._lists.pop()
+        elif kind == "list_item_open":
+            self._marker = f"{token.info}{token.markup}" if self._lists[-1].ordered else _BULLET
+        elif kind == "list_item_close":
+            self._marker = None
+        elif kind == "blockquote_open":
+            self._quotes.append(None)
+        elif kind == "blockquote_close":
+            self._quotes.pop()
+        elif kind in {"fence", "code_block"}:
+            self._lay(BlockKind.CODE, RichText(token.content.rstrip("\n"), verbatim=True))
+        elif kind == "html_block":
+            self._html(token.content)
+        elif kind == "footnote_reference_open":
+            meta: dict[str, object] = token.meta
+            self._footnote = f"[^{meta.get('label')}]"
+        elif kind == "footnote_reference_close":
+            self._footnote = None
+        elif kind == "dl_close":
+            self._flush_term()
+
+    # ---- headings
+
+    def _heading(self, level: int, inline: Token, following: str) -> None:
+        children = inline.children or []
+        rich = inline_rich(children)
+        names = [*self._waiting_names, *anchor_names(children)]
+        if self._quotes or self._lists:
+            self._block(rich)
+            return
+        words = rich.text.strip()
+        attributes = _ATTRIBUTES.search(words)
+        if attributes:
+            words = words[: attributes.start()]
+            names.append(attributes.group("id") or "")
+        self._section(level, words, informative_statement(following), names)
+
+    def _section(self, level: int, words: str, stated: bool | None, names: Sequence[str]) -> None:
+        self._waiting_names = []
+        parts = split_clause_number(words)
+        depth = self._level(level, parts)
+        informative = parts.informative if stated is None else stated
+        shown = " ".join(words.split())
+        printed = shown if parts.keyword or parts.informative is not None else None
+        span = self._builder.heading(
+            parts.title,
+            level=depth,
+            source=HeadingSource.MARKUP,
+            number=parts.number,
+            informative=informative,
+            printed=printed,
+            lines=self._lines,
+        )
+        if span is None:
+            return
+        while self._open and self._open[-1].level >= depth:
+            self._open.pop()
+        self._open.append(_Open(depth, parts.number))
+        if depth == 1 and not self.title:
+            self.title = shown
+        self._name(shown, parts, names)
+
+    def _level(self, level: int, parts: NumberedTitle) -> int:
+        """Place a numbered heading below the open section whose number it goes on; marks alone end at six."""
+        if parts.number is None:
+            return level
+        depth = parts.number.count(".") + 1
+        for section in reversed(self._open):
+            if section.number is not None and parts.number.startswith(f"{section.number}."):
+                return section.level + depth - section.number.count(".") - 1
+        return max(level, depth) if level == 6 else level
+
+    def _name(self, words: str, parts: NumberedTitle, names: Sequence[str]) -> None:
+        """Remember by which names links may point to a section: its slug and the anchors written into it."""
+        slug = re.sub(r"[^\w\- ]", "", words.lower()).replace(" ", "-")
+        seen = self._slugs.get(slug, 0)
+        self._slugs[slug] = seen + 1
+        for name in (f"{slug}-{seen}" if seen else slug, *names):
+            if parts.number is None:
+                self._anchors.setdefault(name.lower(), (ReferenceKind.LINK, f"#{name}"))
+            elif parts.keyword in {"annex", "appendix"}:
+                target = f"{parts.keyword.capitalize()} {parts.number}"
+                self._anchors.setdefault(name.lower(), (ReferenceKind.ANNEX, target))
+            else:
+                self._anchors.setdefault(name.lower(), (ReferenceKind.CLAUSE, parts.number))
+
+    # ---- text
+
+    def _text(self, token: Token, inline: Token) -> None:
+        children = inline.children or []
+        rich = inline_rich(children)
+        if token.type == "dt_open":
+            self._flush_term()
+            self._term = rich
+            return
+        if rich.is_blank:
+            self._waiting_names.extend(anchor_names(children))
+            return
+        if self._is_mdx and all(_MDX_CODE.fullmatch(line) for line in inline.content.split("\n")):
+            self._lay(BlockKind.CODE, RichText(inline.content, verbatim=True))
+        elif image_alone(children):
+            self._lay(BlockKind.CAPTION, rich, marker=caption_label(rich.text) or "")
+        else:
+            self._block(rich)
+
+    def _block(self, rich: RichText) -> None:
+        """Lay down a paragraph as what its place and its opening say it is."""
+        if self._term is not None:
+            term, self._term = self._term, None
+            term.add(" " if term.text.rstrip().endswith(":") else ": ")
+            term.extend(rich)
+            rich = term
+        if self._footnote is not None:
+            note = RichText(f"{self._footnote} ")
+            note.extend(rich)
+            self._lay(BlockKind.FOOTNOTE, note, marker=self._footnote)
+        elif self._quotes:
+            self._quoted(rich)
+        elif (label := note_label(rich.text)) is not None:
+            self._lay(BlockKind.NOTE, self._with_marker(rich), marker=label)
+        elif (label := example_label(rich.text)) is not None:
+            self._lay(BlockKind.EXAMPLE, self._with_marker(rich), marker=label)
+        elif self._lists:
+            marker, self._marker = self._marker or "", None
+            self._lay(BlockKind.LIST_ITEM, rich, marker=marker, depth=len(self._lists) - 1)
+        elif (label := caption_label(rich.text)) is not None:
+            self._lay(BlockKind.CAPTION, rich, marker=label)
+            self._caption_anchor(label)
+        else:
+            self._lay(BlockKind.PARAGRAPH, rich)
+
+    def _caption_anchor(self, label: str) -> None:
+        target = caption_target(label)
+        if target is not None:
+            for name in self._waiting_names:
+                self._anchors.setdefault(name.lower(), target)
+            self._waiting_names = []
+
+    def _quoted(self, rich: RichText) -> None:
+        """Lay down a quotation; one that opens as a note ("[!NOTE]", "Note:") is a note to its end."""
+        alert = _ALERT.match(rich.text)
+        label = note_label(rich.text) or example_label(rich.text)
+        if alert:
+            label = alert.group("kind").upper()
+            shown = RichText(f"{label} ")
+            shown.add(rich.text[alert.end() :])
+            shift = len(label) + 1 - alert.end()
+            for mark in rich.marks:
+                shown.mark_range(mark.start + shift, mark.end + shift, mark.kind, mark.target)
+            rich = shown
+        if label is not None:
+            self._quotes[-1] = label
+        within = self._quotes[-1]
+        kind = BlockKind.QUOTE if within is None else BlockKind.NOTE
+        if within is not None and within.upper().startswith("EXAMPLE"):
+            kind = BlockKind.EXAMPLE
+        self._lay(kind, self._with_marker(rich), marker=within or "")
+
+    def _with_marker(self, rich: RichText) -> RichText:
+        """Put the open list item's label before a text whose block is no list item."""
+        if not self._marker:
+            return rich
+        shown = RichText(f"{self._marker} ")
+        shown.extend(rich)
+        self._marker = None
+        return shown
+
+    def _flush_term(self) -> None:
+        term, self._term = self._term, None
+        if term is not None:
+            self._lay(BlockKind.PARAGRAPH, term)
+
+    # ---- tables and HTML
+
+    def _table(self, tokens: Sequence[Token]) -> None:
+        rows: list[list[RichText]] = []
+        for token in tokens:
+            if token.type == "tr_open":
+                rows.append([])
+            elif token.type == "inline":
+                rows[-1].append(inline_rich(token.children or []))
+        self._lay(BlockKind.TABLE, table_text(rows))
+
+    def _html(self, source: str) -> None:
+        pieces = html_pieces(source)
+        if not any(piece.text or piece.rows for piece in pieces):
+            self._waiting_names.extend(_ID.findall(source))
+        for piece in pieces:
+            self._html_piece(piece)
+
+    def _html_piece(self, piece: HtmlPiece) -> None:
+        if piece.kind == "heading" and not (self._quotes or self._lists):
+            self._section(piece.level, piece.text, None, ())
+        elif piece.kind == "table":
+            self._lay(BlockKind.TABLE, table_text([[RichText(cell) for cell in row] for row in piece.rows]))
+        elif piece.kind == "item":
+            self._lay(BlockKind.LIST_ITEM, RichText(piece.text), marker=_BULLET, depth=len(self._lists))
+        elif piece.kind == "image":
+            self._lay(BlockKind.CAPTION, RichText(piece.text), marker=caption_label(piece.text) or "")
+        else:
+            self._block(RichText(piece.text))
+
+    def _lay(self, kind: BlockKind, rich: RichText, *, marker: str = "", depth: int = 0) -> None:
+        _, pending = lay(self._builder, kind, rich, marker=marker, depth=depth, lines=self._lines)
+        self._pending.extend(pending)
+
+
+def _following_paragraph(tokens: Sequence[Token], index: int) -> str:
+    """Return the words of the paragraph that begins at an index, "" where there is something else."""
+    if index + 1 < len(tokens) and tokens[index].type == "paragraph_open":
+        return inline_rich(tokens[index + 1].children or []).text
+    return ""

@@ -1,0 +1,154 @@
+"""Lines that could be headings: titles put together again from their lines, with what speaks for each."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from knowledge_mcp.readers.headings import NumberedTitle, split_clause_number
+from knowledge_mcp.readers.pdf.layout import Line, PageLayout
+from knowledge_mcp.readers.pdf.numbering import NumberKey, number_key
+
+__all__ = ["Body", "Candidate", "body_of", "candidates", "is_semi_strong", "is_strong"]
+
+_ALONE = re.compile(r"(?:(?:annex|appendix|chapter|section|part)\s+)?[A-Z0-9][\w.]{0,12}[.:]?", re.IGNORECASE)
+_BARE_LETTER = re.compile(r"(?P<number>[A-Z])\s+(?P<title>[A-Z0-9].*)")
+_NUMBER_FIRST = re.compile(r"(?:annex|appendix|chapter|part)?\s*(?:\d{1,3}|[A-Z])(?:\.\d+)*[.)]?\s", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What running text is set in."""
+
+    size: float
+    font: str
+    bold: bool
+
+
+@dataclass(slots=True)
+class Candidate:
+    """One line, or the lines of one title, with what is around it.
+
+    Attributes:
+        lines: in order, all of one page.
+        text: their words joined.
+        numbered: the text read as a heading line.
+        key: the number's key, None where there is no number.
+        gap, next_gap: free points above and below.
+        page_width: of its page.
+        cut: characters of `text` that are heading where running text follows on the same line, None otherwise.
+        score: what speaks for it as a link of the numbering.
+    """
+
+    lines: list[Line]
+    text: str
+    numbered: NumberedTitle
+    key: NumberKey | None
+    gap: float
+    next_gap: float
+    page_width: float
+    cut: int | None = None
+    score: float = 0.0
+
+    @property
+    def line(self) -> Line:
+        """Return the line that sets the style: the largest of them, the last among equals."""
+        return max(reversed(self.lines), key=lambda line: line.size)
+
+    @property
+    def page(self) -> int:
+        """Return the physical page."""
+        return self.lines[0].page
+
+
+def body_of(pages: Sequence[PageLayout]) -> Body:
+    """Find size, font and weight that most characters are set in."""
+    sizes: Counter[float] = Counter()
+    fonts: Counter[tuple[float, str, bool]] = Counter()
+    for page in pages:
+        for line in page.lines:
+            sizes[line.size] += len(line.text)
+            fonts[line.size, line.font, line.bold] += len(line.text)
+    if not sizes:
+        return Body(10.0, "", bold=False)
+    size = sizes.most_common(1)[0][0]
+    best = max((key for key in fonts if key[0] == size), key=fonts.__getitem__)
+    return Body(size, best[1], best[2])
+
+
+def is_strong(line: Line, body: Body) -> bool:
+    """Tell whether a line stands out: larger, bold in a text that is not, or of another and larger face."""
+    if line.size >= body.size + 0.9 or (line.bold and not body.bold and line.size >= body.size - 1.1):
+        return True
+    return line.font != body.font and line.size >= body.size + 0.4
+
+
+def is_semi_strong(line: Line, body: Body) -> bool:
+    """Tell whether a line stands out at least by its face, italics and program text not counted."""
+    if is_strong(line, body):
+        return True
+    return line.font != body.font and line.size >= body.size - 0.1 and not (line.code or line.is_italic)
+
+
+def candidates(page: PageLayout, body: Body) -> Iterator[Candidate]:
+    """Yield every line of a page as a candidate, titles of several lines as one."""
+    lines = [line for line in page.lines if not line.rotated]
+    index = 0
+    while index < len(lines):
+        taken = _number_and_title(lines, index, body)
+        end = _wrapped_title(lines, index, index + taken, body, page.width)
+        used = lines[index:end]
+        above = [line.y1 for line in lines[max(0, index - 3) : index] if line.y0 < used[0].y0 - 2]
+        text = " ".join(line.text for line in used)
+        numbered = _read(text, is_strong(used[-1], body))
+        yield Candidate(
+            lines=used,
+            text=text,
+            numbered=numbered,
+            key=number_key(numbered.number, numbered.keyword) if numbered.number else None,
+            gap=used[0].y0 - max(above, default=-99.0),
+            next_gap=lines[end].y0 - used[-1].y1 if end < len(lines) else 99.0,
+            page_width=page.width,
+        )
+        index = end
+
+
+def _read(text: str, strong: bool) -> NumberedTitle:
+    numbered = split_clause_number(text)
+    if numbered.number is None and strong and (match := _BARE_LETTER.fullmatch(numbered.title)):
+        return NumberedTitle(match["number"], match["title"], numbered.informative)
+    return numbered
+
+
+def _number_and_title(lines: Sequence[Line], index: int, body: Body) -> int:
+    """Count the lines of a number that stands on a line of its own and its title beside or below: two, else one."""
+    line = lines[index]
+    if (
+        index + 1 >= len(lines)
+        or not _ALONE.fullmatch(line.text)
+        or not re.search(r"\d|annex|appendix", line.text, re.I)
+    ):
+        return 1
+    other = lines[index + 1]
+    beside = abs(other.y0 - line.y0) < 4 and other.x0 > line.x0
+    near = 0 < other.y0 - line.y1 < 2.5 * line.size
+    below = near and abs(other.size - line.size) < 0.3 * line.size and line.size > body.size + 0.9
+    return 2 if beside or below else 1
+
+
+def _wrapped_title(lines: Sequence[Line], start: int, end: int, body: Body, width: float) -> int:
+    """Extend a title that stands out over the lines below in the same style, as long as each is a full line."""
+    line = lines[end - 1]
+    if not (line.size > body.size + 0.7 or (line.bold and not body.bold)):
+        return end
+    while end < len(lines) and end - start < 4:
+        previous, other = lines[end - 1], lines[end]
+        same = abs(other.size - line.size) < 0.3 and other.bold == line.bold and other.font == line.font
+        close = 0 <= other.y0 - previous.y0 < 1.75 * line.size
+        full = previous.x1 - previous.x0 > 0.45 * width
+        if not (same and close and full) or _NUMBER_FIRST.match(other.text):
+            break
+        end += 1
+    return end

@@ -1,0 +1,182 @@
+"""The two PDF libraries behind one seam: PDFium for what a file is, liteparse for what stands on its pages.
+
+Only code that runs in the sandbox's child calls this. Both libraries are imported inside functions.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from knowledge_mcp.readers.pdf.layout import PageLayout
+from knowledge_mcp.readers.pdf.lines import lay_out
+from knowledge_mcp.support.sandbox_worker import Refusal
+
+if TYPE_CHECKING:
+    from liteparse.types import StructureTreeElement
+
+__all__ = ["BATCH", "Facts", "OutlineEntry", "ParsedBatch", "TaggedHeading", "inspect", "pages"]
+
+BATCH = 25
+"""Pages that are held parsed at a time; the file is opened anew for each batch, which frees what PDFium caches."""
+
+_FILE, _FORMAT, _PASSWORD, _SECURITY = 2, 3, 4, 5
+_FACTS_OF_INTEREST = ("Title", "Author", "Subject", "Keywords", "Creator", "Producer", "CreationDate", "ModDate")
+
+
+@dataclass(frozen=True, slots=True)
+class OutlineEntry:
+    """One bookmark: its words, depth from 1, physical page from 1, and place on it from the top, None if unknown."""
+
+    title: str
+    level: int
+    page: int
+    top: float | None
+
+
+@dataclass(slots=True)
+class Facts:
+    """What a file says of itself: pages, printed page labels, metadata, outline."""
+
+    pages: int
+    labels: list[str] = field(default_factory=list[str])
+    metadata: dict[str, str] = field(default_factory=dict[str, str])
+    outline: list[OutlineEntry] = field(default_factory=list[OutlineEntry])
+
+
+@dataclass(frozen=True, slots=True)
+class TaggedHeading:
+    """One H1 to H6 of the structure tree: its level, page and ids of marked content."""
+
+    level: int
+    page: int
+    marked: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedBatch:
+    """Some pages one after the other, with the headings that tags name on them."""
+
+    pages: list[PageLayout]
+    tagged: list[TaggedHeading]
+
+
+def inspect(path: str, *, thorough: bool = True) -> Facts:
+    """Open a file and tell its pages; with `thorough` labels, metadata and outline too.
+
+    Raises:
+        Refusal: corrupted, password-protected, encrypted or empty; the reason is an `UnreadableReason` value.
+    """
+    import pypdfium2
+
+    document: Any  # the library's annotations are partial
+    try:
+        document = pypdfium2.PdfDocument(path)
+    except pypdfium2.PdfiumError as error:
+        raise _refusal(error) from error
+    with contextlib.closing(document):
+        count = len(document)
+        if count == 0:
+            raise Refusal("empty", "The PDF has no pages.", details="page count 0")
+        facts = Facts(count)
+        if thorough:
+            facts.labels = [_label(document, index) for index in range(count)]
+            facts.metadata = {key: value for key in _FACTS_OF_INTEREST if (value := _fact(document, key))}
+            facts.outline = list(_outline(document))
+        else:
+            document[0].close()
+    return facts
+
+
+def _refusal(error: Exception) -> Refusal:
+    code = getattr(error, "err_code", None)
+    details = f"PDFium: {error} (code {code})"
+    if code == _PASSWORD:
+        message = "The PDF is protected by a password."
+        return Refusal(
+            "password_protected", message, details=details, suggestion="Remove the password, then try again."
+        )
+    if code == _SECURITY:
+        message = "The PDF is encrypted in a way that cannot be opened."
+        return Refusal(
+            "encrypted", message, details=details, suggestion="Export it without encryption, then try again."
+        )
+    if code == 0:
+        return Refusal("empty", "The PDF has no pages.", details=details)
+    return Refusal("corrupted", "The PDF is damaged or incomplete.", details=details)
+
+
+def _label(document: Any, index: int) -> str:
+    label = document.get_page_label(index)
+    return label or str(index + 1)
+
+
+def _fact(document: Any, key: str) -> str:
+    value = document.get_metadata_value(key)
+    return " ".join(re.sub(r"[\x00-\x1f\x7f]", " ", value).split())
+
+
+def _outline(document: Any) -> Iterator[OutlineEntry]:
+    for bookmark in document.get_toc(max_depth=12):
+        title = " ".join(bookmark.get_title().replace("\x00", "").split())
+        destination = bookmark.get_dest()
+        index = destination.get_index() if destination is not None else None
+        if not title or destination is None or index is None:
+            continue
+        top: float | None = None
+        _, view = destination.get_view()
+        if len(view) >= 2 and view[1]:
+            top = float(view[1])
+        yield OutlineEntry(title, bookmark.level + 1, index + 1, top)
+
+
+def pages(path: str, *, count: int, batch: int = BATCH) -> Iterator[ParsedBatch]:
+    """Parse page after page in batches, so that never more than one batch is held.
+
+    Raises:
+        Refusal: a page cannot be parsed.
+    """
+    from liteparse.parser import LiteParse
+    from liteparse.types import ParseError
+
+    parser = LiteParse(
+        ocr_enabled=False,
+        max_pages=count,
+        output_format="markdown",
+        extract_blocks=True,
+        extract_text_metadata=True,
+        extract_structure_tree=True,
+        extract_links=False,
+        image_mode="off",
+        keep_headers_footers=True,
+        quiet=True,
+    )
+    try:
+        for parsed in parser.parse_batches(path, batch_size=batch):
+            layouts = [lay_out(page) for page in parsed.result.pages]
+            tagged: list[TaggedHeading] = []
+            for page in parsed.result.pages:
+                for root in page.structure_tree.roots if page.structure_tree else []:
+                    tagged.extend(_tagged(root, page.page_num))
+            yield ParsedBatch(layouts, tagged)
+    except ParseError as error:
+        raise Refusal("corrupted", "The PDF's pages cannot be parsed.", details=f"liteparse: {error}"[:500]) from error
+
+
+def _tagged(element: StructureTreeElement, page: int) -> Iterator[TaggedHeading]:
+    if re.fullmatch(r"H[1-6]", element.type):
+        marked = frozenset(_marked(element))
+        if marked:
+            yield TaggedHeading(int(element.type[1]), page, marked)
+        return
+    for child in element.children:
+        yield from _tagged(child, page)
+
+
+def _marked(element: StructureTreeElement) -> Iterator[int]:
+    yield from element.marked_content_ids
+    for child in element.children:
+        yield from _marked(child)

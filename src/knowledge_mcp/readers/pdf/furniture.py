@@ -1,0 +1,174 @@
+"""What a page repeats: running heads and feet, page numbers, tables drawn as frames; and pages of contents.
+
+All is told by repetition over the whole document, so that nothing is dropped that does not stand elsewhere too: a
+running line stands on other pages, an entry of the contents is a heading further on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+
+from knowledge_mcp.readers.pdf.candidates import body_of
+from knowledge_mcp.readers.pdf.layout import Line, PageLayout, Table, letters_of
+
+__all__ = ["remove_contents", "remove_furniture"]
+
+_ZONE = 0.13
+_STANDS_OUT = 1.4
+_NUMBERS = re.compile(r"\d+|\b[ivxlc]+\b", re.IGNORECASE)
+_TRAIL = re.compile(r"[\s.…·_-]*(?:\b[ivxlc]+|[A-Z]?-?\d{1,4})?\s*$")
+_PAGE_NUMBER = re.compile(r"\D\s+(?:[ivxlc]+|\d{1,4})$")
+_CLAUSE = re.compile(r"(?:\d{1,3}|[A-Z])(?:\.\d{1,3})+\s+\S")
+_RUN_IN = re.compile(r"(?P<heading>(?:\d{1,3}|[A-Z])(?:\.\d{1,3})*\.?\s+[A-Z].{2,80}?)\.\s")
+_ENTRY = re.compile(r"^(?:\d{1,3}|[A-Z])\.\d|\D\s+(?:[ivxlc]+|\d{1,4})$")
+_CONTENTS = re.compile(
+    r"(?:table of )?contents(?: page)?|contents ?[-–—] ?continued|(?:list of )?(?:tables|figures|illustrations)|"
+    r"contents \(?continued\)?|page|section page|paragraph page",
+    re.IGNORECASE,
+)
+
+
+def remove_furniture(pages: Sequence[PageLayout]) -> int:
+    """Take running heads, feet and page numbers out of all pages, in place; returns how many lines went."""
+    _open_repeated_tables(pages)
+    large = body_of(pages).size + _STANDS_OUT
+    height = {page.number: page.height for page in pages}
+    places: defaultdict[tuple[str, str], list[Line]] = defaultdict(list)
+    for page in pages:
+        for line in page.lines:
+            zone = _zone(line, height[page.number])
+            if zone:
+                # "5.1 General" and "6.1 General" are two clauses, and print that stands out is a title: those are running
+                # lines only where they are repeated to the letter
+                literal = line.size >= large or _CLAUSE.match(line.text)
+                places[zone, line.text if literal else _shape(line.text)].append(line)
+    enough = 2 if 2 <= len(pages) <= 4 else max(3, round(0.02 * len(pages)))
+    gone: set[int] = set()
+    bands: defaultdict[str, Counter[int]] = defaultdict(Counter)
+    for (zone, _), lines in places.items():
+        band = _at_one_height(lines)
+        if len({line.page for line in band}) >= enough:
+            gone.update(id(line) for line in band)
+            bands[zone].update(round(line.y0) for line in band)
+    gone.update(_changing_heads(pages, places, bands))
+    gone.update(_numbered_heads(pages, large))
+    for page in pages:
+        page.elements = [element for element in page.elements if id(element) not in gone]
+    return len(gone)
+
+
+def _zone(line: Line, height: float) -> str:
+    if line.rotated:
+        return "side"
+    if line.y1 < _ZONE * height:
+        return "top"
+    return "bottom" if line.y0 > (1 - _ZONE) * height else ""
+
+
+def _shape(text: str) -> str:
+    """Reduce a line to its letters, every number and roman numeral to one sign."""
+    return re.sub(r"[^\w#]", "", _NUMBERS.sub("#", text.lower()))
+
+
+def _at_one_height(lines: list[Line]) -> list[Line]:
+    """Keep the lines that stand where most of their like stand, give or take three points."""
+    heights = Counter(round(line.y0) for line in lines)
+    best = max(heights, key=lambda y: sum(heights[y + shift] for shift in range(-3, 4)))
+    return [line for line in lines if abs(line.y0 - best) <= 4]
+
+
+def _changing_heads(
+    pages: Sequence[PageLayout],
+    places: dict[tuple[str, str], list[Line]],
+    bands: dict[str, Counter[int]],
+) -> Iterator[int]:
+    """Find lines at the height of running lines that stand on two pages at least: heads that name the chapter."""
+    for (zone, _), lines in places.items():
+        if zone == "side" or len({line.page for line in lines}) < 2:
+            continue
+        for line in lines:
+            shared = sum(bands[zone][round(line.y0) + shift] for shift in (-1, 0, 1))
+            if shared >= max(4, 0.3 * len(pages)):
+                yield id(line)
+
+
+def _numbered_heads(pages: Sequence[PageLayout], large: float) -> Iterator[int]:
+    """Find outermost lines that begin or end with the page's number, counted from wherever the document does."""
+    found: defaultdict[tuple[str, int], list[Line]] = defaultdict(list)
+    for page in pages:
+        lines = [line for line in page.lines if not line.rotated]
+        for zone, outermost in (("top", min), ("bottom", max)):
+            line = outermost(lines, key=lambda line: line.y0, default=None)
+            if line is None or line.size >= large or _zone(line, page.height) != zone:
+                continue
+            for number in {*re.findall(r"^(\d{1,4})\b", line.text), *re.findall(r"\b(\d{1,4})$", line.text)}:
+                found[zone, int(number) - page.number].append(line)
+    for lines in found.values():
+        if len(lines) >= max(4, 0.2 * len(pages)):
+            yield from (id(line) for line in lines)
+
+
+def _open_repeated_tables(pages: Sequence[PageLayout]) -> None:
+    """Turn tables that stand on many pages (frames around heads and feet) back into lines."""
+    shapes = Counter(_table_shape(element) for page in pages for element in page.elements if isinstance(element, Table))
+    for page in pages:
+        opened: list[Line | Table] = []
+        for element in page.elements:
+            if isinstance(element, Table) and shapes[_table_shape(element)] >= 3:
+                opened.extend(element.lines)
+            else:
+                opened.append(element)
+        page.elements = opened
+
+
+def _table_shape(table: Table) -> str:
+    return "|".join(_shape(cell) for row in table.rows for cell in row)
+
+
+# ---- contents -------------------------------------------------------------------------------------------------------
+
+
+def remove_contents(pages: Sequence[PageLayout]) -> list[int]:
+    """Take the entries of contents pages out, in place; returns the numbers of those pages.
+
+    An entry is a line that recurs, its page number taken off, as a line of a later page. Contents pages are looked for
+    in the first third of a document and in its first 60 pages only.
+    """
+    last: dict[str, int] = {}
+    for page in pages:
+        for line in _all_lines(page):
+            last[_entry_key(line.text)] = page.number
+            if match := _RUN_IN.match(line.text):
+                last[_entry_key(match.group("heading"))] = page.number
+    found: list[int] = []
+    for page in pages[: max(6, min(60, len(pages) // 3 + 1))]:
+        lines = _all_lines(page)
+        entries = [index for index, line in enumerate(lines) if _is_entry(line, last)]
+        telling = sum(_ENTRY.search(lines[index].text) is not None for index in entries)
+        titled = any(_CONTENTS.fullmatch(line.text.strip()) for line in lines)
+        if len(entries) < 5 or len(entries) < 0.4 * len(lines) or not (titled or telling * 2 > len(entries)):
+            continue
+        first, final = entries[0], entries[-1]
+        kept = [line for line in lines[:first] if not _CONTENTS.fullmatch(line.text.strip())]
+        kept += [line for line in lines[final + 1 :] if not _PAGE_NUMBER.search(line.text)]
+        page.elements = list(kept)
+        found.append(page.number)
+    return found
+
+
+def _all_lines(page: PageLayout) -> list[Line]:
+    lines: list[Line] = []
+    for element in page.elements:
+        lines.extend(element.lines if isinstance(element, Table) else [element])
+    return lines
+
+
+def _entry_key(text: str) -> str:
+    return letters_of(_TRAIL.sub("", text))[:60]
+
+
+def _is_entry(line: Line, last: dict[str, int]) -> bool:
+    key = _entry_key(line.text)
+    return len(key) > 3 and last.get(key, 0) > line.page

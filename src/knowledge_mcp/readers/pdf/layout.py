@@ -1,0 +1,106 @@
+"""Values of a laid-out page: lines with their typography, tables, and the page that holds them in reading order."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+__all__ = ["Line", "PageLayout", "Table", "is_bold_name", "is_code_name", "letters_of"]
+
+_CODE_FONT = re.compile(
+    r"courier|mono|consol|typewriter|cmtt|sftt|menlo|code|ectt|nimbusmon|cmsltt|lettergothic|ocr-?b|"
+    r"monaco|andale|lucida ?cons|inconsolata",
+    re.IGNORECASE,
+)
+_NO_LETTER = re.compile(r"[\W_]+")
+_BOLD_FONT = re.compile(r"bold|black|heavy|demi|cmbx|sfbx", re.IGNORECASE)
+_ITALIC_FONT = re.compile(r"ital|obli|slant|cmti|sfti", re.IGNORECASE)
+
+
+def is_code_name(font: str) -> bool:
+    """Tell whether a font's name is that of a typewriter face."""
+    return _CODE_FONT.search(font) is not None
+
+
+def is_bold_name(font: str) -> bool:
+    """Tell whether a font's name is that of a bold face."""
+    return _BOLD_FONT.search(font) is not None
+
+
+def letters_of(text: str) -> str:
+    """Keep letters and digits only, in lower case: what two prints of one text have in common."""
+    return _NO_LETTER.sub("", text.lower())
+
+
+@dataclass(slots=True)
+class Line:
+    """Hold one printed line of one column.
+
+    Attributes:
+        page: physical page from 1.
+        text: its words, single blanks.
+        x0, y0, x1, y1: box in points, origin at the top left.
+        size: font size in points, rounded to 0.1, of most of its characters.
+        bold: whether most of its characters are bold.
+        font: name of the font of most of its characters.
+        code: whether nearly all of it is set in a typewriter face.
+        gap: widest gap between two of its words, in points, as far as the engine tells them apart.
+        block: position of the layout block it belongs to, the reading order on the page.
+        rotated: it runs up, down or upside down.
+        marked: ids of marked content, for tagged documents.
+    """
+
+    page: int
+    text: str
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+    size: float
+    bold: bool
+    font: str
+    code: bool = False
+    gap: float = 0.0
+    block: float = 0.0
+    rotated: bool = False
+    marked: frozenset[int] = frozenset()
+
+    @property
+    def is_italic(self) -> bool:
+        """Tell whether it is set in an italic face."""
+        return _ITALIC_FONT.search(self.font) is not None
+
+    @property
+    def style(self) -> tuple[float, bool, str]:
+        """Identify how it is set: size, weight, font."""
+        return (self.size, self.bold, self.font)
+
+
+@dataclass(slots=True)
+class Table:
+    """Hold one table: rows of cells, the header first, all rows of one length; `lines` is what it was made from."""
+
+    page: int
+    rows: list[list[str]]
+    lines: list[Line]
+
+    def markdown(self) -> str:
+        """Print it as Markdown rows, header first."""
+        printed = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in self.rows]
+        printed.insert(1, "|" + " --- |" * len(self.rows[0]))
+        return "\n".join(printed)
+
+
+@dataclass(slots=True)
+class PageLayout:
+    """Hold one page: its size in points and what stands on it in reading order."""
+
+    number: int
+    width: float
+    height: float
+    elements: list[Line | Table] = field(default_factory=list["Line | Table"])
+
+    @property
+    def lines(self) -> list[Line]:
+        """List the lines outside of tables."""
+        return [element for element in self.elements if isinstance(element, Line)]

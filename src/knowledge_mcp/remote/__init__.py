@@ -1,0 +1,1 @@
+"""The same Knowledge over the REST interface of another machine."""

@@ -1,0 +1,33 @@
+"""The environment, `.env` and configuration file, read once and frozen; `reading` alone reads `os.environ`."""
+
+from knowledge_mcp.settings.choices import (
+    LOCAL_MODEL,
+    OPENAI_MODEL,
+    EmbeddingChoice,
+    StoreChoice,
+    choose_embedding,
+    choose_store,
+    contradictions,
+    missing_adapters,
+)
+from knowledge_mcp.settings.fields import Settings, Variable, variables
+from knowledge_mcp.settings.reading import Reading, SettingValue, find_env_file, load_settings, read_settings
+
+__all__ = [
+    "LOCAL_MODEL",
+    "OPENAI_MODEL",
+    "EmbeddingChoice",
+    "Reading",
+    "SettingValue",
+    "Settings",
+    "StoreChoice",
+    "Variable",
+    "choose_embedding",
+    "choose_store",
+    "contradictions",
+    "find_env_file",
+    "load_settings",
+    "missing_adapters",
+    "read_settings",
+    "variables",
+]

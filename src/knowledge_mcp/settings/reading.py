@@ -1,0 +1,340 @@
+"""Read the settings once: environment over `.env` over the `--config` file over defaults.
+
+The only module that reads `os.environ`. Every problem is collected and told together.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic import SecretStr, ValidationError
+
+from knowledge_mcp.model.errors import ConfigError
+from knowledge_mcp.settings.choices import contradictions, missing_adapters
+from knowledge_mcp.settings.fields import Settings, Variable, variables
+
+__all__ = ["Reading", "SettingValue", "find_env_file", "load_settings", "read_settings"]
+
+UNUSED_CONFIG_KEYS = frozenset(
+    {
+        "server.name", "server.version", "embedding.maxRetries", "embedding.timeoutMs", "ingestion.defaultExtensions",
+        "ingestion.defaultExcludes", "search.defaultLimit", "search.maxLimit", "search.defaultThreshold",
+        "search.snippetMaxLength",
+    }
+)  # fmt: skip
+"""Keys of a configuration file that are known and belong to surfaces which this build does not have."""
+
+BUILT_IN: tuple[Collection[str], Collection[str]] = (frozenset({"local"}), frozenset({"sqlite"}))
+"""Embedders and stores assumed where the caller does not name those of the registry."""
+
+_REFERENCE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?P<rest>:-?(?P<default>[^}]*))?\}")
+_MASK = "********"
+_FOLDER_FIELDS = frozenset(
+    {
+        "data_path", "chromadb_path", "embedding_model_path", "models_path", "mcp_api_keys_file", "repo_clone_path",
+        "allowed_roots",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class SettingValue:
+    """Show one setting: its value as text (secrets masked, empty when unset), its origin, what is wrong with it."""
+
+    variable: Variable
+    shown: str
+    origin: str
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Hold what was read.
+
+    Attributes:
+        settings: usable even when something was wrong: a wrong value is replaced by its default.
+        values: every setting with its origin, for `knowledge config show`.
+        problems: one sentence for each thing wrong.
+        env_file: the `.env` that was read, None for none.
+    """
+
+    settings: Settings
+    values: tuple[SettingValue, ...]
+    problems: tuple[str, ...]
+    env_file: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Raw:
+    value: str | tuple[str, ...]
+    origin: str
+    folder: Path
+
+
+def load_settings(
+    config: Path | None = None,
+    *,
+    surface: str = "standards",
+    environ: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+    adapters: tuple[Collection[str], Collection[str]] = BUILT_IN,
+) -> Settings:
+    """Read the settings, or tell everything that is wrong with them.
+
+    Args:
+        config: a JSON or YAML file, the weakest source but the defaults.
+        surface: whose embedding provider is checked.
+        environ: instead of the process's environment.
+        folder: where the search for `.env` starts, the working directory by default.
+        adapters: names of the embedders and stores that this build has.
+
+    Raises:
+        ConfigError: one for all problems; `details` has one line for each.
+    """
+    reading = read_settings(config, surface=surface, environ=environ, folder=folder, adapters=adapters)
+    problems = reading.problems
+    if problems:
+        message = f"{len(problems)} settings are wrong." if len(problems) != 1 else problems[0]
+        raise ConfigError(
+            message,
+            details="\n".join(problems),
+            suggestion="Correct the variables named above; `knowledge config show` tells where each value comes from.",
+        )
+    return reading.settings
+
+
+def read_settings(
+    config: Path | None = None,
+    *,
+    surface: str = "standards",
+    environ: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+    adapters: tuple[Collection[str], Collection[str]] = BUILT_IN,
+) -> Reading:
+    """Read the settings with the origin of each value and every problem; never raises for a wrong value."""
+    environment = os.environ if environ is None else environ
+    here = (folder or Path.cwd()).absolute()
+    table = variables()
+    problems: list[str] = []
+    env_file = find_env_file(here)
+    layers = [
+        _from_names(environment, table, "environment", here),
+        _from_env_file(env_file, environment, table, problems),
+        _from_config(config, environment, table, here, problems),
+    ]
+    raw: dict[str, _Raw] = {}
+    for layer in reversed(layers):
+        raw.update(layer)
+    located = {field: _located(field, found) for field, found in raw.items()}
+    for variable in table:
+        if variable.field in _FOLDER_FIELDS and variable.default and variable.field not in located:
+            located[variable.field] = _absolute(variable.default, here)
+    settings, wrong = _validate(located, table)
+    problems.extend(wrong.values())
+    problems.extend(contradictions(settings, surface))
+    problems.extend(missing_adapters(settings, surface, embedders=adapters[0], stores=adapters[1]))
+    values = tuple(_shown(variable, settings, raw.get(variable.field), wrong) for variable in table)
+    return Reading(settings, values, tuple(problems), env_file)
+
+
+def find_env_file(folder: Path) -> Path | None:
+    """Find the nearest `.env` in a folder or one above it."""
+    for candidate in (folder, *folder.parents):
+        path = candidate / ".env"
+        try:
+            if path.is_file():
+                return path
+        except OSError:
+            return None
+    return None
+
+
+def _from_names(values: Mapping[str, str], table: tuple[Variable, ...], origin: str, folder: Path) -> dict[str, _Raw]:
+    found: dict[str, _Raw] = {}
+    for variable in table:
+        for name in (variable.name, *variable.older):
+            value = values.get(name, "").strip()
+            if value:
+                source = origin if name == variable.name else f"{origin} ({name})"
+                found[variable.field] = _Raw(value, source, folder)
+                break
+    return found
+
+
+def _from_env_file(
+    path: Path | None, environment: Mapping[str, str], table: tuple[Variable, ...], problems: list[str]
+) -> dict[str, _Raw]:
+    if path is None:
+        return {}
+    from dotenv import dotenv_values
+
+    try:
+        pairs = dotenv_values(path, interpolate=False, encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as exc:
+        problems.append(f"{path} could not be read: {_why(exc)}.")
+        return {}
+    known = {**{name: value or "" for name, value in pairs.items()}, **environment}
+    wanted = {name for variable in table for name in (variable.name, *variable.older)}
+    values = {
+        name: _filled(value, known, f"{name} in {path}", problems)
+        for name, value in pairs.items()
+        if value and name in wanted
+    }
+    return _from_names(values, table, str(path), path.parent)
+
+
+def _from_config(
+    path: Path | None, environment: Mapping[str, str], table: tuple[Variable, ...], folder: Path, problems: list[str]
+) -> dict[str, _Raw]:
+    if path is None:
+        return {}
+    content = _parsed(path, problems)
+    by_key = {variable.config: variable for variable in table if variable.config}
+    by_key.update({name: variable for variable in table for name in (variable.name, *variable.older)})
+    found: dict[str, _Raw] = {}
+    for key, value in _leaves(content):
+        variable = by_key.get(key)
+        if variable is None:
+            if key not in UNUSED_CONFIG_KEYS:
+                near = difflib.get_close_matches(key, [*by_key, *UNUSED_CONFIG_KEYS], 1)
+                hint = f" Did you mean '{near[0]}'?" if near else ""
+                problems.append(f"{path} has an unknown key '{key}'.{hint}")
+            continue
+        if isinstance(value, list):
+            items = tuple(
+                _filled(_text(item), environment, f"{key} in {path}", problems) for item in cast("list[Any]", value)
+            )
+            found[variable.field] = _Raw(items, str(path), folder)
+            continue
+        text = _filled(_text(value), environment, f"{key} in {path}", problems)
+        if text:
+            found[variable.field] = _Raw(text, str(path), folder)
+    return found
+
+
+def _parsed(path: Path, problems: list[str]) -> dict[str, Any]:
+    content: object = None
+    try:
+        text = path.read_text(encoding="utf-8")
+        if path.suffix.lower() in {".yaml", ".yml"}:
+            import yaml
+
+            try:
+                content = yaml.safe_load(text)
+            except yaml.YAMLError as exc:
+                problems.append(f"{path} is not valid YAML: {_first_line(exc)}.")
+                return {}
+        else:
+            import json
+
+            content = json.loads(text)
+    except (OSError, UnicodeDecodeError) as exc:
+        problems.append(f"The configuration file {path} could not be read: {_why(exc)}.")
+        return {}
+    except ValueError as exc:
+        problems.append(f"{path} is not valid JSON: {_first_line(exc)}.")
+        return {}
+    if not isinstance(content, dict):
+        problems.append(f"{path} must hold an object of settings.")
+        return {}
+    return cast("dict[str, Any]", content)
+
+
+def _leaves(content: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+    found: list[tuple[str, Any]] = []
+    for key, value in content.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, dict):
+            found.extend(_leaves(cast("dict[str, Any]", value), f"{name}."))
+        elif value is not None:
+            found.append((name, value))
+    return found
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value).strip()
+
+
+def _filled(text: str, known: Mapping[str, str], where: str, problems: list[str]) -> str:
+    def put(match: re.Match[str]) -> str:
+        value = known.get(match["name"], "")
+        if value or match["rest"] is not None:
+            return value or match["default"]
+        problems.append(f"{where} refers to ${{{match['name']}}}, which is not set and has no default.")
+        return ""
+
+    return _REFERENCE.sub(put, text).strip()
+
+
+def _located(field: str, raw: _Raw) -> str | tuple[str, ...]:
+    """Make a path absolute: against the `.env`'s own folder, else against the working directory."""
+    if field not in _FOLDER_FIELDS:
+        return raw.value
+    if field == "allowed_roots":
+        parts = raw.value.split(",") if isinstance(raw.value, str) else raw.value
+        return tuple(_absolute(part.strip(), raw.folder) for part in parts if part.strip())
+    return _absolute(raw.value, raw.folder) if isinstance(raw.value, str) else raw.value
+
+
+def _absolute(text: str, folder: Path) -> str:
+    path = Path(text)
+    try:
+        path = path.expanduser()
+    except RuntimeError:
+        return text
+    return os.path.normpath(folder / path)
+
+
+def _validate(values: dict[str, Any], table: tuple[Variable, ...]) -> tuple[Settings, dict[str, str]]:
+    names = {variable.field: variable for variable in table}
+    try:
+        return Settings.model_validate(values), {}
+    except ValidationError as exc:
+        wrong = {
+            field: _sentence(names[field], values, error)
+            for field, error in ((str(error["loc"][0]), error) for error in exc.errors(include_url=False))
+        }
+    return Settings.model_validate({field: value for field, value in values.items() if field not in wrong}), wrong
+
+
+def _sentence(variable: Variable, values: Mapping[str, Any], error: Mapping[str, Any]) -> str:
+    kind = str(error["type"])
+    if kind == "literal_error":
+        expected = f"one of {error['ctx']['expected']}".replace(" or ", ", ").replace("'", "")
+    elif kind.startswith(("greater", "less")) and variable.low is not None and variable.high is not None:
+        expected = f"from {variable.low:.12g} to {variable.high:.12g}"
+    else:
+        expected = {"int": "a whole number", "bool": "true or false", "float": "a number"}.get(
+            kind.split("_", maxsplit=1)[0], "of another form"
+        )
+    value = "" if variable.secret else f" is '{values[variable.field]}' but"
+    return f"{variable.name}{value} must be {expected}."
+
+
+def _shown(variable: Variable, settings: Settings, raw: _Raw | None, wrong: dict[str, str]) -> SettingValue:
+    origin = raw.origin if raw is not None else "default"
+    problem = wrong.get(variable.field, "")
+    value: object = getattr(settings, variable.field)
+    if raw is not None and problem:
+        value = raw.value
+    if raw is not None and (variable.secret or isinstance(value, SecretStr)):
+        return SettingValue(variable, _MASK, origin, problem)
+    if isinstance(value, tuple):
+        return SettingValue(variable, ", ".join(map(str, cast("tuple[object, ...]", value))), origin, problem)
+    if isinstance(value, bool):
+        value = str(value).lower()
+    return SettingValue(variable, "" if value is None else str(value), origin, problem)
+
+
+def _why(exc: Exception) -> str:
+    return exc.strerror or type(exc).__name__ if isinstance(exc, OSError) else "it is not UTF-8 text"
+
+
+def _first_line(exc: Exception) -> str:
+    return str(exc).partition("\n")[0]

@@ -1,0 +1,1 @@
+"""Chunks and vectors kept, found and removed: one adapter for each store."""

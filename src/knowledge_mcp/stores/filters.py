@@ -1,0 +1,69 @@
+"""What a filter means, once for all stores: the fields of a chunk, and which values of a field a filter keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import cast, get_args
+
+from knowledge_mcp.model.chunk import Chunk
+from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.model.query import And, Equals, Filter, FilterField, In, Prefix
+
+__all__ = ["check_filter", "field_value", "keeps", "keeps_value", "simple_filters"]
+
+_FIELDS: frozenset[str] = frozenset(get_args(FilterField))
+Simple = Equals | In | Prefix
+
+
+def simple_filters(filter: Filter | None) -> Iterator[Simple]:
+    """List the parts that must all hold, nested `And`s opened."""
+    if isinstance(filter, And):
+        for part in filter.parts:
+            yield from simple_filters(part)
+    elif filter is not None:
+        yield filter
+
+
+def check_filter(filter: Filter | None) -> None:
+    """Refuse a field that no chunk has: it must not be passed over as if it were satisfied.
+
+    Raises:
+        InvalidInputError: names the field and those that exist.
+    """
+    for part in simple_filters(filter):
+        if part.field not in _FIELDS or (isinstance(part, Prefix) and cast("str", part.field) != "clause_number"):
+            raise InvalidInputError(
+                f"There is no such filter on '{part.field}'.",
+                suggestion=f"Filter by {', '.join(sorted(_FIELDS))}; by prefix only clause_number.",
+            )
+
+
+def field_value(chunk: Chunk, field: FilterField) -> str | None:
+    """Return a chunk's value of a field as text, `normative` as `true` or `false`; None where it has none."""
+    if field == "normative":
+        return "true" if chunk.normative else "false"
+    value: str | None = getattr(chunk, field)
+    return None if value is None else str(value)
+
+
+def keeps_value(part: Simple, value: str | None) -> bool:
+    """Tell whether one part keeps a field's value (as `field_value` gives it); no value is kept by nothing."""
+    if value is None:
+        return False
+    if isinstance(part, Equals):
+        return value == _as_text(part.value)
+    if isinstance(part, In):
+        return value in part.values
+    stem = part.value.rstrip(".")
+    return value.rstrip(".") == stem or value.startswith(f"{stem}.")
+
+
+def keeps(filter: Filter | None, chunk: Chunk) -> bool:
+    """Tell whether the whole filter keeps a chunk."""
+    return all(keeps_value(part, field_value(chunk, part.field)) for part in simple_filters(filter))
+
+
+def _as_text(value: str | bool) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value

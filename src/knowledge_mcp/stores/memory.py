@@ -1,0 +1,280 @@
+"""The store in memory: simple, exact, forgotten at the end; what every other store is compared with."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
+from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord, EmbeddingSpace, StoreStatistics
+from knowledge_mcp.model.errors import (
+    ConnectionFailedError,
+    InternalError,
+    InvalidInputError,
+    NotFoundError,
+    SpaceMismatchError,
+)
+from knowledge_mcp.model.query import Filter, LegHit, LegResults
+from knowledge_mcp.ports import Analyser, Finding
+from knowledge_mcp.stores.bm25 import K1, B, inverse_frequency, term_counts
+from knowledge_mcp.stores.filters import check_filter, keeps
+
+__all__ = ["MemoryStore", "from_options"]
+
+
+@dataclass
+class _Document:
+    record: DocumentRecord
+    text: str
+    chunks: list[EmbeddedChunk]
+
+
+@dataclass
+class _Collection:
+    info: CollectionInfo
+    documents: dict[str, _Document] = field(default_factory=dict[str, _Document])
+    staged: dict[tuple[str, str], dict[str, EmbeddedChunk]] = field(
+        default_factory=dict[tuple[str, str], dict[str, EmbeddedChunk]]
+    )
+
+    def visible(self) -> list[EmbeddedChunk]:
+        return [each for name in sorted(self.documents) for each in self.documents[name].chunks]
+
+
+class MemoryStore:
+    """Keep everything in this process, and search it by going through all of it.
+
+    Args:
+        analyser: gives the terms of the lexical leg.
+    """
+
+    def __init__(self, analyser: Analyser) -> None:
+        self._analyser = analyser
+        self._collections: dict[str, _Collection] = {}
+        self._lock = threading.RLock()
+        self._closed = False
+
+    @property
+    def backend(self) -> str:
+        return "memory"
+
+    @property
+    def location(self) -> str:
+        return "this process"
+
+    def ping(self) -> None:
+        self._check_open()
+
+    def close(self) -> None:
+        self._closed = True
+
+    def create_collection(self, name: str, space: EmbeddingSpace) -> CollectionInfo:
+        with self._lock:
+            self._check_open()
+            known = self._collections.get(name)
+            if known is None:
+                info = CollectionInfo(name, space, datetime.now(UTC).isoformat(timespec="seconds"))
+                known = self._collections[name] = _Collection(info)
+            elif known.info.space.fingerprint != space.fingerprint:
+                raise SpaceMismatchError(
+                    f"Collection '{name}' belongs to {known.info.space.label}, not to {space.label}."
+                )
+            return known.info
+
+    def collection(self, name: str) -> CollectionInfo | None:
+        with self._lock:
+            self._check_open()
+            known = self._collections.get(name)
+            return known.info if known else None
+
+    def collections(self) -> list[CollectionInfo]:
+        with self._lock:
+            self._check_open()
+            return [self._collections[name].info for name in sorted(self._collections)]
+
+    def drop_collection(self, name: str) -> bool:
+        with self._lock:
+            self._check_open()
+            return self._collections.pop(name, None) is not None
+
+    def stage(self, collection: str, document_id: str, generation: str, chunks: Sequence[EmbeddedChunk]) -> None:
+        with self._lock:
+            target = self._get(collection)
+            size = 4 * target.info.space.dimensions
+            for each in chunks:
+                if len(each.vector) != size:
+                    raise InvalidInputError(f"Chunk {each.chunk.id}: vector of {len(each.vector)} bytes, not {size}.")
+            staged = target.staged.setdefault((document_id, generation), {})
+            staged.update({each.chunk.id: each for each in chunks})
+
+    def publish(self, collection: str, record: DocumentRecord, text: str, generation: str) -> None:
+        with self._lock:
+            target = self._get(collection)
+            staged = target.staged.get((record.id, generation), {})
+            if len(staged) != record.chunk_count:
+                raise InternalError(
+                    f"Document '{record.id}' has {len(staged)} staged chunks, not the {record.chunk_count} announced.",
+                    suggestion="Ingest the document again.",
+                )
+            target.staged.pop((record.id, generation), None)
+            chunks = sorted(staged.values(), key=lambda each: (each.chunk.index, each.chunk.id))
+            target.documents[record.id] = _Document(record, text, chunks)
+
+    def discard_staged(self, collection: str, document_id: str | None = None) -> int:
+        with self._lock:
+            target = self._get(collection)
+            going = [key for key in target.staged if document_id is None or key[0] == document_id]
+            return sum(len(target.staged.pop(key)) for key in going)
+
+    def delete_document(self, collection: str, document_id: str) -> int:
+        with self._lock:
+            self.discard_staged(collection, document_id)
+            gone = self._get(collection).documents.pop(document_id, None)
+            return len(gone.chunks) if gone else 0
+
+    def vectors(self, collection: str, embedding_keys: Sequence[str]) -> dict[str, Vector]:
+        with self._lock:
+            target = self._get(collection)
+            staged = [each for generation in target.staged.values() for each in generation.values()]
+            known = {each.embedding_key: each.vector for each in (*staged, *target.visible())}
+            return {key: known[key] for key in embedding_keys if key in known}
+
+    def owners_of_content(self, collection: str, content_hashes: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        with self._lock:
+            wanted = set(content_hashes)
+            owners: dict[str, set[str]] = {}
+            for document_id, document in self._get(collection).documents.items():
+                for each in document.chunks:
+                    if each.chunk.content_hash in wanted:
+                        owners.setdefault(each.chunk.content_hash, set()).add(document_id)
+            return {content_hash: tuple(sorted(found)) for content_hash, found in owners.items()}
+
+    def document(self, collection: str, document_id: str) -> DocumentRecord | None:
+        with self._lock:
+            found = self._get(collection).documents.get(document_id)
+            return found.record if found else None
+
+    def documents(self, collection: str) -> list[DocumentRecord]:
+        with self._lock:
+            documents = self._get(collection).documents
+            return [documents[document_id].record for document_id in sorted(documents)]
+
+    def document_text(self, collection: str, document_id: str) -> str | None:
+        with self._lock:
+            found = self._get(collection).documents.get(document_id)
+            return found.text if found else None
+
+    def document_chunks(self, collection: str, document_id: str) -> list[Chunk]:
+        with self._lock:
+            found = self._get(collection).documents.get(document_id)
+            return [each.chunk for each in found.chunks] if found else []
+
+    def chunks(self, collection: str, chunk_ids: Sequence[str]) -> list[Chunk]:
+        with self._lock:
+            known = {each.chunk.id: each.chunk for each in self._get(collection).visible()}
+            return [known[chunk_id] for chunk_id in chunk_ids if chunk_id in known]
+
+    def statistics(self, collection: str) -> StoreStatistics:
+        with self._lock:
+            documents = self._get(collection).documents.values()
+            return StoreStatistics(
+                documents=len(documents),
+                chunks=sum(len(each.chunks) for each in documents),
+                tokens=sum(each.record.token_count for each in documents),
+                storage_bytes=sum(
+                    len(each.text) + sum(len(one.chunk.content) + len(one.vector) for one in each.chunks)
+                    for each in documents
+                ),
+            )
+
+    def search(
+        self, collection: str, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int
+    ) -> LegResults:
+        with self._lock:
+            target = self._get(collection)
+            check_filter(filter)
+            if vector is not None and len(vector) != 4 * target.info.space.dimensions:
+                raise InvalidInputError(f"The query vector is not of {target.info.space.label}.")
+            everything = target.visible()
+            allowed = {each.chunk.id for each in everything if keeps(filter, each.chunk)}
+            dense = None if vector is None else self._dense(everything, vector)
+            lexical = None if text is None else self._lexical(everything, text)
+            return LegResults(dense=_best(dense, allowed, limit), lexical=_best(lexical, allowed, limit))
+
+    def definitions(self, collection: str, term_key: str) -> list[Chunk]:
+        with self._lock:
+            return [
+                each.chunk
+                for each in self._get(collection).visible()
+                if any(
+                    term_key in {self._analyser.term_key(name) for name in (one.term, *one.aliases)}
+                    for one in each.chunk.definitions
+                )
+            ]
+
+    def defined_terms(self, collection: str) -> dict[str, str]:
+        with self._lock:
+            definitions = [one for each in self._get(collection).visible() for one in each.chunk.definitions]
+            terms: dict[str, str] = {}
+            for name in (
+                *(one.term for one in definitions),
+                *(alias for one in definitions for alias in one.aliases),
+            ):
+                terms.setdefault(self._analyser.term_key(name), name)
+            return terms
+
+    def verify(self, collection: str, *, repair: bool = False) -> list[Finding]:
+        del repair  # there is nothing here that could be mended: no index stands beside the chunks
+        with self._lock:
+            return [
+                Finding(f"The record says {each.record.chunk_count} chunks, there are {len(each.chunks)}.", document_id)
+                for document_id, each in sorted(self._get(collection).documents.items())
+                if each.record.chunk_count != len(each.chunks)
+            ]
+
+    def _dense(self, everything: Sequence[EmbeddedChunk], vector: Vector) -> list[LegHit]:
+        if not everything:
+            return []
+        import numpy as np
+
+        matrix = np.frombuffer(b"".join(each.vector for each in everything), "<f4").reshape(len(everything), -1)
+        scores = (matrix.astype(np.float64) * np.frombuffer(vector, "<f4").astype(np.float64)).sum(axis=1)
+        return [LegHit(each.chunk.id, float(score)) for each, score in zip(everything, scores, strict=True)]
+
+    def _lexical(self, everything: Sequence[EmbeddedChunk], text: str) -> list[LegHit]:
+        counts = [term_counts(self._analyser.document_terms(each.chunk.embedding_text)) for each in everything]
+        lengths = [sum(count.values()) for count in counts]
+        mean = sum(lengths) / len(lengths) if lengths and any(lengths) else 1.0
+        scores = [0.0] * len(everything)
+        for term in self._analyser.query_terms(text):
+            weight = inverse_frequency(len(counts), sum(1 for count in counts if term in count))
+            for place, count in enumerate(counts):
+                if term in count:
+                    norm = K1 * (1.0 - B + B * lengths[place] / mean)
+                    scores[place] += weight * (count[term] / (count[term] + norm))
+        return [LegHit(each.chunk.id, score) for each, score in zip(everything, scores, strict=True) if score > 0.0]
+
+    def _get(self, name: str) -> _Collection:
+        self._check_open()
+        found = self._collections.get(name)
+        if found is None:
+            raise NotFoundError(f"There is no collection '{name}'.")
+        return found
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ConnectionFailedError("The store is closed.", suggestion="Open it again.", recoverable=False)
+
+
+def _best(hits: Iterable[LegHit] | None, allowed: set[str], limit: int) -> tuple[LegHit, ...] | None:
+    if hits is None:
+        return None
+    kept = [hit for hit in hits if hit.chunk_id in allowed]
+    return tuple(sorted(kept, key=lambda hit: (-hit.score, hit.chunk_id))[: max(0, limit)])
+
+
+def from_options(_: object, analyser: Analyser) -> MemoryStore:
+    """Make an empty store; it needs no setting."""
+    return MemoryStore(analyser)

@@ -1,0 +1,133 @@
+"""Chunks, records and spaces as compact JSON text, and back; the same text for equal values."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, fields
+from typing import Any
+
+from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition, Modality, Statement
+from knowledge_mcp.model.collection import DocumentRecord, DocumentStatus, EmbeddingSpace
+from knowledge_mcp.model.document import Reference, ReferenceKind, Span
+
+__all__ = [
+    "chunk_from_json",
+    "chunk_to_json",
+    "record_from_json",
+    "record_to_json",
+    "space_from_json",
+    "space_to_json",
+]
+
+_SIMPLE = tuple(
+    field.name
+    for field in fields(Chunk)
+    if field.name not in {"span", "chunk_type", "lines", "links", "statements", "definitions"}
+)
+_TUPLES = frozenset({"section_hierarchy", "page_numbers", "page_labels", "references"})
+
+
+def chunk_to_json(chunk: Chunk) -> str:
+    """Write a chunk."""
+    data: dict[str, Any] = {name: getattr(chunk, name) for name in _SIMPLE}
+    data["span"] = _span(chunk.span)
+    data["chunk_type"] = chunk.chunk_type.value
+    if chunk.lines is not None:
+        data["lines"] = chunk.lines
+    if chunk.links:
+        data["links"] = [[link.text, link.kind.value, link.target, *_span(link.span)] for link in chunk.links]
+    if chunk.statements:
+        data["statements"] = [
+            [
+                *_span(each.span),
+                each.modality.value,
+                each.negated,
+                each.clause_number,
+                each.text,
+                each.identifier,
+                None if each.lead_in is None else _span(each.lead_in),
+            ]
+            for each in chunk.statements
+        ]
+    if chunk.definitions:
+        data["definitions"] = [
+            [each.term, each.text, *_span(each.span), each.aliases, each.clause_number, each.domain]
+            for each in chunk.definitions
+        ]
+    return _dump({name: value for name, value in data.items() if value not in ((), None)})
+
+
+def chunk_from_json(text: str) -> Chunk:
+    """Read a chunk."""
+    data: dict[str, Any] = json.loads(text)
+    simple: dict[str, Any] = {name: tuple(data.get(name, ())) if name in _TUPLES else data.get(name) for name in _SIMPLE}
+    lines = data.get("lines")
+    return Chunk(
+        **simple,
+        span=Span(*data["span"]),
+        chunk_type=ChunkType(data["chunk_type"]),
+        lines=None if lines is None else (lines[0], lines[1]),
+        links=tuple(
+            Reference(text=text, kind=ReferenceKind(kind), target=target, span=Span(start, end))
+            for text, kind, target, start, end in data.get("links", ())
+        ),
+        statements=tuple(_statement(each) for each in data.get("statements", ())),
+        definitions=tuple(_definition(each) for each in data.get("definitions", ())),
+    )
+
+
+def record_to_json(record: DocumentRecord) -> str:
+    """Write a document's record."""
+    return _dump(asdict(record))
+
+
+def record_from_json(text: str) -> DocumentRecord:
+    """Read a document's record."""
+    data: dict[str, Any] = json.loads(text)
+    data["status"] = DocumentStatus(data["status"])
+    data["metadata"] = tuple((name, value) for name, value in data["metadata"])
+    data["warnings"] = tuple(data["warnings"])
+    return DocumentRecord(**data)
+
+
+def space_to_json(space: EmbeddingSpace) -> str:
+    """Write an embedding space."""
+    return _dump(asdict(space))
+
+
+def space_from_json(text: str) -> EmbeddingSpace:
+    """Read an embedding space."""
+    return EmbeddingSpace(**json.loads(text))
+
+
+def _statement(data: list[Any]) -> Statement:
+    start, end, modality, negated, clause_number, text, identifier, lead_in = data
+    return Statement(
+        span=Span(start, end),
+        modality=Modality(modality),
+        negated=negated,
+        clause_number=clause_number,
+        text=text,
+        identifier=identifier,
+        lead_in=None if lead_in is None else Span(*lead_in),
+    )
+
+
+def _definition(data: list[Any]) -> Definition:
+    term, text, start, end, aliases, clause_number, domain = data
+    return Definition(
+        term=term,
+        text=text,
+        span=Span(start, end),
+        aliases=tuple(aliases),
+        clause_number=clause_number,
+        domain=domain,
+    )
+
+
+def _span(span: Span) -> tuple[int, int]:
+    return span.start, span.end
+
+
+def _dump(data: Any) -> str:
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,364 @@
+"""The embedded default: one SQLite file that many threads and processes share, without any server.
+
+The file is the only truth. What searches need at hand (sign bits, lengths, filter fields) is read from it at the first
+search and follows whatever this or another process writes; `sqlite_schema` tells the tables, `sqlite_search` the legs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
+from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord, EmbeddingSpace, StoreStatistics
+from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, NotFoundError, SpaceMismatchError
+from knowledge_mcp.model.query import Filter, LegHit, LegResults
+from knowledge_mcp.ports import Analyser, Finding
+from knowledge_mcp.stores.filters import check_filter
+from knowledge_mcp.stores.payload import space_from_json, space_to_json
+
+if TYPE_CHECKING:
+    from knowledge_mcp.stores.sqlite_session import Session
+    from knowledge_mcp.stores.sqlite_view import View
+
+__all__ = ["SqliteOptions", "SqliteStore", "from_options"]
+
+_THREAD_FROM_SLOTS = 20_000
+"""Slots from which the two legs are worth two threads."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A collection in one snapshot."""
+
+    id: int
+    space: EmbeddingSpace
+    analyser: str
+
+
+class SqliteStore:
+    """Keep collections in one SQLite file.
+
+    Args:
+        path: the file; made with its folder where there is none.
+        analyser: gives the terms of the lexical leg; a collection indexed by another version is indexed anew at its
+            first use.
+        patience: seconds to wait for other writers.
+
+    Raises:
+        ConnectionFailedError, InternalError, ConfigError: as `sqlite_connection.Database` says.
+    """
+
+    def __init__(self, path: Path, analyser: Analyser, *, patience: float = 120.0) -> None:
+
+        from knowledge_mcp.stores.sqlite_connection import Database
+
+        self._analyser = analyser
+        self._database = Database(path, patience=patience)
+        self._views: dict[int, View] = {}
+        self._views_lock = threading.Lock()
+        self._workers: ThreadPoolExecutor | None = None
+
+    @property
+    def backend(self) -> str:
+        return "sqlite"
+
+    @property
+    def location(self) -> str:
+        return str(self._database.path)
+
+    def ping(self) -> None:
+        with self._database.reading() as connection:
+            connection.run("SELECT count(*) FROM collections")
+
+    def close(self) -> None:
+        with self._views_lock:
+            workers, self._workers = self._workers, None
+            self._views.clear()
+        if workers is not None:
+            workers.shutdown(wait=True)
+        self._database.close()
+
+    # collections
+
+    def create_collection(self, name: str, space: EmbeddingSpace) -> CollectionInfo:
+        known = self.collection(name)
+        if known is None:
+            with self._database.writing() as connection:
+                connection.run(
+                    "INSERT INTO collections (name, space, created_at, analyser) VALUES (?, ?, ?, ?)"
+                    " ON CONFLICT (name) DO NOTHING",
+                    (name, space_to_json(space), _now(), self._analyser.version),
+                )
+            known = self.collection(name)
+            if known is None:
+                raise NotFoundError(f"Collection '{name}' was dropped by another process just after it was made.")
+        if known.space.fingerprint != space.fingerprint:
+            raise SpaceMismatchError(f"Collection '{name}' belongs to {known.space.label}, not to {space.label}.")
+        return known
+
+    def collection(self, name: str) -> CollectionInfo | None:
+        from knowledge_mcp.stores.sqlite_reading import collection_info
+
+        with self._database.reading() as connection:
+            found = connection.rows("SELECT name, space, created_at FROM collections WHERE name = ?", (name,))
+        return collection_info(found[0]) if found else None
+
+    def collections(self) -> list[CollectionInfo]:
+        from knowledge_mcp.stores.sqlite_reading import collection_info
+
+        with self._database.reading() as connection:
+            found = connection.rows("SELECT name, space, created_at FROM collections ORDER BY name")
+        return [collection_info(row) for row in found]
+
+    def drop_collection(self, name: str) -> bool:
+        from knowledge_mcp.stores.sqlite_writing import drop
+
+        with self._database.writing() as connection:
+            found = connection.rows("SELECT id FROM collections WHERE name = ?", (name,))
+            if not found:
+                return False
+            drop(connection, int(found[0][0]))
+        with self._views_lock:
+            self._views.pop(int(found[0][0]), None)
+        return True
+
+    # writing
+
+    def stage(self, collection: str, document_id: str, generation: str, chunks: Sequence[EmbeddedChunk]) -> None:
+        from knowledge_mcp.stores.sqlite_writing import stage
+
+        with self._database.writing() as connection:
+            place = _place(connection, collection)
+            size = 4 * place.space.dimensions
+            for each in chunks:
+                if len(each.vector) != size:
+                    raise InvalidInputError(f"Chunk {each.chunk.id}: vector of {len(each.vector)} bytes, not {size}.")
+            stage(connection, place.id, document_id, generation, chunks)
+
+    def publish(self, collection: str, record: DocumentRecord, text: str, generation: str) -> None:
+        from knowledge_mcp.stores.sqlite_writing import prepare, publish
+
+        with self._reading(collection) as (connection, place):
+            prepared = prepare(connection, place.id, record.id, generation, self._analyser)
+        with self._writing(collection) as (connection, place):
+            publish(connection, place.id, record, text, prepared)
+
+    def discard_staged(self, collection: str, document_id: str | None = None) -> int:
+        from knowledge_mcp.stores.sqlite_writing import discard_staged
+
+        with self._writing(collection) as (connection, place):
+            return discard_staged(connection, place.id, document_id)
+
+    def delete_document(self, collection: str, document_id: str) -> int:
+        from knowledge_mcp.stores.sqlite_writing import delete_document
+
+        with self._writing(collection) as (connection, place):
+            return delete_document(connection, place.id, document_id)
+
+    def vectors(self, collection: str, embedding_keys: Sequence[str]) -> dict[str, Vector]:
+        from knowledge_mcp.stores.sqlite_reading import known_vectors
+
+        return self._read(collection, lambda connection, place: known_vectors(connection, place.id, embedding_keys))
+
+    def owners_of_content(self, collection: str, content_hashes: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        from knowledge_mcp.stores.sqlite_reading import owners_of_content
+
+        return self._read(collection, lambda connection, place: owners_of_content(connection, place.id, content_hashes))
+
+    # reading
+
+    def document(self, collection: str, document_id: str) -> DocumentRecord | None:
+        from knowledge_mcp.stores.sqlite_reading import record
+
+        return self._read(collection, lambda connection, place: record(connection, place.id, document_id))
+
+    def documents(self, collection: str) -> list[DocumentRecord]:
+        from knowledge_mcp.stores.sqlite_reading import records
+
+        return self._read(collection, lambda connection, place: records(connection, place.id))
+
+    def document_text(self, collection: str, document_id: str) -> str | None:
+        from knowledge_mcp.stores.sqlite_reading import document_text
+
+        return self._read(collection, lambda connection, place: document_text(connection, place.id, document_id))
+
+    def document_chunks(self, collection: str, document_id: str) -> list[Chunk]:
+        from knowledge_mcp.stores.sqlite_reading import document_chunks
+
+        return self._read(collection, lambda connection, place: document_chunks(connection, place.id, document_id))
+
+    def chunks(self, collection: str, chunk_ids: Sequence[str]) -> list[Chunk]:
+        from knowledge_mcp.stores.sqlite_reading import chunks_by_id
+
+        return self._read(collection, lambda connection, place: chunks_by_id(connection, place.id, chunk_ids))
+
+    def statistics(self, collection: str) -> StoreStatistics:
+
+        documents, chunks, tokens = self._read(
+            collection,
+            lambda connection, place: connection.rows(
+                "SELECT documents, chunks, tokens FROM collections WHERE id = ?", (place.id,)
+            )[0],
+        )
+        return StoreStatistics(documents, chunks, tokens, storage_bytes=self._database.storage_bytes)
+
+    # searching
+
+    def search(
+        self, collection: str, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int
+    ) -> LegResults:
+        check_filter(filter)
+        with self._searching(collection) as (connection, place, view):
+            if vector is not None and len(vector) != 4 * place.space.dimensions:
+                raise InvalidInputError(f"The query vector is not of {place.space.label}.")
+            return self._legs(connection, view, vector=vector, text=text, filter=filter, limit=limit)
+
+    def definitions(self, collection: str, term_key: str) -> list[Chunk]:
+        from knowledge_mcp.stores.sqlite_reading import definitions
+
+        return self._read(
+            collection, lambda connection, place: definitions(connection, place.id, term_key), indexed=True
+        )
+
+    def defined_terms(self, collection: str) -> dict[str, str]:
+        from knowledge_mcp.stores.sqlite_reading import defined_terms
+
+        return self._read(collection, lambda connection, place: defined_terms(connection, place.id), indexed=True)
+
+    def verify(self, collection: str, *, repair: bool = False) -> list[Finding]:
+        from knowledge_mcp.stores.sqlite_verify import verify
+
+        if not repair:
+            return self._read(collection, lambda connection, place: verify(connection, place.id, self._analyser, False))
+        with self._writing(collection) as (connection, place):
+            return verify(connection, place.id, self._analyser, True)
+
+    # inside
+
+    def _legs(
+        self,
+        connection: Session,
+        view: View,
+        *,
+        vector: Vector | None,
+        text: str | None,
+        filter: Filter | None,
+        limit: int,
+    ) -> LegResults:
+        """Run the legs asked for; where there are two and one fails, the other one's hits are given."""
+        from knowledge_mcp.stores.sqlite_search import dense_candidates, dense_hits, lexical_hits
+
+        mask = view.mask(filter)
+        both = vector is not None and text is not None
+        candidates = None
+        if vector is not None and both and view.size >= _THREAD_FROM_SLOTS:
+            candidates = self._pool().submit(dense_candidates, view, mask, vector, limit)
+        dense: tuple[LegHit, ...] | None = None
+        lexical: tuple[LegHit, ...] | None = None
+        dense_error = lexical_error = ""
+        if text is not None:
+            terms = self._analyser.query_terms(text)
+            lexical, lexical_error = _leg(lambda: lexical_hits(connection, view, mask, terms, limit), alone=not both)
+        if vector is not None:
+            query = vector
+
+            def nearest() -> tuple[LegHit, ...]:
+                slots = dense_candidates(view, mask, query, limit) if candidates is None else candidates.result()
+                return dense_hits(connection, view, query, slots, limit)
+
+            dense, dense_error = _leg(nearest, alone=not both or bool(lexical_error))
+        return LegResults(dense, lexical, dense_error, lexical_error)
+
+    def _pool(self) -> ThreadPoolExecutor:
+        with self._views_lock:
+            if self._workers is None:
+                self._workers = ThreadPoolExecutor(2, thread_name_prefix="dense-leg")
+            return self._workers
+
+    @contextlib.contextmanager
+    def _searching(self, name: str) -> Generator[tuple[Session, _Place, View]]:
+        """Open a snapshot with the view that belongs to it."""
+        from knowledge_mcp.stores.sqlite_view import next_view
+
+        while True:
+            with self._reading(name, indexed=True) as (connection, place):
+                with self._views_lock:
+                    last = self._views.get(place.id)
+                    view = next_view(connection, place.id, place.space.dimensions, last)
+                    behind = last is not None and view.version < last.version
+                    if not behind:
+                        self._views[place.id] = view
+                if not behind:
+                    yield connection, place, view
+                    return
+
+    @contextlib.contextmanager
+    def _reading(self, name: str, *, indexed: bool = False) -> Generator[tuple[Session, _Place]]:
+        with self._database.reading() as connection:
+            place = _place(connection, name)
+            if not indexed or place.analyser == self._analyser.version:
+                yield connection, place
+                return
+        with self._writing(name):
+            pass
+        with self._reading(name, indexed=True) as found:
+            yield found
+
+    @contextlib.contextmanager
+    def _writing(self, name: str) -> Generator[tuple[Session, _Place]]:
+        """Open the writing transaction, in which the collection is indexed by this store's analyser."""
+        with self._database.writing() as connection:
+            place = _place(connection, name)
+            if place.analyser != self._analyser.version:
+                from knowledge_mcp.stores.sqlite_verify import index_anew
+
+                index_anew(connection, place.id, self._analyser)
+            yield connection, place
+
+    def _read(self, name: str, read: Callable[[Session, _Place], T], *, indexed: bool = False) -> T:
+        with self._reading(name, indexed=indexed) as (connection, place):
+            return read(connection, place)
+
+
+def _place(connection: Session, name: str) -> _Place:
+    found = connection.rows("SELECT id, space, analyser FROM collections WHERE name = ?", (name,))
+    if not found:
+        raise NotFoundError(f"There is no collection '{name}'.")
+    return _Place(id=found[0][0], space=space_from_json(found[0][1]), analyser=found[0][2])
+
+
+def _leg(run: Callable[[], tuple[LegHit, ...]], *, alone: bool) -> tuple[tuple[LegHit, ...] | None, str]:
+    """Run one leg; where another one may still answer, its failure is told instead of raised."""
+    import apsw
+
+    try:
+        return run(), ""
+    except (KnowledgeError, apsw.Error) as exc:
+        if alone:
+            raise
+        return None, exc.message if isinstance(exc, KnowledgeError) else f"{type(exc).__name__}: {exc}"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+class SqliteOptions(Protocol):
+    """Name the settings that this store needs."""
+
+    @property
+    def store_file(self) -> Path: ...
+
+
+def from_options(options: SqliteOptions, analyser: Analyser) -> SqliteStore:
+    """Open the store that the settings name."""
+    return SqliteStore(options.store_file, analyser)

@@ -1,0 +1,227 @@
+"""One SQLite file for many threads and processes: connections, transactions, patience, and errors in our own terms."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Generator
+from pathlib import Path
+
+import apsw
+
+from knowledge_mcp.model.errors import (
+    ConnectionFailedError,
+    InternalError,
+    InvalidInputError,
+    KnowledgeError,
+    TimedOutError,
+)
+from knowledge_mcp.stores.sqlite_schema import PAGE_BYTES, prepare_schema
+from knowledge_mcp.stores.sqlite_session import Session
+
+__all__ = ["Database", "as_knowledge_error"]
+
+_BUSY_MILLISECONDS = 5_000
+_CACHE_KIBIBYTES = 16_384
+_WAL_LIMIT = 64 * 1024 * 1024
+_IDLE_CONNECTIONS = 8
+_PAUSE_SECONDS = 0.02
+
+
+class Database:
+    """Hand out transactions on one file.
+
+    Reading transactions see one snapshot and never wait for writers; writing ones wait for each other, across
+    processes, until `patience` is over. A connection serves one transaction at a time and is then kept for the next.
+
+    Args:
+        path: the file; made with its folder where there is none.
+        patience: seconds to wait for another writer before a TimedOutError.
+
+    Raises:
+        ConnectionFailedError: the file cannot be opened, read or written.
+        InternalError: the file is damaged, or is no SQLite file.
+        ConfigError: the file is something else's, or of a newer version of this program.
+    """
+
+    def __init__(self, path: Path, *, patience: float = 120.0) -> None:
+        self._path = path
+        self._patience = patience
+        self._idle: list[Session] = []
+        self._lock = threading.Lock()
+        self._writer = threading.Lock()
+        self._closed = False
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as exc:
+            raise ConnectionFailedError(
+                f"The folder '{path.parent}' cannot be made: {exc.strerror}.",
+                suggestion="Choose a folder that can be written with DATA_PATH.",
+            ) from exc
+        with self._mapped():
+            self._give_back(self._connect())
+
+    @property
+    def path(self) -> Path:
+        """Name the file."""
+        return self._path
+
+    @property
+    def storage_bytes(self) -> int:
+        """Count the bytes of the file and of its write-ahead log."""
+        total = 0
+        for name in (self._path, self._path.with_name(f"{self._path.name}-wal")):
+            with contextlib.suppress(OSError):
+                total += name.stat().st_size
+        return total
+
+    @contextlib.contextmanager
+    def reading(self) -> Generator[Session]:
+        """Open one snapshot; nothing may be written through it."""
+        with self._mapped():
+            connection = self._take()
+            try:
+                self._begin(connection, "BEGIN")
+                try:
+                    yield connection
+                finally:
+                    connection.roll_back()
+            finally:
+                self._give_back(connection)
+
+    @contextlib.contextmanager
+    def writing(self) -> Generator[Session]:
+        """Open the one writing transaction; it is committed at the end and rolled back by any exception."""
+        with self._mapped(), self._alone():
+            connection = self._take()
+            try:
+                self._begin(connection, "BEGIN IMMEDIATE")
+                try:
+                    yield connection
+                    connection.run("COMMIT")
+                finally:
+                    connection.roll_back()
+            finally:
+                self._give_back(connection)
+
+    def close(self) -> None:
+        """Close every idle connection; those in use close when their transaction ends."""
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    @contextlib.contextmanager
+    def _alone(self) -> Generator[None]:
+        """Queue this process's own writers here, where they wake at once, not at the file's lock, which is polled."""
+        if not self._writer.acquire(timeout=self._patience):
+            raise self._too_busy()
+        try:
+            yield
+        finally:
+            self._writer.release()
+
+    def _begin(self, connection: Session, statement: str) -> None:
+        deadline = time.monotonic() + self._patience
+        while True:
+            try:
+                connection.run(statement)
+                connection.run("SELECT 1 FROM sqlite_schema LIMIT 1")  # a deferred transaction starts at its first read
+                return
+            except (apsw.BusyError, apsw.LockedError, apsw.ProtocolError) as exc:
+                connection.roll_back()
+                if time.monotonic() > deadline:
+                    raise self._too_busy() from exc
+                time.sleep(_PAUSE_SECONDS)
+
+    def _too_busy(self) -> TimedOutError:
+        return TimedOutError(
+            f"Another process has been writing to '{self._path}' for more than {self._patience:.0f} seconds.",
+            suggestion="Wait until the other ingest is done, then try again.",
+        )
+
+    def _take(self) -> Session:
+        with self._lock:
+            if self._closed:
+                raise ConnectionFailedError("The store is closed.", suggestion="Open it again.", recoverable=False)
+            if self._idle:
+                return self._idle.pop()
+        return self._connect()
+
+    def _give_back(self, connection: Session) -> None:
+        with self._lock:
+            if not self._closed and len(self._idle) < _IDLE_CONNECTIONS:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    def _connect(self) -> Session:
+        connection = Session(str(self._path))
+        try:
+            connection.wait_for_locks(_BUSY_MILLISECONDS)
+            deadline = time.monotonic() + self._patience
+            while True:
+                try:
+                    self._set_up(connection)
+                    return connection
+                except (apsw.BusyError, apsw.LockedError, apsw.ProtocolError) as exc:
+                    connection.roll_back()
+                    if time.monotonic() > deadline:
+                        raise self._too_busy() from exc
+                    time.sleep(_PAUSE_SECONDS)
+        except BaseException:
+            connection.close()
+            raise
+
+    def _set_up(self, connection: Session) -> None:
+        connection.run(f"PRAGMA page_size = {PAGE_BYTES}")
+        connection.run("PRAGMA journal_mode = WAL")
+        connection.run("PRAGMA synchronous = NORMAL")
+        connection.run(f"PRAGMA cache_size = -{_CACHE_KIBIBYTES}")
+        connection.run(f"PRAGMA journal_size_limit = {_WAL_LIMIT}")
+        prepare_schema(connection, self._path)
+
+    @contextlib.contextmanager
+    def _mapped(self) -> Generator[None]:
+        try:
+            yield
+        except KnowledgeError:
+            raise
+        except (apsw.Error, MemoryError, UnicodeEncodeError) as exc:
+            raise as_knowledge_error(exc, self._path) from exc
+
+
+def as_knowledge_error(error: Exception, path: Path) -> KnowledgeError:
+    """Say a failure of SQLite in our own terms, whatever its class; the original's text goes into the details."""
+    details = f"{type(error).__name__}: {error}"
+    if isinstance(error, UnicodeEncodeError):
+        return InvalidInputError("A text holds half of a surrogate pair, which cannot be stored.", details=details)
+    if isinstance(error, (apsw.BusyError, apsw.LockedError, apsw.ProtocolError)):
+        return TimedOutError(f"'{path}' is held by another process.", details=details)
+    if isinstance(error, (apsw.FullError, apsw.TooBigError)):
+        return ConnectionFailedError(
+            f"There is no room left to write to '{path}'; what was stored before is whole.",
+            details=details,
+            suggestion="Free space on the disk, then run again.",
+        )
+    if isinstance(error, (apsw.ReadOnlyError, apsw.PermissionsError, apsw.CantOpenError, apsw.AuthError)):
+        return ConnectionFailedError(
+            f"'{path}' cannot be opened for writing.",
+            details=details,
+            suggestion="Check the permissions of the file and of its folder, or set DATA_PATH to another folder.",
+        )
+    if isinstance(error, (apsw.IOError, apsw.NoLFSError)):
+        return ConnectionFailedError(
+            f"'{path}' could not be read or written.",
+            details=details,
+            suggestion="Check the disk (`knowledge doctor` reads the whole file), then try again.",
+        )
+    if isinstance(error, (apsw.CorruptError, apsw.NotADBError, apsw.FormatError)):
+        return InternalError(
+            f"'{path}' is damaged or is no store of this program.",
+            details=details,
+            suggestion="Move the file away or restore a backup, then ingest the documents again.",
+        )
+    return InternalError(f"'{path}' could not be used.", details=details)

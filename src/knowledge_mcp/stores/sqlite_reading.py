@@ -1,0 +1,141 @@
+"""How the SQLite store reads what is visible: records, texts, chunks, definitions, known vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from knowledge_mcp.model.chunk import Chunk, Vector
+from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord
+from knowledge_mcp.stores.payload import chunk_from_json, record_from_json, space_from_json
+from knowledge_mcp.stores.sqlite_session import Row, Session
+
+__all__ = [
+    "chunks_by_id",
+    "collection_info",
+    "defined_terms",
+    "definitions",
+    "document_chunks",
+    "document_text",
+    "known_vectors",
+    "owners_of_content",
+    "record",
+    "records",
+]
+
+_AT_ONCE = 500
+
+
+def collection_info(row: Row) -> CollectionInfo:
+    """Make the description from a row of (name, space, created_at)."""
+    return CollectionInfo(name=row[0], space=space_from_json(row[1]), created_at=row[2])
+
+
+def record(connection: Session, collection: int, document_id: str) -> DocumentRecord | None:
+    """Read one record."""
+    found = connection.rows(
+        "SELECT record FROM documents WHERE collection = ? AND document_id = ?", (collection, document_id)
+    )
+    return record_from_json(found[0][0]) if found else None
+
+
+def records(connection: Session, collection: int) -> list[DocumentRecord]:
+    """Read all records by document id."""
+    found = connection.rows("SELECT record FROM documents WHERE collection = ? ORDER BY document_id", (collection,))
+    return [record_from_json(row[0]) for row in found]
+
+
+def document_text(connection: Session, collection: int, document_id: str) -> str | None:
+    """Read a canonical text."""
+    found = connection.rows(
+        "SELECT t.text FROM documents d JOIN texts t ON t.generation = d.generation"
+        " WHERE d.collection = ? AND d.document_id = ?",
+        (collection, document_id),
+    )
+    return str(found[0][0]) if found else None
+
+
+def document_chunks(connection: Session, collection: int, document_id: str) -> list[Chunk]:
+    """Read a document's chunks by index."""
+    found = connection.rows(
+        "SELECT c.payload FROM documents d JOIN chunks c ON c.generation = d.generation"
+        " WHERE d.collection = ? AND d.document_id = ? ORDER BY c.position, c.chunk_id",
+        (collection, document_id),
+    )
+    return [chunk_from_json(row[0]) for row in found]
+
+
+def chunks_by_id(connection: Session, collection: int, chunk_ids: Sequence[str]) -> list[Chunk]:
+    """Read chunks in the order asked; an id asked twice is given twice."""
+    known: dict[str, Chunk] = {}
+    for asked in _batches(dict.fromkeys(chunk_ids)):
+        for row in connection.rows(
+            "SELECT c.payload FROM chunks c JOIN generations g ON g.id = c.generation"
+            f" WHERE c.chunk_id IN ({_marks(asked)}) AND g.collection = ? AND g.visible = 1",
+            (*asked, collection),
+        ):
+            chunk = chunk_from_json(row[0])
+            known[chunk.id] = chunk
+    return [known[chunk_id] for chunk_id in chunk_ids if chunk_id in known]
+
+
+def known_vectors(connection: Session, collection: int, keys: Sequence[str]) -> dict[str, Vector]:
+    """Look vectors up by embedding key, staged ones too."""
+    known: dict[str, Vector] = {}
+    for asked in _batches(dict.fromkeys(keys)):
+        found = connection.rows(
+            "SELECT c.embedding_key, v.vector FROM chunks c JOIN generations g ON g.id = c.generation"
+            " JOIN vectors v ON v.key = c.key"
+            f" WHERE substr(c.embedding_key, 1, 16) IN ({_marks(asked)}) AND g.collection = ?",
+            (*(key[:16] for key in asked), collection),
+        )
+        known.update((key, vector) for key, vector in found)
+    return {key: known[key] for key in keys if key in known}
+
+
+def owners_of_content(connection: Session, collection: int, hashes: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Tell which visible documents hold content with these hashes."""
+    owners: dict[str, set[str]] = {}
+    wanted = set(hashes)
+    for asked in _batches(dict.fromkeys(hashes)):
+        for content_hash, document_id in connection.rows(
+            "SELECT c.content_hash, g.document_id FROM chunks c JOIN generations g ON g.id = c.generation"
+            f" WHERE substr(c.content_hash, 1, 16) IN ({_marks(asked)}) AND g.collection = ? AND g.visible = 1",
+            (*(each[:16] for each in asked), collection),
+        ):
+            if content_hash in wanted:
+                owners.setdefault(content_hash, set()).add(document_id)
+    return {content_hash: tuple(sorted(found)) for content_hash, found in owners.items()}
+
+
+def definitions(connection: Session, collection: int, term_key: str) -> list[Chunk]:
+    """Read the chunks that define a term, by document and index."""
+    found = connection.rows(
+        "SELECT c.payload FROM chunks c WHERE c.key IN"
+        " (SELECT key FROM definitions WHERE collection = ? AND term_key = ?)",
+        (collection, term_key),
+    )
+    chunks = [chunk_from_json(row[0]) for row in found]
+    return sorted(chunks, key=lambda chunk: (chunk.document_id, chunk.index, chunk.id))
+
+
+def defined_terms(connection: Session, collection: int) -> dict[str, str]:
+    """Map keys to terms as printed: a term before an alias, the first document and passage before later ones."""
+    terms: dict[str, str] = {}
+    for key, term in connection.rows(
+        "SELECT term_key, term FROM definitions WHERE collection = ?"
+        " ORDER BY term_key, alias, document_id, position, place, rowid",
+        (collection,),
+    ):
+        terms.setdefault(key, term)
+    return terms
+
+
+def _batches(values: dict[str, None]) -> Iterator[list[str]]:
+    remaining = iter(values)
+    while batch := list(islice(remaining, _AT_ONCE)):
+        yield batch
+
+
+def _marks(values: Sequence[str]) -> str:
+    return ",".join("?" * len(values))

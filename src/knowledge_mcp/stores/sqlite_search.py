@@ -1,0 +1,144 @@
+"""The two legs of the SQLite store's search, over a view and the snapshot that it belongs to.
+
+Dense: in a small collection, or where a filter leaves little, every vector is compared. Else the sign bits of all
+vectors are compared with the query's, and the nearest few hundred are scored with the float vectors read from the file.
+Lexical: BM25 over the posting lists of all query terms; the document frequencies are counted from what is alive, so
+they are exact in every snapshot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knowledge_mcp.model.chunk import Vector
+from knowledge_mcp.model.errors import InternalError
+from knowledge_mcp.model.query import LegHit
+from knowledge_mcp.stores.bm25 import inverse_frequency
+from knowledge_mcp.stores.sqlite_postings import posting_lists
+from knowledge_mcp.stores.sqlite_session import Session
+from knowledge_mcp.stores.sqlite_view import View, sign_bits
+
+__all__ = ["dense_candidates", "dense_hits", "lexical_hits", "lexical_scores"]
+
+COMPARE_ALL_UP_TO = 1_500
+"""Vectors that are rather all read than chosen by their bits."""
+
+FEWEST_CANDIDATES = 400
+CANDIDATES_PER_HIT = 3
+_BLOCK = 32_768
+_FARTHEST = 65_535
+
+
+def dense_candidates(view: View, mask: NDArray[np.bool_] | None, vector: Vector, limit: int) -> NDArray[np.int64]:
+    """Choose the slots whose vectors are to be compared; needs no connection, so it can run beside the other leg."""
+    possible = view.chunks if mask is None else int(np.count_nonzero(mask))
+    wanted = max(FEWEST_CANDIDATES, CANDIDATES_PER_HIT * limit)
+    if view.floats is not None or possible <= max(COMPARE_ALL_UP_TO, wanted) or 8 * len(vector) // 32 < 64:
+        return np.arange(view.size) if mask is None else np.flatnonzero(mask)
+    query = sign_bits(np.frombuffer(vector, "<f4").reshape(1, -1)).view("<u8")[0]
+    distances = np.empty(view.size, np.uint16)
+    for start in range(0, view.size, _BLOCK):
+        block = view.bits[:, start : start + _BLOCK]
+        _hamming(block, query, distances[start : start + _BLOCK])
+    if mask is not None:
+        distances[~mask] = _FARTHEST
+    farthest = _cut(distances, wanted)
+    near = np.flatnonzero(distances < farthest)
+    return np.concatenate([near, np.flatnonzero(distances == farthest)[: max(0, wanted - len(near))]])
+
+
+def dense_hits(
+    connection: Session, view: View, vector: Vector, candidates: NDArray[np.int64], limit: int
+) -> tuple[LegHit, ...]:
+    """Score the candidates by cosine and name the best; every score is the same whatever it is computed with."""
+    if view.floats is not None:
+        matrix = view.floats[candidates]
+    else:
+        matrix = _vectors(connection, view.keys[candidates], len(vector) // 4)
+    query = np.frombuffer(vector, "<f4").astype(np.float64)
+    scores = np.empty(len(candidates), np.float64)
+    for start in range(0, len(candidates), 1024):  # rows of one block stay in the processor's cache
+        scores[start : start + 1024] = (matrix[start : start + 1024].astype(np.float64) * query).sum(axis=1)
+    return _best(connection, view, candidates, scores, limit)
+
+
+def lexical_scores(connection: Session, view: View, terms: Sequence[str]) -> NDArray[np.float64]:
+    """Sum every slot's BM25, `[size]`; dead slots may have any score."""
+    scores = np.zeros(view.size, np.float64)
+    for term in terms:
+        found = posting_lists(connection, view.collection, term)
+        if found is None:
+            continue
+        slots, counts = found
+        holding = len(slots) if view.alive is None else int(np.count_nonzero(view.alive[slots]))
+        if holding:
+            frequency = counts.astype(np.float64)
+            weight = inverse_frequency(view.chunks, holding)
+            scores[slots] += weight * (frequency / (frequency + view.norms[slots]))
+    return scores
+
+
+def lexical_hits(
+    connection: Session, view: View, mask: NDArray[np.bool_] | None, terms: Sequence[str], limit: int
+) -> tuple[LegHit, ...]:
+    """Name the best chunks that hold any of the terms."""
+    scores = lexical_scores(connection, view, terms)
+    if mask is not None:
+        scores[~mask] = 0.0
+    slots = np.flatnonzero(scores)
+    return _best(connection, view, slots, scores[slots], limit)
+
+
+def _hamming(block: NDArray[np.uint64], query: NDArray[np.uint64], out: NDArray[np.uint16]) -> None:
+    """Count the differing bits of every column; three words at most are summed in one byte."""
+    out[:] = 0
+    for first in range(0, len(query), 3):
+        part = np.bitwise_count(block[first] ^ query[first])
+        for word in range(first + 1, min(first + 3, len(query))):
+            part += np.bitwise_count(block[word] ^ query[word])
+        out += part
+
+
+def _cut(distances: NDArray[np.uint16], wanted: int) -> int:
+    """Find the distance of the `wanted`-th nearest."""
+    if len(distances) <= wanted:
+        return _FARTHEST
+    return int(np.partition(distances, wanted - 1)[wanted - 1])
+
+
+def _vectors(connection: Session, keys: NDArray[np.int64], dimensions: int) -> NDArray[np.float32]:
+    if not len(keys):
+        return np.zeros((0, dimensions), np.float32)
+    found = connection.by_keys("SELECT v.vector FROM carray(?) c CROSS JOIN vectors v WHERE v.key = c.value", keys)
+    if len(found) != len(keys):
+        raise InternalError(
+            f"{len(keys) - len(found)} vectors are missing from the store.",
+            suggestion="Run `knowledge doctor` and ingest the documents that it names again.",
+        )
+    return np.frombuffer(b"".join(row[0] for row in found), "<f4").reshape(len(keys), -1)
+
+
+def _best(
+    connection: Session, view: View, slots: NDArray[np.int64], scores: NDArray[np.float64], limit: int
+) -> tuple[LegHit, ...]:
+    """Name the best; of equal scores at the cut those with the smaller chunk ids, so all of them are looked up."""
+    if limit <= 0 or not len(slots):
+        return ()
+    if len(slots) > limit:
+        least = np.partition(scores, len(scores) - limit)[len(scores) - limit]
+        kept = scores >= least
+        slots, scores = slots[kept], scores[kept]
+    names = connection.by_keys(
+        "SELECT k.chunk_id FROM carray(?) c CROSS JOIN chunks k WHERE k.key = c.value", view.keys[slots]
+    )
+    if len(names) != len(slots):
+        raise InternalError(
+            f"{len(slots) - len(names)} chunks are missing from the store.",
+            suggestion="Run `knowledge doctor` and ingest the documents that it names again.",
+        )
+    hits = [LegHit(str(name[0]), score) for name, score in zip(names, scores.tolist(), strict=True)]
+    hits.sort(key=lambda hit: (-hit.score, hit.chunk_id))
+    return tuple(hits[:limit])

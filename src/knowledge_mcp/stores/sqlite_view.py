@@ -1,0 +1,234 @@
+"""What searches of the SQLite store hold in memory of one collection, and how it follows the file.
+
+A view is one state of the collection: sign bits, lengths and filter fields of every slot, derived from the file
+alone. The next state is made from the last one by reading only what was published or deleted since, whoever did it;
+buffers that only grow are shared between states, so an older view stays right while a search still uses it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knowledge_mcp.model.query import Filter
+from knowledge_mcp.stores.bm25 import K1, B
+from knowledge_mcp.stores.filters import Simple, keeps_value, simple_filters
+from knowledge_mcp.stores.sqlite_session import Row, Session
+
+__all__ = ["FLOATS_UP_TO", "View", "next_view", "sign_bits"]
+
+FLOATS_UP_TO = 4_096
+"""Slots up to which the vectors themselves are held too, and the dense leg is exact."""
+
+_FILTERS_KEPT = 16
+_BLOCKS = """
+SELECT first_slot, size, document_id, keys, bits, lengths, fields, generation FROM blocks
+WHERE collection = ? AND first_slot >= ? ORDER BY first_slot
+"""
+_GRAVES = "SELECT first_slot, size FROM graves WHERE collection = ? AND version > ?"
+_VECTORS = """
+SELECT v.vector FROM chunks c CROSS JOIN vectors v
+WHERE c.generation = ? AND v.key = c.key ORDER BY c.position, c.chunk_id
+"""
+
+T = TypeVar("T", bound=np.generic)
+
+
+class _Growing(Generic[T]):
+    """An array that grows at its end; slices given out before stay what they were."""
+
+    def __init__(self, dtype: type[T], rows: int | None = None, *, by_columns: bool = False) -> None:
+        self._by_columns = by_columns
+        self._width = rows
+        self._data: NDArray[T] = np.zeros(self._shape(1024), dtype)
+
+    def _shape(self, capacity: int) -> tuple[int, ...]:
+        if self._width is None:
+            return (capacity,)
+        return (self._width, capacity) if self._by_columns else (capacity, self._width)
+
+    @property
+    def _capacity(self) -> int:
+        return self._data.shape[-1 if self._by_columns else 0]
+
+    def put(self, start: int, values: NDArray[T]) -> None:
+        """Write values from `start` on, along the growing side."""
+        count = values.shape[-1 if self._by_columns else 0]
+        if start + count > self._capacity:
+            grown: NDArray[T] = np.zeros(self._shape(max(start + count, self._capacity * 3 // 2)), self._data.dtype)
+            if self._by_columns:
+                grown[:, : self._capacity] = self._data
+            else:
+                grown[: self._capacity] = self._data
+            self._data = grown
+        if self._by_columns:
+            self._data[:, start : start + count] = values
+        else:
+            self._data[start : start + count] = values
+
+    def upto(self, size: int) -> NDArray[T]:
+        """View the first `size` places."""
+        if size > self._capacity:
+            self.put(size, np.zeros(self._shape(0), self._data.dtype))
+        return self._data[:, :size] if self._by_columns else self._data[:size]
+
+
+@dataclass
+class _Buffers:
+    """Share between the states of one collection and epoch what only grows."""
+
+    bits: _Growing[np.uint64]
+    keys: _Growing[np.int64]
+    lengths: _Growing[np.uint32]
+    kinds: _Growing[np.uint16]
+    clauses: _Growing[np.uint32]
+    floats: _Growing[np.float32] | None
+    kind_names: dict[tuple[str, str, str], int] = field(default_factory=dict[tuple[str, str, str], int])
+    clause_names: dict[str | None, int] = field(default_factory=dict[str | None, int])
+    blocks: dict[int, tuple[str, int]] = field(default_factory=dict[int, tuple[str, int]])
+    places: dict[str, int] = field(default_factory=dict[str, int])
+
+
+@dataclass
+class View:
+    """Hold one state of one collection.
+
+    Attributes:
+        collection, epoch, version: which state it is.
+        size: slots, dead ones too; the length of every array.
+        chunks: slots alive.
+        alive: which slots are visible chunks; None where all are.
+        bits: sign bits of the vectors, `[words, size]`.
+        floats: the vectors, `[size, dimensions]`, None in larger collections.
+        keys: `chunks.key` of each slot.
+        norms: BM25's length norm of each slot.
+    """
+
+    collection: int
+    epoch: int
+    version: int
+    size: int
+    chunks: int
+    alive: NDArray[np.bool_] | None
+    bits: NDArray[np.uint64]
+    floats: NDArray[np.float32] | None
+    keys: NDArray[np.int64]
+    norms: NDArray[np.float64]
+    buffers: _Buffers
+    _masks: dict[Filter, NDArray[np.bool_]] = field(default_factory=dict[Filter, NDArray[np.bool_]])
+
+    def mask(self, filter: Filter | None) -> NDArray[np.bool_] | None:
+        """Tell which slots a search may find, None where it may find all."""
+        if filter is None:
+            return self.alive
+        known = self._masks.get(filter)
+        if known is None:
+            known = np.ones(self.size, np.bool_) if self.alive is None else self.alive.copy()
+            for part in simple_filters(filter):
+                known &= self._part(part)
+            if len(self._masks) >= _FILTERS_KEPT:
+                self._masks.clear()
+            self._masks[filter] = known
+        return known
+
+    def _part(self, part: Simple) -> NDArray[np.bool_]:
+        buffers = self.buffers
+        if part.field == "document_id":
+            kept = np.zeros(self.size, np.bool_)
+            for first, (document_id, size) in list(buffers.blocks.items()):
+                if first < self.size and keeps_value(
+                    part, document_id
+                ):  # dead blocks stay listed: older views use them
+                    kept[first : first + size] = True
+            return kept
+        if part.field == "clause_number":
+            names = list(buffers.clause_names)
+            allowed = np.fromiter((keeps_value(part, name) for name in names), np.bool_, len(names))
+            return allowed[buffers.clauses.upto(self.size)]
+        which = ("document_type", "chunk_type", "normative").index(part.field)
+        kinds = list(buffers.kind_names)
+        allowed = np.fromiter((keeps_value(part, kind[which]) for kind in kinds), np.bool_, len(kinds))
+        return allowed[buffers.kinds.upto(self.size)]
+
+
+def sign_bits(vectors: NDArray[np.float32]) -> NDArray[np.uint8]:
+    """Pack the signs of `[n, dimensions]` vectors into `[n, 8 * words]` bytes, eight bytes a word."""
+    packed = np.packbits(vectors > 0.0, axis=1)
+    return np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8)))
+
+
+def next_view(connection: Session, collection: int, dimensions: int, last: View | None) -> View:
+    """Bring the view to the snapshot's state, from the last one where that is possible."""
+    state = connection.rows("SELECT epoch, version, next_slot FROM collections WHERE id = ?", (collection,))[0]
+    epoch, version, size = int(state[0]), int(state[1]), int(state[2])
+    if last is not None and (last.epoch, last.version) == (epoch, version):
+        return last
+    if last is None or last.epoch != epoch or last.version > version:
+        buffers, start, since = _empty(dimensions), 0, version
+        alive = np.zeros(size, np.bool_)
+    else:
+        buffers, start, since = last.buffers, last.size, last.version
+        alive = np.zeros(size, np.bool_)
+        alive[:start] = True if last.alive is None else last.alive
+    if size > FLOATS_UP_TO:
+        buffers.floats = None
+    for first, count in connection.rows(_GRAVES, (collection, since)):
+        alive[first : first + count] = False
+    found = connection.rows(_BLOCKS, (collection, start))
+    for block in found:
+        alive[block[0] : block[0] + block[1]] = True
+        _load(connection, buffers, block)
+    lengths = buffers.lengths.upto(size).astype(np.float64)
+    chunks = int(np.count_nonzero(alive))
+    everywhere = chunks == size
+    mean = float(lengths.sum() if everywhere else lengths[alive].sum()) / max(chunks, 1) or 1.0
+    return View(
+        collection=collection,
+        epoch=epoch,
+        version=version,
+        size=size,
+        chunks=chunks,
+        alive=None if everywhere else alive,
+        bits=buffers.bits.upto(size),
+        floats=None if buffers.floats is None else buffers.floats.upto(size),
+        keys=buffers.keys.upto(size),
+        norms=K1 * (1.0 - B + B * lengths / mean),
+        buffers=buffers,
+    )
+
+
+def _empty(dimensions: int) -> _Buffers:
+    return _Buffers(
+        bits=_Growing(np.uint64, -(-dimensions // 64), by_columns=True),
+        keys=_Growing(np.int64),
+        lengths=_Growing(np.uint32),
+        kinds=_Growing(np.uint16),
+        clauses=_Growing(np.uint32),
+        floats=_Growing(np.float32, dimensions),
+    )
+
+
+def _load(connection: Session, buffers: _Buffers, block: Row) -> None:
+    first, size, document_id, keys, bits, lengths, fields, generation = block
+    buffers.blocks[first] = (document_id, size)
+    if not size:
+        return
+    buffers.bits.put(first, np.frombuffer(bits, "<u8").reshape(size, -1).T)
+    buffers.keys.put(first, np.frombuffer(keys, "<i8"))
+    buffers.lengths.put(first, np.frombuffer(lengths, "<u4"))
+    values: dict[str, Any] = json.loads(fields)
+    codes = [
+        buffers.kind_names.setdefault((kind[0], kind[1], kind[2]), len(buffers.kind_names)) for kind in values["kinds"]
+    ]
+    kinds = np.array(codes, np.uint16)[np.array(values["kind"], np.intp)]
+    buffers.kinds.put(first, kinds)
+    names = buffers.clause_names
+    clauses = [names.setdefault(name, len(names)) for name in values["clause"]]
+    buffers.clauses.put(first, np.array(clauses, np.uint32))
+    if buffers.floats is not None:
+        data = b"".join(row[0] for row in connection.rows(_VECTORS, (generation,)))
+        buffers.floats.put(first, np.frombuffer(data, "<f4").reshape(size, -1))

@@ -1,0 +1,1 @@
+"""The tools that assistants call, one package for each surface, over Knowledge."""

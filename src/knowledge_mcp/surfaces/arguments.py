@@ -1,0 +1,83 @@
+"""Arguments of a tool call: checked against the tool's model, and refused in words that help to mend them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, TypeVar
+
+from pydantic import AfterValidator, BeforeValidator, ValidationError
+
+from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.surfaces.contract import Request
+
+__all__ = ["WHOLE", "Text", "nearest", "parse"]
+
+R = TypeVar("R", bound=Request)
+
+
+def _not_blank(value: str) -> str:
+    if not value.strip():
+        raise ValueError("must hold more than blanks")
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise ValueError("must be valid Unicode text")
+    return value
+
+
+def _whole(value: Any) -> Any:
+    # JSON Schema calls 10.0 an integer, and some clients write their numbers so.
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Text = Annotated[str, AfterValidator(_not_blank)]
+"""Text of more than blanks; combine with `Field(min_length=, max_length=)`."""
+
+WHOLE = BeforeValidator(_whole)
+"""Take an integer also when it was written as 10.0. Stands after the bounds, or the schema loses them."""
+
+
+def parse(model: type[R], arguments: Mapping[str, Any]) -> R:
+    """Check arguments and build the request.
+
+    Raises:
+        InvalidInputError: names every field and what is wrong with it; a value that was refused is never repeated.
+    """
+    known = list(model.model_fields)
+    unknown = sorted(name for name in arguments if name not in model.model_fields)
+    if unknown:
+        raise _unknown_arguments(unknown, known)
+    try:
+        return model.model_validate(dict(arguments))
+    except ValidationError as exc:
+        raise _invalid(exc) from exc
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name most like the given one, None where nothing is alike."""
+    by_fold = {candidate.casefold(): candidate for candidate in known}
+    matches = difflib.get_close_matches(name[:200].casefold(), by_fold, n=1, cutoff=0.5)
+    return by_fold[matches[0]] if matches else None
+
+
+def _unknown_arguments(unknown: list[str], known: list[str]) -> InvalidInputError:
+    shown = [name[:60] for name in unknown[:5]]
+    hints = [f"Use '{near}' instead of '{name}'." for name in shown if (near := nearest(name, known))]
+    plural = "s" if len(unknown) > 1 else ""
+    return InvalidInputError(
+        f"Unknown argument{plural}: {', '.join(shown)}.",
+        details=f"This tool takes: {', '.join(known)}." if known else "This tool takes no arguments.",
+        suggestion=" ".join(hints) or "Leave it out and call again.",
+    )
+
+
+def _invalid(exc: ValidationError) -> InvalidInputError:
+    problems: dict[str, str] = {}
+    for error in exc.errors(include_url=False, include_context=False, include_input=False):
+        field = str(error["loc"][0]) if error["loc"] else "arguments"
+        message = error["msg"].removeprefix("Value error, ")
+        problems.setdefault(field, "is required" if error["type"] == "missing" else message)
+    return InvalidInputError(
+        f"Invalid value for {', '.join(problems)}.",
+        details="; ".join(f"{field}: {message}" for field, message in problems.items()),
+        suggestion="Correct the named arguments as the tool's input schema says, and call again.",
+    )

@@ -1,0 +1,148 @@
+"""What a surface is made of: tools, prompts, resources and completions over Knowledge, without a word of any protocol.
+
+A transport publishes a `Surface` in its protocol. A tool takes a validated request and returns a response model whose
+fields are exactly those that were set; the transport shortens, renders, logs and links.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from knowledge_mcp.model.errors import KnowledgeError
+from knowledge_mcp.ports import Knowledge
+
+__all__ = [
+    "Completer",
+    "Prompt",
+    "PromptArgument",
+    "Request",
+    "Resource",
+    "ResourceContent",
+    "Response",
+    "Surface",
+    "Tool",
+]
+
+
+class Request(BaseModel):
+    """Base of every tool's arguments: strict types, no unknown names, immutable."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, defer_build=True, allow_inf_nan=False)
+
+    def filters(self) -> dict[str, Any]:
+        """List the filters that were given, for the log and for the answer; never the query itself."""
+        return {}
+
+    def subject(self) -> str:
+        """Return what is asked for; the log keeps only its hash."""
+        return ""
+
+
+class Response(BaseModel):
+    """Base of every tool's answer; only fields that were set are sent."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """Describe one tool.
+
+    Attributes:
+        name, title, description: as published.
+        request, response: models of arguments and answer.
+        run: answer one validated request; blocking, raises only KnowledgeErrors.
+        items: field of the response that holds the list of results, empty where there is none.
+    """
+
+    name: str
+    title: str
+    description: str
+    request: type[Request]
+    response: type[Response]
+    run: Callable[[Knowledge, Any], Response]
+    items: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptArgument:
+    """Describe one argument of a prompt; its value is text of 1..max_length characters."""
+
+    name: str
+    description: str
+    required: bool = True
+    max_length: int = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """Describe one prompt; `render` makes its text of arguments already checked."""
+
+    name: str
+    title: str
+    description: str
+    arguments: tuple[PromptArgument, ...]
+    render: Callable[[Mapping[str, str]], str]
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceContent:
+    """Hold what was read: text, its media type, and facts about it that are no part of the text."""
+
+    text: str
+    media_type: str
+    meta: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """Describe one readable address.
+
+    Attributes:
+        uri: an address, or a template with one `{parameter}` as its last path segment.
+        parameter: the template's parameter, empty for a fixed address.
+        read: read it; gets the decoded parameter, or an empty string; blocking, raises only KnowledgeErrors.
+    """
+
+    uri: str
+    name: str
+    title: str
+    description: str
+    media_type: str
+    read: Callable[[Knowledge, str], ResourceContent]
+    parameter: str = ""
+
+    @property
+    def prefix(self) -> str:
+        """Return what stands before the parameter; the whole address where there is none."""
+        return self.uri.partition("{")[0]
+
+
+Completer = Callable[[Knowledge, str], Sequence[str]]
+"""List the values that fit what has been typed so far, best first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """Gather all that one specification asks for.
+
+    Attributes:
+        name: as `--surface` names it.
+        instructions: tell an assistant when to use which tool.
+        completers: by argument name, for prompts and resource templates alike.
+        error_model: schema of what `render_error` returns.
+        render_error: put an error into this surface's form (DECISIONS 25).
+    """
+
+    name: str
+    instructions: str
+    tools: tuple[Tool, ...]
+    error_model: type[BaseModel]
+    render_error: Callable[[KnowledgeError], dict[str, Any]]
+    prompts: tuple[Prompt, ...] = ()
+    resources: tuple[Resource, ...] = ()
+    completers: Mapping[str, Completer] | None = None

@@ -1,0 +1,268 @@
+"""The six tools (A §3.1): from a request to Knowledge and back to an answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from knowledge_mcp.model.chunk import Modality
+from knowledge_mcp.model.query import Check, DefinitionHit, RequirementHit, RequirementQuery, SearchMode, SearchQuery
+from knowledge_mcp.ports import Knowledge
+from knowledge_mcp.surfaces.contract import Tool
+from knowledge_mcp.surfaces.standards.explanations import (
+    explain_no_definition,
+    explain_no_requirement,
+    explain_no_result,
+)
+from knowledge_mcp.surfaces.standards.passages import brief_source, chunk_uri, rounded, search_result
+from knowledge_mcp.surfaces.standards.requests import (
+    KeywordSearchRequest,
+    LookupRequest,
+    NoArguments,
+    RequirementsRequest,
+    ScopedRequest,
+    SearchRequest,
+)
+from knowledge_mcp.surfaces.standards.responses import (
+    CheckResult,
+    DefinitionResult,
+    DocumentSummary,
+    Embedding,
+    FilterValues,
+    HealthChecks,
+    HealthResponse,
+    KnowledgeBase,
+    LookupResponse,
+    RequirementResult,
+    RequirementsResponse,
+    SearchResponse,
+    StatsResponse,
+    VectorStore,
+)
+
+__all__ = ["TOOLS", "health", "keyword_search", "lookup", "requirements", "search", "stats"]
+
+
+def search(knowledge: Knowledge, request: SearchRequest) -> SearchResponse:
+    """Answer `knowledge_search`."""
+    mode = SearchMode.HYBRID if request.use_hybrid else SearchMode.SEMANTIC
+    query = SearchQuery(request.query, request.n_results, mode, request.hybrid_weight, request.filter())
+    return _answer_search(knowledge, request, query)
+
+
+def keyword_search(knowledge: Knowledge, request: KeywordSearchRequest) -> SearchResponse:
+    """Answer `knowledge_keyword_search`."""
+    query = SearchQuery(request.query, request.n_results, SearchMode.KEYWORD, filter=request.filter())
+    return _answer_search(knowledge, request, query)
+
+
+def lookup(knowledge: Knowledge, request: LookupRequest) -> LookupResponse:
+    """Answer `knowledge_lookup`."""
+    answer = knowledge.lookup(request.term)
+    more: dict[str, Any] = {"degraded": list(answer.degraded)} if answer.degraded else {}
+    if answer.definitions:
+        found = [_definition(hit) for hit in answer.definitions]
+        return LookupResponse(term=request.term, found=True, definitions=found, **more)
+    message, suggestions = explain_no_definition(knowledge, request.term, answer.similar_terms)
+    return LookupResponse(
+        term=request.term,
+        found=False,
+        message=message,
+        similar_terms=list(answer.similar_terms),
+        suggestions=suggestions,
+        **more,
+    )
+
+
+def requirements(knowledge: Knowledge, request: RequirementsRequest) -> RequirementsResponse:
+    """Answer `knowledge_requirements`."""
+    answer = knowledge.requirements(RequirementQuery(request.topic, request.standard, request.n_results))
+    more: dict[str, Any] = {}
+    if not answer.hits:
+        more["message"], more["suggestions"] = explain_no_requirement(knowledge, request, answer)
+    if answer.documents:
+        more["documents"] = list(answer.documents)
+    if answer.degraded:
+        more["degraded"] = list(answer.degraded)
+    return RequirementsResponse(
+        results=[_requirement(hit) for hit in answer.hits],
+        topic=request.topic,
+        standard_filter=request.standard,
+        total=len(answer.hits),
+        **more,
+    )
+
+
+def stats(knowledge: Knowledge, _: NoArguments) -> StatsResponse:
+    """Answer `knowledge_stats`."""
+    found = knowledge.stats()
+    counts, space = found.statistics, found.space
+    more: dict[str, Any] = {"notes": list(found.notes)} if found.notes else {}
+    return StatsResponse(
+        knowledge_base=KnowledgeBase(
+            total_chunks=counts.chunks,
+            total_documents=counts.documents,
+            total_tokens=counts.tokens,
+            storage_bytes=counts.storage_bytes,
+        ),
+        documents=[
+            DocumentSummary(
+                document_id=record.id,
+                document_title=record.title,
+                document_type=record.document_type,
+                chunk_count=record.chunk_count,
+                ingested_at=record.updated_at,
+                pages=record.pages,
+                status=record.status.value,
+            )
+            for record in found.documents
+        ],
+        vector_store=VectorStore(backend=found.backend, status=found.status, hybrid_enabled=found.hybrid_enabled),
+        embedding=Embedding(
+            model=space.model, dimensions=space.dimensions, provider=space.provider, variant=space.variant
+        ),
+        **more,
+    )
+
+
+def health(knowledge: Knowledge, _: NoArguments) -> HealthResponse:
+    """Answer `knowledge_health`."""
+    report = knowledge.health()
+    return HealthResponse(
+        status=report.status,
+        checks=HealthChecks(
+            vector_store=_check(report.vector_store), embedding_service=_check(report.embedding_service)
+        ),
+        timestamp=report.timestamp,
+    )
+
+
+def _answer_search(knowledge: Knowledge, request: ScopedRequest, query: SearchQuery) -> SearchResponse:
+    answer = knowledge.search(query)
+    more: dict[str, Any] = {}
+    if not answer.hits:
+        more["message"], more["suggestions"] = explain_no_result(knowledge, request, query, answer)
+    if filters := request.filters():
+        more["filters_applied"] = FilterValues(**filters)
+    if answer.degraded:
+        more["degraded"] = list(answer.degraded)
+    return SearchResponse(
+        results=[search_result(hit) for hit in answer.hits],
+        total=len(answer.hits),
+        query=query.text,
+        search_type=answer.mode,
+        **more,
+    )
+
+
+def _definition(hit: DefinitionHit) -> DefinitionResult:
+    definition = hit.definition
+    more: dict[str, Any] = {}
+    if definition.aliases:
+        more["aliases"] = list(definition.aliases)
+    if definition.domain:
+        more["domain"] = definition.domain
+    return DefinitionResult(
+        definition=definition.text,
+        source=brief_source(hit.chunk, hit.citation, definition.clause_number),
+        term=definition.term,
+        uri=chunk_uri(hit.chunk.id),
+        **more,
+    )
+
+
+def _requirement(hit: RequirementHit) -> RequirementResult:
+    statement = hit.statement
+    clause = statement.clause_number or hit.chunk.clause_number
+    more: dict[str, Any] = {}
+    if statement.identifier:
+        more["identifier"] = statement.identifier
+    if statement.negated:
+        more["negated"] = True
+    return RequirementResult(
+        requirement_text=statement.text,
+        requirement_id=clause or statement.identifier or "",
+        source=brief_source(hit.chunk, hit.citation, clause),
+        normative=statement.modality is Modality.REQUIREMENT,
+        score=rounded(hit.score),
+        uri=chunk_uri(hit.chunk.id),
+        **more,
+    )
+
+
+def _check(check: Check) -> CheckResult:
+    return CheckResult(status="up" if check.up else "down", latency_ms=check.latency_ms, message=check.message)
+
+
+TOOLS = (
+    Tool(
+        name="knowledge_search",
+        title="Search the knowledge base",
+        description=(
+            "Find passages of the ingested standards, handbooks and guides that answer a question, ranked by meaning "
+            "and by words. Start here. Each result is the passage word for word with a citation to paste. For a term's "
+            "definition use knowledge_lookup, for mandatory statements knowledge_requirements, for an exact identifier "
+            "or phrase knowledge_keyword_search."
+        ),
+        request=SearchRequest,
+        response=SearchResponse,
+        run=search,
+        items="results",
+    ),
+    Tool(
+        name="knowledge_lookup",
+        title="Look up a term",
+        description=(
+            "Get the definitions of a term, abbreviation or concept as the documents give them, from all that define "
+            "it, side by side. Where it is not defined, the answer names similar terms that are."
+        ),
+        request=LookupRequest,
+        response=LookupResponse,
+        run=lookup,
+        items="definitions",
+    ),
+    Tool(
+        name="knowledge_requirements",
+        title="Find requirements",
+        description=(
+            "List mandatory statements (shall, must) on a topic, one result each, with clause number and citation; "
+            "optionally from one standard only. Use it for compliance questions and for lists of obligations."
+        ),
+        request=RequirementsRequest,
+        response=RequirementsResponse,
+        run=requirements,
+        items="results",
+    ),
+    Tool(
+        name="knowledge_keyword_search",
+        title="Search for exact words",
+        description=(
+            "Find passages that hold given words, names or identifiers (REQ-12, ISO 26262, 5.3.1), ranked by BM25. Use "
+            "it when the exact wording is known; use knowledge_search when only the meaning is."
+        ),
+        request=KeywordSearchRequest,
+        response=SearchResponse,
+        run=keyword_search,
+        items="results",
+    ),
+    Tool(
+        name="knowledge_stats",
+        title="Describe the knowledge base",
+        description=(
+            "List the ingested documents with their ids and types, the totals, the store and the embedding model. Use "
+            "it to see what can be searched at all."
+        ),
+        request=NoArguments,
+        response=StatsResponse,
+        run=stats,
+        items="documents",
+    ),
+    Tool(
+        name="knowledge_health",
+        title="Check the knowledge base",
+        description="Check whether the store and the embedding service answer now, and how fast. Use after an error.",
+        request=NoArguments,
+        response=HealthResponse,
+        run=health,
+    ),
+)
+"""All tools of the surface, in the order in which they are listed."""

@@ -1,0 +1,1 @@
+"""Shipped for adapter authors: one contract suite for each port, fakes, strategies."""

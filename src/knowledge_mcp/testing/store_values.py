@@ -1,0 +1,145 @@
+"""Chunks, vectors and records made for tests of stores: small, plain, and the same in every run."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import random
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition, EmbeddedChunk, Modality, Statement, Vector
+from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace
+from knowledge_mcp.model.document import Reference, ReferenceKind, Span
+
+__all__ = ["SPACE", "Passage", "embedded", "full_chunk", "record", "unit_vector"]
+
+SPACE = EmbeddingSpace(provider="local", model="made-for-tests", dimensions=16, variant="fake", pooling="mean")
+"""Space of all vectors made here."""
+
+
+def unit_vector(seed: str, dimensions: int = SPACE.dimensions) -> Vector:
+    """Make the vector that belongs to a seed; different seeds point in unrelated directions."""
+    dice = random.Random(seed)
+    components = [dice.gauss(0.0, 1.0) for _ in range(dimensions)]
+    norm = math.sqrt(sum(each * each for each in components))
+    return struct.pack(f"<{dimensions}f", *(each / norm for each in components))
+
+
+@dataclass(frozen=True)
+class Passage:
+    """Say what matters of a chunk in a test; all else is made from it.
+
+    Attributes:
+        text: its content.
+        direction: seed of its vector; empty for the text itself.
+        id: its id; empty for one made from document, place and text.
+        terms: what it defines, each as (term, aliases …).
+    """
+
+    text: str
+    direction: str = ""
+    id: str = ""
+    document_type: str = "standard"
+    chunk_type: ChunkType = ChunkType.GUIDANCE
+    normative: bool = False
+    clause_number: str | None = None
+    terms: tuple[tuple[str, ...], ...] = ()
+    context: str = ""
+
+
+def embedded(document_id: str, passages: Sequence[Passage | str]) -> list[EmbeddedChunk]:
+    """Make a document's chunks with their vectors."""
+    made: list[EmbeddedChunk] = []
+    start = 0
+    for index, each in enumerate(passages):
+        passage = Passage(each) if isinstance(each, str) else each
+        digest = hashlib.sha256(f"{document_id}/{index}/{passage.text}".encode()).hexdigest()
+        span = Span(start, start + len(passage.text))
+        start = span.end + 1
+        chunk = Chunk(
+            id=passage.id or f"{digest[:8]}-{digest[8:12]}-5{digest[13:16]}-8{digest[17:20]}-{digest[20:32]}",
+            document_id=document_id,
+            document_title=f"Title of {document_id}",
+            document_type=passage.document_type,
+            index=index,
+            content=passage.text,
+            content_hash=hashlib.sha256(passage.text.encode()).hexdigest(),
+            context=passage.context,
+            token_count=len(passage.text.split()),
+            span=span,
+            section_hierarchy=("5 Requirements",),
+            section_title="Requirements",
+            clause_number=passage.clause_number,
+            parent_chunk_id=None,
+            chunk_type=passage.chunk_type,
+            normative=passage.normative,
+            source_path=f"/documents/{document_id}.md",
+            definitions=tuple(
+                Definition(term=names[0], text=passage.text, span=span, aliases=tuple(names[1:]))
+                for names in passage.terms
+            ),
+        )
+        key = hashlib.sha256(f"{chunk.embedding_text}{passage.direction}".encode()).hexdigest()
+        made.append(EmbeddedChunk(chunk, unit_vector(passage.direction or passage.text), key))
+    return made
+
+
+def full_chunk(document_id: str) -> EmbeddedChunk:
+    """Make a chunk in which every field has a value, odd characters among them."""
+    text = "The supplier shall verify »ünïcode« — 東京 🎉\n| a | b |\n\tsee 5.3.1."
+    chunk = Chunk(
+        id="0f0e0d0c-0b0a-5908-8706-050403020100",
+        document_id=document_id,
+        document_title='A "title"',
+        document_type="handbook",
+        index=0,
+        content=text,
+        content_hash=hashlib.sha256(text.encode()).hexdigest(),
+        context="5 Requirements › 5.3 Verification",
+        token_count=17,
+        span=Span(3, 3 + len(text)),
+        section_hierarchy=("5 Requirements", "5.3 Verification"),
+        section_title="Verification",
+        clause_number="5.3",
+        parent_chunk_id="0f0e0d0c-0b0a-5908-8706-050403020101",
+        chunk_type=ChunkType.REQUIREMENT,
+        normative=True,
+        source_path="/documents/a b.pdf",
+        page_numbers=(4, 5),
+        page_labels=("iv", "1"),
+        lines=(12, 14),
+        references=("5.3.1",),
+        links=(Reference("see 5.3.1", ReferenceKind.CLAUSE, "5.3.1", Span(40, 49)),),
+        statements=(
+            Statement(
+                Span(3, 20), Modality.REQUIREMENT, False, "5.3", "The supplier shall verify", "REQ-12", Span(0, 2)
+            ),
+            Statement(Span(21, 30), Modality.PERMISSION, True, None, "may not"),
+        ),
+        definitions=(Definition("verification", "proof", Span(5, 9), ("V&V", "check"), "3.1.4", "systems"),),
+    )
+    return EmbeddedChunk(chunk, unit_vector("full"), "e" * 64)
+
+
+def record(document_id: str, chunks: Sequence[EmbeddedChunk], *, sha256: str = "0" * 64) -> DocumentRecord:
+    """Make the record that announces these chunks."""
+    return DocumentRecord(
+        id=document_id,
+        title=f"Title of {document_id}",
+        document_type="standard",
+        source_path=f"/documents/{document_id}.md",
+        sha256=sha256,
+        pipeline="p",
+        size=1000,
+        pages=3,
+        chunk_count=len(chunks),
+        token_count=sum(each.chunk.token_count for each in chunks),
+        embedding_model=SPACE.label,
+        created_at="2026-01-01T00:00:00+00:00",
+        updated_at="2026-01-02T00:00:00+00:00",
+        media_type="text/markdown",
+        metadata=(("edition", "2"), ("author", "Ä. Ö.")),
+        warnings=("Page 3 was empty.",),
+    )

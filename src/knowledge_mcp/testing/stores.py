@@ -1,0 +1,362 @@
+"""The contract of `ports.Store` as a test suite, for built-in and foreign stores alike.
+
+Subclass `StoreContract` in a test module, give it `make_store`, and pytest collects the rest:
+
+```python
+class TestMyStore(StoreContract):
+    def make_store(self, analyser: Analyser) -> Store:
+        return MyStore(analyser)
+```
+
+`testing.store_machine` holds a store to the same results as the memory store over any sequence of operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
+
+from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk
+from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.errors import (
+    InternalError,
+    InvalidInputError,
+    KnowledgeError,
+    NotFoundError,
+    SpaceMismatchError,
+)
+from knowledge_mcp.testing.store_search import SearchContract, put
+from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, full_chunk, record, unit_vector
+
+__all__ = ["StoreContract", "expect", "put"]
+
+E = TypeVar("E", bound=Exception)
+
+
+def expect(error: type[E], call: Callable[[], object]) -> E:
+    """Make the call and return the error that it must raise."""
+    try:
+        call()
+    except error as exc:
+        return exc
+    raise AssertionError(f"{error.__name__} was not raised")
+
+
+class StoreContract(SearchContract):
+    """Hold a store to what `ports.Store` promises; each test makes and closes its own."""
+
+    def test_a_collection_is_made_once_described_listed_and_dropped(self) -> None:
+        with self.opened() as store:
+            assert store.collection("b") is None
+            made = store.create_collection("b", SPACE)
+            store.create_collection("a", SPACE)
+            assert made.name == "b"
+            assert made.space == SPACE
+            assert store.create_collection("b", SPACE) == made, "making it again gives the same one"
+            assert store.collection("b") == made
+            assert [each.name for each in store.collections()] == ["a", "b"]
+            assert store.drop_collection("b")
+            assert not store.drop_collection("b")
+            assert [each.name for each in store.collections()] == ["a"]
+
+    def test_a_dropped_collection_leaves_nothing_behind_for_a_new_one_of_its_name(self) -> None:
+        with self.opened() as store:
+            store.create_collection("c", SPACE)
+            put(store, "d", ["alpha beta"])
+            store.drop_collection("c")
+            store.create_collection("c", SPACE)
+            assert store.statistics("c").chunks == 0
+            assert store.documents("c") == []
+            assert self.found(store, "alpha") == []
+
+    def test_another_embedding_space_is_refused_and_both_are_named(self) -> None:
+        with self.opened() as store:
+            store.create_collection("c", SPACE)
+            error = expect(SpaceMismatchError, lambda: store.create_collection("c", replace(SPACE, model="another")))
+            assert SPACE.label in error.message
+            assert "another" in error.message
+
+    def test_an_unknown_collection_is_an_error_and_never_an_empty_answer(self) -> None:
+        with self.opened() as store:
+            calls: list[Callable[[], object]] = [
+                lambda: store.documents("none"),
+                lambda: store.document("none", "d"),
+                lambda: store.document_text("none", "d"),
+                lambda: store.document_chunks("none", "d"),
+                lambda: store.chunks("none", ["x"]),
+                lambda: store.statistics("none"),
+                lambda: store.definitions("none", "x"),
+                lambda: store.defined_terms("none"),
+                lambda: store.vectors("none", ["x"]),
+                lambda: store.owners_of_content("none", ["x"]),
+                lambda: store.search("none", vector=unit_vector("x"), text="x", filter=None, limit=3),
+                lambda: store.stage("none", "d", "g", embedded("d", ["x"])),
+                lambda: store.publish("none", record("d", []), "", "g"),
+                lambda: store.discard_staged("none"),
+                lambda: store.delete_document("none", "d"),
+                lambda: store.verify("none"),
+            ]
+            for call in calls:
+                expect(NotFoundError, call)
+
+    def test_staged_chunks_are_seen_by_nobody_but_the_vector_look_up(self) -> None:
+        with self.filled() as store:
+            put(store, "d", ["old words"])
+            chunks = embedded("d", [Passage("secret words", terms=(("secret",),))])
+            store.stage("c", "d", "next", chunks)
+            store.stage("c", "new", "g", embedded("new", ["another secret"]))
+            chunk = chunks[0].chunk
+            assert self.found(store, "secret") == []
+            assert self.nearest(store, "secret words")[0] != chunk.id
+            assert store.chunks("c", [chunk.id]) == []
+            assert [each.content for each in store.document_chunks("c", "d")] == ["old words"]
+            assert store.definitions("c", "secret") == []
+            assert store.defined_terms("c") == {}
+            assert store.owners_of_content("c", [chunk.content_hash]) == {}
+            assert store.document("c", "new") is None
+            assert store.statistics("c").chunks == 1
+            assert store.vectors("c", [chunks[0].embedding_key]) == {chunks[0].embedding_key: chunks[0].vector}
+
+    def test_publishing_swaps_chunks_record_and_text_in_one_step(self) -> None:
+        with self.filled() as store:
+            put(store, "d", ["alpha one", "beta two"], text="first text")
+            old = store.document_chunks("c", "d")
+            new = put(store, "d", ["beta two", "gamma three", "delta four"], text="second text", sha256="1" * 64)
+            assert [each.content for each in store.document_chunks("c", "d")] == [
+                "beta two",
+                "gamma three",
+                "delta four",
+            ]
+            assert store.document("c", "d") == record("d", new, sha256="1" * 64)
+            assert store.document_text("c", "d") == "second text"
+            assert self.found(store, "alpha") == []
+            assert self.found(store, "gamma") == [new[1].chunk.id]
+            assert store.chunks("c", [old[0].id]) == []
+            assert set(self.nearest(store, "alpha one")) == {each.chunk.id for each in new}
+            assert store.statistics("c").chunks == 3
+
+    def test_a_chunk_that_is_in_both_generations_is_found_once(self) -> None:
+        with self.filled() as store:
+            put(store, "d", [Passage("same words", id="one")])
+            put(store, "d", [Passage("same words", id="one"), Passage("more words", id="two")])
+            assert sorted(self.found(store, "words")) == ["one", "two"]
+            assert sorted(self.nearest(store, "same words")) == ["one", "two"]
+            assert [each.id for each in store.chunks("c", ["one"])] == ["one"]
+
+    def test_a_wrong_number_of_staged_chunks_is_refused_and_the_old_version_stays(self) -> None:
+        with self.filled() as store:
+            put(store, "d", ["old words"], text="old")
+            chunks = embedded("d", ["new words", "more words"])
+            store.stage("c", "d", "g2", chunks[:1])
+            expect(InternalError, lambda: store.publish("c", record("d", chunks), "new", "g2"))
+            expect(InternalError, lambda: store.publish("c", record("d", chunks), "new", "never staged"))
+            assert store.document_text("c", "d") == "old"
+            assert [each.content for each in store.document_chunks("c", "d")] == ["old words"]
+            assert len(self.found(store, "words")) == 1
+
+    def test_staging_again_changes_nothing_or_replaces_the_chunk(self) -> None:
+        with self.filled() as store:
+            first = embedded("d", [Passage("first words", id="one"), Passage("other words", id="two")])
+            second = embedded("d", [Passage("second words", id="one")])
+            store.stage("c", "d", "g", first)
+            store.stage("c", "d", "g", first)
+            store.stage("c", "d", "g", second)
+            store.publish("c", record("d", first), "", "g")
+            assert [each.content for each in store.document_chunks("c", "d")] == ["second words", "other words"]
+            assert self.found(store, "first") == []
+            assert self.found(store, "second") == ["one"]
+
+    def test_a_generation_staged_in_parts_is_published_whole(self) -> None:
+        with self.filled() as store:
+            chunks = embedded("d", ["one word", "two words", "three words"])
+            store.stage("c", "d", "g", chunks[2:])
+            store.stage("c", "d", "g", chunks[:2])
+            store.publish("c", record("d", chunks), "", "g")
+            assert store.document_chunks("c", "d") == [each.chunk for each in chunks]
+
+    def test_generations_and_documents_are_staged_apart(self) -> None:
+        with self.filled() as store:
+            mine, theirs, other = (
+                embedded(name, [f"{word} words"]) for name, word in (("d", "my"), ("d", "their"), ("e", "x"))
+            )
+            store.stage("c", "d", "mine", mine)
+            store.stage("c", "d", "theirs", theirs)
+            store.stage("c", "e", "mine", other)
+            store.publish("c", record("d", mine), "", "mine")
+            assert store.document_chunks("c", "d") == [mine[0].chunk]
+            store.publish("c", record("d", theirs), "", "theirs")
+            assert store.document_chunks("c", "d") == [theirs[0].chunk]
+            assert store.document("c", "e") is None
+
+    def test_a_document_without_chunks_is_kept_too(self) -> None:
+        with self.filled() as store:
+            store.publish("c", record("empty", []), "text without chunks", "g")
+            assert store.document_text("c", "empty") == "text without chunks"
+            assert store.document_chunks("c", "empty") == []
+            assert store.statistics("c").documents == 1
+            put(store, "d", ["some words"])
+            store.publish("c", record("d", []), "", "g2")
+            assert self.found(store, "words") == []
+            assert self.nearest(store, "x") == []
+
+    def test_discarding_counts_and_spares_what_is_visible(self) -> None:
+        with self.filled() as store:
+            put(store, "d", ["visible words"])
+            store.stage("c", "d", "g1", embedded("d", ["one", "two"]))
+            store.stage("c", "d", "g2", embedded("d", ["three"]))
+            store.stage("c", "e", "g1", embedded("e", ["four"]))
+            assert store.discard_staged("c", "d") == 3
+            assert store.discard_staged("c", "d") == 0
+            assert store.discard_staged("c") == 1
+            assert len(store.document_chunks("c", "d")) == 1
+            expect(InternalError, lambda: store.publish("c", record("e", embedded("e", ["four"])), "", "g1"))
+
+    def test_a_deleted_document_is_gone_from_everywhere(self) -> None:
+        with self.filled() as store:
+            gone = put(store, "d", [Passage("alpha words", terms=(("alpha",),)), "beta words"])
+            kept = put(store, "e", ["gamma words"])
+            store.stage("c", "d", "g2", embedded("d", ["staged words"]))
+            assert store.delete_document("c", "d") == 2
+            assert store.delete_document("c", "d") == 0
+            assert store.delete_document("c", "never there") == 0
+            assert store.document("c", "d") is None
+            assert store.document_text("c", "d") is None
+            assert store.document_chunks("c", "d") == []
+            assert store.chunks("c", [each.chunk.id for each in gone]) == []
+            assert store.definitions("c", "alpha") == []
+            assert store.owners_of_content("c", [each.chunk.content_hash for each in gone]) == {}
+            assert store.vectors("c", [each.embedding_key for each in gone]) == {}
+            assert self.found(store, "words") == [kept[0].chunk.id]
+            assert self.nearest(store, "alpha words") == [kept[0].chunk.id]
+            assert store.discard_staged("c") == 0
+            assert store.statistics("c").documents == 1
+
+    def test_what_was_deleted_can_come_back(self) -> None:
+        with self.filled() as store:
+            put(store, "d", ["alpha words"])
+            store.delete_document("c", "d")
+            back = put(store, "d", ["alpha words"])
+            assert self.found(store, "alpha") == [back[0].chunk.id]
+            assert self.nearest(store, "alpha words") == [back[0].chunk.id]
+
+    def test_every_field_of_a_chunk_and_of_a_record_comes_back(self) -> None:
+        with self.filled() as store:
+            each = full_chunk("d")
+            announced = record("d", [each])
+            text = "Zeile\n\n東京 🎉 \u2028 end"
+            store.stage("c", "d", "g", [each])
+            store.publish("c", announced, text, "g")
+            assert store.chunks("c", [each.chunk.id]) == [each.chunk]
+            assert store.document_chunks("c", "d") == [each.chunk]
+            assert store.document("c", "d") == announced
+            assert store.document_text("c", "d") == text
+
+    def test_lists_are_ordered_by_id_and_index(self) -> None:
+        with self.filled() as store:
+            for name in ("b", "a", "Z", "ä"):
+                put(store, name, [f"{name} one", f"{name} two", f"{name} three"])
+            assert [each.id for each in store.documents("c")] == ["Z", "a", "b", "ä"]
+            assert [each.index for each in store.document_chunks("c", "b")] == [0, 1, 2]
+
+    def test_chunks_come_in_the_order_asked_without_those_unknown(self) -> None:
+        with self.filled() as store:
+            put(store, "d", [Passage("one", id="1"), Passage("two", id="2"), Passage("three", id="3")])
+            assert [each.id for each in store.chunks("c", ["3", "none", "1"])] == ["3", "1"]
+            assert store.chunks("c", []) == []
+
+    def test_known_vectors_and_owners_are_looked_up_in_any_number(self) -> None:
+        with self.filled() as store:
+            one = put(store, "d", [f"passage {number}" for number in range(1200)])
+            put(store, "e", ["passage 7"])
+            keys = [each.embedding_key for each in one]
+            assert store.vectors("c", [*keys, "unknown"]) == {each.embedding_key: each.vector for each in one}
+            owners = store.owners_of_content("c", [each.chunk.content_hash for each in one] + ["unknown"])
+            assert len(owners) == 1200
+            assert owners[one[7].chunk.content_hash] == ("d", "e")
+            assert owners[one[8].chunk.content_hash] == ("d",)
+
+    def test_definitions_are_found_by_term_and_alias_in_order(self) -> None:
+        with self.filled() as store:
+            second = put(store, "b", [Passage("x", terms=(("Systems", "SOI"),))])
+            first = put(
+                store, "a", ["none", Passage("y", terms=(("system",), ("part",))), Passage("z", terms=(("SYSTEM",),))]
+            )
+            expected = [first[1].chunk, first[2].chunk, second[0].chunk]
+            assert store.definitions("c", self.analyser.term_key("system")) == expected
+            assert store.definitions("c", self.analyser.term_key("SOI")) == [second[0].chunk]
+            assert store.definitions("c", "unknown") == []
+            assert store.defined_terms("c") == {
+                self.analyser.term_key(term): term for term in ("system", "part", "SOI")
+            }
+
+    def test_statistics_count_what_is_visible(self) -> None:
+        with self.filled() as store:
+            put(store, "d", ["one two", "three"])
+            put(store, "e", ["four five six"])
+            put(store, "d", ["one two"])
+            store.stage("c", "f", "g", embedded("f", ["staged"]))
+            counted = store.statistics("c")
+            assert (counted.documents, counted.chunks, counted.tokens) == (2, 2, 5)
+            assert counted.storage_bytes > 0
+
+    def test_a_vector_of_another_length_is_refused(self) -> None:
+        with self.filled() as store:
+            good: EmbeddedChunk = embedded("d", ["words"])[0]
+            bad = replace(good, vector=good.vector + b"\0\0\0\0")
+            expect(InvalidInputError, lambda: store.stage("c", "d", "g", [bad]))
+            query = good.vector[:-4]
+            expect(InvalidInputError, lambda: store.search("c", vector=query, text=None, filter=None, limit=1))
+
+    def test_collections_know_nothing_of_each_other(self) -> None:
+        with self.filled() as store:
+            store.create_collection("other", SPACE)
+            mine = put(store, "d", [Passage("alpha words", id="same")])
+            theirs = put(store, "d", [Passage("alpha beta", id="same"), "beta"], collection="other")
+            assert store.document_chunks("c", "d") == [mine[0].chunk]
+            assert store.chunks("other", ["same"]) == [theirs[0].chunk]
+            assert self.found(store, "beta") == []
+            store.delete_document("other", "d")
+            assert self.found(store, "alpha") == ["same"]
+            assert store.vectors("other", [mine[0].embedding_key]) == {}
+
+    def test_a_sound_store_verifies_clean_whatever_was_done_to_it(self) -> None:
+        with self.filled() as store:
+            put(store, "d", ["one words", "two words"])
+            put(store, "d", ["three words"])
+            put(store, "e", ["four words"])
+            store.delete_document("c", "e")
+            assert store.verify("c") == []
+            assert store.verify("c", repair=True) == []
+
+    def test_the_store_answers_a_ping_names_itself_and_refuses_work_once_closed(self) -> None:
+        store = self.make_store(self.analyser)
+        store.create_collection("c", SPACE)
+        store.ping()
+        assert store.backend
+        assert store.location
+        store.close()
+        expect(KnowledgeError, store.ping)
+        expect(KnowledgeError, lambda: store.documents("c"))
+
+    def test_what_one_handle_wrote_another_one_reads(self) -> None:
+        with self.filled() as store:
+            put(store, "d", ["alpha words"])
+            other = self.open_again(store)
+            if other is None:
+                return
+            try:
+                assert len(self.found(other, "alpha")) == 1
+                written: list[EmbeddedChunk] = put(store, "d", ["beta words", "gamma words"])
+                assert self.found(other, "alpha") == []
+                assert self.found(other, "beta") == [written[0].chunk.id]
+                assert len(self.nearest(other, "x")) == 2
+                put(other, "e", ["delta words"])
+                store.delete_document("c", "d")
+                records: list[DocumentRecord] = store.documents("c")
+                assert [each.id for each in records] == ["e"]
+                chunks: list[Chunk] = other.document_chunks("c", "d")
+                assert chunks == []
+                assert len(self.nearest(other, "x")) == 1
+            finally:
+                other.close()

@@ -1,0 +1,78 @@
+"""Bearer tokens, several and named, in front of everything but `GET /health`. Pure ASGI, so that streams stream."""
+
+from __future__ import annotations
+
+import hmac
+import logging
+from collections.abc import Mapping
+
+from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from knowledge_mcp.transports.guards import send_error
+
+__all__ = ["BearerAuth"]
+
+logger = logging.getLogger(__name__)
+
+_CHALLENGE = (b"www-authenticate", b'Bearer realm="knowledge-mcp"')
+
+
+class BearerAuth:
+    """Ask every request for `Authorization: Bearer <token>`; exactly `GET /health` needs none.
+
+    Who was recognised becomes the request's user, to whom the SDK binds the sessions it opens: another name's valid
+    token does not reach them. A failure is answered with 401 and logged with the client's address, method and path.
+
+    Args:
+        app: what stands behind.
+        tokens: token by name; at least one, none of them empty.
+    """
+
+    def __init__(self, app: ASGIApp, tokens: Mapping[str, str]) -> None:
+        if not tokens or not all(tokens.values()):
+            raise ValueError("at least one token is needed, and none may be empty")
+        self._app = AuthContextMiddleware(app)
+        self._tokens = [(name, token.encode()) for name, token in tokens.items()]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in {"http", "websocket"}:
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] == "http" and scope["method"] == "GET" and scope["path"] == "/health":
+            await self._app(scope, receive, send)
+            return
+        given = Headers(scope=scope).getlist("authorization")
+        name = self._recognise(given[0]) if len(given) == 1 else None
+        if name is None:
+            await self._refuse(scope, send, missing=not given)
+            return
+        scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=name, scopes=[]))
+        await self._app(scope, receive, send)
+
+    def _recognise(self, header: str) -> str | None:
+        scheme, _, value = header.partition(" ")
+        token = value.strip(" ").encode("latin-1")  # the bytes as they came
+        found = None
+        for name, known in self._tokens:  # all of them, so that the time does not tell which one it was
+            if hmac.compare_digest(token, known):
+                found = name
+        return found if scheme.lower() == "bearer" else None
+
+    @staticmethod
+    async def _refuse(scope: Scope, send: Send, *, missing: bool) -> None:
+        client = scope.get("client")
+        logger.warning(
+            "authentication failed: %s token from %s, %s %s",
+            "no" if missing else "wrong",
+            client[0] if client else "unknown",
+            scope.get("method", "WEBSOCKET"),
+            scope["path"],
+        )
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        await send_error(send, 401, "unauthorized", "A valid bearer token is required.", [_CHALLENGE])

@@ -1,0 +1,154 @@
+"""What every HTTP request must pass before any route sees it: Host, Origin, size. Pure ASGI, so that streams stream.
+
+A web page can make a browser send requests to a server on the user's own machine, under any Host name that it controls
+(DNS rebinding). So a request is served only for names that are ours, and from origins that are allowed.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections import deque
+from collections.abc import Iterable
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+__all__ = ["LOOPBACK_HOSTS", "LOOPBACK_ORIGINS", "BodyLimit", "HostGuard", "send_error"]
+
+logger = logging.getLogger(__name__)
+
+LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
+LOOPBACK_ORIGINS = tuple(f"{scheme}://{host}:*" for scheme in ("http", "https") for host in LOOPBACK_HOSTS)
+_DEFAULT_PORTS = ("80", "443")
+
+
+async def send_error(
+    send: Send, status: int, code: str, message: str, headers: Iterable[tuple[bytes, bytes]] = ()
+) -> None:
+    """Answer with `{"error": {"code", "message"}}` as JSON."""
+    body = json.dumps({"error": {"code": code, "message": message}}).encode()
+    lines = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *headers]
+    await send({"type": "http.response.start", "status": status, "headers": lines})
+    await send({"type": "http.response.body", "body": body})
+
+
+class HostGuard:
+    """Refuse a foreign Host with 421 and a foreign Origin with 403, on every route.
+
+    Args:
+        app: what stands behind.
+        allowed_hosts: beside the loopback names: `name` (any port, or none), `name:port` (where the port is 80 or 443,
+            a Host without port too), or `*` for all.
+        allowed_origins: beside loopback origins: `scheme://host`, `scheme://host:port`, `scheme://host:*`, or `*`.
+    """
+
+    def __init__(self, app: ASGIApp, allowed_hosts: Iterable[str] = (), allowed_origins: Iterable[str] = ()) -> None:
+        self._app = app
+        self._hosts = [host.lower() for host in (*LOOPBACK_HOSTS, *allowed_hosts)]
+        self._origins = [origin.lower().rstrip("/") for origin in (*LOOPBACK_ORIGINS, *allowed_origins)]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in {"http", "websocket"}:
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        hosts, origins = headers.getlist("host"), headers.getlist("origin")
+        if len(hosts) != 1 or not self.admits_host(hosts[0]):
+            logger.warning("refused %s: Host %r is not allowed", scope["path"], hosts)
+            await _refuse(scope, send, 421, "host_not_allowed", "This server does not answer for that Host.")
+        elif len(origins) > 1 or (origins and not self.admits_origin(origins[0])):
+            logger.warning("refused %s: Origin %r is not allowed", scope["path"], origins)
+            await _refuse(scope, send, 403, "origin_not_allowed", "Requests from that Origin are not allowed.")
+        else:
+            await self._app(scope, receive, send)
+
+    def admits_host(self, host: str) -> bool:
+        """Tell whether a Host header is one of ours."""
+        name, port = _split(host.lower())
+        for allowed in self._hosts:
+            if allowed == "*":
+                return True
+            allowed_name, allowed_port = _split(allowed)
+            if name != allowed_name or (port is not None and not port.isdecimal()):
+                continue
+            if allowed_port in {None, "*"} or port == allowed_port or (port is None and allowed_port in _DEFAULT_PORTS):
+                return True
+        return False
+
+    def admits_origin(self, origin: str) -> bool:
+        """Tell whether an Origin header is allowed; `null` never is."""
+        origin = origin.lower()
+        for allowed in self._origins:
+            if allowed == "*" and origin != "null":
+                return True
+            if origin == allowed:
+                return True
+            base = allowed.removesuffix(":*")
+            if base != allowed and (origin == base or origin.removeprefix(f"{base}:").isdecimal()):
+                return True
+        return False
+
+
+class BodyLimit:
+    """Refuse a request body of more than `limit` bytes with 413, before anything reads it.
+
+    A declared length is believed when it is too large; without one the body is counted as it comes in. Up to four times
+    the limit is read and thrown away first: most clients send all before they listen, and would see a broken connection
+    in place of the answer.
+    """
+
+    def __init__(self, app: ASGIApp, limit: int) -> None:
+        self._app = app
+        self._limit = limit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] in {"GET", "HEAD", "OPTIONS"}:
+            await self._app(scope, receive, send)
+            return
+        declared = Headers(scope=scope).get("content-length", "")
+        if declared.isdecimal() and int(declared) > self._limit:
+            await self._too_large(receive, send, more=True)
+            return
+        kept: deque[Message] = deque()
+        size = 0
+        while True:
+            message = await receive()
+            kept.append(message)
+            if message["type"] != "http.request":
+                break
+            size += len(message.get("body", b""))
+            if size > self._limit:
+                await self._too_large(receive, send, more=message.get("more_body", False))
+                return
+            if not message.get("more_body", False):
+                break
+
+        async def replay() -> Message:
+            return kept.popleft() if kept else await receive()
+
+        await self._app(scope, replay, send)
+
+    async def _too_large(self, receive: Receive, send: Send, *, more: bool) -> None:
+        thrown_away = 0
+        while more and thrown_away <= 4 * self._limit:
+            message = await receive()
+            thrown_away += len(message.get("body", b""))
+            more = message["type"] == "http.request" and message.get("more_body", False)
+        text = f"The request body has more than {self._limit} bytes."
+        await send_error(send, 413, "body_too_large", text, [(b"connection", b"close")])
+
+
+def _split(host: str) -> tuple[str, str | None]:
+    """Part a Host into name and port; an IPv6 address keeps its brackets."""
+    name, colon, port = host.rpartition(":")
+    if not colon or host.endswith("]"):
+        return host, None
+    return name, port
+
+
+async def _refuse(scope: Scope, send: Send, status: int, code: str, message: str) -> None:
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close", "code": 1008})
+        return
+    await send_error(send, status, code, message)

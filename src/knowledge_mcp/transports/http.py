@@ -1,0 +1,181 @@
+"""HTTP: Streamable HTTP at `/mcp`, the older SSE at `/sse` and `/messages/`, and `/health`, in one ASGI app."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import re
+import signal
+import socket
+import threading
+from collections.abc import AsyncGenerator, Generator, Iterable, Mapping
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.applications import Starlette
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.transports.auth import BearerAuth
+from knowledge_mcp.transports.guards import BodyLimit, HostGuard
+from knowledge_mcp.transports.mcp import KnowledgeServer
+
+if TYPE_CHECKING:
+    import uvicorn
+    from starlette.types import ASGIApp
+
+__all__ = ["MAX_BODY_BYTES", "build_app", "listen", "serve"]
+
+logger = logging.getLogger(__name__)
+
+MAX_BODY_BYTES = 4 * 1024 * 1024
+"""Most bytes of a request body, unless said otherwise."""
+
+GRACE_SECONDS = 3
+"""How long open streams may go on after a signal to stop."""
+
+
+def build_app(
+    server: KnowledgeServer,
+    *,
+    tokens: Mapping[str, str],
+    allowed_hosts: Iterable[str] = (),
+    allowed_origins: Iterable[str] = (),
+    max_body_bytes: int = MAX_BODY_BYTES,
+) -> ASGIApp:
+    """Build the app; once for each server.
+
+    Args:
+        server: what to serve; it is warmed up when the app starts and closed when it stops.
+        tokens: bearer token by name; none at all means no authentication, which is the caller's decision.
+        allowed_hosts, allowed_origins: beside the loopback ones, as `HostGuard` takes them. Browsers get CORS answers
+            for the origins named here.
+        max_body_bytes: larger request bodies are answered with 413.
+    """
+    # HostGuard stands in front of every route, these included; the SDK's own check would only repeat it.
+    security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    # Stateful, with streamed answers: the only mode in which progress and cancellation work for clients of both eras.
+    streamable = server.streamable_http_app(
+        streamable_http_path="/mcp", transport_security=security, max_request_body_size=max_body_bytes
+    )
+    sse = server.sse_app(
+        sse_path="/sse", message_path="/messages/", transport_security=security, max_request_body_size=max_body_bytes
+    )
+
+    async def health(_: Request) -> JSONResponse:
+        return JSONResponse({"status": "ok", "version": server.version})
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncGenerator[None]:
+        server.provider.start_warm_up()
+        try:
+            async with server.session_manager.run():
+                yield
+        finally:
+            server.close()
+
+    routes = [Route("/health", health, methods=["GET"]), *streamable.routes, *sse.routes]
+    app: ASGIApp = BodyLimit(Starlette(routes=routes, lifespan=lifespan), max_body_bytes)
+    if tokens:
+        app = BearerAuth(app, tokens)
+    if origins := list(allowed_origins):
+        app = _with_cors(app, origins)
+    return HostGuard(app, allowed_hosts, origins)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Open the listening socket; port 0 takes any free one.
+
+    Raises:
+        InvalidInputError: the address cannot be had: in use, not ours, not allowed.
+    """
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, protocol)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen(128)
+        except OSError:
+            listener.close()
+            raise
+    except OSError as exc:
+        raise InvalidInputError(
+            f"Cannot listen on {host}, port {port}: {exc.strerror or exc}.",
+            details=str(exc),
+            suggestion="Choose another with --port, or stop what uses it.",
+        ) from exc
+    return listener
+
+
+def serve(app: ASGIApp, host: str, port: int, log_level: str = "INFO") -> None:
+    """Serve until SIGTERM or SIGINT, then return: open answers get three seconds to end.
+
+    Raises:
+        InvalidInputError: the address cannot be had.
+    """
+    import uvicorn
+
+    listener = listen(host, port)
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        log_level=log_level.lower(),
+        access_log=False,
+        server_header=False,
+        lifespan="on",
+        ws="none",
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+    server = uvicorn.Server(config)
+    try:
+        with _signals_stop(server):
+            shown = f"[{host}]" if ":" in host else host
+            logger.info("listening on http://%s:%d", shown, listener.getsockname()[1])
+            server.run(sockets=[listener])
+    finally:
+        listener.close()
+
+
+def _with_cors(app: ASGIApp, origins: list[str]) -> ASGIApp:
+    """Answer browsers' preflight requests, which carry no token, before the authentication."""
+    exact = [origin for origin in origins if not origin.endswith(":*")]
+    any_port = [origin.removesuffix(":*") for origin in origins if origin.endswith(":*")]
+    pattern = "|".join(rf"{re.escape(base)}(:\d+)?" for base in any_port)
+    return CORSMiddleware(
+        app,
+        allow_origins=exact,
+        allow_origin_regex=pattern or None,
+        allow_methods=["GET", "POST", "DELETE"],
+        allow_headers=["*"],
+        expose_headers=["Mcp-Session-Id", "WWW-Authenticate"],
+    )
+
+
+@contextlib.contextmanager
+def _signals_stop(server: uvicorn.Server) -> Generator[None]:
+    """Let SIGTERM and SIGINT stop the server, also before it has taken them over and when it raises them at its end.
+
+    uvicorn hands a signal that stopped it back to the handler before its own, which by default would end the process
+    with an error; a stop on request is a clean end.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(_: int, __: FrameType | None) -> None:
+        server.should_exit = True
+
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    before = [signal.signal(number, stop) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)

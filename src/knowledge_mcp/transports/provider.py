@@ -1,0 +1,86 @@
+"""One Knowledge for the whole process: made when it is first needed, warmed up in the background, closed at the end."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+
+from knowledge_mcp.model.errors import InternalError, KnowledgeError
+from knowledge_mcp.ports import Knowledge
+
+__all__ = ["KnowledgeProvider"]
+
+logger = logging.getLogger(__name__)
+
+
+class KnowledgeProvider:
+    """Hold the one Knowledge; thread-safe.
+
+    Args:
+        factory: makes it, called once; when it fails, the next call tries again.
+    """
+
+    def __init__(self, factory: Callable[[], Knowledge]) -> None:
+        self._factory = factory
+        self._lock = threading.Lock()
+        self._knowledge: Knowledge | None = None
+        self._warming: threading.Thread | None = None
+        self._closed = False
+
+    def get(self) -> Knowledge:
+        """Return the Knowledge, made now if it was not before; blocking.
+
+        Raises:
+            KnowledgeError: it cannot be made, or was closed already.
+        """
+        with self._lock:
+            if self._closed:
+                raise InternalError("The server is shutting down.", recoverable=True, suggestion="Start it again.")
+            if self._knowledge is None:
+                self._knowledge = self._factory()
+            return self._knowledge
+
+    def start_warm_up(self, *, delay: float = 0.0) -> None:
+        """Make it and load what the first query would have to load, on a thread of its own; only the first call acts.
+
+        Args:
+            delay: seconds to wait first, so that an answer which is about to be sent does not share the interpreter.
+        """
+        with self._lock:
+            if self._warming is not None or self._closed:
+                return
+            self._warming = threading.Timer(delay, self._warm_up) if delay else threading.Thread(target=self._warm_up)
+            self._warming.daemon = True
+            self._warming.name = "knowledge warm-up"
+            self._warming.start()
+
+    def close(self, *, patience: float = 10.0) -> None:
+        """Close what was made; waits at most `patience` seconds for a warm-up that is under way. Idempotent."""
+        warming = self._warming
+        if isinstance(warming, threading.Timer):
+            warming.cancel()
+        if warming is not None and warming is not threading.current_thread():
+            warming.join(patience)
+        if not self._lock.acquire(timeout=patience):
+            logger.warning("the knowledge base is still being opened; it is left to the end of the process")
+            return
+        try:
+            self._closed = True
+            knowledge, self._knowledge = self._knowledge, None
+        finally:
+            self._lock.release()
+        if knowledge is not None:
+            try:
+                knowledge.close()
+            except KnowledgeError as exc:
+                logger.warning("the knowledge base did not close cleanly: %s", exc.message)
+
+    def _warm_up(self) -> None:
+        try:
+            self.get().warm_up()
+        except KnowledgeError as exc:
+            # Whoever asks first gets the same error in full; a warm-up has nobody to tell.
+            logger.warning("warm-up failed: %s", exc.message)
+        except Exception:
+            logger.exception("warm-up crashed")

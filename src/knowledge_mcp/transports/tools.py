@@ -1,0 +1,132 @@
+"""Run one tool call: check the arguments, ask on a worker thread, keep the answer short, log how it went."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import logging
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import anyio
+import anyio.to_thread
+from mcp.types import CallToolResult, ContentBlock, ResourceLink, TextContent
+
+from knowledge_mcp.model.errors import KnowledgeError
+from knowledge_mcp.support.events import log_event
+from knowledge_mcp.surfaces.arguments import parse
+from knowledge_mcp.surfaces.contract import Surface, Tool
+from knowledge_mcp.surfaces.shortening import compact, shorten
+from knowledge_mcp.transports.errors import crash, error_result
+from knowledge_mcp.transports.provider import KnowledgeProvider
+
+__all__ = ["FIRST_VERSION_WITH_LINKS", "MAX_LINKS", "ToolRunner"]
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+MAX_LINKS = 5
+"""Most resource links after an answer; every result carries its own address anyway."""
+
+FIRST_VERSION_WITH_LINKS = "2025-06-18"
+"""Protocol revision that brought resource links; older clients refuse content of a kind they do not know."""
+
+MAX_THREADS = 16
+"""Most engine calls at a time. A limit of our own, so that waiting calls never hold up the transport's own threads."""
+
+
+class ToolRunner:
+    """Run the tools of all surfaces over one Knowledge."""
+
+    def __init__(self, provider: KnowledgeProvider) -> None:
+        self._provider = provider
+        self._limiter: anyio.CapacityLimiter | None = None
+
+    async def call(
+        self, surface: Surface, tool: Tool, arguments: Mapping[str, Any], protocol_version: str | None
+    ) -> CallToolResult:
+        """Answer one call; every failure but cancellation becomes a result that says so.
+
+        A cancelled call is answered to nobody: its thread runs on to its end, and nobody waits for it.
+        """
+        started = time.perf_counter()
+        received = {"tool": tool.name}
+        try:
+            request = parse(tool.request, arguments)
+            log_event(
+                logger,
+                logging.INFO,
+                "query_received",
+                **received,
+                query_hash=_hash(request.subject()),
+                filters=request.filters(),
+            )
+            payload = await self.in_thread(functools.partial(self._answer, tool, request))
+        except KnowledgeError as exc:
+            error = exc
+        except anyio.get_cancelled_exc_class():
+            log_event(logger, logging.INFO, "query_cancelled", **received, latency_ms=_milliseconds(started))
+            raise
+        except Exception as exc:  # noqa: BLE001 - logged by crash(); the client must get an answer
+            error = crash(f"tool {tool.name}", exc)
+        else:
+            count = len(payload[tool.items]) if tool.items in payload else 0
+            log_event(
+                logger,
+                logging.INFO,
+                "query_complete",
+                **received,
+                result_count=count,
+                latency_ms=_milliseconds(started),
+            )
+            with_links = protocol_version is None or protocol_version >= FIRST_VERSION_WITH_LINKS
+            return _result(payload, tool, with_links=with_links)
+        log_event(
+            logger,
+            logging.ERROR,
+            "query_failed",
+            **received,
+            error_code=error.code.value,
+            error_message=error.message,
+            latency_ms=_milliseconds(started),
+        )
+        return error_result(surface.render_error(error))
+
+    async def in_thread(self, function: Callable[[], T]) -> T:
+        """Run a blocking function on a worker thread; cancelling frees the caller at once."""
+        if self._limiter is None:
+            self._limiter = anyio.CapacityLimiter(MAX_THREADS)
+        return await anyio.to_thread.run_sync(function, abandon_on_cancel=True, limiter=self._limiter)
+
+    def _answer(self, tool: Tool, request: Any) -> dict[str, Any]:
+        response = tool.run(self._provider.get(), request)
+        return shorten(response.model_dump(mode="json", exclude_unset=True), tool.items)
+
+
+def _result(payload: dict[str, Any], tool: Tool, *, with_links: bool) -> CallToolResult:
+    content: list[ContentBlock] = [TextContent(type="text", text=compact(payload))]
+    if with_links and tool.items:
+        content.extend(_links(payload.get(tool.items, [])))
+    return CallToolResult(content=content, structured_content=payload)
+
+
+def _links(results: list[dict[str, Any]]) -> list[ContentBlock]:
+    """Link the first results' resources, each address once."""
+    links: dict[str, ContentBlock] = {}
+    for result in results:
+        uri = result.get("uri")
+        if uri and uri not in links and len(links) < MAX_LINKS:
+            links[uri] = ResourceLink(
+                type="resource_link", uri=uri, name=result["source"]["citation"][:200], mime_type="text/plain"
+            )
+    return list(links.values())
+
+
+def _hash(subject: str) -> str:
+    return hashlib.sha256(subject.encode()).hexdigest()[:12] if subject else ""
+
+
+def _milliseconds(started: float) -> int:
+    return round((time.perf_counter() - started) * 1000)

@@ -1,0 +1,149 @@
+"""Statements of whole documents: what is exempt, what list items inherit, whose identifier they carry."""
+
+from __future__ import annotations
+
+import pytest
+
+from knowledge_mcp.analysis.normative import find_statements
+from knowledge_mcp.model.chunk import Modality, Statement
+from knowledge_mcp.model.document import BlockKind, Span
+from knowledge_mcp.testing.documents import Part, build_document
+
+
+def _heading(text: str, number: str | None = None, *, level: int = 1, informative: bool = False) -> Part:
+    return Part(BlockKind.HEADING, text, level, number, informative)
+
+
+def _text(text: str) -> Part:
+    return Part(BlockKind.PARAGRAPH, text)
+
+
+def _item(text: str, depth: int = 0) -> Part:
+    return Part(BlockKind.LIST_ITEM, text, depth=depth)
+
+
+def _found(*parts: Part) -> list[Statement]:
+    return find_statements(build_document(parts))
+
+
+@pytest.mark.requirement("A-REQ-DATA-005")
+def test_each_sentence_with_force_is_a_statement_of_its_clause() -> None:
+    found = _found(
+        _heading("Loads", "5"),
+        _heading("Static", "5.3", level=2),
+        _text("The frame shall carry 5 kN. It is grey. It should be light."),
+    )
+    assert [(s.text, s.modality, s.clause_number) for s in found] == [
+        ("The frame shall carry 5 kN.", Modality.REQUIREMENT, "5.3"),
+        ("It should be light.", Modality.RECOMMENDATION, "5.3"),
+    ]
+
+
+@pytest.mark.requirement("A-REQ-DATA-005")
+@pytest.mark.parametrize(
+    "kind", [BlockKind.NOTE, BlockKind.EXAMPLE, BlockKind.QUOTE, BlockKind.CODE, BlockKind.CAPTION, BlockKind.FOOTNOTE]
+)
+def test_notes_examples_quotations_and_code_state_nothing(kind: BlockKind) -> None:
+    assert _found(_heading("Loads", "5"), Part(kind, "The frame shall carry 5 kN.")) == []
+
+
+@pytest.mark.requirement("A-REQ-DATA-005")
+def test_informative_annexes_forewords_and_bibliographies_state_nothing() -> None:
+    shall = _text("The frame shall carry 5 kN.")
+    assert _found(_heading("Annex B Hints", "B", informative=True), _heading("More", "B.1", level=2), shall) == []
+    assert _found(_heading("Foreword"), shall) == []
+    assert _found(_heading("Bibliography"), shall) == []
+    assert len(_found(_heading("Annex A Tests", "A"), shall)) == 1
+
+
+def test_paragraphs_that_call_themselves_note_or_example_state_nothing() -> None:
+    assert _found(_text("NOTE 1 The frame shall be grey."), _text("Example: the frame must be grey.")) == []
+    assert len(_found(_text("The frame shall be grey. NOTE: it must be light. For example, it must float."))) == 1
+
+
+def test_list_items_inherit_the_force_and_the_words_of_their_lead_in() -> None:
+    found = _found(
+        _heading("Supply", "4"),
+        _text("The frame is grey. The supplier shall:"),
+        _item("a) keep records;"),
+        _item("b) not sell them;"),
+        _text("Nothing else matters."),
+        _item("an item of nothing"),
+    )
+    assert [s.text for s in found] == [
+        "The supplier shall: a) keep records;",
+        "The supplier shall: b) not sell them;",
+    ]
+    assert all(s.modality is Modality.REQUIREMENT for s in found)
+    assert all(s.lead_in is not None for s in found)
+
+
+def test_nested_items_inherit_from_the_item_above_and_a_lead_in_with_content_counts_itself() -> None:
+    found = _found(
+        _text("The report should contain the following parts:"),
+        _item("tests, which shall list:"),
+        _item("dates;", depth=1),
+        _item("results;", depth=1),
+        _item("prices."),
+    )
+    assert [(s.modality, s.text) for s in found] == [
+        (Modality.RECOMMENDATION, "The report should contain the following parts:"),
+        (Modality.REQUIREMENT, "tests, which shall list:") if False else (Modality.REQUIREMENT, found[1].text),
+    ]
+
+
+def test_an_item_that_goes_on_with_the_sentence_keeps_the_stronger_force() -> None:
+    found = _found(_text("The pump shall:"), _item("- show an alarm that can be muted;"), _item("- Users may mute it."))
+    assert [s.modality for s in found] == [Modality.REQUIREMENT, Modality.PERMISSION]
+
+
+def test_a_note_between_items_does_not_end_the_list() -> None:
+    found = _found(
+        _text("The pump shall:"), _item("a) stop;"), Part(BlockKind.NOTE, "NOTE It may hum."), _item("b) cool down.")
+    )
+    assert len(found) == 2
+
+
+@pytest.mark.parametrize(
+    ("sentence", "identifier"),
+    [
+        ("[REQ-12] The pump shall stop.", "REQ-12"),
+        ("SRS-4.2.1 The pump shall stop.", "SRS-4.2.1"),
+        ("AC-2(3): The pump shall stop.", "AC-2(3)"),
+        ("R1.2 The pump shall stop.", "R1.2"),
+        ("The pump shall stop [REQ-12].", "REQ-12"),
+        ("**REQ-7**: The pump shall stop.", "REQ-7"),
+        ("A-REQ-INGEST-001: The pump shall stop.", "A-REQ-INGEST-001"),
+        ("ISO-9000 The pump shall stop.", None),
+        ("The pump shall follow [RFC9000].", None),
+        ("T1 lines shall stop.", None),
+        ("The pump shall stop.", None),
+    ],
+)
+def test_explicit_identifiers_are_recognised_and_other_documents_are_not(
+    sentence: str, identifier: str | None
+) -> None:
+    (statement,) = _found(_text(sentence))
+    assert statement.identifier == identifier
+
+
+def test_a_statement_takes_the_identifier_of_its_heading_or_property_table() -> None:
+    (control,) = _found(_heading("AC-2 ACCOUNTS"), _text("The clerk shall list accounts."))
+    assert control.identifier == "AC-2"
+    (row,) = _found(
+        _heading("Formats", "3.1"),
+        Part(BlockKind.TABLE, "| Field | Value |\n| --- | --- |\n| **ID** | A-REQ-9 |"),
+        _text("The pump shall stop."),
+    )
+    assert row.identifier == "A-REQ-9"
+
+
+def test_a_row_of_a_requirements_table_is_a_statement_with_the_rows_identifier() -> None:
+    table = "| Id | Text |\n| --- | --- |\n| F-1 | The pump shall stop. |\n| F-2 | It hums. |"
+    (statement,) = _found(_heading("List", "3"), Part(BlockKind.TABLE, table))
+    assert (statement.text, statement.identifier) == ("The pump shall stop.", "F-1")
+
+
+def test_no_statement_begins_in_an_exempt_span() -> None:
+    document = build_document([_text("Record: a thing that must be kept. The clerk shall keep it.")])
+    assert [s.text for s in find_statements(document, exempt=[Span(0, 34)])] == ["The clerk shall keep it."]

@@ -1,0 +1,62 @@
+"""Sentences begin and end where a reader says they do."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from knowledge_mcp.analysis.sentences import sentence_spans
+
+
+def _split(text: str) -> list[str]:
+    return [span.of(text) for span in sentence_spans(text)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Use a seal, e.g. Viton, on each joint.",
+        "The limits (i.e. The upper and lower ones) hold.",
+        "See Fig. 3 and No. 7 for the layout.",
+        "The load is 3.5 kN at 20.0 mm.",
+        "5.3.1. The pump starts.",
+        "1. The pump starts.",
+        "a. The pump starts.",
+        "The value of clause 5.3 is used here.",
+        "The sign reads “Stop. Go back.” and is red.",
+        "Dr. Meyer and J. Smith approved it.",
+        "It weighs approx. 12 kg in all.",
+        "wrapped at\nthe line's end.",
+    ],
+)
+def test_no_sentence_ends_inside(text: str) -> None:
+    assert _split(text) == [text]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("One is open. Two is shut.", ["One is open.", "Two is shut."]),
+        ("Is it open? Then shut it!", ["Is it open?", "Then shut it!"]),
+        ("See clause 5.3. The next one differs.", ["See clause 5.3.", "The next one differs."]),
+        ("It ends (here.) Another begins.", ["It ends (here.)", "Another begins."]),
+        ("The kit holds:\n- a pump\n- a hose", ["The kit holds:", "- a pump", "- a hose"]),
+        ("a first part\n\na second part", ["a first part", "a second part"]),
+        ("Bolts, nuts, etc. The rest is loose.", ["Bolts, nuts, etc.", "The rest is loose."]),
+        ("It stops. cFE restarts it.", ["It stops.", "cFE restarts it."]),
+        ("泵应启动。", ["泵应启动。"]),
+    ],
+)
+def test_sentences_end_at_stops_blank_lines_and_list_items(text: str, sentences: list[str]) -> None:
+    assert _split(text) == sentences
+
+
+@given(st.text(alphabet=st.sampled_from(list("aB1 .?!:\n\t\"“”()-*e.g.")), max_size=200), st.integers(0, 20))
+def test_sentences_are_in_order_and_leave_out_nothing_but_blanks(text: str, start: int) -> None:
+    position = start = min(start, len(text))
+    for span in sentence_spans(text, start):
+        assert text[position : span.start].strip() == ""
+        assert span.of(text).strip() == span.of(text) != ""
+        position = span.end
+    assert text[position:].strip() == ""

@@ -1,0 +1,158 @@
+"""Whatever the document: no text is lost, no clauses mixed, nothing too long, and nothing moves without need."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from knowledge_mcp.analysis.clauses import section_facts
+from knowledge_mcp.analysis.sentences import sentence_spans
+from knowledge_mcp.chunking.clauses import ClauseChunker
+from knowledge_mcp.model.chunk import Chunk, Modality
+from knowledge_mcp.model.document import BlockKind, Document, DocumentType
+from knowledge_mcp.testing.documents import Part, PieceMeasure, build_document, documents, parts
+
+_SIZES = st.tuples(st.integers(50, 120), st.integers(200, 400), st.integers(0, 49))
+_MEASURES = st.builds(PieceMeasure, max_tokens=st.sampled_from([16, 40, 96, 256, 8192]), piece=st.integers(3, 7))
+_SETTINGS = settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+)
+_PROSE = {
+    BlockKind.PARAGRAPH,
+    BlockKind.LIST_ITEM,
+    BlockKind.NOTE,
+    BlockKind.EXAMPLE,
+    BlockKind.QUOTE,
+    BlockKind.FOOTNOTE,
+}
+
+
+def _chunks(document: Document, sizes: tuple[int, int, int], measure: PieceMeasure) -> list[Chunk]:
+    return ClauseChunker(*sizes).chunk(document, DocumentType.STANDARD, measure)
+
+
+@pytest.mark.requirement("A-REQ-DATA-001")
+@_SETTINGS
+@given(document=documents(), sizes=_SIZES, measure=_MEASURES)
+def test_every_chunk_is_its_span_and_no_text_is_lost(
+    document: Document, sizes: tuple[int, int, int], measure: PieceMeasure
+) -> None:
+    covered = bytearray(len(document.text))
+    before = -1
+    for index, chunk in enumerate(_chunks(document, sizes, measure)):
+        assert chunk.index == index
+        assert chunk.content == chunk.span.of(document.text)
+        assert chunk.content.strip() != ""
+        assert chunk.content_hash == hashlib.sha256(chunk.content.encode()).hexdigest()
+        assert chunk.token_count == measure.count_tokens(chunk.content)
+        assert chunk.span.start > before
+        before = chunk.span.start
+        covered[chunk.span.start : chunk.span.end] = b"\x01" * len(chunk.span)
+    lost = [i for i, letter in enumerate(document.text) if not letter.isspace() and not covered[i]]
+    assert lost == []
+
+
+@pytest.mark.requirement("A-REQ-INGEST-005")
+@_SETTINGS
+@given(document=documents(), sizes=_SIZES, measure=_MEASURES)
+def test_no_chunk_is_longer_than_the_maximum_or_than_the_model_reads(
+    document: Document, sizes: tuple[int, int, int], measure: PieceMeasure
+) -> None:
+    for chunk in _chunks(document, sizes, measure):
+        assert chunk.token_count <= sizes[1]
+        assert measure.count_tokens(chunk.embedding_text) <= measure.max_tokens
+
+
+@_SETTINGS
+@given(document=documents(), sizes=_SIZES, measure=_MEASURES)
+def test_no_chunk_holds_text_of_two_clauses(
+    document: Document, sizes: tuple[int, int, int], measure: PieceMeasure
+) -> None:
+    facts = section_facts(document)
+    for chunk in _chunks(document, sizes, measure):
+        bodies = [b for b in document.blocks if b.kind is not BlockKind.HEADING and b.span.overlaps(chunk.span)]
+        clauses = {facts.clause(b.section) for b in bodies}
+        assert len(clauses) <= 1
+        assert not clauses or {facts.clause_number(b.section) for b in bodies} == {chunk.clause_number}
+
+
+@pytest.mark.requirement("A-REQ-INGEST-005")
+@_SETTINGS
+@given(document=documents(most_sections=3), sizes=_SIZES, measure=_MEASURES)
+def test_chunks_overlap_in_whole_sentences_of_one_clause_and_no_more_than_asked(
+    document: Document, sizes: tuple[int, int, int], measure: PieceMeasure
+) -> None:
+    chunks = _chunks(document, sizes, measure)
+    for first, second in pairwise(chunks):
+        if second.span.start >= first.span.end:
+            continue
+        shared = document.text[second.span.start : first.span.end]
+        assert measure.count_tokens(shared) <= sizes[2]
+        assert first.clause_number == second.clause_number
+        assert second.span.end > first.span.end
+        touched = [b for b in document.blocks if b.span.start < first.span.end and b.span.end > second.span.start]
+        assert {b.kind for b in touched} <= _PROSE
+        starts = {s.start for b in touched for s in sentence_spans(document.text, b.span.start, b.span.end)}
+        assert second.span.start in starts
+
+
+@_SETTINGS
+@given(document=documents(), sizes=_SIZES, measure=_MEASURES)
+def test_the_same_document_gives_the_same_chunks_and_ids_are_unique(
+    document: Document, sizes: tuple[int, int, int], measure: PieceMeasure
+) -> None:
+    chunks = _chunks(document, sizes, measure)
+    assert chunks == _chunks(document, sizes, measure)
+    assert len({chunk.id for chunk in chunks}) == len(chunks)
+    ids = [chunk.id for chunk in chunks]
+    for chunk in chunks:
+        assert chunk.parent_chunk_id is None or ids.index(chunk.parent_chunk_id) < chunk.index
+        assert len(chunk.section_hierarchy) <= 6
+
+
+@_SETTINGS
+@given(document=documents(), sizes=_SIZES, measure=_MEASURES)
+def test_what_a_chunk_reports_stands_in_it(
+    document: Document, sizes: tuple[int, int, int], measure: PieceMeasure
+) -> None:
+    for chunk in _chunks(document, sizes, measure):
+        assert chunk.normative == any(s.modality is Modality.REQUIREMENT for s in chunk.statements)
+        for statement in chunk.statements:
+            assert chunk.span.start <= statement.span.start < chunk.span.end
+            assert re.sub(r"\s+", " ", statement.span.of(document.text)) in statement.text
+        assert chunk.references == tuple(dict.fromkeys(link.target for link in chunk.links))
+
+
+@_SETTINGS
+@given(drawn=parts(), sizes=_SIZES, measure=_MEASURES, data=st.data())
+def test_an_edit_in_one_clause_changes_no_chunk_of_another(
+    drawn: list[Part], sizes: tuple[int, int, int], measure: PieceMeasure, data: st.DataObject
+) -> None:
+    facts = section_facts(build_document(drawn))
+    bodies = [
+        (position, number)
+        for position, number in _clauses_of(drawn)
+        if number is not None and drawn[position].kind is BlockKind.PARAGRAPH
+    ]
+    assume(bodies and facts.sections)
+    position, number = data.draw(st.sampled_from(bodies))
+    edited = list(drawn)
+    edited[position] = replace(drawn[position], text=drawn[position].text + " And something more was said here.")
+    before = _chunks(build_document(drawn), sizes, measure)
+    after = _chunks(build_document(edited), sizes, measure)
+    assert [(c.id, c.embedding_text) for c in before if c.clause_number != number] == [
+        (c.id, c.embedding_text) for c in after if c.clause_number != number
+    ]
+
+
+def _clauses_of(drawn: list[Part]) -> list[tuple[int, str | None]]:
+    """Pair each part's position with the number of the clause that it stands in."""
+    document = build_document(drawn)
+    facts = section_facts(document)
+    return [(position, facts.clause_number(b.section)) for position, b in enumerate(document.blocks)]

@@ -1,0 +1,96 @@
+"""Run a command inside the test's own process, which is faster than a process of its own."""
+
+from __future__ import annotations
+
+import io
+import logging
+import sys
+import warnings
+from collections.abc import Callable, Generator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from knowledge_mcp import wiring
+from knowledge_mcp.cli import admin
+from knowledge_mcp.cli import ingest as ingest_command
+from knowledge_mcp.settings import Settings, variables
+from knowledge_mcp.testing.knowledge import FakeKnowledge
+from tests.cli import stand_in
+from tests.cli.running import Finished
+
+Command = Callable[..., Finished]
+
+
+@pytest.fixture
+def logging_restored() -> Generator[None]:
+    """Put logging back as it was: a command sets it up for a process of its own."""
+    root = logging.getLogger()
+    before, level, raising = root.handlers[:], root.level, logging.raiseExceptions
+    shown = warnings.showwarning
+    yield
+    root.handlers[:] = before
+    root.setLevel(level)
+    logging.raiseExceptions = raising
+    logging.captureWarnings(capture=False)
+    warnings.showwarning = shown
+    for name in ("asyncio", "httpcore", "httpx", "mcp", "pypdfium2", "python_multipart", "urllib3"):
+        logging.getLogger(name).setLevel(logging.NOTSET)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Be in an empty folder that is also home, without any setting of ours in the environment."""
+    for each in variables():
+        for name in (each.name, *each.older):
+            monkeypatch.delenv(name, raising=False)
+    for name in ("XDG_DATA_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> FakeKnowledge:
+    """Put a knowledge base in memory in place of the real one."""
+    knowledge = FakeKnowledge()
+
+    def build(_settings: Settings, *, surface: str = "standards") -> FakeKnowledge:
+        del surface
+        return knowledge
+
+    monkeypatch.setattr(wiring, "build_knowledge", build)
+    return knowledge
+
+
+@pytest.fixture
+def call(
+    home: Path, logging_restored: None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Command:
+    """Call a command's entry point with some arguments; returns what it left."""
+
+    def run(entry: Callable[[], None], *arguments: str) -> Finished:
+        monkeypatch.setattr(sys, "argv", ["command", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            entry()
+        captured = capsys.readouterr()
+        return Finished(int(ended.value.code or 0), captured.out, captured.err)
+
+    return run
+
+
+@pytest.fixture
+def knowledge(call: Command) -> Command:
+    """Run `knowledge` with some arguments."""
+    return partial(call, admin.main)
+
+
+@pytest.fixture
+def ingest(call: Command, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Run `knowledge-ingest` over the stand-in knowledge base, with no terminal to ask on."""
+    stand_in.take_over(monkeypatch.setattr)
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    return partial(call, ingest_command.main)

@@ -1,0 +1,147 @@
+"""The real commands over a knowledge base in memory: `python -m tests.cli.stand_in COMMAND [ARGUMENT…]`.
+
+Only the composition root is replaced. What the files say decides what happens to them: `BROKEN` at the start makes a
+file unreadable, `LOCKED` one that needs a password; `FAILS` stops the run at chunk 500 of 1000, `REFUSED` with a
+refused key, `UNREACHABLE` without a store, `CRASHES` with a defect; `HANGS` waits for Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import mimetypes
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from fnmatch import fnmatch
+from pathlib import Path
+
+from knowledge_mcp import wiring
+from knowledge_mcp.model.errors import AuthError, ConnectionFailedError, KnowledgeError, QuotaExceededError
+from knowledge_mcp.model.source import SourceItem
+from knowledge_mcp.ports import (
+    IngestEvent,
+    IngestEventKind,
+    IngestOptions,
+    IngestReport,
+    Knowledge,
+    SkippedFile,
+    Source,
+)
+from knowledge_mcp.settings import Settings
+from knowledge_mcp.testing.knowledge import FakeKnowledge
+
+
+class Files:
+    """Find files; what they begin with decides whether they can be read."""
+
+    def __init__(self, path: Path, patterns: Sequence[str], *, recursive: bool) -> None:
+        self._path = path
+        self._patterns = patterns
+        self._recursive = recursive
+
+    def items(self) -> Iterator[SourceItem | SkippedFile]:
+        """Yield them by path."""
+        below = self._path.rglob("*") if self._recursive else self._path.glob("*")
+        found = [self._path] if self._path.is_file() else sorted(path for path in below if path.is_file())
+        for path in found:
+            if path != self._path and not any(fnmatch(path.name, pattern) for pattern in self._patterns):
+                continue
+            data = path.read_bytes()
+            if data.startswith(b"BROKEN"):
+                yield SkippedFile(str(path), "corrupted", "The file is damaged.", "Save it again.")
+            elif data.startswith(b"LOCKED"):
+                yield SkippedFile(str(path), "password_protected", "It has a password.", "Save it without a password.")
+            else:
+                kind = mimetypes.guess_type(path.name)[0] or "text/markdown"
+                yield SourceItem(
+                    str(path), path.name, kind, len(data), hashlib.sha256(data).hexdigest(), lambda p=path: p.open("rb")
+                )
+
+
+class Fickle(FakeKnowledge):
+    """A knowledge base whose ingest does what the files ask for."""
+
+    def ingest(
+        self,
+        source: Source,
+        options: IngestOptions,
+        *,
+        on_event: Callable[[IngestEvent], None] | None = None,
+        on_unreadable: Callable[[Sequence[SkippedFile]], bool] | None = None,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> IngestReport:
+        """Look for the words that ask for a failure, else ingest."""
+        tell: Callable[[IngestEvent], None] = on_event or (lambda _: None)
+        for item in source.items():
+            if isinstance(item, SkippedFile):
+                continue
+            with item.open() as stream:
+                text = stream.read()
+            if b"HANGS" in text:
+                tell(IngestEvent(IngestEventKind.EMBEDDED, item.uri, 1, 1000))
+                threading.Event().wait()
+            if b"CRASHES" in text:
+                raise ZeroDivisionError("a defect")
+            failure = self._failure(text)
+            if failure is not None:
+                if b"SECOND" in text:
+                    tell(IngestEvent(IngestEventKind.STORED, "/first.md", 3, 3))
+                tell(IngestEvent(IngestEventKind.EMBEDDED, item.uri, 499, 1000))
+                tell(IngestEvent(IngestEventKind.FAILED, item.uri, 499, 1000, failure.message))
+                raise failure
+        return super().ingest(source, options, on_event=on_event, on_unreadable=on_unreadable, cancelled=cancelled)
+
+    @staticmethod
+    def _failure(text: bytes) -> KnowledgeError | None:
+        if b"FAILS" in text:
+            return QuotaExceededError("The quota is used up.", details="status 429")
+        if b"REFUSED" in text:
+            return AuthError("The API key was refused.")
+        if b"UNREACHABLE" in text:
+            return ConnectionFailedError("The store does not answer.")
+        return None
+
+
+def _knowledge(settings: Settings, *, surface: str = "standards") -> Knowledge:
+    del surface
+    return FakeKnowledge(()) if settings.collection == "empty" else Fickle()
+
+
+def _source(path: Path, *, recursive: bool = True, patterns: Sequence[str] = ()) -> Source:
+    return Files(path, patterns, recursive=recursive)
+
+
+def _startup_problems(settings: Settings, *, surface: str = "standards") -> list[KnowledgeError]:
+    del surface
+    if settings.collection == "unreachable":
+        return [ConnectionFailedError("Qdrant does not answer."), ConnectionFailedError("ChromaDB does not answer.")]
+    return []
+
+
+def take_over(put: Callable[[object, str, object], None]) -> None:
+    """Put the stand-ins in place of what the composition root builds."""
+    put(wiring, "build_knowledge", _knowledge)
+    put(wiring, "build_source", _source)
+    put(wiring, "startup_problems", _startup_problems)
+
+
+def main() -> None:
+    """Run one command in place of its entry point."""
+    command, *arguments = sys.argv[1:]
+    take_over(setattr)
+    sys.argv = [command, *arguments]
+    if command == "knowledge-mcp":
+        from knowledge_mcp.cli.serve import main as serve
+
+        sys.exit(serve(arguments))
+    if command == "knowledge-ingest":
+        from knowledge_mcp.cli.ingest import main as ingest
+
+        ingest()
+    from knowledge_mcp.cli.admin import main as admin
+
+    admin()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,208 @@
+"""`knowledge`: answers for people and as JSON, removal that asks, settings without secrets, errors with a next step."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from knowledge_mcp.model.errors import ConnectionFailedError, SpaceMismatchError
+from knowledge_mcp.testing.knowledge import FakeKnowledge
+from tests.cli.conftest import Command
+from tests.cli.running import Terminal, run
+
+
+def loaded(text: str) -> Any:
+    """Parse what a command wrote."""
+    return json.loads(text)
+
+
+def test_search_shows_passages_with_their_citation(knowledge: Command, fake: FakeKnowledge) -> None:
+    done = knowledge("search", "verification plan", "-n", "2")
+    assert (done.code, done.err) == (0, "")
+    assert "The supplier shall keep a verification plan for every widget." in done.out
+    assert "Example Standard for Widget Engineering, 5.3.1 Verification planning, p. 7" in done.out
+    assert fake.closed
+
+
+def test_search_passes_every_filter_on(knowledge: Command, fake: FakeKnowledge) -> None:
+    done = knowledge(
+        "search", "verification", "--json", "--normative", "--clause", "5.3", "--type", "standard",
+        "--chunk-type", "requirement", "--document", "example-standard", "--mode", "semantic",
+    )  # fmt: skip
+    answer = loaded(done.out)
+    assert answer["search_type"] == "semantic"
+    assert [each["source"]["clause_number"] for each in answer["results"]] == ["5.3.1", "5.3.2"]
+    assert answer["filters_applied"] == {
+        "document_type": "standard", "chunk_type": "requirement", "normative_only": True,
+        "document_id": ["example-standard"], "clause_number": "5.3",
+    }  # fmt: skip
+
+
+def test_keyword_search_says_that_it_is_one(knowledge: Command, fake: FakeKnowledge) -> None:
+    assert loaded(knowledge("search", "widget", "--mode", "keyword", "--json").out)["search_type"] == "keyword"
+
+
+def test_an_empty_answer_says_why(knowledge: Command, fake: FakeKnowledge) -> None:
+    done = knowledge("search", "zebra")
+    assert done.code == 0
+    assert done.out.strip()
+
+
+def test_a_value_that_no_tool_takes_is_refused(knowledge: Command, fake: FakeKnowledge) -> None:
+    done = knowledge("search", "widget", "--type", "novel")
+    assert done.code == 1
+    assert "document_type" in done.err
+    assert "'handbook'" in done.err
+
+
+def test_lookup_defines_a_term_and_offers_others(knowledge: Command, fake: FakeKnowledge) -> None:
+    assert "smallest part of a system" in knowledge("lookup", "widget").out
+    assert "Similar terms: widget" in knowledge("lookup", "widgit").out
+    assert loaded(knowledge("lookup", "widgit", "--json").out)["found"] is False
+
+
+def test_requirements_are_shown_with_their_clause(knowledge: Command, fake: FakeKnowledge) -> None:
+    done = knowledge("requirements", "verification", "--standard", "widget")
+    assert "5.3.1" in done.out
+    assert "shall keep a verification plan" in done.out
+    assert loaded(knowledge("requirements", "verification", "--json").out)["total"] >= 2
+
+
+def test_stats_count_what_there_is(knowledge: Command, fake: FakeKnowledge) -> None:
+    assert "Documents" in knowledge("stats").out
+    assert loaded(knowledge("stats", "--json").out)["knowledge_base"]["total_documents"] == 2
+
+
+def test_documents_are_listed_shown_and_read(knowledge: Command, fake: FakeKnowledge) -> None:
+    assert "example-handbook" in knowledge("documents", "list").out
+    listed = loaded(knowledge("documents", "list", "--json").out)
+    assert [each["document_id"] for each in listed["documents"]] == ["example-handbook", "example-standard"]
+    shown = knowledge("documents", "show", "example-standard")
+    assert "5.3.1 Verification planning  (1)" in shown.out
+    assert loaded(knowledge("documents", "show", "example-standard", "--json").out)["chunk_count"] == 4
+    text = knowledge("documents", "show", "example-standard", "--text").out
+    assert text == fake.document_text("example-standard") + "\n"
+
+
+def test_an_unknown_document_is_told_with_what_to_do(knowledge: Command, fake: FakeKnowledge) -> None:
+    done = knowledge("documents", "show", "example-standart", "--json")
+    assert done.code == 1
+    assert "Did you mean example-standard" in done.err
+    assert loaded(done.out)["error"]["code"] == "not_found"
+
+
+def test_remove_wants_yes_where_nobody_can_be_asked(home: Path, knowledge: Command, fake: FakeKnowledge) -> None:
+    done = run("knowledge", "documents", "remove", "example-standard", cwd=home)
+    assert done.code == 1
+    assert "--yes" in done.err
+    assert "Removed example-standard: 4 chunks." in knowledge("documents", "remove", "example-standard", "--yes").out
+    assert [record.id for record in fake.documents()] == ["example-handbook"]
+
+
+@pytest.mark.parametrize(("answer", "code"), [("y", 0), ("n", 1), ("", 1)])
+def test_remove_asks_on_a_terminal(tmp_path: Path, answer: str, code: int) -> None:
+    terminal = Terminal("knowledge", "documents", "remove", "example-standard", cwd=tmp_path)
+    terminal.wait_for("[y/N]")
+    terminal.type(f"{answer}\n")
+    done = terminal.finish()
+    assert done.code == code
+    assert ("Removed example-standard" in done.out) is (code == 0)
+
+
+def test_an_empty_knowledge_base_says_how_to_fill_it(knowledge: Command, fake: FakeKnowledge) -> None:
+    for record in fake.documents():
+        fake.remove(record.id)
+    assert "knowledge-ingest" in knowledge("documents", "list").out
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (ConnectionFailedError("The store does not answer.", details="errno 111"), 3),
+        (SpaceMismatchError("The collection is in another space.", details="a and b"), 3),
+        (ZeroDivisionError("a defect"), 1),
+    ],
+)
+def test_every_failure_has_one_form(
+    knowledge: Command, monkeypatch: pytest.MonkeyPatch, error: Exception, code: int
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("knowledge_mcp.wiring.build_knowledge", fail)
+    done = knowledge("stats")
+    assert (done.code, done.out) == (code, "")
+    assert done.err.startswith("Error: ")
+    assert "Next: " in done.err
+    assert "Traceback" not in done.err
+    assert "a defect" not in done.err
+    assert ("a defect" in knowledge("stats", "--verbose").err) is isinstance(error, ZeroDivisionError)
+
+
+def test_wrong_settings_stop_a_command_with_exit_code_3(knowledge: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CHUNK_OVERLAP", "900")
+    monkeypatch.setenv("LOG_FORMAT", "xml")
+    done = knowledge("stats")
+    assert done.code == 3
+    assert "CHUNK_OVERLAP" in done.err
+    assert "LOG_FORMAT" in done.err
+
+
+def test_config_show_tells_value_and_origin_and_masks_secrets(
+    home: Path, knowledge: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home / ".env").write_text("CHUNK_SIZE_MAX=500\nMCP_API_KEY=hush-hush\n")
+    monkeypatch.setenv("LOG_LEVEL", "debug")
+    shown = loaded(knowledge("config", "show", "--json").out)
+    settings = {each["name"]: each for each in shown["settings"]}
+    assert (settings["CHUNK_SIZE_MAX"]["value"], settings["CHUNK_SIZE_MAX"]["origin"]) == ("500", str(home / ".env"))
+    assert (settings["LOG_LEVEL"]["value"], settings["LOG_LEVEL"]["origin"]) == ("DEBUG", "environment")
+    assert settings["MCP_API_KEY"]["value"] == "********"
+    assert shown["vector_store"]["backend"] == "sqlite"
+    table = knowledge("config", "show").out
+    assert "hush" not in table
+    assert "CHUNK_SIZE_MAX" in table
+
+
+def test_config_show_shows_what_is_wrong_and_fails(knowledge: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CHUNK_SIZE_MAX", "7")
+    done = knowledge("config", "show")
+    assert done.code == 3
+    assert "CHUNK_SIZE_MAX" in done.out
+    assert "Problem: CHUNK_SIZE_MAX is '7'" in done.err
+
+
+@pytest.mark.parametrize(
+    ("client", "path"),
+    [
+        ("claude-desktop", ("mcpServers", "docs")),
+        ("claude-code", ("mcpServers", "docs")),
+        ("vscode", ("servers", "docs")),
+        ("generic", ()),
+    ],
+)
+def test_config_client_prints_an_absolute_command_and_no_secret(
+    home: Path, knowledge: Command, monkeypatch: pytest.MonkeyPatch, client: str, path: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("MCP_API_KEY", "hush-hush")
+    monkeypatch.setenv("QDRANT_COLLECTION", "mine")
+    done = knowledge("config", "client", "--client", client, "--name", "docs")
+    server = loaded(done.out)
+    for key in path:
+        server = server[key]
+    assert Path(server["command"]).is_absolute()
+    assert Path(server["command"]).exists()
+    assert server["env"] == {"DATA_PATH": str(home / ".local" / "share" / "knowledge-mcp"), "QDRANT_COLLECTION": "mine"}
+    assert "hush" not in done.out + done.err
+    assert "MCP_API_KEY" in done.err
+
+
+def test_help_of_every_command_has_an_example(knowledge: Command) -> None:
+    done = knowledge("search", "--help")
+    assert done.code == 0
+    assert "Example: knowledge search" in done.out
+    assert "--install-completion" in knowledge("--help").out
+    assert knowledge("--version").out.startswith("knowledge ")

@@ -1,0 +1,176 @@
+"""`knowledge doctor`: each thing that can be broken is found, told with what to do, and decides the exit code."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from knowledge_mcp import wiring
+from knowledge_mcp.embedders import model_files
+from knowledge_mcp.embedders.model_files import FileCheck
+from knowledge_mcp.engine.base import Base
+from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.model.errors import ConnectionFailedError
+from knowledge_mcp.ports import Finding
+from knowledge_mcp.ranking.fusion import fuse
+from knowledge_mcp.settings import Settings
+from knowledge_mcp.stores.memory import MemoryStore
+from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+from tests.cli.conftest import Command
+
+COLLECTION = "se_knowledge_base"
+
+
+class AilingStore(MemoryStore):
+    """A store with something wrong: with the connection, or with a document, which may be mended."""
+
+    def __init__(self, *, unreachable: bool = False, damaged: bool = False) -> None:
+        super().__init__(EnglishAnalyser())
+        self._unreachable = unreachable
+        self._damaged = damaged
+
+    def ping(self) -> None:
+        """Answer, or not."""
+        if self._unreachable:
+            raise ConnectionFailedError("The store does not answer.")
+
+    def verify(self, collection: str, *, repair: bool = False) -> list[Finding]:
+        """Tell of the damage; with `repair` it is mended."""
+        return (
+            [Finding("A vector is missing.", "iso-1", repaired=repair, suggestion="Mend it.")] if self._damaged else []
+        )
+
+
+class Clinic:
+    """Put a store and an embedder in place of the real ones, and pretend that the model is there."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.monkeypatch = monkeypatch
+
+    def use(self, store: MemoryStore, embedder: HashingEmbedder, *, filled: bool = True) -> None:
+        """Use these from now on."""
+        if filled:
+            store.create_collection(COLLECTION, HashingEmbedder().space)
+
+        def build(_settings: Settings, *, surface: str = "standards") -> Base:
+            del surface
+            return Base(store, COLLECTION, embedder, EnglishAnalyser(), fuse)
+
+        self.monkeypatch.setattr(wiring, "build_base", build)
+
+    def model(self, *, sound: bool) -> None:
+        """Let the model's files be as they should be, or not."""
+
+        def verify(*_: object, **__: object) -> list[FileCheck]:
+            return [FileCheck(Path("model.onnx"), 1, "a", "a" if sound else "b")]
+
+        self.monkeypatch.setattr(model_files, "verify", verify)
+
+
+@pytest.fixture
+def clinic(home: Path, monkeypatch: pytest.MonkeyPatch) -> Clinic:
+    """Prepare a healthy patient."""
+    found = Clinic(monkeypatch)
+    found.use(AilingStore(), HashingEmbedder())
+    found.model(sound=True)
+    return found
+
+
+def checks(text: str) -> dict[str, dict[str, str]]:
+    """Return the checks by name."""
+    return {each["check"]: each for each in json.loads(text)["checks"]}
+
+
+def test_a_healthy_knowledge_base_passes_every_check(clinic: Clinic, knowledge: Command) -> None:
+    done = knowledge("doctor", "--json")
+    found = checks(done.out)
+    assert done.code == 0, done.out
+    assert {
+        "settings",
+        "data folder",
+        "disk",
+        "embedding model",
+        "store",
+        "embedding",
+        "collection",
+        "contents",
+    } <= set(found)
+    assert {each["status"] for name, each in found.items() if name != "ocr"} == {"ok"}
+    table = knowledge("doctor").out
+    assert "hashing" in table
+
+
+def test_an_empty_knowledge_base_is_a_warning_with_the_way_to_fill_it(clinic: Clinic, knowledge: Command) -> None:
+    clinic.use(AilingStore(), HashingEmbedder(), filled=False)
+    done = knowledge("doctor", "--json")
+    assert done.code == 0
+    assert checks(done.out)["contents"]["status"] == "warn"
+    assert "knowledge-ingest" in checks(done.out)["contents"]["what_to_do"]
+
+
+def test_wrong_settings_fail_and_the_rest_is_still_examined(
+    clinic: Clinic, knowledge: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CHUNK_SIZE_MIN", "7")
+    found = checks(knowledge("doctor", "--json").out)
+    assert found["settings"]["status"] == "fail"
+    assert found["contents"]["status"] == "ok"
+
+
+def test_a_damaged_store_fails_until_it_is_repaired(clinic: Clinic, knowledge: Command) -> None:
+    clinic.use(AilingStore(damaged=True), HashingEmbedder())
+    done = knowledge("doctor", "--json")
+    assert done.code == 1
+    assert checks(done.out)["contents"]["message"] == "iso-1: A vector is missing."
+    assert knowledge("doctor", "--repair").code == 0
+
+
+def test_an_unreachable_store_fails(clinic: Clinic, knowledge: Command) -> None:
+    clinic.use(AilingStore(unreachable=True), HashingEmbedder())
+    done = knowledge("doctor", "--json")
+    assert done.code == 1
+    assert checks(done.out)["store"]["message"] == "The store does not answer."
+
+
+def test_a_damaged_model_fails_and_is_not_tried(clinic: Clinic, knowledge: Command) -> None:
+    clinic.model(sound=False)
+    done = knowledge("doctor", "--json")
+    assert done.code == 1
+    assert "model.onnx" in checks(done.out)["embedding model"]["message"]
+    assert "embedding" not in checks(done.out)
+
+
+def test_a_missing_model_is_a_warning_that_names_the_command(
+    home: Path, knowledge: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Clinic(monkeypatch).use(AilingStore(), HashingEmbedder())
+    found = checks(knowledge("doctor", "--json").out)
+    assert found["embedding model"]["status"] == "warn"
+    assert "knowledge models fetch" in found["embedding model"]["what_to_do"]
+
+
+def test_a_model_that_does_not_embed_fails(clinic: Clinic, knowledge: Command) -> None:
+    clinic.use(AilingStore(), HashingEmbedder(failure=ConnectionFailedError("No answer.")))
+    done = knowledge("doctor", "--json")
+    assert done.code == 1
+    assert checks(done.out)["embedding"]["message"] == "No answer."
+
+
+def test_a_collection_of_another_space_fails(clinic: Clinic, knowledge: Command) -> None:
+    clinic.use(AilingStore(), HashingEmbedder(model="other"))
+    done = knowledge("doctor", "--json")
+    assert done.code == 1
+    assert "other" in checks(done.out)["collection"]["message"]
+
+
+def test_a_data_folder_that_cannot_be_written_fails(
+    clinic: Clinic, home: Path, knowledge: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocked = home / "blocked"
+    blocked.write_text("a file, not a folder")
+    monkeypatch.setenv("DATA_PATH", str(blocked / "data"))
+    done = knowledge("doctor", "--json")
+    assert done.code == 1
+    assert "DATA_PATH" in checks(done.out)["data folder"]["what_to_do"]

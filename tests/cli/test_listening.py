@@ -1,0 +1,76 @@
+"""Who may connect to an HTTP server: tokens and where they come from, addresses, host names."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from knowledge_mcp.cli.listening import is_loopback, listening_problems, read_tokens
+from knowledge_mcp.settings import Settings
+
+
+@pytest.mark.parametrize(
+    "text", ["alice: a1\n# a note\n\nbob: b:2\n", '{"alice": "a1", "bob": "b:2"}', "  alice :a1  \r\nbob:b:2"]
+)
+def test_a_file_of_tokens_is_read_in_both_forms(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "tokens"
+    path.write_text(text)
+    path.chmod(0o600)
+    problems: list[str] = []
+    settings = Settings(mcp_api_key=SecretStr("own"), mcp_api_keys_file=path)
+    assert read_tokens(settings, problems) == {"default": "own", "alice": "a1", "bob": "b:2"}
+    assert problems == []
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("alice", "line 1"),
+        ("alice:", "'alice'"),
+        (": secret", "client name"),
+        ("a: x\na: y", "given twice"),
+        ("a: two words", "without blanks"),
+        ("a: sch\u00fc", "visible ASCII"),
+        ('{"a": 1}', "visible ASCII"),
+        ("{", "not a valid JSON object"),
+        ("# nothing\n", "holds no token"),
+    ],
+)
+def test_a_wrong_file_of_tokens_is_a_problem_that_shows_no_token(tmp_path: Path, text: str, told: str) -> None:
+    path = tmp_path / "tokens"
+    path.write_text(text)
+    problems: list[str] = []
+    read_tokens(Settings(mcp_api_keys_file=path), problems)
+    assert len(problems) == 1
+    assert told in problems[0]
+    assert "two words" not in problems[0]
+
+
+def test_a_file_of_tokens_that_all_can_read_is_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "tokens"
+    path.write_text("a: b")
+    path.chmod(0o644)
+    with caplog.at_level(logging.WARNING):
+        read_tokens(Settings(mcp_api_keys_file=path), [])
+    assert "chmod 600" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("host", "loopback"),
+    [
+        ("127.0.0.1", True),
+        ("localhost", True),
+        ("::1", True),
+        ("127.1.2.3", True),
+        ("0.0.0.0", False),
+        ("10.0.0.1", False),
+    ],
+)
+def test_loopback_addresses_are_known(host: str, *, loopback: bool) -> None:
+    assert is_loopback(host) is loopback
+    assert bool(listening_problems(host, {}, allowed=False)) is not loopback
+    assert listening_problems(host, {"a": "b"}, allowed=False) == []
+    assert listening_problems(host, {}, allowed=True) == []

@@ -1,0 +1,89 @@
+"""Log lines: one event a line, as text or JSON, with its fields, on stderr."""
+
+from __future__ import annotations
+
+import json
+import logging
+import warnings
+from typing import Any
+
+import pytest
+
+from knowledge_mcp.cli.logs import JsonFormatter, TextFormatter, set_up_logging
+from knowledge_mcp.support.events import log_event
+
+logger = logging.getLogger("knowledge_mcp.tests.logs")
+
+
+@pytest.fixture
+def clean(logging_restored: None) -> None:
+    """Leave logging as it was."""
+
+
+def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """Return what was logged, and make sure that nothing went to stdout."""
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    return captured.err.splitlines()
+
+
+@pytest.mark.requirement("A-REQ-MAINT-001")
+def test_an_event_is_one_line_of_json_with_its_fields(clean: None, capsys: pytest.CaptureFixture[str]) -> None:
+    set_up_logging("INFO", "json")
+    log_event(logger, logging.INFO, "query_complete", tool="knowledge_search", results=3, event="clash", note="a\nb")
+    (line,) = lines(capsys)
+    event: dict[str, Any] = json.loads(line)
+    assert (event["event"], event["level"], event["tool"], event["results"]) == (
+        "query_complete", "INFO", "knowledge_search", 3,
+    )  # fmt: skip
+    assert (event["field_event"], event["note"]) == ("clash", "a\nb")
+    assert event["timestamp"].endswith("Z")
+
+
+@pytest.mark.requirement("A-REQ-MAINT-001")
+def test_an_event_is_one_line_of_text_whatever_it_holds(clean: None, capsys: pytest.CaptureFixture[str]) -> None:
+    set_up_logging("INFO", "text")
+    log_event(
+        logger, logging.WARNING, "retry_attempt", service="store", reason="two words\nand \x1b[31m", n=2, none=None
+    )
+    (line,) = lines(capsys)
+    assert "WARNING retry_attempt service=store" in line
+    assert "\x1b" not in line
+    assert line.endswith("n=2 none=null")
+
+
+@pytest.mark.requirement("A-REQ-MAINT-001")
+@pytest.mark.parametrize(("level", "shown"), [("DEBUG", 4), ("INFO", 3), ("WARNING", 2), ("ERROR", 1)])
+def test_the_level_decides_what_is_shown(
+    clean: None, capsys: pytest.CaptureFixture[str], level: str, shown: int
+) -> None:
+    set_up_logging(level)
+    for number in (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR):
+        log_event(logger, number, "event")
+    assert len(lines(capsys)) == shown
+
+
+def test_an_exception_is_kept_in_both_forms(clean: None) -> None:
+    try:
+        raise ValueError("told")
+    except ValueError as exc:
+        record = logger.makeRecord("n", logging.ERROR, "f", 1, "failed", (), (type(exc), exc, exc.__traceback__))
+    assert "ValueError: told" in TextFormatter().format(record)
+    assert "ValueError: told" in json.loads(JsonFormatter().format(record))["exception"]
+
+
+def test_a_library_cannot_add_a_handler_of_its_own(clean: None, capsys: pytest.CaptureFixture[str]) -> None:
+    set_up_logging("INFO")
+    logging.basicConfig(level="DEBUG", format="theirs %(message)s")
+    logging.getLogger("httpx").info("a request")
+    log_event(logger, logging.DEBUG, "hidden")
+    log_event(logger, logging.INFO, "seen")
+    assert [line.split()[-1] for line in lines(capsys)] == ["seen"]
+
+
+def test_a_warning_becomes_a_log_line(clean: None, capsys: pytest.CaptureFixture[str]) -> None:
+    set_up_logging("WARNING", "json")
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.warn("old", UserWarning, stacklevel=1)
+    assert "old" in json.loads(lines(capsys)[0])["event"]

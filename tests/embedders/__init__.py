@@ -1,0 +1,1 @@
+"""The local embedder, its model files and their building."""

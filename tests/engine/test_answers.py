@@ -1,0 +1,227 @@
+"""Searching, looking up, requirements, statistics and health, over documents that were really ingested."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from knowledge_mcp.engine.health import health
+from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.model.errors import (
+    ConfigError,
+    ConnectionFailedError,
+    InvalidInputError,
+    NotFoundError,
+    SpaceMismatchError,
+)
+from knowledge_mcp.model.query import And, Equals, In, Prefix, RequirementQuery, SearchMode, SearchQuery
+from knowledge_mcp.stores.memory import MemoryStore
+from knowledge_mcp.support.edit_distance import edit_distance_within
+from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+from tests.engine.world import PUMPS, VALVES, World
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Ingest two documents once."""
+    made = World(tmp_path_factory.mktemp("world"))
+    made.write("pumps.md", PUMPS)
+    made.write("valves.md", VALVES)
+    made.ingest()
+    return made
+
+
+@pytest.mark.requirement("A-REQ-SEARCH-001", "A-REQ-SEARCH-002")
+@pytest.mark.parametrize("mode", list(SearchMode))
+def test_each_mode_finds_the_passage_and_cites_its_clause(world: World, mode: SearchMode) -> None:
+    answer = world.knowledge.search(SearchQuery("battery hours of the station", mode=mode))
+    best = answer.hits[0]
+    assert best.chunk.clause_number == "3.1"
+    assert best.citation.startswith("Pumping stations (2nd edition), 3.1 Power, line")
+    assert all(0.0 <= hit.score <= 1.0 for hit in answer.hits)
+    assert answer.mode is mode
+    assert answer.degraded == ()
+
+
+@pytest.mark.requirement("A-REQ-SEARCH-002")
+@pytest.mark.parametrize(("weight", "alone"), [(1.0, SearchMode.SEMANTIC), (0.0, SearchMode.KEYWORD)])
+def test_a_weight_at_its_end_ranks_as_that_leg_alone(world: World, weight: float, alone: SearchMode) -> None:
+    hybrid = world.knowledge.search(SearchQuery("outage of a valve", weight=weight))
+    single = world.knowledge.search(SearchQuery("outage of a valve", mode=alone))
+    assert [hit.chunk.id for hit in hybrid.hits] == [hit.chunk.id for hit in single.hits]
+
+
+@pytest.mark.requirement("A-REQ-SEARCH-003")
+@pytest.mark.parametrize(
+    ("filter_", "right"),
+    [
+        (Equals("document_id", "valves"), lambda c: c.document_id == "valves"),
+        (In("document_id", ("pumps", "nothing")), lambda c: c.document_id == "pumps"),
+        (Equals("normative", True), lambda c: c.normative),
+        (Equals("chunk_type", "definition"), lambda c: c.chunk_type == "definition"),
+        (Prefix("clause_number", "3"), lambda c: c.clause_number.split(".")[0] == "3"),
+        (And((Equals("document_id", "pumps"), Prefix("clause_number", "3.2"))), lambda c: c.clause_number == "3.2"),
+    ],
+)
+@pytest.mark.parametrize("mode", list(SearchMode))
+def test_filters_hold_in_every_mode(world: World, filter_: object, right: Callable[[object], bool], mode: SearchMode) -> None:
+    query = SearchQuery("valve pump outage battery station operator", mode=mode, filter=filter_)  # type: ignore[arg-type]  # from the table
+    hits = world.knowledge.search(query).hits
+    assert hits
+    assert all(right(hit.chunk) for hit in hits)
+
+
+def test_a_blank_question_is_an_error_and_an_empty_base_is_an_empty_answer(world: World, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError):
+        world.knowledge.search(SearchQuery("  "))
+    empty = World(tmp_path).knowledge
+    assert empty.search(SearchQuery("anything")).hits == ()
+    assert empty.search(SearchQuery("anything")).searched_documents == 0
+    assert empty.lookup("anything").definitions == ()
+    assert empty.requirements(RequirementQuery("anything")).hits == ()
+    assert empty.stats().statistics.chunks == 0
+    assert empty.documents() == []
+    assert empty.verify() == []
+
+
+def test_a_failing_embedding_service_degrades_a_hybrid_search_and_says_so(world: World) -> None:
+    broken = World(world.folder, store=world.store, embedder=HashingEmbedder(failure=ConnectionFailedError("no route")))
+    answer = broken.knowledge.search(SearchQuery("battery"))
+    assert answer.mode is SearchMode.KEYWORD
+    assert answer.hits
+    assert "no route" in answer.degraded[0]
+    with pytest.raises(ConnectionFailedError):
+        broken.knowledge.search(SearchQuery("battery", mode=SearchMode.SEMANTIC))
+
+
+def test_a_wrong_setting_is_never_a_degraded_answer(world: World) -> None:
+    broken = World(world.folder, store=world.store, embedder=HashingEmbedder(failure=ConfigError("no model")))
+    with pytest.raises(ConfigError):
+        broken.knowledge.search(SearchQuery("battery"))
+    other = World(world.folder, store=world.store, embedder=HashingEmbedder(model="other"))
+    with pytest.raises(SpaceMismatchError):
+        other.knowledge.search(SearchQuery("battery"))
+
+
+def test_hybrid_switched_off_is_semantic_with_a_word_about_it(world: World) -> None:
+    plain = World(world.folder, store=world.store, hybrid=False)
+    answer = plain.knowledge.search(SearchQuery("battery"))
+    assert answer.mode is SearchMode.SEMANTIC
+    assert "QDRANT_HYBRID_SEARCH" in answer.degraded[0]
+
+
+@pytest.mark.requirement("A-REQ-TOOL-002")
+@pytest.mark.parametrize("term", ["outage", "Outages", "OUTAGE", " duty  pump", "duty-pump"])
+def test_a_term_is_found_whatever_its_spelling_case_or_number(world: World, term: str) -> None:
+    answer = world.knowledge.lookup(term)
+    assert answer.definitions
+    assert "water" in answer.definitions[0].definition.text or "load" in answer.definitions[0].definition.text
+    assert "2." in answer.definitions[0].citation
+    assert answer.similar_terms == ()
+
+
+@pytest.mark.requirement("CLARIFY-003")
+def test_a_typing_error_leads_to_the_term_that_was_meant(world: World) -> None:
+    answer = world.knowledge.lookup("outagge")
+    assert answer.definitions == ()
+    assert answer.similar_terms[0] == "outage"
+    assert world.knowledge.lookup("zzzzqqqq").similar_terms == ()
+
+
+@pytest.mark.requirement("A-REQ-TOOL-003")
+def test_requirements_are_single_sentences_with_their_clause_outside_notes(world: World) -> None:
+    answer = world.knowledge.requirements(RequirementQuery("report an outage to the operator"))
+    best = answer.hits[0]
+    assert best.statement.text.startswith("The controller shall report every outage")
+    assert best.statement.clause_number == "3.2"
+    assert all("shall not be woken" not in hit.statement.text for hit in answer.hits)
+    assert all("should" not in hit.statement.text for hit in answer.hits)
+
+
+@pytest.mark.requirement("A-REQ-TOOL-003")
+@pytest.mark.parametrize(("standard", "documents"), [("valve guide", {"valves"}), ("PUMPING", {"pumps"}), ("none", set[str]())])
+def test_requirements_can_be_kept_to_one_standard(world: World, standard: str, documents: set[str]) -> None:
+    answer = world.knowledge.requirements(RequirementQuery("shall", standard=standard))
+    assert {hit.chunk.document_id for hit in answer.hits} == documents
+    assert set(answer.documents or ()) == documents
+
+
+@pytest.mark.requirement("A-REQ-TOOL-005")
+def test_statistics_count_what_was_ingested(world: World) -> None:
+    stats = world.knowledge.stats()
+    assert stats.statistics.documents == len(stats.documents) == 2
+    assert stats.statistics.chunks == sum(record.chunk_count for record in stats.documents)
+    assert (stats.backend, stats.status, stats.hybrid_enabled) == ("memory", "healthy", True)
+
+
+class DownStore(MemoryStore):
+    """A store that nobody reaches."""
+
+    def ping(self) -> None:
+        raise ConnectionFailedError("nobody there")
+
+    def collection(self, name: str) -> None:
+        raise ConnectionFailedError("nobody there")
+
+
+@pytest.mark.requirement("A-REQ-TOOL-006", "CLARIFY-007")
+@pytest.mark.parametrize(("slow_ms", "status"), [(0, "healthy"), (499, "healthy"), (500, "degraded"), (900, "degraded")])
+def test_health_follows_latency_against_the_threshold(world: World, slow_ms: int, status: str) -> None:
+    times = iter([0.0, slow_ms / 1000, 0.0, 0.0, 0.001])
+    report = health(world.base, threshold_ms=500, clock=lambda: next(times))
+    assert report.status == status
+    assert report.vector_store.latency_ms == slow_ms
+
+
+@pytest.mark.requirement("A-REQ-TOOL-006", "CLARIFY-007")
+def test_health_is_unhealthy_when_anything_is_down(world: World, tmp_path: Path) -> None:
+    without_store = World(tmp_path, store=DownStore(EnglishAnalyser())).knowledge
+    assert without_store.health().status == "unhealthy"
+    assert without_store.health().vector_store.message == "nobody there"
+    assert without_store.stats().status == "unavailable"
+    broken = World(world.folder, store=world.store, embedder=HashingEmbedder(failure=ConnectionFailedError("no route")))
+    report = broken.knowledge.health()
+    assert (report.status, report.vector_store.up, report.embedding_service.up) == ("unhealthy", True, False)
+
+
+def test_unknown_documents_and_passages_are_not_found_with_a_hint(world: World) -> None:
+    with pytest.raises(NotFoundError) as caught:
+        world.knowledge.document("valve")
+    assert "valves" in caught.value.suggestion
+    with pytest.raises(NotFoundError):
+        world.knowledge.chunk("00000000-0000-0000-0000-000000000000")
+    with pytest.raises(NotFoundError):
+        world.knowledge.document_text("valve")
+
+
+def test_a_chunk_is_found_by_its_id_and_a_removed_document_is_gone(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.write("valves.md", VALVES)
+    world.ingest()
+    first = world.knowledge.document_chunks("valves")[0]
+    assert world.knowledge.chunk(first.id)[0] == first
+    assert world.knowledge.remove("valves") == 2
+    assert world.knowledge.documents() == []
+    with pytest.raises(NotFoundError):
+        world.knowledge.remove("valves")
+
+
+def full_distance(first: str, second: str) -> int:
+    """Compute the distance by the whole table, as the definition says."""
+    row = list(range(len(second) + 1))
+    for place, character in enumerate(first, 1):
+        new = [place]
+        for column, other in enumerate(second, 1):
+            new.append(min(row[column] + 1, new[-1] + 1, row[column - 1] + (character != other)))
+        row = new
+    return row[-1]
+
+
+@given(st.text("abc", max_size=8), st.text("abc", max_size=8), st.integers(0, 3))
+def test_the_bounded_distance_equals_the_whole_one_within_its_bound(first: str, second: str, bound: int) -> None:
+    expected = full_distance(first, second)
+    assert edit_distance_within(first, second, bound) == (expected if expected <= bound else None)

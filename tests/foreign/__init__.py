@@ -1,0 +1,1 @@
+"""Clients and suites that are not ours: TypeScript SDKs, Inspector, conformance."""

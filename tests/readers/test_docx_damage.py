@@ -1,0 +1,134 @@
+"""Word files that cannot or must not be read: each says why, and what to do."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
+from knowledge_mcp.model.source import SourceItem
+from knowledge_mcp.readers.docx import DocxReader
+from tests.readers.docx_files import W, content_item, docx_bytes, p
+
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+GOOD = docx_bytes(p("Some text."))
+
+
+def archive(**members: bytes) -> bytes:
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as made:
+        for name, data in members.items():
+            made.writestr(name.replace("__", "/").replace("_DOT_", "."), data)
+    return target.getvalue()
+
+
+def refusal(data: bytes, name: str = "report.docx") -> UnreadableDocumentError:
+    """Read what must not be readable; check and read must agree."""
+    item = content_item(data, name)
+    with pytest.raises(UnreadableDocumentError) as checked:
+        DocxReader().check(item)
+    with pytest.raises(UnreadableDocumentError) as read:
+        DocxReader().read(item)
+    assert checked.value.reason is read.value.reason
+    assert name in checked.value.message
+    assert checked.value.suggestion
+    return checked.value
+
+
+@pytest.mark.requirement("CLARIFY-001")
+def test_an_encrypted_document_asks_for_its_password_to_be_removed() -> None:
+    data = OLE + b"\0" * 600 + "EncryptedPackage".encode("utf-16-le") + b"\0" * 64
+    error = refusal(data)
+    assert error.reason is UnreadableReason.PASSWORD_PROTECTED
+    assert "password" in error.suggestion
+
+
+def test_an_old_doc_under_the_new_name_is_mislabelled() -> None:
+    assert refusal(OLE + b"\0" * 600).reason is UnreadableReason.MISLABELLED
+
+
+@pytest.mark.requirement("CLARIFY-001")
+@pytest.mark.parametrize("kept", [0.3, 0.7, 0.97])
+def test_a_truncated_document_is_corrupted(kept: float) -> None:
+    assert refusal(GOOD[: int(len(GOOD) * kept)]).reason is UnreadableReason.CORRUPTED
+
+
+@pytest.mark.requirement("CLARIFY-001")
+def test_no_bytes_and_no_words_are_both_empty() -> None:
+    assert refusal(b"").reason is UnreadableReason.EMPTY
+    assert refusal(docx_bytes(p("") + p("  "))).reason is UnreadableReason.EMPTY
+
+
+@pytest.mark.parametrize(
+    ("data", "what"),
+    [
+        (b"%PDF-1.7\n", "PDF"),
+        (b"{\\rtf1 hello}", "RTF"),
+        (archive(xl__workbook_DOT_xml=b"<x/>"), "Excel"),
+        (archive(content_DOT_xml=b"<x/>"), "OpenDocument"),
+        (archive(other_DOT_txt=b"x"), "zip"),
+    ],
+)
+def test_another_format_under_the_name_is_mislabelled_and_named(data: bytes, what: str) -> None:
+    error = refusal(data)
+    assert error.reason is UnreadableReason.MISLABELLED
+    assert what in error.message
+
+
+def test_random_bytes_are_corrupted() -> None:
+    assert refusal(bytes(range(7, 256)) * 4).reason is UnreadableReason.CORRUPTED
+
+
+def test_broken_xml_is_corrupted_and_not_half_read() -> None:
+    data = archive(word__document_DOT_xml=f'<w:document xmlns:w="{W}"><w:body>{p("First.")}<w:p>'.encode())
+    assert refusal(data).reason is UnreadableReason.CORRUPTED
+
+
+def test_broken_styles_are_corrupted_when_read() -> None:
+    data = docx_bytes(p("Text."), parts={"word/styles.xml": "<w:styles"})
+    with pytest.raises(UnreadableDocumentError) as caught:
+        DocxReader().read(content_item(data))
+    assert caught.value.reason is UnreadableReason.CORRUPTED
+
+
+def test_an_entity_bomb_is_refused_before_it_grows() -> None:
+    levels = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 12))
+    text = (
+        f'<!DOCTYPE d [<!ENTITY e0 "ha">{levels}]><w:document xmlns:w="{W}"><w:body>{p("&e11;")}</w:body></w:document>'
+    )
+    assert refusal(archive(word__document_DOT_xml=text.encode())).reason is UnreadableReason.CORRUPTED
+
+
+def test_an_external_entity_is_never_read(tmp_path: Path) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("the secret")
+    text = f'<!DOCTYPE d [<!ENTITY x SYSTEM "{secret.as_uri()}">]>'
+    text += f'<w:document xmlns:w="{W}"><w:body>{p("Open text &x;")}</w:body></w:document>'
+    assert "secret" not in refusal(archive(word__document_DOT_xml=text.encode())).details
+
+
+@pytest.mark.requirement("A-REQ-INGEST-001")
+def test_a_zip_bomb_is_too_large_and_not_unpacked() -> None:
+    error = refusal(archive(word__document_DOT_xml=b" " * 60_000_000))
+    assert error.reason is UnreadableReason.TOO_LARGE
+
+
+def test_a_file_that_vanished_is_inaccessible(tmp_path: Path) -> None:
+    path = tmp_path / "gone.docx"
+    item = SourceItem(str(path), path.name, "application/octet-stream", 1, "0" * 64, lambda: path.open("rb"), path)
+    with pytest.raises(UnreadableDocumentError) as caught:
+        DocxReader().check(item)
+    assert caught.value.reason is UnreadableReason.INACCESSIBLE
+
+
+def test_a_stream_that_cannot_seek_is_read_all_the_same() -> None:
+    class Once(io.BytesIO):
+        def seekable(self) -> bool:
+            return False
+
+    item = content_item(GOOD)
+    once = SourceItem(item.uri, item.name, item.media_type, item.size, item.sha256, lambda: Once(GOOD))
+    assert DocxReader().read(once).text == "Some text."

@@ -1,0 +1,238 @@
+"""What a reader of a Word document sees, and only that."""
+
+from __future__ import annotations
+
+import pytest
+
+from knowledge_mcp.model.document import Block, BlockKind, Document, DocumentType, ReferenceKind
+from knowledge_mcp.readers.docx import DocxReader
+from tests.readers.docx_files import (
+    content_item,
+    docx_bytes,
+    heading,
+    numbered,
+    p,
+    read_docx,
+    relations,
+    run,
+    style,
+    table,
+)
+
+CORE = (
+    '<cp:coreProperties xmlns:cp="c" xmlns:dc="d" xmlns:dcterms="t"><dc:title>{}</dc:title>'
+    "<dc:creator>Ann Author</dc:creator><dcterms:modified>2024-05-06T07:08:09Z</dcterms:modified>"
+    "<cp:revision>3</cp:revision></cp:coreProperties>"
+)
+
+
+def field(instruction: str, result: str) -> str:
+    def mark(kind: str) -> str:
+        return f'<w:r><w:fldChar w:fldCharType="{kind}"/></w:r>'
+
+    code = f'<w:r><w:instrText xml:space="preserve"> {instruction} </w:instrText></w:r>'
+    return f"{mark('begin')}{code}{mark('separate')}{run(result) if result else ''}{mark('end')}"
+
+
+def bookmark(name: str, content: str) -> str:
+    return f'<w:bookmarkStart w:id="1" w:name="{name}"/>{content}<w:bookmarkEnd w:id="1"/>'
+
+
+def kinds(document: Document) -> list[tuple[str, str]]:
+    return [(block.kind.value, block.span.of(document.text)) for block in document.blocks]
+
+
+def only(document: Document, kind: BlockKind) -> list[Block]:
+    return [block for block in document.blocks if block.kind is kind]
+
+
+def test_tracked_changes_read_as_accepted() -> None:
+    inserted = f"<w:ins>{run('new ')}</w:ins>"
+    deleted = "<w:del><w:r><w:delText>old </w:delText></w:r></w:del>"
+    moved = f"<w:moveFrom>{run('away ')}</w:moveFrom><w:moveTo>{run('here ')}</w:moveTo>"
+    document = read_docx(p(run("The ") + inserted + deleted + moved + run("end.")))
+    assert document.text == "The new here end."
+
+
+def test_a_deleted_paragraph_mark_joins_two_paragraphs() -> None:
+    first = p(run("One half, "), "", "<w:rPr><w:del/></w:rPr>")
+    assert read_docx(first + p("and the other.")).text == "One half, and the other."
+
+
+def test_content_controls_and_text_boxes_are_read_once() -> None:
+    control = f"<w:sdt><w:sdtPr/><w:sdtContent>{p('In a control.')}</w:sdtContent></w:sdt>"
+    inner = f"<w:txbxContent>{p('In a box.')}</w:txbxContent>"
+    drawing = f"<w:drawing><wp:inline><wps:wsp><wps:txbx>{inner}</wps:txbx></wps:wsp></wp:inline></w:drawing>"
+    fallback = f"<w:pict><v:textbox>{inner}</v:textbox></w:pict>"
+    box = f"<w:r><mc:AlternateContent><mc:Choice>{drawing}</mc:Choice><mc:Fallback>{fallback}</mc:Fallback>"
+    document = read_docx(control + p(run("Before. ") + box + "</mc:AlternateContent></w:r>"))
+    assert [text for _, text in kinds(document)] == ["In a control.", "Before.", "In a box."]
+
+
+def test_hidden_text_comments_and_field_codes_are_not_shown() -> None:
+    hidden = run("secret", "<w:vanish/>")
+    page = field("PAGE", "7")
+    comment = '<w:commentRangeStart w:id="1"/>' + run("said") + '<w:r><w:commentReference w:id="1"/></w:r>'
+    assert read_docx(p(run("It is ") + hidden + comment + run(" on page ") + page)).text == "It is said on page 7"
+
+
+def test_raised_digits_symbols_and_equations_keep_their_meaning() -> None:
+    power = run("10") + run("-3", '<w:vertAlign w:val="superscript"/>') + run(" m")
+    symbol = '<w:r><w:sym w:font="Symbol" w:char="F0B3"/></w:r>' + run(" 5 ")
+    fraction = "<m:f><m:num><m:r><m:t>a+b</m:t></m:r></m:num><m:den><m:r><m:t>c</m:t></m:r></m:den></m:f>"
+    document = read_docx(p(power + run(" ") + symbol + f"<m:oMath>{fraction}</m:oMath>"))
+    assert document.text == "10⁻³ m ≥ 5 (a+b)/c"
+
+
+def test_a_sign_of_an_unknown_symbol_font_position_leaves_a_trace_and_a_warning() -> None:
+    document = read_docx(p('<w:r><w:sym w:font="Wingdings" w:char="F099"/></w:r>' + run(" yes")))
+    assert document.text == "▪ yes"
+    assert len(document.warnings) == 1
+
+
+@pytest.mark.requirement("A-REQ-INGEST-002")
+def test_a_table_becomes_markdown_rows_with_merged_cells_understood() -> None:
+    def cell(text: str, settings: str = "") -> str:
+        return f"<w:tc><w:tcPr>{settings}</w:tcPr>{p(text)}</w:tc>"
+
+    wide, first = '<w:gridSpan w:val="2"/>', '<w:vMerge w:val="restart"/>'
+    rows = (
+        f"<w:tr><w:trPr><w:tblHeader/></w:trPr>{cell('Kind')}{cell('Limits', wide)}</w:tr>",
+        f"<w:tr>{cell('Wind', first)}{cell('low')}{cell('1|2')}</w:tr>",
+        f"<w:tr>{cell('', '<w:vMerge/>')}{cell('high')}{cell('60')}</w:tr>",
+        f"<w:tr><w:trPr><w:del/></w:trPr>{cell('gone')}{cell('gone')}{cell('gone')}</w:tr>",
+    )
+    document = read_docx(heading(1, "Data") + table(*rows))
+    (block,) = only(document, BlockKind.TABLE)
+    assert block.span.of(document.text).split("\n") == [
+        "| Kind | Limits | |",
+        "| --- | --- | --- |",
+        "| Wind | low | 1\\|2 |",
+        "| Wind | high | 60 |",
+    ]
+
+
+def test_a_table_in_a_cell_is_flattened_and_a_table_of_one_column_is_text() -> None:
+    def cell(content: str) -> str:
+        return f"<w:tc>{content}</w:tc>"
+
+    inner = table(f"<w:tr>{cell(p('a'))}{cell(p('b'))}</w:tr>", f"<w:tr>{cell(p('c'))}{cell(p('d'))}</w:tr>")
+    outer = table(f"<w:tr>{cell(p('Left'))}{cell(inner)}</w:tr>", f"<w:tr>{cell(p('x'))}{cell(p('y'))}</w:tr>")
+    framed = table(f"<w:tr>{cell(heading(1, 'Framed') + p('Text in a frame.'))}</w:tr>")
+    document = read_docx(outer + framed)
+    assert "| Left | a: b; c: d |" in document.text
+    assert [section.title for section in document.sections] == ["Framed"]
+
+
+@pytest.mark.requirement("A-REQ-INGEST-002")
+def test_captions_are_found_by_style_and_by_field_and_numbered_where_word_left_no_number() -> None:
+    body = p("Table 1: Loads", "Cap") + p(run("Figure ") + field("SEQ Figure", "") + run(" A mast"))
+    body += p(run("Figure ") + field("SEQ Figure", "") + run(" A hut")) + p("Table 1 shows that loads vary.")
+    document = read_docx(body, styles=style("Cap", "caption"))
+    assert [(block.kind, block.marker) for block in document.blocks] == [
+        (BlockKind.CAPTION, "Table 1"),
+        (BlockKind.CAPTION, "Figure 1"),
+        (BlockKind.CAPTION, "Figure 2"),
+        (BlockKind.PARAGRAPH, ""),
+    ]
+
+
+@pytest.mark.requirement("A-REQ-INGEST-002")
+def test_fields_and_links_become_references_to_what_they_point_to() -> None:
+    link = f'<w:hyperlink r:id="x1">{run("the site")}</w:hyperlink>'
+    body = p(
+        run("See ") + field("REF _clause \\r \\h", "1.1") + run(" and ") + field("REF _t", "Table 1") + run(", ") + link
+    )
+    body += heading(1, "First") + p(bookmark("_clause", run("Inner")), "H2")
+    body += p(bookmark("_t", run("Table ") + field("SEQ Table", "1")) + run(" Loads"))
+    data = docx_bytes(body, parts=relations(("x1", "hyperlink", "https://example.org/a")))
+    document = DocxReader().read(content_item(data))
+    assert [(r.kind, r.target) for r in document.references] == [
+        (ReferenceKind.CLAUSE, "1.1"),
+        (ReferenceKind.TABLE, "Table 1"),
+        (ReferenceKind.LINK, "https://example.org/a"),
+    ]
+    assert [r.span.of(document.text) for r in document.references] == ["1.1", "Table 1", "the site"]
+
+
+def test_footnotes_stand_behind_the_paragraph_that_cites_them() -> None:
+    note = '<w:footnotes xmlns:w="{}"><w:footnote w:id="2">{}</w:footnote></w:footnotes>'
+    cited = p(run("A claim") + '<w:r><w:footnoteReference w:id="2"/></w:r>' + run(" made."))
+    from tests.readers.docx_files import W
+
+    document = read_docx(cited + p("More."), word__footnotes=note.format(W, p("Its proof.")))
+    assert kinds(document) == [
+        ("paragraph", "A claim[^2] made."),
+        ("footnote", "[^2] Its proof."),
+        ("paragraph", "More."),
+    ]
+
+
+def test_notes_examples_and_code_are_told_apart() -> None:
+    body = p("NOTE 2 Mind the gap.") + p("EXAMPLE: 3 apples") + p("Note that it rains.") + p("Styled.", "N")
+    body += p("if a:", "C") + p("    b()", "C") + p("Quoted.", "Q")
+    styles = style("N", "Note") + style("C", "Code") + style("Q", "Quote")
+    document = read_docx(body, styles=styles)
+    assert kinds(document) == [
+        ("note", "NOTE 2 Mind the gap."),
+        ("example", "EXAMPLE: 3 apples"),
+        ("paragraph", "Note that it rains."),
+        ("note", "Styled."),
+        ("code", "if a:\n    b()"),
+        ("quote", "Quoted."),
+    ]
+    assert document.blocks[0].marker == "NOTE 2"
+
+
+def test_a_table_of_contents_is_left_out() -> None:
+    line = run("1 Scope\t") + field("PAGEREF _x", "3")
+    begin = '<w:r><w:fldChar w:fldCharType="begin"/></w:r><w:r><w:instrText>TOC \\o</w:instrText></w:r>'
+    begin += '<w:r><w:fldChar w:fldCharType="separate"/></w:r>'
+    body = p(begin + line) + p(line) + p('<w:r><w:fldChar w:fldCharType="end"/></w:r>') + p("Old entry 4", "T1")
+    document = read_docx(body + heading(1, "Scope") + p("Text."), styles=style("T1", "toc 1"))
+    assert document.text == "1 Scope\n\nText."
+
+
+def test_properties_become_title_metadata_id_and_type() -> None:
+    custom = (
+        '<Properties xmlns="p" xmlns:vt="v"><property name="Document_ID"><vt:lpwstr>X 1</vt:lpwstr></property>'
+        '<property name="document_type"><vt:lpwstr>Handbook</vt:lpwstr></property></Properties>'
+    )
+    document = read_docx(p("Text."), docProps__core=CORE.format("Good title"), docProps__custom=custom)
+    metadata = dict(document.metadata)
+    assert (document.title, document.id, document.document_type) == ("Good title", "x-1", DocumentType.HANDBOOK)
+    assert metadata["author"] == "Ann Author"
+    assert metadata["date"] == "2024-05-06"
+    assert metadata["revision"] == "3"
+
+
+def test_a_made_up_title_property_gives_way_to_the_title_paragraph() -> None:
+    title = style("Ti", "Title")
+    document = read_docx(p("Real title", "Ti") + p("x"), styles=title, docProps__core=CORE.format("Document1"))
+    assert document.title == "Real title"
+    assert read_docx(p("x")).title == "sample"
+
+
+def test_strict_documents_read_like_transitional_ones() -> None:
+    strict = "http://purl.oclc.org/ooxml/wordprocessingml/main"
+    body = heading(1, "Scope") + heading(2, "Inner") + numbered("Text.", 1, 2)
+    data = docx_bytes(body, namespace=strict)
+    document = DocxReader().read(content_item(data))
+    assert [section.number for section in document.sections] == ["1", "1.1", "1.1.1"]
+
+
+def test_blocks_are_in_order_disjoint_and_cover_all_text() -> None:
+    body = (
+        heading(1, "A")
+        + p("One.")
+        + numbered("Two.", 1, 1)
+        + table(f"<w:tr><w:tc>{p('a')}</w:tc><w:tc>{p('b')}</w:tc></w:tr>")
+    )
+    document = read_docx(body + p("Three."))
+    rest = list(document.text)
+    for before, after in zip(document.blocks, document.blocks[1:], strict=False):
+        assert before.span.end < after.span.start
+    for block in document.blocks:
+        rest[block.span.start : block.span.end] = " " * len(block.span)
+    assert "".join(rest).strip() == ""
+    assert document.pages == ()

@@ -1,0 +1,1 @@
+"""The tools of each surface, their models, and what keeps answers short."""

@@ -1,0 +1,166 @@
+"""Arguments of the six tools: every constraint of the specification from both sides, and how a refusal reads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.model.query import And, Equals, In, Prefix
+from knowledge_mcp.surfaces.arguments import parse
+from knowledge_mcp.surfaces.contract import Request
+from knowledge_mcp.surfaces.standards.requests import (
+    KeywordSearchRequest,
+    LookupRequest,
+    NoArguments,
+    RequirementsRequest,
+    SearchRequest,
+)
+
+Q = {"query": "widget"}
+T = {"topic": "widget"}
+
+WRONG: list[tuple[type[Request], dict[str, Any], str]] = [
+    (SearchRequest, {}, "query"),
+    (SearchRequest, {"query": ""}, "query"),
+    (SearchRequest, {"query": " \t\n"}, "query"),
+    (SearchRequest, {"query": "x" * 2001}, "query"),
+    (SearchRequest, {"query": 7}, "query"),
+    (SearchRequest, {"query": None}, "query"),
+    (SearchRequest, {"query": "\ud800"}, "query"),
+    (SearchRequest, {**Q, "n_results": 0}, "n_results"),
+    (SearchRequest, {**Q, "n_results": 101}, "n_results"),
+    (SearchRequest, {**Q, "n_results": "7"}, "n_results"),
+    (SearchRequest, {**Q, "n_results": True}, "n_results"),
+    (SearchRequest, {**Q, "n_results": 7.5}, "n_results"),
+    (SearchRequest, {**Q, "n_results": None}, "n_results"),
+    (SearchRequest, {**Q, "document_type": "Standard"}, "document_type"),
+    (SearchRequest, {**Q, "document_type": ["standard"]}, "document_type"),
+    (SearchRequest, {**Q, "chunk_type": "paragraph"}, "chunk_type"),
+    (SearchRequest, {**Q, "normative_only": 1}, "normative_only"),
+    (SearchRequest, {**Q, "normative_only": "true"}, "normative_only"),
+    (SearchRequest, {**Q, "use_hybrid": "false"}, "use_hybrid"),
+    (SearchRequest, {**Q, "hybrid_weight": -0.01}, "hybrid_weight"),
+    (SearchRequest, {**Q, "hybrid_weight": 1.01}, "hybrid_weight"),
+    (SearchRequest, {**Q, "hybrid_weight": "0.5"}, "hybrid_weight"),
+    (SearchRequest, {**Q, "hybrid_weight": float("nan")}, "hybrid_weight"),
+    (SearchRequest, {**Q, "hybrid_weight": True}, "hybrid_weight"),
+    (SearchRequest, {**Q, "document_id": []}, "document_id"),
+    (SearchRequest, {**Q, "document_id": '["a", "b"]'}, "document_id"),
+    (SearchRequest, {**Q, "document_id": [1]}, "document_id"),
+    (SearchRequest, {**Q, "document_id": ""}, "document_id"),
+    (SearchRequest, {**Q, "clause_number": 5.3}, "clause_number"),
+    (SearchRequest, {**Q, "clause_number": ""}, "clause_number"),
+    (KeywordSearchRequest, {"query": "x" * 501}, "query"),
+    (KeywordSearchRequest, {**Q, "n_results": 101}, "n_results"),
+    (KeywordSearchRequest, {**Q, "n_results": 0}, "n_results"),
+    (LookupRequest, {}, "term"),
+    (LookupRequest, {"term": ""}, "term"),
+    (LookupRequest, {"term": "x" * 201}, "term"),
+    (RequirementsRequest, {}, "topic"),
+    (RequirementsRequest, {"topic": "x" * 1001}, "topic"),
+    (RequirementsRequest, {**T, "standard": ""}, "standard"),
+    (RequirementsRequest, {**T, "standard": "x" * 101}, "standard"),
+    (RequirementsRequest, {**T, "n_results": 51}, "n_results"),
+    (RequirementsRequest, {**T, "n_results": 0}, "n_results"),
+]
+RIGHT: list[tuple[type[Request], dict[str, Any]]] = [
+    (SearchRequest, {"query": "x"}),
+    (SearchRequest, {"query": "x" * 2000}),
+    (SearchRequest, {**Q, "n_results": 1}),
+    (SearchRequest, {**Q, "n_results": 100}),
+    (SearchRequest, {**Q, "n_results": 10.0}),
+    (SearchRequest, {**Q, "hybrid_weight": 0}),
+    (SearchRequest, {**Q, "hybrid_weight": 1}),
+    (SearchRequest, {**Q, "document_type": None, "chunk_type": None, "document_id": None, "clause_number": None}),
+    (KeywordSearchRequest, {"query": "x" * 500, "n_results": 100}),
+    (LookupRequest, {"term": "x" * 200}),
+    (RequirementsRequest, {"topic": "x" * 1000, "standard": "x" * 100, "n_results": 50}),
+    (RequirementsRequest, {**T, "standard": None}),
+    (NoArguments, {}),
+]
+
+
+@pytest.mark.parametrize(("model", "arguments", "field"), WRONG)
+@pytest.mark.requirement("A-REQ-REL-001")
+def test_a_value_outside_its_constraint_is_refused_by_name(
+    model: type[Request], arguments: dict[str, Any], field: str
+) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        parse(model, arguments)
+    assert field in caught.value.message
+    assert caught.value.details.startswith(f"{field}: ")
+    assert caught.value.recoverable
+    assert "pydantic" not in caught.value.details
+
+
+@pytest.mark.parametrize(("model", "arguments"), RIGHT)
+def test_a_value_at_its_limit_is_accepted(model: type[Request], arguments: dict[str, Any]) -> None:
+    assert isinstance(parse(model, arguments), model)
+
+
+def test_what_is_left_out_takes_the_specified_default() -> None:
+    search = parse(SearchRequest, Q)
+    assert (search.n_results, search.normative_only, search.use_hybrid, search.hybrid_weight) == (10, False, True, 0.7)
+    assert search.document_type is None
+    assert search.chunk_type is None
+    assert parse(KeywordSearchRequest, Q).n_results == 10
+    requirements = parse(RequirementsRequest, T)
+    assert (requirements.n_results, requirements.standard) == (10, None)
+
+
+@pytest.mark.parametrize(
+    ("given_name", "meant"), [("n_result", "n_results"), ("documentType", "document_type"), ("Query", "query")]
+)
+def test_an_unknown_argument_is_refused_and_the_nearest_named(given_name: str, meant: str) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        parse(SearchRequest, {**Q, given_name: 3})
+    assert given_name in caught.value.message
+    assert f"'{meant}'" in caught.value.suggestion
+
+
+def test_an_argument_for_a_tool_without_any_is_refused() -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        parse(NoArguments, {"x" * 10_000: 1})
+    assert caught.value.details == "This tool takes no arguments."
+    assert len(caught.value.message) < 200
+
+
+def test_a_refused_value_is_never_repeated() -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        parse(SearchRequest, {"query": "hunter2" * 1000, "n_results": "hunter2"})
+    assert "hunter2" not in f"{caught.value.message}{caught.value.details}{caught.value.suggestion}"
+
+
+@pytest.mark.requirement("A-REQ-SEARCH-003")
+def test_filters_become_the_engine_s_filter() -> None:
+    def filter_of(**arguments: Any) -> object:
+        return parse(SearchRequest, {**Q, **arguments}).filter()
+
+    assert filter_of() is None
+    assert filter_of(document_type="guide") == Equals("document_type", "guide")
+    assert filter_of(chunk_type="annex") == Equals("chunk_type", "annex")
+    assert filter_of(normative_only=True) == Equals("normative", True)
+    assert filter_of(document_id="a") == Equals("document_id", "a")
+    assert filter_of(document_id=["a", "b"]) == In("document_id", ("a", "b"))
+    assert filter_of(clause_number="5.3.") == Prefix("clause_number", "5.3")
+    assert filter_of(clause_number="5.3", clause_exact=True) == Equals("clause_number", "5.3")
+    assert filter_of(document_type="guide", normative_only=True) == And(
+        (Equals("document_type", "guide"), Equals("normative", True))
+    )
+
+
+@given(st.dictionaries(st.text(max_size=20), st.none() | st.booleans() | st.integers() | st.floats() | st.text()))
+def test_whatever_is_sent_it_is_understood_or_refused_in_words(arguments: dict[str, Any]) -> None:
+    outcome: SearchRequest | InvalidInputError
+    try:
+        outcome = parse(SearchRequest, arguments)
+    except InvalidInputError as error:
+        outcome = error
+    if isinstance(outcome, InvalidInputError):
+        assert 0 < len(outcome.message) < 1000
+    else:
+        assert 1 <= len(outcome.query) <= 2000

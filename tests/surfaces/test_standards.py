@@ -1,0 +1,224 @@
+"""The six tools over a fake Knowledge: every specified field, the empty forms, and the truth about them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from knowledge_mcp.model.errors import NotFoundError
+from knowledge_mcp.model.query import SearchAnswer, SearchMode, SearchQuery
+from knowledge_mcp.ports import Knowledge
+from knowledge_mcp.surfaces.arguments import parse
+from knowledge_mcp.surfaces.standards import SURFACE
+from knowledge_mcp.testing.knowledge import FakeKnowledge
+
+TOOLS = {tool.name: tool for tool in SURFACE.tools}
+PROMPTS = {prompt.name: prompt for prompt in SURFACE.prompts}
+RESOURCES = {resource.name: resource for resource in SURFACE.resources}
+
+
+def ask(name: str, knowledge: Knowledge | None = None, /, **arguments: Any) -> dict[str, Any]:
+    """Call a tool as a transport does, and return exactly what would be sent."""
+    tool = TOOLS[name]
+    response = tool.run(knowledge or FakeKnowledge(), parse(tool.request, arguments))
+    return response.model_dump(mode="json", exclude_unset=True)
+
+
+class Recording(FakeKnowledge):
+    """Remember the last search query."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[SearchQuery] = []
+
+    def search(self, query: SearchQuery) -> SearchAnswer:
+        """Remember and search."""
+        self.asked.append(query)
+        return super().search(query)
+
+
+@pytest.mark.requirement("A-REQ-TOOL-001")
+def test_a_search_result_has_every_specified_field() -> None:
+    answer = ask("knowledge_search", query="verification plan")
+    assert set(answer) == {"results", "total", "query", "search_type"}
+    assert answer["total"] == len(answer["results"]) > 1
+    assert answer["query"] == "verification plan"
+    assert answer["search_type"] == "hybrid"
+    first = answer["results"][0]
+    assert set(first) >= {"id", "content", "score", "source", "metadata"}
+    assert first["source"] == {
+        "document_id": "example-standard",
+        "document_title": "Example Standard for Widget Engineering",
+        "document_type": "standard",
+        "source_path": "/documents/example-standard.md",
+        "page_numbers": [7],
+        "section": "5.3.1 Verification planning",
+        "citation": "Example Standard for Widget Engineering, 5.3.1 Verification planning, p. 7",
+        "clause_number": "5.3.1",
+    }
+    assert first["metadata"] == {
+        "chunk_type": "requirement",
+        "normative": True,
+        "section_hierarchy": ["5.3.1 Verification planning"],
+        "references": [],
+    }
+    assert 0 <= first["score"] <= 1
+    assert first["dense"]["rank"] == first["lexical"]["rank"] == 1
+
+
+def test_the_search_type_is_the_one_that_was_used() -> None:
+    assert ask("knowledge_search", query="plan", use_hybrid=False)["search_type"] == "semantic"
+    assert ask("knowledge_keyword_search", query="plan")["search_type"] == "keyword"
+
+    class DenseOnly(FakeKnowledge):
+        def search(self, query: SearchQuery) -> SearchAnswer:
+            found = super().search(query)
+            return SearchAnswer(found.hits, SearchMode.SEMANTIC, found.searched_documents, ("The lexical leg failed.",))
+
+    fallen_back = ask("knowledge_search", DenseOnly(), query="plan")
+    assert fallen_back["search_type"] == "semantic"
+    assert fallen_back["degraded"] == ["The lexical leg failed."]
+
+
+def test_parameters_reach_the_engine() -> None:
+    knowledge = Recording()
+    ask("knowledge_search", knowledge, query="plan", n_results=3, hybrid_weight=0.2, normative_only=True)
+    ask("knowledge_search", knowledge, query="plan", use_hybrid=False)
+    ask("knowledge_keyword_search", knowledge, query="plan", n_results=4)
+    hybrid, semantic, keyword = knowledge.asked
+    assert (hybrid.limit, hybrid.weight, hybrid.mode) == (3, 0.2, SearchMode.HYBRID)
+    assert hybrid.filter is not None
+    assert semantic.mode is SearchMode.SEMANTIC
+    assert (keyword.mode, keyword.limit) == (SearchMode.KEYWORD, 4)
+
+
+@pytest.mark.requirement("A-REQ-SEARCH-003")
+def test_filters_narrow_a_search_and_are_named_in_the_answer() -> None:
+    answer = ask("knowledge_search", query="plan", document_type="handbook")
+    assert {result["source"]["document_id"] for result in answer["results"]} == {"example-handbook"}
+    assert answer["filters_applied"] == {"document_type": "handbook"}
+    below = ask("knowledge_search", query="verification plan", clause_number="5.3")
+    assert {result["source"]["clause_number"] for result in below["results"]} == {"5.3.1", "5.3.2"}
+    exact = ask("knowledge_keyword_search", query="verification plan", clause_number="5.3", clause_exact=True)
+    assert exact["results"] == []
+
+
+@pytest.mark.requirement("A-REQ-TOOL-001")
+def test_a_search_without_results_has_the_specified_empty_form() -> None:
+    answer = ask("knowledge_search", query="zzz")
+    assert answer["results"] == []
+    assert answer["total"] == 0
+    assert answer["message"] == "No documents matched your query"
+    assert answer["suggestions"]
+    assert "filter" not in str(answer)
+
+
+def test_an_empty_answer_tells_why_it_is_empty() -> None:
+    nothing = FakeKnowledge(())
+    for name, argument in (
+        ("knowledge_search", "query"), ("knowledge_lookup", "term"), ("knowledge_requirements", "topic"),
+    ):  # fmt: skip
+        assert "empty" in ask(name, nothing, **{argument: "plan"})["message"]
+    excluded = ask("knowledge_search", query="verification plan", document_id=["example-standrd"])
+    assert "document_id=['example-standrd']" in excluded["message"]
+    assert "Remove filters" in excluded["suggestions"]
+    assert any("'example-standard'" in suggestion for suggestion in excluded["suggestions"])
+    not_to_blame = ask("knowledge_search", query="zzz", document_type="standard")
+    assert not_to_blame["message"] == "No documents matched your query"
+
+
+@pytest.mark.requirement("A-REQ-TOOL-002")
+def test_a_look_up_has_its_found_and_its_not_found_form() -> None:
+    found = ask("knowledge_lookup", term="Widget")
+    assert set(found) == {"term", "found", "definitions"}
+    assert found["found"] is True
+    assert found["definitions"][0]["definition"] == "smallest part of a system that can be replaced."
+    assert set(found["definitions"][0]["source"]) >= {"document_id", "document_title", "citation"}
+    missing = ask("knowledge_lookup", term="widgit")
+    assert missing["found"] is False
+    assert "definitions" not in missing
+    assert missing["message"] == "Term 'widgit' not found in knowledge base"
+    assert missing["similar_terms"] == ["widget"]
+    assert ask("knowledge_lookup", term="qqq")["similar_terms"] == []
+
+
+@pytest.mark.requirement("A-REQ-TOOL-003")
+def test_requirements_have_the_specified_fields_and_empty_form() -> None:
+    answer = ask("knowledge_requirements", topic="verification records", standard="widget", n_results=2)
+    assert (answer["topic"], answer["standard_filter"], answer["total"]) == ("verification records", "widget", 2)
+    assert answer["documents"] == ["example-standard"]
+    first = answer["results"][0]
+    assert first["requirement_text"] == "Verification records shall not be discarded."
+    assert first["requirement_id"] == "5.3.2"
+    assert first["normative"] is True
+    assert first["negated"] is True
+    assert set(first["source"]) >= {"document_id", "document_title", "citation"}
+    empty = ask("knowledge_requirements", topic="zzz")
+    assert (empty["results"], empty["standard_filter"], empty["total"]) == ([], None, 0)
+    assert empty["message"] == "No requirements found for this topic"
+    wrong = ask("knowledge_requirements", topic="verification", standard="example-standrd")
+    assert "'example-standrd'" in wrong["message"]
+    assert "Did you mean 'example-standard'?" in wrong["suggestions"]
+    narrow = ask("knowledge_requirements", topic="zzz", standard="widget")
+    assert narrow["message"] == "No requirements found for this topic"
+
+
+@pytest.mark.requirement("A-REQ-TOOL-004")
+def test_a_keyword_search_answers_in_the_form_of_a_search() -> None:
+    answer = ask("knowledge_keyword_search", query="discarded")
+    assert set(answer) == {"results", "total", "query", "search_type"}
+    assert "dense" not in answer["results"][0]
+    assert "exact words" in ask("knowledge_keyword_search", query="zzz")["suggestions"][0]
+
+
+@pytest.mark.requirement("A-REQ-TOOL-005")
+def test_stats_count_and_describe() -> None:
+    answer = ask("knowledge_stats")
+    assert answer["knowledge_base"].keys() == {"total_chunks", "total_documents", "total_tokens", "storage_bytes"}
+    assert answer["knowledge_base"]["total_chunks"] == sum(each["chunk_count"] for each in answer["documents"]) == 6
+    assert answer["documents"][0].keys() >= {
+        "document_id", "document_title", "document_type", "chunk_count", "ingested_at",
+    }  # fmt: skip
+    assert answer["vector_store"] == {"backend": "memory", "status": "healthy", "hybrid_enabled": True}
+    assert answer["embedding"]["model"] == "fake-words"
+    assert answer["embedding"]["dimensions"] == 8
+
+
+@pytest.mark.requirement("A-REQ-TOOL-006")
+def test_health_reports_every_dependency() -> None:
+    answer = ask("knowledge_health")
+    assert answer["status"] == "healthy"
+    assert answer["checks"]["vector_store"] == {"status": "up", "latency_ms": 1, "message": "OK"}
+    assert answer["checks"].keys() == {"vector_store", "embedding_service"}
+    assert answer["timestamp"].startswith("2026-")
+
+
+def test_a_document_resource_is_the_canonical_text_and_nothing_else() -> None:
+    knowledge = FakeKnowledge()
+    content = RESOURCES["document"].read(knowledge, "example-standard")
+    assert content.text == knowledge.document_text("example-standard")
+    assert content.meta["document_title"] == "Example Standard for Widget Engineering"
+    for name in ("document", "chunk"):
+        with pytest.raises(NotFoundError):
+            RESOURCES[name].read(knowledge, "nowhere")
+
+
+def test_a_prompt_names_the_tool_and_carries_its_arguments() -> None:
+    assert "standard='29148'" in PROMPTS["find_requirements"].render({"topic": "traceability", "standard": "29148"})
+    assert "standard=" not in PROMPTS["find_requirements"].render({"topic": "traceability"})
+    compared = PROMPTS["compare_standards"].render({"first": "a", "second": "b", "topic": "reviews"})
+    assert "Compare 'a' with 'b' on 'reviews'" in compared
+    answered = PROMPTS["answer_with_citations"].render({"question": "Why?", "chunk_type": "requirement"})
+    assert "chunk_type='requirement'" in answered
+    assert "document_type" not in answered
+
+
+def test_document_ids_are_completed_by_beginning_then_middle_then_title() -> None:
+    assert SURFACE.completers is not None
+    complete = SURFACE.completers["document_id"]
+    knowledge = FakeKnowledge()
+    assert complete(knowledge, "") == ["example-handbook", "example-standard"]
+    assert complete(knowledge, "stand") == ["example-standard"]
+    assert complete(knowledge, "REVIEWS") == ["example-handbook"]
+    assert SURFACE.completers["document_type"](knowledge, "s") == ["standard", "specification"]

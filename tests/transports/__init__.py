@@ -1,0 +1,1 @@
+"""MCP over stdio, SSE and HTTP, with real clients."""

@@ -1,0 +1,183 @@
+"""The same conversation over stdio, SSE and Streamable HTTP, in both protocol eras, with the SDK's client."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from typing import Any
+
+import anyio
+import jsonschema
+import pytest
+from mcp import Client, MCPError
+from mcp.types import PromptReference, ResourceLink, ResourceTemplateReference, TextContent, TextResourceContents
+
+from knowledge_mcp.transports.tools import MAX_LINKS
+from tests.transports.spawned import ROOT, Transport, WebServer, connected, web_server
+from tests.transports.trouble import SECRET
+
+pytestmark = pytest.mark.anyio
+
+TOOLS = [
+    "knowledge_search", "knowledge_lookup", "knowledge_requirements", "knowledge_keyword_search", "knowledge_stats",
+    "knowledge_health",
+]  # fmt: skip
+CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("knowledge_search", {"query": "verification plan"}),
+    ("knowledge_search", {"query": "verification plan", "use_hybrid": False, "document_type": "standard"}),
+    ("knowledge_search", {"query": "zzz"}),
+    ("knowledge_lookup", {"term": "widget"}),
+    ("knowledge_lookup", {"term": "widgit"}),
+    ("knowledge_requirements", {"topic": "verification"}),
+    ("knowledge_requirements", {"topic": "verification", "standard": "nowhere"}),
+    ("knowledge_keyword_search", {"query": "verification"}),
+    ("knowledge_stats", {}),
+    ("knowledge_health", {}),
+    ("knowledge_search", {"query": ""}),
+    ("knowledge_search", {"query": "crash"}),
+    ("knowledge_search", {"query": "offline"}),
+    ("knowledge_search", {"query": "crane", "n_results": 40}),
+]
+
+
+def text_of(result: Any) -> str:
+    """Return the first content block's text."""
+    first = result.content[0]
+    assert isinstance(first, TextContent)
+    return first.text
+
+
+@pytest.mark.parametrize("era", ["auto", "legacy"])
+@pytest.mark.parametrize("transport", ["stdio", "http", "sse"])
+@pytest.mark.requirement("A-REQ-IF-001")
+async def test_every_call_is_answered_alike_over_every_transport(
+    transport: Transport, era: Any, web: WebServer
+) -> None:
+    with anyio.fail_after(60):
+        async with connected(transport, web, era) as client:
+            assert client.server_info is not None
+            assert client.server_info.version == "9.9.9"
+            tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+            assert list(tools) == TOOLS
+            for name, arguments in CALLS:
+                result = await client.call_tool(name, arguments)
+                schema = tools[name].output_schema
+                assert schema is not None
+                jsonschema.validate(result.structured_content, schema)
+                assert json.loads(text_of(result)) == result.structured_content
+                assert SECRET not in result.model_dump_json()
+            await everything_else(client)
+
+
+async def everything_else(client: Client) -> None:
+    """Read resources, render prompts, complete, and meet protocol errors."""
+    listed = await client.read_resource("knowledge://documents")
+    documents = listed.contents[0]
+    assert isinstance(documents, TextResourceContents)
+    assert json.loads(documents.text)["total"] == 3
+    found = await client.call_tool("knowledge_search", {"query": "verification plan"})
+    links = [block for block in found.content if isinstance(block, ResourceLink)]
+    assert 0 < len(links) <= MAX_LINKS
+    read = (await client.read_resource(str(links[0].uri))).contents[0]
+    assert isinstance(read, TextResourceContents)
+    assert found.structured_content is not None
+    assert read.text == found.structured_content["results"][0]["content"]
+    prompt = await client.get_prompt("define_term", {"term": "widget"})
+    assert "knowledge_lookup" in prompt.messages[0].model_dump_json()
+    template = ResourceTemplateReference(type="ref/resource", uri="knowledge://documents/{document_id}")
+    assert (await client.complete(template, {"name": "document_id", "value": "example-h"})).completion.values == [
+        "example-handbook"
+    ]
+    reference = PromptReference(type="ref/prompt", name="answer_with_citations")
+    assert (await client.complete(reference, {"name": "chunk_type", "value": "re"})).completion.values == [
+        "requirement", "recommendation", "reference",
+    ]  # fmt: skip
+    for call in (
+        lambda: client.call_tool("knowledge_serach", {}),
+        lambda: client.get_prompt("nowhere"),
+        lambda: client.get_prompt("define_term", {}),
+        lambda: client.read_resource("knowledge://chunks/nowhere"),
+        lambda: client.read_resource("knowledge://elsewhere/x"),
+    ):
+        with pytest.raises(MCPError) as caught:
+            await call()
+        assert caught.value.error.code == -32602
+        assert set(caught.value.error.data["error"]) == {"code", "message", "details", "recoverable", "suggestion"}
+
+
+async def test_two_clients_are_served_at_once_and_a_slow_search_holds_up_neither(web: WebServer) -> None:
+    with anyio.fail_after(60):
+        async with connected("http", web, "auto") as first, connected("sse", web, "legacy") as second:
+            async with anyio.create_task_group() as tasks:
+                for number in range(20):
+                    client = first if number % 2 else second
+                    tasks.start_soon(client.call_tool, "knowledge_search", {"query": f"plan {number}"})
+            with anyio.move_on_after(2) as scope:
+                await first.call_tool("knowledge_search", {"query": "slow"})
+            assert scope.cancelled_caught
+            with anyio.fail_after(5):
+                answer = await second.call_tool("knowledge_stats", {})
+            assert not answer.is_error
+
+
+async def test_a_query_of_ten_megabytes_is_refused_without_being_repeated() -> None:
+    with anyio.fail_after(60):
+        async with connected("stdio", None, "auto") as client:
+            result = await client.call_tool("knowledge_search", {"query": "x" * 10_000_000})
+            assert result.is_error
+            assert len(result.model_dump_json()) < 2000
+            assert result.structured_content is not None
+            assert result.structured_content["error"]["code"] == "invalid_input"
+            assert not (await client.call_tool("knowledge_stats", {})).is_error
+
+
+def test_standard_output_holds_nothing_but_the_protocol() -> None:
+    lines = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call",
+         "params": {"name": "knowledge_search", "arguments": {"query": "crash"}}},
+    ]  # fmt: skip
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.transports.server", "stdio"],
+        cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for line in lines:
+            process.stdin.write(json.dumps(line) + "\n")
+            process.stdin.flush()
+        answers = {message["id"]: message for message in (json.loads(process.stdout.readline()) for _ in range(2))}
+        assert answers[1]["result"]["serverInfo"]["name"] == "knowledge-mcp"
+        assert answers[2]["result"]["isError"] is True
+        rest, log = process.communicate(timeout=30)
+    assert rest == ""
+    assert "incident" in log
+    assert process.returncode == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.requirement("A-REQ-CLI-002")
+def test_a_signal_ends_a_stdio_server_cleanly(number: signal.Signals) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.transports.server", "stdio"],
+        cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdin is not None
+        assert process.stdout is not None
+        ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+        process.stdin.write(json.dumps(ping) + "\n")
+        process.stdin.flush()
+        assert process.stdout.readline()
+        process.send_signal(number)
+        assert process.wait(20) == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_a_web_server_cleanly(number: signal.Signals) -> None:
+    with web_server() as server:
+        server.process.send_signal(number)
+        assert server.process.wait(20) == 0

@@ -1,0 +1,153 @@
+"""Host, Origin, size and token: each table says who gets in."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from knowledge_mcp.testing.knowledge import FakeKnowledge
+from knowledge_mcp.transports.auth import BearerAuth
+from knowledge_mcp.transports.guards import BodyLimit, HostGuard
+from knowledge_mcp.transports.http import build_app
+from knowledge_mcp.transports.mcp import build_server
+from tests.transports.asgi import Echo, ask
+
+pytestmark = pytest.mark.anyio
+
+HOSTS = {
+    "localhost": 200, "LOCALHOST:3002": 200, "127.0.0.1": 200, "127.0.0.1:3002": 200, "[::1]": 200, "[::1]:80": 200,
+    "any.example": 200, "any.example:8080": 200,
+    "web.example": 200, "web.example:443": 200, "web.example:8443": 421,
+    "port.example:8080": 200, "port.example": 421,
+    "evil.example": 421, "localhost.evil.example": 421, "localhost:80.evil.example": 421, "127.0.0.1.nip.example": 421,
+    "": 421, "localhost:": 421, "[::1": 421, "localhost:80@evil.example": 421,
+}  # fmt: skip
+ORIGINS = {
+    "http://localhost": 200, "http://localhost:6274": 200, "https://127.0.0.1:1": 200, "http://[::1]:80": 200,
+    "https://app.example": 200, "https://APP.example": 200, "https://many.example:99": 200, "https://many.example": 200,
+    "https://app.example:8443": 403, "http://app.example": 403, "https://evil.example": 403, "null": 403,
+    "http://localhost.evil.example": 403, "http://localhost:80.evil.example": 403, "": 403, "http://localhost:": 403,
+}  # fmt: skip
+GOOD_HOST = ("host", "localhost:3002")
+
+
+@pytest.mark.parametrize(("host", "status"), HOSTS.items())
+async def test_a_host_that_is_not_ours_is_refused(host: str, status: int) -> None:
+    app = HostGuard(Echo(), ["any.example", "Web.example:443", "port.example:8080"], [])
+    answer = await ask(app, headers=[("host", host)])
+    assert answer.status == status
+    if status != 200:
+        assert answer.error_code == "host_not_allowed"
+
+
+@pytest.mark.parametrize(("origin", "status"), ORIGINS.items())
+async def test_an_origin_that_is_not_allowed_is_refused(origin: str, status: int) -> None:
+    app = HostGuard(Echo(), [], ["https://app.example/", "https://many.example:*"])
+    answer = await ask(app, headers=[GOOD_HOST, ("origin", origin)])
+    assert answer.status == status
+    if status != 200:
+        assert answer.error_code == "origin_not_allowed"
+
+
+async def test_two_hosts_or_none_are_refused_and_a_star_admits_all_but_null() -> None:
+    app = HostGuard(Echo(), ["*"], ["*"])
+    assert (await ask(app, headers=[GOOD_HOST, GOOD_HOST])).status == 421
+    assert (await ask(app, headers=[])).status == 421
+    assert (await ask(app, headers=[("host", "evil.example"), ("origin", "https://evil.example")])).status == 200
+    assert (await ask(app, headers=[GOOD_HOST, ("origin", "null")])).status == 403
+    assert (await ask(HostGuard(Echo()), headers=[("host", "evil.example")], kind="websocket")).status == 1008
+
+
+@pytest.mark.parametrize(
+    ("body", "declared", "status"),
+    [
+        ([b"x" * 10], "10", 200),
+        ([b"x" * 5, b"x" * 5], None, 200),
+        ([b"x" * 11], "11", 413),
+        ([b"x"], "11", 413),
+        ([b"x" * 11], "3", 413),
+        ([b"x" * 6, b"x" * 6], None, 413),
+        ([b"x" * 6, b"x" * 6], "many", 413),
+    ],
+)
+async def test_a_body_over_the_limit_is_refused(body: list[bytes], declared: str | None, status: int) -> None:
+    echo = Echo()
+    headers = [GOOD_HOST, *([("content-length", declared)] if declared else [])]
+    answer = await ask(BodyLimit(echo, 10), method="POST", headers=headers, body=body)
+    assert answer.status == status
+    if status == 200:
+        assert answer.body == b"10"
+    else:
+        assert answer.error_code == "body_too_large"
+        assert echo.asked == []
+
+
+TOKENS = {"alice": "first-token", "bob": "zweiter-schlüssel"}
+CREDENTIALS = {
+    "Bearer first-token": "alice", "bearer first-token": "alice", "Bearer  first-token": "alice",
+    "Bearer zweiter-schl\xc3\xbcssel": "bob",
+    "Bearer wrong": None, "Bearer": None, "Bearer ": None, "Basic first-token": None, "first-token": None,
+    "Bearer first-token2": None, "Bearer FIRST-TOKEN": None, "": None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("header", "name"), CREDENTIALS.items())
+async def test_a_token_is_recognised_by_its_name_or_refused(header: str, name: str | None) -> None:
+    echo = Echo()
+    answer = await ask(BearerAuth(echo, TOKENS), headers=[GOOD_HOST, ("authorization", header)])
+    if name is not None:
+        assert answer.status == 200
+        assert echo.asked[0]["user"].access_token.client_id == name
+    else:
+        assert answer.status == 401
+        assert answer.error_code == "unauthorized"
+        assert answer.headers["www-authenticate"].startswith("Bearer ")
+        assert echo.asked == []
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/health", 200), ("HEAD", "/health", 401), ("POST", "/health", 401), ("GET", "/health/", 401),
+        ("GET", "/Health", 401), ("GET", "//health", 401), ("GET", "/mcp", 401), ("POST", "/messages/", 401),
+        ("OPTIONS", "/mcp", 401),
+    ],
+)  # fmt: skip
+async def test_exactly_the_health_check_needs_no_token(method: str, path: str, status: int) -> None:
+    answer = await ask(BearerAuth(Echo(), TOKENS), path, method=method, headers=[GOOD_HOST])
+    assert answer.status == status
+
+
+async def test_a_failed_login_is_logged_with_address_method_and_path_but_not_the_token(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    app = BearerAuth(Echo(), TOKENS)
+    await ask(app, "/sse", headers=[GOOD_HOST, ("authorization", "Bearer guessed")])
+    await ask(app, "/sse", headers=[GOOD_HOST], kind="websocket")
+    assert [record.levelno for record in caplog.records] == [logging.WARNING, logging.WARNING]
+    assert "192.0.2.7" in caplog.text
+    assert "GET /sse" in caplog.text
+    assert "guessed" not in caplog.text
+
+
+@pytest.mark.parametrize("tokens", [{}, {"alice": ""}])
+def test_authentication_without_a_token_cannot_be_built(tokens: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match="token"):
+        BearerAuth(Echo(), tokens)
+
+
+async def test_the_app_guards_every_route_and_browsers_get_their_preflight() -> None:
+    server = build_server(FakeKnowledge, ["standards"], version="1")
+    app = build_app(server, tokens=TOKENS, allowed_origins=["https://app.example", "https://many.example:*"])
+    for path in ("/mcp", "/sse", "/messages/", "/health", "/nowhere"):
+        assert (await ask(app, path, headers=[("host", "evil.example")])).status == 421
+        assert (await ask(app, path, headers=[GOOD_HOST, ("origin", "https://evil.example")])).status == 403
+        assert (await ask(app, path, headers=[GOOD_HOST])).status == (200 if path == "/health" else 401)
+    for origin in ("https://app.example", "https://many.example:99"):
+        preflight = [GOOD_HOST, ("origin", origin), ("access-control-request-method", "POST")]
+        answer = await ask(app, "/mcp", method="OPTIONS", headers=preflight)
+        assert answer.status == 200
+        assert answer.headers["access-control-allow-origin"] == origin
+    health = await ask(app, "/health", headers=[GOOD_HOST])
+    assert health.body == b'{"status":"ok","version":"1"}'

@@ -1,0 +1,70 @@
+"""Starting: what the server imports before its first answer, and that it does not touch the log's set-up."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.transports.spawned import ROOT
+
+HEAVY = {
+    "Stemmer", "apsw", "docx", "fastapi", "huggingface_hub", "liteparse", "lxml", "markdown_it", "numpy", "onnx",
+    "onnxruntime", "openai", "pypdfium2", "qdrant_client", "rich", "structlog", "tokenizers", "typer", "uvicorn", "yaml",
+}  # fmt: skip
+BARE = """
+import sys
+sys.modules["rich"] = None
+from mcp.server import MCPServer
+MCPServer("bare")
+del sys.modules["rich"]
+print(*sorted({name.partition(".")[0] for name in sys.modules}))
+"""
+OURS = """
+import sys
+import anyio
+from mcp import Client
+before = {name.partition(".")[0] for name in sys.modules}
+from knowledge_mcp.transports.mcp import build_server
+
+def factory():
+    raise AssertionError("the knowledge base was opened")
+
+async def main():
+    server = build_server(factory, ["standards"], version="1")
+    server.provider.start_warm_up = lambda **_: None
+    async with Client(server) as client:
+        await client.list_tools()
+
+anyio.run(main)
+print(*sorted({name.partition(".")[0] for name in sys.modules}))
+"""
+
+
+def loaded(script: str) -> set[str]:
+    """Return the top-level modules that a fresh interpreter has loaded after the script."""
+    finished = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
+    )
+    return set(finished.stdout.split())
+
+
+@pytest.mark.requirement("A-REQ-IF-001")
+def test_initialize_and_the_tool_list_load_nothing_heavy_and_open_nothing() -> None:
+    ours = loaded(OURS)
+    assert ours & HEAVY == set()
+    beyond = {name for name in ours - loaded(BARE) if not name.startswith("_")} - set(sys.stdlib_module_names)
+    # The in-memory client brings the rest in this process; over stdio it is the client's.
+    assert beyond <= {"knowledge_mcp"} | {"httpx2", "httpcore2", "jsonschema", "rpds"}
+
+
+def test_building_a_server_leaves_an_existing_log_set_up_alone() -> None:
+    script = (
+        "import logging, sys; logging.basicConfig(level='ERROR', stream=sys.stderr);"
+        "from knowledge_mcp.transports.mcp import build_server;"
+        "build_server(lambda: None, ['standards'], version='1');"
+        "root = logging.getLogger(); print(root.level, len(root.handlers), 'rich' in sys.modules)"
+    )
+    finished = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert finished.stdout.split() == ["40", "1", "False"]

@@ -1,0 +1,54 @@
+"""A fake Knowledge that fails on request: the query's text says how."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+from knowledge_mcp.model.chunk import ChunkType
+from knowledge_mcp.model.errors import ConnectionFailedError
+from knowledge_mcp.model.query import SearchAnswer, SearchQuery
+from knowledge_mcp.testing.knowledge import SAMPLE, FakeDocument, FakeKnowledge, Passage
+
+__all__ = ["SECRET", "TroubledKnowledge", "long_document"]
+
+SECRET = "token=abc123"
+
+
+def long_document(passages: int, characters: int) -> FakeDocument:
+    """Describe a document of many passages, each of so many characters and all of them about cranes."""
+    text = ("crane " * (characters // 6 + 1))[:characters]
+    made = tuple(
+        Passage(f"7.{number}", f"Crane {number}", f"{number} {text}", ChunkType.GUIDANCE) for number in range(passages)
+    )
+    return FakeDocument("crane-guide", "Guide to Cranes", made, "guide")
+
+
+class TroubledKnowledge(FakeKnowledge):
+    """Search for `crash`, `offline` or `slow` and it crashes, is offline, or waits for `release`."""
+
+    def __init__(self, documents: Sequence[FakeDocument] = SAMPLE) -> None:
+        super().__init__(documents)
+        self.release = threading.Event()
+        self.entered = threading.Event()
+        self.ended = threading.Event()
+
+    def search(self, query: SearchQuery) -> SearchAnswer:
+        """Fail as the query says, or search."""
+        match query.text:
+            case "crash":
+                raise RuntimeError(f"cannot open /etc/passwd with {SECRET}")
+            case "offline":
+                raise ConnectionFailedError("The vector store does not answer.", details="connection refused")
+            case "slow":
+                self.entered.set()
+                self.release.wait(60)
+                self.ended.set()
+            case _:
+                pass
+        return super().search(query)
+
+    def close(self) -> None:
+        """Let whoever waits go on."""
+        self.release.set()
+        super().close()
