@@ -21,10 +21,10 @@ import time
 from pathlib import Path
 
 import psutil
-from knowledge_mcp.sources.files import FileSource
 
 from benchmarks.product import environment, open_knowledge
-from knowledge_mcp.ports import IngestOptions, IngestReport
+from knowledge_mcp.model.ingest import IngestOptions, IngestReport
+from knowledge_mcp.sources.files import FileSource
 
 PATTERNS = ("*.pdf", "*.docx", "*.md", "*.mdx")
 

@@ -100,7 +100,7 @@ def measure(name: str, folder: Path, work: Path) -> dict[str, float]:
     started = time.perf_counter()
     command = [str(Path(sys.executable).parent / "knowledge-ingest"), str(files), "--pattern", "*.md"]
     done = subprocess.run(command, env=environment(data), check=False, capture_output=True, text=True)
-    if done.returncode:
+    if done.returncode > 1:  # 1: some documents of these sets are empty, and are skipped with that reason
         sys.exit(f"{name}: knowledge-ingest ended with {done.returncode}\n{done.stderr[-2000:]}")
     row = {"documents": float(len(labelled.documents)), "ingest s": time.perf_counter() - started}
     knowledge = open_knowledge(data)

@@ -2,10 +2,11 @@
 
     python benchmarks/store_search.py --chunks 100000 [--keep /tmp/bench] [--vectors some.npy] [--fts5]
 
-Vectors are made like real ones (`a + 0.45 (b - c) + noise` of a few thousand base vectors, unit norm); `--vectors` gives
-real base vectors, else random cluster centres serve. Texts are sentences of the SciFact abstracts in `KNOWLEDGE_EVAL_DATA`
-(else `../shared/data`) shuffled into passages, and its queries; where that is missing, words drawn by Zipf's law, and the
-table says so. Documents have 100 chunks. `--fts5` also times SQLite's own full-text index over the same terms.
+Vectors are made like real ones (`a + 0.45 (b - c) + noise` of a few thousand base vectors, unit norm); `--vectors`
+gives real base vectors, else random cluster centres serve. Texts are sentences of the SciFact abstracts in
+`KNOWLEDGE_EVAL_DATA` (else `../shared/data`) shuffled into passages, and its queries; where that is missing, words
+drawn by Zipf's law, and the table says so. Documents have 100 chunks. `--fts5` also times SQLite's own full-text
+index over the same terms.
 """
 
 from __future__ import annotations
@@ -165,9 +166,8 @@ def measure(store: SqliteStore, queries: Sequence[str], probes: Floats, depth: i
         "one document": Equals("document_id", "document-00007"),
         "type and normative (.075)": And((Equals("document_type", "guide"), Equals("normative", True))),
     }
-    print(
-        f"{'filter':28}{'dense p50      p95':>20}{'lexical p50      p95':>22}{'both p50      p95':>20}   ms, top {depth}"
-    )
+    print(f"milliseconds, top {depth} of each leg")
+    print(f"{'filter':28}{'dense p50      p95':>20}{'lexical p50      p95':>22}{'both p50      p95':>20}")
     pairs = [(text, row.astype("<f4").tobytes()) for text, row in zip(queries, probes, strict=False)]
     for name, kept in filters.items():
 

@@ -18,10 +18,10 @@ BIN = Path(sys.executable).parent
 DATA = ROOT / ".demo"
 
 QUESTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("knowledge_search", {"query": "how often must the station be inspected", "n_results": 2}),
-    ("knowledge_lookup", {"term": "outage"}),
-    ("knowledge_requirements", {"topic": "power supply and battery", "n_results": 3}),
-    ("knowledge_keyword_search", {"query": "5.3", "n_results": 2}),
+    ("knowledge_search", {"query": "What does a station switch off first when its battery runs low?", "n_results": 2}),
+    ("knowledge_lookup", {"term": "gust"}),
+    ("knowledge_requirements", {"topic": "recalibration of sensors", "standard": "FSC 4100", "n_results": 2}),
+    ("knowledge_keyword_search", {"query": "tipping bucket", "n_results": 2}),
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from io import BytesIO
 from typing import Any
@@ -60,12 +61,18 @@ _HEADINGS = {
 
 
 class _Heading(Paragraph):
-    """A heading paragraph that knows its place in the outline."""
+    """A heading paragraph that knows its place in the outline and marks where on the page it stands."""
 
     def __init__(self, line: str, level: int) -> None:
         super().__init__(escape(line), _HEADINGS[level])
         self.line = line
         self.level = level
+        self.key = re.sub(r"[^a-z0-9]+", "-", line.lower())
+
+    def draw(self) -> None:
+        canvas: Any = self.canv
+        canvas.bookmarkHorizontal(self.key, 0, self.height)
+        super().draw()
 
 
 class _Document(BaseDocTemplate):
@@ -88,7 +95,6 @@ class _Document(BaseDocTemplate):
         frame = Frame(self.leftMargin, self.bottomMargin, self.width, self.height, id="text")
         self.first_body_page = 0
         self._labelled = False
-        self._headings = 0
         self._chapter = ""
         self.addPageTemplates(
             [
@@ -103,20 +109,16 @@ class _Document(BaseDocTemplate):
         self._chapter = ""
         canvas: Any = self.canv
         canvas.addPageLabel(0, "ROMAN_LOWER", 1, "")
-        self._headings = 0
 
     def afterFlowable(self, flowable: Flowable) -> None:  # noqa: N802 - reportlab's name
         if not isinstance(flowable, _Heading):
             return
-        self._headings += 1
-        key = f"h{self._headings}"
         canvas: Any = self.canv
-        canvas.bookmarkPage(key)
-        canvas.addOutlineEntry(flowable.line, key, level=flowable.level - 1, closed=flowable.level > 1)
+        canvas.addOutlineEntry(flowable.line, flowable.key, level=flowable.level - 1, closed=flowable.level > 1)
         if flowable.level == 1:
             self._chapter = flowable.line
         if flowable.level <= 2:
-            self.notify("TOCEntry", (flowable.level - 1, escape(flowable.line), self.page, key))
+            self.notify("TOCEntry", (flowable.level - 1, escape(flowable.line), self.page, flowable.key))
 
     def printed_page(self, page: int) -> str:
         """Return what is printed on a physical page: roman before the body, arabic from its first page."""

@@ -13,16 +13,13 @@ from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord, Embed
 from knowledge_mcp.model.document import Document, DocumentType
 from knowledge_mcp.model.ingest import (
     Finding,
-    IngestedDocument,
     IngestEvent,
-    IngestEventKind,
     IngestOptions,
     IngestReport,
     Inspection,
-    PlannedDocument,
     SkippedFile,
 )
-from knowledge_mcp.model.ocr import OcrPage, OcrWord
+from knowledge_mcp.model.ocr import OcrPage
 from knowledge_mcp.model.query import (
     DefinitionHit,
     Filter,
@@ -45,22 +42,11 @@ __all__ = [
     "Chunker",
     "Classifier",
     "Embedder",
-    "Finding",
     "Fusion",
-    "IngestEvent",
-    "IngestEventKind",
-    "IngestOptions",
-    "IngestReport",
-    "IngestedDocument",
-    "Inspection",
     "Knowledge",
     "OcrEngine",
-    "OcrPage",
-    "OcrWord",
-    "PlannedDocument",
     "Reader",
     "Reranker",
-    "SkippedFile",
     "Source",
     "Store",
     "TokenMeasure",
@@ -195,8 +181,7 @@ class Analyser(Protocol):
 class Store(Protocol):
     """Keep collections of documents, chunks and vectors, and search them.
 
-    Everything that a finished call wrote is seen by every later call of any process on the same store. A document's new
-    chunks become visible in one step, in which its old ones go.
+    What a finished call wrote is seen by every later call of any process on the same store.
     """
 
     @property
@@ -315,8 +300,6 @@ class Store(Protocol):
         """Map every defined term's key to the term as printed."""
         ...
 
-    # keeping house
-
     def verify(self, collection: str, *, repair: bool = False) -> list[Finding]:
         """Check records against chunks, vectors and indexes; with `repair`, mend what can be mended without loss."""
         ...
@@ -338,9 +321,6 @@ class Reranker(Protocol):
     def rerank(self, query: str, hits: Sequence[Hit], *, deadline: float) -> list[Hit]:
         """Reorder; `deadline` is `time.monotonic()` seconds, after which the order given stands."""
         ...
-
-
-# ---- the engine's face ----------------------------------------------------------------------------------------------
 
 
 class Knowledge(Protocol):

@@ -88,8 +88,16 @@ def test_nested_items_inherit_from_the_item_above_and_a_lead_in_with_content_cou
     )
     assert [(s.modality, s.text) for s in found] == [
         (Modality.RECOMMENDATION, "The report should contain the following parts:"),
-        (Modality.REQUIREMENT, "tests, which shall list:") if False else (Modality.REQUIREMENT, found[1].text),
+        (Modality.REQUIREMENT, "tests, which shall list:"),
+        (Modality.REQUIREMENT, "tests, which shall list: dates;"),
+        (Modality.REQUIREMENT, "tests, which shall list: results;"),
+        (Modality.RECOMMENDATION, "The report should contain the following parts: prices."),
     ]
+
+
+def test_an_item_under_an_item_that_inherits_carries_the_whole_chain_of_lead_ins() -> None:
+    found = _found(_text("The supplier shall:"), _item("a) keep:"), _item("1) letters;", depth=1))
+    assert [s.text for s in found] == ["The supplier shall: a) keep:", "The supplier shall: a) keep: 1) letters;"]
 
 
 def test_an_item_that_goes_on_with_the_sentence_keeps_the_stronger_force() -> None:
@@ -112,6 +120,9 @@ def test_a_note_between_items_does_not_end_the_list() -> None:
         ("AC-2(3): The pump shall stop.", "AC-2(3)"),
         ("R1.2 The pump shall stop.", "R1.2"),
         ("The pump shall stop [REQ-12].", "REQ-12"),
+        ("SRS 7 - The pump shall stop.", "SRS 7"),
+        ("Table 7 - The pump shall stop.", None),
+        ("ISO 9001: The pump shall stop.", None),
         ("**REQ-7**: The pump shall stop.", "REQ-7"),
         ("A-REQ-INGEST-001: The pump shall stop.", "A-REQ-INGEST-001"),
         ("ISO-9000 The pump shall stop.", None),
@@ -120,9 +131,7 @@ def test_a_note_between_items_does_not_end_the_list() -> None:
         ("The pump shall stop.", None),
     ],
 )
-def test_explicit_identifiers_are_recognised_and_other_documents_are_not(
-    sentence: str, identifier: str | None
-) -> None:
+def test_explicit_identifiers_are_recognised_and_other_documents_are_not(sentence: str, identifier: str | None) -> None:
     (statement,) = _found(_text(sentence))
     assert statement.identifier == identifier
 
@@ -147,3 +156,14 @@ def test_a_row_of_a_requirements_table_is_a_statement_with_the_rows_identifier()
 def test_no_statement_begins_in_an_exempt_span() -> None:
     document = build_document([_text("Record: a thing that must be kept. The clerk shall keep it.")])
     assert [s.text for s in find_statements(document, exempt=[Span(0, 34)])] == ["The clerk shall keep it."]
+
+
+def test_capitals_have_force_in_introductions_and_definitions_too() -> None:
+    parts = [
+        _heading("Introduction"),
+        _text("The key words “MUST” are to be interpreted as in BCP 14. Clients MUST wait."),
+    ]
+    document = build_document(parts)
+    found = find_statements(document, exempt=[Span(0, len(document.text))])
+    assert [s.text for s in found] == ["Clients MUST wait."]
+    assert _found(_heading("Introduction"), _text("Clients must wait.")) == []

@@ -74,3 +74,7 @@ def test_a_document_holds_no_references_in_headings_code_and_own_labels() -> Non
         ]
     )
     assert [reference.target for reference in document_references(document)] == ["5.2", "Table 3"]
+
+
+def test_long_runs_of_organisations_take_no_long_time() -> None:
+    assert find_references("ISO/IEC " * 20_000) == []

@@ -17,16 +17,9 @@ from pathlib import Path
 
 from knowledge_mcp import wiring
 from knowledge_mcp.model.errors import AuthError, ConnectionFailedError, KnowledgeError, QuotaExceededError
+from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, IngestReport, SkippedFile
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.ports import (
-    IngestEvent,
-    IngestEventKind,
-    IngestOptions,
-    IngestReport,
-    Knowledge,
-    SkippedFile,
-    Source,
-)
+from knowledge_mcp.ports import Knowledge, Source
 from knowledge_mcp.settings import Settings
 from knowledge_mcp.testing.knowledge import FakeKnowledge
 

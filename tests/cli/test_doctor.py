@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,7 +14,7 @@ from knowledge_mcp.embedders.model_files import FileCheck
 from knowledge_mcp.engine.base import Base
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import ConnectionFailedError
-from knowledge_mcp.ports import Finding
+from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.ranking.fusion import fuse
 from knowledge_mcp.settings import Settings
 from knowledge_mcp.stores.memory import MemoryStore
@@ -98,6 +99,7 @@ def test_a_healthy_knowledge_base_passes_every_check(clinic: Clinic, knowledge: 
         "contents",
     } <= set(found)
     assert {each["status"] for name, each in found.items() if name != "ocr"} == {"ok"}
+    clinic.use(AilingStore(), HashingEmbedder())
     table = knowledge("doctor").out
     assert "hashing" in table
 
@@ -124,6 +126,7 @@ def test_a_damaged_store_fails_until_it_is_repaired(clinic: Clinic, knowledge: C
     done = knowledge("doctor", "--json")
     assert done.code == 1
     assert checks(done.out)["contents"]["message"] == "iso-1: A vector is missing."
+    clinic.use(AilingStore(damaged=True), HashingEmbedder())
     assert knowledge("doctor", "--repair").code == 0
 
 
@@ -163,6 +166,33 @@ def test_a_collection_of_another_space_fails(clinic: Clinic, knowledge: Command)
     done = knowledge("doctor", "--json")
     assert done.code == 1
     assert "other" in checks(done.out)["collection"]["message"]
+
+
+@pytest.mark.parametrize(("free", "status", "code"), [(5e9, "ok", 0), (5e8, "warn", 0), (5e7, "fail", 1)])
+def test_little_room_on_the_disk_is_told(
+    clinic: Clinic, knowledge: Command, monkeypatch: pytest.MonkeyPatch, free: float, status: str, code: int
+) -> None:
+    def usage(_path: Path) -> SimpleNamespace:
+        return SimpleNamespace(free=int(free))
+
+    monkeypatch.setattr("shutil.disk_usage", usage)
+    done = knowledge("doctor", "--json")
+    assert (done.code, checks(done.out)["disk"]["status"]) == (code, status)
+
+
+@pytest.mark.parametrize(
+    ("found", "switched", "status"), [("", "true", "warn"), ("", "false", "ok"), ("/x", "true", "ok")]
+)
+def test_ocr_that_is_not_installed_is_a_warning(
+    clinic: Clinic, knowledge: Command, monkeypatch: pytest.MonkeyPatch, found: str, switched: str, status: str
+) -> None:
+    def which(_name: str) -> str | None:
+        return found or None
+
+    monkeypatch.setattr("shutil.which", which)
+    monkeypatch.setenv("ENABLE_OCR", switched)
+    done = knowledge("doctor", "--json")
+    assert (done.code, checks(done.out)["ocr"]["status"]) == (0, status)
 
 
 def test_a_data_folder_that_cannot_be_written_fails(

@@ -124,6 +124,7 @@ def test_on_a_terminal_the_user_decides(folder: Path, answer: str, code: int, *,
     done = terminal.finish()
     assert done.code == code
     assert ("Files processed │     2" in done.out) is stored
+    assert ("Processing chunk" in done.err) is stored
 
 
 @pytest.mark.requirement("CLARIFY-006")

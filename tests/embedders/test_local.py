@@ -6,7 +6,9 @@ import logging
 import subprocess
 import sys
 import threading
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -19,6 +21,15 @@ from knowledge_mcp.ports import Embedder
 from knowledge_mcp.support.events import EVENT_FIELDS
 from knowledge_mcp.testing.embedders import EmbedderContract, cosine
 from tests.embedders import tiny
+
+
+@dataclass
+class _Options:
+    models_path: Path | None
+    embedding_model: str | None = None
+    embedding_model_path: Path | None = None
+    embedding_variant: Literal["int8", "fp32"] = "int8"
+    embedding_threads: int | None = None
 
 
 class TestLocalEmbedder(EmbedderContract):
@@ -56,7 +67,7 @@ def test_a_text_keeps_its_bits_on_any_thread_beside_any_other(minilm_cache: Path
 
 
 def test_the_built_in_model_reads_254_tokens_and_is_384_wide(minilm_cache: Path) -> None:
-    embedder = from_options(models_path=minilm_cache)
+    embedder = from_options(_Options(models_path=minilm_cache))
     assert (embedder.max_tokens, embedder.space.dimensions, embedder.space.model) == (254, 384, "all-MiniLM-L6-v2")
     assert embedder.space.label == "local/all-MiniLM-L6-v2 (int8, 384)"
     assert embedder.count_tokens("unbelievably") == len(embedder.token_spans("unbelievably")) > 1

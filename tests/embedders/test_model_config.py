@@ -58,7 +58,9 @@ def test_without_a_pooling_file_the_mean_is_assumed_and_logged(
         ({}, "", ""),
     ],
 )
-def test_prompts_become_prefixes(tiny_model: Path, written: dict[str, object], query: str, document: str) -> None:
+def test_prompts_become_the_prefixes_of_texts(
+    tiny_model: Path, written: dict[str, object], query: str, document: str
+) -> None:
     (tiny_model / "config_sentence_transformers.json").write_text(json.dumps(written))
     config = read_config(tiny_model)
     assert (config.query_prefix, config.document_prefix) == (query, document)

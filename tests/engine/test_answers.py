@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from knowledge_mcp.engine.health import health
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.model.chunk import Chunk
+from knowledge_mcp.model.collection import CollectionInfo
 from knowledge_mcp.model.errors import (
     ConfigError,
     ConnectionFailedError,
@@ -18,7 +20,7 @@ from knowledge_mcp.model.errors import (
     NotFoundError,
     SpaceMismatchError,
 )
-from knowledge_mcp.model.query import And, Equals, In, Prefix, RequirementQuery, SearchMode, SearchQuery
+from knowledge_mcp.model.query import And, Equals, Filter, In, Prefix, RequirementQuery, SearchMode, SearchQuery
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.support.edit_distance import edit_distance_within
 from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
@@ -55,21 +57,23 @@ def test_a_weight_at_its_end_ranks_as_that_leg_alone(world: World, weight: float
     assert [hit.chunk.id for hit in hybrid.hits] == [hit.chunk.id for hit in single.hits]
 
 
+FILTERS: list[tuple[Filter, Callable[[Chunk], bool]]] = [
+    (Equals("document_id", "valves"), lambda c: c.document_id == "valves"),
+    (In("document_id", ("pumps", "nothing")), lambda c: c.document_id == "pumps"),
+    (Equals("normative", True), lambda c: c.normative),
+    (Equals("chunk_type", "definition"), lambda c: c.chunk_type == "definition"),
+    (Prefix("clause_number", "3"), lambda c: (c.clause_number or "").split(".")[0] == "3"),
+    (And((Equals("document_id", "pumps"), Prefix("clause_number", "3.2"))), lambda c: c.clause_number == "3.2"),
+]
+
+
 @pytest.mark.requirement("A-REQ-SEARCH-003")
-@pytest.mark.parametrize(
-    ("filter_", "right"),
-    [
-        (Equals("document_id", "valves"), lambda c: c.document_id == "valves"),
-        (In("document_id", ("pumps", "nothing")), lambda c: c.document_id == "pumps"),
-        (Equals("normative", True), lambda c: c.normative),
-        (Equals("chunk_type", "definition"), lambda c: c.chunk_type == "definition"),
-        (Prefix("clause_number", "3"), lambda c: c.clause_number.split(".")[0] == "3"),
-        (And((Equals("document_id", "pumps"), Prefix("clause_number", "3.2"))), lambda c: c.clause_number == "3.2"),
-    ],
-)
+@pytest.mark.parametrize(("filter_", "right"), FILTERS)
 @pytest.mark.parametrize("mode", list(SearchMode))
-def test_filters_hold_in_every_mode(world: World, filter_: object, right: Callable[[object], bool], mode: SearchMode) -> None:
-    query = SearchQuery("valve pump outage battery station operator", mode=mode, filter=filter_)  # type: ignore[arg-type]  # from the table
+def test_filters_hold_in_every_mode(
+    world: World, filter_: Filter, right: Callable[[Chunk], bool], mode: SearchMode
+) -> None:
+    query = SearchQuery("valve pump outage battery station operator", mode=mode, filter=filter_)
     hits = world.knowledge.search(query).hits
     assert hits
     assert all(right(hit.chunk) for hit in hits)
@@ -143,7 +147,9 @@ def test_requirements_are_single_sentences_with_their_clause_outside_notes(world
 
 
 @pytest.mark.requirement("A-REQ-TOOL-003")
-@pytest.mark.parametrize(("standard", "documents"), [("valve guide", {"valves"}), ("PUMPING", {"pumps"}), ("none", set[str]())])
+@pytest.mark.parametrize(
+    ("standard", "documents"), [("valve guide", {"valves"}), ("PUMPING", {"pumps"}), ("none", set[str]())]
+)
 def test_requirements_can_be_kept_to_one_standard(world: World, standard: str, documents: set[str]) -> None:
     answer = world.knowledge.requirements(RequirementQuery("shall", standard=standard))
     assert {hit.chunk.document_id for hit in answer.hits} == documents
@@ -164,12 +170,14 @@ class DownStore(MemoryStore):
     def ping(self) -> None:
         raise ConnectionFailedError("nobody there")
 
-    def collection(self, name: str) -> None:
+    def collection(self, name: str) -> CollectionInfo | None:
         raise ConnectionFailedError("nobody there")
 
 
 @pytest.mark.requirement("A-REQ-TOOL-006", "CLARIFY-007")
-@pytest.mark.parametrize(("slow_ms", "status"), [(0, "healthy"), (499, "healthy"), (500, "degraded"), (900, "degraded")])
+@pytest.mark.parametrize(
+    ("slow_ms", "status"), [(0, "healthy"), (499, "healthy"), (500, "degraded"), (900, "degraded")]
+)
 def test_health_follows_latency_against_the_threshold(world: World, slow_ms: int, status: str) -> None:
     times = iter([0.0, slow_ms / 1000, 0.0, 0.0, 0.001])
     report = health(world.base, threshold_ms=500, clock=lambda: next(times))

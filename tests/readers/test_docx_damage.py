@@ -10,7 +10,7 @@ import pytest
 
 from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.readers.docx import DocxReader
+from knowledge_mcp.readers.docx import DocxReader, ooxml
 from tests.readers.docx_files import W, content_item, docx_bytes, p
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -114,6 +114,13 @@ def test_an_external_entity_is_never_read(tmp_path: Path) -> None:
 def test_a_zip_bomb_is_too_large_and_not_unpacked() -> None:
     error = refusal(archive(word__document_DOT_xml=b" " * 60_000_000))
     assert error.reason is UnreadableReason.TOO_LARGE
+
+
+def test_one_paragraph_of_millions_of_elements_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ooxml, "MAX_ELEMENTS", 1_000)
+    many = docx_bytes("".join(p("Text.") for _ in range(2_000)))
+    assert DocxReader().read(content_item(many)).text.count("Text.") == 2_000
+    assert refusal(docx_bytes(p("<w:r><w:tab/></w:r>" * 2_000))).reason is UnreadableReason.TOO_LARGE
 
 
 def test_a_file_that_vanished_is_inaccessible(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from knowledge_mcp.model.document import BlockKind, Document, HeadingSource
 from knowledge_mcp.readers.docx.numbering import format_number
-from tests.readers.docx_files import heading, numbered, p, read_docx, style
+from tests.readers.docx_files import heading, numbered, p, read_docx, run, style
 
 
 def numbers(document: Document) -> list[tuple[int, str | None, str]]:
@@ -119,6 +119,17 @@ def test_a_numbered_paragraph_below_its_clause_is_a_clause_of_its_own() -> None:
     assert last.kind is BlockKind.PARAGRAPH
     assert last.span.of(document.text) == "It shall be long."
     assert last.section == 2
+
+
+def test_bold_numbered_lines_are_headings_only_where_no_heading_style_is_used() -> None:
+    def bold(text: str) -> str:
+        return p(run(text, "<w:b/>"))
+
+    plain = read_docx(bold("A report") + bold("1 Scope") + p("Text.") + bold("1.1 Limits") + bold("2 items are left."))
+    assert numbers(plain) == [(1, "1", "Scope"), (2, "1.1", "Limits")]
+    assert {section.source for section in plain.sections} == {HeadingSource.TYPOGRAPHY}
+    styled = read_docx(heading(1, "Scope") + bold("1 Scope") + p("Text."))
+    assert numbers(styled) == [(1, "1", "Scope")]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +13,7 @@ from knowledge_mcp.model.query import SearchAnswer, SearchMode, SearchQuery
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.surfaces.arguments import parse
 from knowledge_mcp.surfaces.standards import SURFACE
-from knowledge_mcp.testing.knowledge import FakeKnowledge
+from knowledge_mcp.testing.knowledge import SAMPLE, FakeKnowledge
 
 TOOLS = {tool.name: tool for tool in SURFACE.tools}
 PROMPTS = {prompt.name: prompt for prompt in SURFACE.prompts}
@@ -202,6 +204,17 @@ def test_a_document_resource_is_the_canonical_text_and_nothing_else() -> None:
     for name in ("document", "chunk"):
         with pytest.raises(NotFoundError):
             RESOURCES[name].read(knowledge, "nowhere")
+
+
+def test_the_list_of_documents_names_each_with_its_address_and_is_never_a_flood() -> None:
+    listed = json.loads(RESOURCES["documents"].read(FakeKnowledge(), "").text)
+    assert [each["uri"] for each in listed["documents"]] == [
+        "knowledge://documents/example-handbook", "knowledge://documents/example-standard",
+    ]  # fmt: skip
+    many = FakeKnowledge([replace(SAMPLE[0], id=f"document-{number}") for number in range(1000)])
+    text = RESOURCES["documents"].read(many, "").text
+    assert len(text) <= 200_000
+    assert json.loads(text)["total_documents"] == 1000
 
 
 def test_a_prompt_names_the_tool_and_carries_its_arguments() -> None:

@@ -76,7 +76,7 @@ async def everything_else(client: Client) -> None:
     listed = await client.read_resource("knowledge://documents")
     documents = listed.contents[0]
     assert isinstance(documents, TextResourceContents)
-    assert json.loads(documents.text)["total"] == 3
+    assert json.loads(documents.text)["total_documents"] == 3
     found = await client.call_tool("knowledge_search", {"query": "verification plan"})
     links = [block for block in found.content if isinstance(block, ResourceLink)]
     assert 0 < len(links) <= MAX_LINKS

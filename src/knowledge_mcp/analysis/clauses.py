@@ -79,16 +79,18 @@ class SectionFacts:
     Attributes:
         roles: role by section index; a section without a telling title has its parent's.
         informative: whether statements in it oblige nobody, by section index.
+        prefatory: whether it is a foreword, abstract, unnumbered introduction or the like, by section index.
         clauses: index of the innermost numbered section at or above, by section index, None where there is none.
     """
 
-    __slots__ = ("clauses", "informative", "roles", "sections")
+    __slots__ = ("clauses", "informative", "prefatory", "roles", "sections")
 
     def __init__(self, sections: tuple[Section, ...], text: str) -> None:
         self.sections = sections
         clauses_seen: set[int | None] = set()
         self.roles: list[SectionRole] = []
         self.informative: list[bool] = []
+        self.prefatory: list[bool] = []
         self.clauses: list[int | None] = []
         for section in sections:
             title = _plain(section.title)
@@ -105,6 +107,7 @@ class SectionFacts:
                 role = self.roles[above]
             self.roles.append(role)
             self.informative.append(_is_informative(section, title, above is not None and self.informative[above]))
+            self.prefatory.append(_is_prefatory(section, title) or (above is not None and self.prefatory[above]))
             self.clauses.append(section.index if section.number else None if above is None else self.clauses[above])
 
     def role(self, section: int | None) -> SectionRole:
@@ -114,6 +117,10 @@ class SectionFacts:
     def is_informative(self, section: int | None) -> bool:
         """Tell whether a section is informative, False before the first heading."""
         return section is not None and self.informative[section]
+
+    def is_prefatory(self, section: int | None) -> bool:
+        """Tell whether a section only introduces the document, False before the first heading."""
+        return section is not None and self.prefatory[section]
 
     def clause(self, section: int | None) -> int | None:
         """Return the innermost numbered section at or above a section."""
@@ -145,10 +152,10 @@ def _role(title: str, annex: bool) -> SectionRole:
 def _is_informative(section: Section, title: str, inherited: bool) -> bool:
     if section.informative or _INFORMATIVE.search(title):
         return True
-    if _NORMATIVE.search(title):
-        return False
-    if _FRONT_MATTER.match(title) and not section.number:
+    return inherited and not _NORMATIVE.search(title)
+
+
+def _is_prefatory(section: Section, title: str) -> bool:
+    if section.number in {None, "0"} and title == "introduction":
         return True
-    if title == "introduction" and section.number in {None, "0"}:
-        return True
-    return inherited
+    return section.number is None and _FRONT_MATTER.match(title) is not None

@@ -21,7 +21,7 @@ _MEANS = re.compile(
     r"(?:means|refers\s+to|denotes|is\s+defined\s+as|are\s+defined\s+as|shall\s+mean|stands\s+for)\s+(?P<text>\S)"
 )
 _DEFINED_AS = re.compile(
-    r"\W{0,3}(?:An?|The)?\s*(?P<plain>[A-Za-z][\w /-]{2,50}?)\s+(?:is"
+    r"\W{0,3}(?:An?|The)\s+(?P<plain>(?!.{0,50}\b(?:that|which|or)\b.{0,50}\bdefined)[A-Za-z][\w /-]{2,50}?)\s+(?:is"
     r"|are)\s+(?:hereby\s+)?defined\s+(?:here\s+)?as:?\s+(?P<text>[^\W\d]\w*\s)"
 )
 _ENTRY = re.compile(
@@ -48,6 +48,7 @@ _MEANING_HEADER = re.compile(
     re.IGNORECASE,
 )
 _ELSEWHERE = re.compile(r"\s*See\s+(?:Appendix|Annex|Section|Clause|Table|Figure|\d)", re.IGNORECASE)
+_PAIRED_TERM = re.compile(r"[^\W_][^\n.:;!?]{1,70}\Z")
 _CELL = re.compile(r"(?<!\\)\|")
 _GENERIC = frozenset(
     "general introduction overview scope purpose terms definitions abbreviations acronyms symbols note notes"
@@ -77,7 +78,6 @@ class _Finder:
         self.text = document.text
         self.facts = facts
         self._parents = {section.parent for section in document.sections}
-        self._pending: Block | None = None
 
     def run(self) -> Iterator[Definition]:
         by_section: dict[int | None, list[Block]] = {}
@@ -89,8 +89,15 @@ class _Finder:
             if entry is not None:
                 yield entry
                 continue
+            taken = -1
             for position, block in enumerate(blocks):
-                yield from self._block(block, role, blocks[position + 1] if position + 1 < len(blocks) else None)
+                after = blocks[position + 1] if position + 1 < len(blocks) else None
+                pair = self._pair(block, after) if role is SectionRole.DEFINITIONS and position > taken else None
+                if pair is not None:
+                    taken = position + 1
+                    yield pair
+                elif position > taken:
+                    yield from self._block(block, role)
 
     def _headed_entry(self, section: int | None, blocks: list[Block]) -> Definition | None:
         """Read "3.1.4 term" as heading with the definition below it; None where the section is no entry."""
@@ -115,14 +122,29 @@ class _Finder:
             words = f"{rest} {words}"
         return make_definition(title, words, span, node.number) if len(title.split()) <= 9 else None
 
-    def _block(self, block: Block, role: SectionRole, after: Block | None) -> Iterator[Definition]:
+    def _pair(self, block: Block, after: Block | None) -> Definition | None:
+        """Read a term on a paragraph of its own with the definition, which opens with a small letter, in the next."""
+        if after is None or block.kind is not BlockKind.PARAGRAPH or after.kind is not BlockKind.PARAGRAPH:
+            return None
+        term, words = block.span.of(self.text), after.span.of(self.text)
+        if (
+            not _PAIRED_TERM.match(term)
+            or not _is_term(term, False)
+            or not words[:1].islower()
+            or len(words.split()) < 3
+        ):
+            return None
+        span = Span(block.span.start, after.span.end)
+        return make_definition(term, words, span, self.facts.clause_number(block.section))
+
+    def _block(self, block: Block, role: SectionRole) -> Iterator[Definition]:
         if block.kind is BlockKind.TABLE:
             yield from self._table(block, role)
         elif role is SectionRole.ABBREVIATIONS and block.kind in _PROSE:
             yield from self._abbreviations(block)
         elif block.kind in _PROSE:
             if role is SectionRole.DEFINITIONS:
-                entry = self._entry(block, after)
+                entry = self._entry(block)
                 if entry is not None:
                     yield entry
                     return
@@ -132,7 +154,7 @@ class _Finder:
                     return
             yield from self._sentences(block, role)
 
-    def _entry(self, block: Block, after: Block | None) -> Definition | None:
+    def _entry(self, block: Block) -> Definition | None:
         """Read one paragraph or list item of a terms clause as an entry."""
         start, end = block.span.start, block.span.end
         numbered = _NUMBER_LINE.match(self.text, start, end)
@@ -153,7 +175,7 @@ class _Finder:
     def _opens_entry(self, match: re.Match[str], term: str) -> bool:
         """Tell whether an unmarked term is one: after its separator comes a definition, not the rest of a sentence."""
         separator = match.group("sep")
-        if ":" in separator or "—" in separator or "–" in separator or "-" in separator:
+        if separator.startswith(".") or ":" in separator or "—" in separator or "–" in separator or "-" in separator:
             return True
         if "\n" in separator:
             return match.group("number") is not None or (len(term.split()) <= 4 and not term.rstrip().endswith(","))
@@ -167,7 +189,7 @@ class _Finder:
             match = _ABBREVIATION.match(line)
             if match is not None:
                 term, words = match.group("term"), match.group("text").strip()
-                fits = expansion_fits(term, words)
+                fits = expansion_fits(term, words) and (len(words.split()) <= 10 or not (sure or match["sep"] == " "))
                 if fits or (not sure and match.group("sep") != " " and _is_abbreviation(term)):
                     span = Span(position + len(line) - len(line.lstrip()), position + len(line.rstrip()))
                     yield make_definition(term, words, span, number, expansion=fits)

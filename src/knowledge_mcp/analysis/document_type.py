@@ -18,6 +18,8 @@ _NAME_WEIGHT = 3.0
 _METADATA_WEIGHT = 3.0
 _TEXT_WEIGHT = 1.0
 _ENOUGH = 2.0
+_DENSE = 1.0
+"""Mandatory words per thousand code points from which on they alone make a specification."""
 
 _T = DocumentType
 _WORDS: tuple[tuple[DocumentType, float, re.Pattern[str]], ...] = tuple(
@@ -51,10 +53,10 @@ _WORDS: tuple[tuple[DocumentType, float, re.Pattern[str]], ...] = tuple(
         (
             _T.REPORT,
             1.1,
-            r"\breports?\b|\bstudy\b|\banalysis\b|\bassessment\b|\bsurvey\b|\bwhite ?paper\b|\bproceedings\b"
-            r"|\bfindings\b"
-            r"|\bstatistic(?:s|al)\b|\bevaluation\b|\binvestigations?\b|\b10-[kq]\b|\bmaster plan\b",
+            r"\breports?\b|\bwhite ?paper\b|\bproceedings\b|\bfindings\b|\bstatistic(?:s|al)\b|\b10-[kq]\b"
+            r"|\bmaster plan\b|\binvestigations?\b",
         ),
+        (_T.REPORT, 0.45, r"\bstudy\b|\banalysis\b|\bassessment\b|\bsurvey\b|\bevaluation\b"),
     )
 )
 _CLAUSES = re.compile(
@@ -110,6 +112,6 @@ def _scores(document: Document) -> dict[DocumentType, float]:
         scores[DocumentType.STANDARD] += 1.0 * clauses
     force = len(_SHALL.findall(document.text)) / max(1.0, len(document.text) / 1000)
     if force >= 0.5:
-        scores[DocumentType.SPECIFICATION] += 1.0
+        scores[DocumentType.SPECIFICATION] += 1.0 if force < _DENSE else _ENOUGH
         scores[DocumentType.STANDARD] += 0.7
     return scores

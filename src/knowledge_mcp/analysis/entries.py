@@ -37,7 +37,7 @@ def split_term(printed: str) -> tuple[str, tuple[str, ...]]:
     aliases = [*others, *aliases]
     bracket = _PARENTHESIS.search(words)
     if bracket is not None and bracket.start() > 0:
-        inner = bracket.group("inner").strip()
+        inner = bracket.group("inner").strip().removeprefix("or ")
         if not re.match(r"(?:noun|verb|adj|n\.|v\.|adj\.|see |of )", inner):
             aliases.insert(0, inner)
         words = words[: bracket.start()]

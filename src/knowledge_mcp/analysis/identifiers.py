@@ -20,6 +20,7 @@ _FOREIGN = re.compile(
     re.IGNORECASE,
 )
 _SHAPED = re.compile(r"[A-Z]|[a-z]{1,5}[A-Z]")
+_SPACED = re.compile(r"(?P<id>[A-Z]{2,6} \d{1,4}(?:\.\d{1,4})*)(?:\s*[:–—-]|\.)\s*[A-Z\"“]")
 _ID_ROW = re.compile(
     r"\|\s*[*_]*(?:requirement\s+|req\.?\s+)?(?:id|identifier|number|no\.?)[*_]*\s*\|\s*(?P<id>[^|]+?)\s*\|", re.I
 )
@@ -44,6 +45,9 @@ def requirement_identifier(sentence: str) -> str | None:
             following = sentence[match.end() :].lstrip('*_`"“[(')[:1]
             if following and (marked or (re.search(r"[-_.(]", name) and following.isupper())):
                 return name
+    spaced = _SPACED.match(sentence, marker.end() if marker else 0)
+    if spaced is not None and not _FOREIGN.match(spaced.group("id")):
+        return spaced.group("id")
     for found in _BRACKETED.finditer(sentence):
         inner = found.group("id")
         if re.search(r"[-_.]", inner) and is_identifier(inner):

@@ -39,6 +39,7 @@ class _LeadIn:
     span: Span
     modality: Modality
     negated: bool
+    words: str
 
 
 def find_statements(
@@ -50,11 +51,12 @@ def find_statements(
 ) -> list[Statement]:
     """List all statements of a document in order.
 
-    Notes, examples, quotations, code, captions, footnotes, headings and informative parts hold none. A list item
-    without
-    force of its own has its lead-in's; one that goes on with the lead-in's sentence (small first letter) has the
-    stronger.
-    A statement without identifier of its own has its block's, else that of the heading or property table above it.
+    Notes, examples, quotations, code, captions, footnotes, headings and informative parts hold none. Nor do forewords,
+    unnumbered introductions and definitions, except where capitals are used: those are written on purpose. A list item
+    without force of its own has its lead-in's; one that goes on with the lead-in's sentence (small first letter)
+    has the
+    stronger. A statement without identifier of its own has its block's, else that of the heading or property table
+    above it.
 
     Args:
         document: the document as read.
@@ -76,7 +78,7 @@ class _Finder:
         self.facts = facts
         self.convention = convention
         self.statements: list[Statement] = []
-        self._exempt = sorted(exempt)
+        self._exempt = [] if convention.capitals else sorted(exempt)
         self._leads: list[_LeadIn] = []
         self._heading_ids: dict[int | None, str | None] = {None: None}
 
@@ -97,6 +99,8 @@ class _Finder:
 
     def _silent(self, block: Block) -> bool:
         if self.facts.is_informative(block.section):
+            return True
+        if self.facts.is_prefatory(block.section) and not self.convention.capitals:
             return True
         if self.facts.role(block.section) in {SectionRole.EXAMPLE, SectionRole.REFERENCES}:
             return True
@@ -124,6 +128,7 @@ class _Finder:
         lead = self._leads[-1] if self._leads and item else None
         identifier: str | None = None
         last: tuple[Span, Modality, bool] | None = None
+        inherited_last = False
         for position, span in enumerate(sentences):
             words = span.of(self.text)
             aside = _ASIDE.match(words)
@@ -140,12 +145,14 @@ class _Finder:
             if own is None:
                 continue
             modality, negated, inherited = own
-            last = (span, modality, negated)
+            last, inherited_last = (span, modality, negated), inherited
             if self._is_exempt(span) or (force is not None and _bare_lead(words, force)):
                 continue
             self._add(span, modality, negated, block.section, identifier, lead if inherited else None)
-        if sentences and last is not None and self._opens_list(last[0]):
-            self._leads.append(_LeadIn(block.depth if item else -1, *last))
+        if last is not None and self._opens_list(last[0]):
+            words = last[0].of(self.text)
+            above = f"{lead.words} " if lead is not None and inherited_last else ""
+            self._leads.append(_LeadIn(block.depth if item else -1, *last, above + words))
 
     def _opens_list(self, span: Span) -> bool:
         return _LEADS.search(span.of(self.text)) is not None
@@ -195,7 +202,7 @@ class _Finder:
     ) -> None:
         words = span.of(self.text)
         if lead is not None:
-            words = f"{lead.span.of(self.text)} {words}"
+            words = f"{lead.words} {words}"
         self.statements.append(
             Statement(
                 span=span,

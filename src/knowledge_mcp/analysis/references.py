@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from knowledge_mcp.model.document import BlockKind, Document, Reference, ReferenceKind, Span
 
-__all__ = ["document_references", "find_references"]
+__all__ = ["document_references", "find_references", "is_named"]
 
 _NUMBER = r"(?:[A-Z]\.)?\d{1,3}(?:\.\d{1,3})*"
 _DEEP = r"(?:[A-Z](?:\.\d{1,3})+|\d{1,3}(?:\.\d{1,3})+)"
@@ -16,8 +17,8 @@ _PART = (
 )
 _BODIES = r"(?:ISO|IEC|IEEE|EN|DIN|BS|ANSI|ASTM|ASME|SAE|ITU-T|ETSI|AIAA|EIA|CEN|CISPR|NASA|ECSS|UL)"
 _DOCUMENTS = (
-    rf"(?P<norm>{_BODIES}(?:[/ ](?:{_BODIES}|TS|TR|PAS|Guide|Std|Standard|STD))*[- ](?:(?:Std\.?|STD|TS|TR)\s)?"
-    r"[A-Z]{0,4}[-.]?\d[\dA-Z]*(?:[-.]\d[\dA-Za-z.]*)*(?::\d{4})?)"
+    rf"(?P<norm>{_BODIES}(?:[/ ](?:{_BODIES}|TS|TR|PAS|Guide|Std|Standard|STD)){{0,4}}[- ](?:(?:Std\.?|STD|TS|TR)\s)?"
+    r"[A-Z]{0,4}[-.]?\d[\dA-Z]*(?:[-.]\d[\dA-Za-z]*){0,4}(?::\d{4})?)"
     r"|(?P<rfc>\[?RFC[\s ]?-?(?P<rfc_number>\d{3,5})\]?)"
     r"|(?P<bcp>\[?BCP[\s ]?(?P<bcp_number>\d{1,4})\]?)"
     r"|(?P<nist>(?:NIST[\s ])?(?:Special Publication|SP)[\s ](?P<nist_number>\d{3,4}-\d{1,3}[A-Z]?(?:-\d)?)"
@@ -38,6 +39,7 @@ _PATTERN = re.compile(
     rf"|in|with|to)\s+(?P<see_number>{_DEEP})"
     rf"(?P<see_more>(?:\s*(?:,|and|or|to|through|–)\s+{_DEEP})*)(?![\w%]|\s*(?:%|mm|cm|m|km|kg|g|s|ms|Hz|kHz|MHz|GHz|V|A|W|°|dB|MB|GB|KB|seconds|minutes)\b)))"
 )
+_APPENDIX = re.compile(r"(?:Appendix|ANNEX|APPENDIX)\s+(?P<letter>[A-Z](?:\.\d+)*)\Z")
 _WHITE = re.compile(r"\s+")
 _UNSURE = frozenset({"of", "by", "in", "with", "to"})
 
@@ -119,17 +121,29 @@ def _document(match: re.Match[str]) -> str:
 def document_references(document: Document) -> list[Reference]:
     """List a document's cross-references by place: those that its format knows, and those found in its text.
 
-    Headings and code hold none, and a caption's or heading's own label is none. A found one that says the same as a
-    known one around it is left out.
+    Headings and code hold none, and a caption's own label is none. Known ones have the same normal form ("Appendix
+    B" is "Annex B"); a found one that says the same as a known one at its place is left out.
     """
-    found: list[Reference] = list(document.references)
-    known = {(r.target, line) for r in document.references for line in range(r.span.start // 64, r.span.end // 64 + 1)}
+    found = [_normal(reference) for reference in document.references]
+    known: dict[str, list[Span]] = {}
+    for reference in found:
+        known.setdefault(reference.target, []).append(reference.span)
     for block in document.blocks:
         if block.kind in {BlockKind.HEADING, BlockKind.CODE}:
             continue
         for reference in find_references(document.text, block.span.start, block.span.end):
             if block.kind is BlockKind.CAPTION and reference.span.start - block.span.start <= 4:
                 continue
-            if (reference.target, reference.span.start // 64) not in known:
+            if not any(reference.span.overlaps(span) for span in known.get(reference.target, ())):
                 found.append(reference)
     return sorted(found, key=lambda reference: reference.span)
+
+
+def is_named(reference: Reference) -> bool:
+    """Tell whether a reference names its target in a form that means something outside its file: no anchor."""
+    return reference.kind is not ReferenceKind.LINK or ":" in reference.target
+
+
+def _normal(reference: Reference) -> Reference:
+    match = _APPENDIX.match(reference.target)
+    return replace(reference, target=f"Annex {match.group('letter')}") if match else reference

@@ -18,7 +18,7 @@ _ABBREVIATIONS = frozenset(
 """Words that keep their full stop without ending a sentence, lower case, last stop left off."""
 
 _CANDIDATE = re.compile(
-    r"(?P<stop>[.!?…]+[\"”’')\]»*_]*)(?P<gap>\s+)"
+    r"(?P<stop>(?<![.!?…])[.!?…]++[\"”’')\]»*_]*+)(?P<gap>\s+)"
     r"|(?P<blank>\n[ \t]*\n\s*)"
     r"|(?P<item>\n[ \t]*)(?=(?:[-*•–·▪]|\(?(?:\d{1,3}|[a-z]|[ivx]{1,5})[.)])[ \t])"
     r"|(?P<colon>:[*_]*[ \t]*\n\s*)"

@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 from knowledge_mcp.analysis.clauses import SectionFacts, section_facts
 from knowledge_mcp.analysis.definitions import find_definitions
 from knowledge_mcp.analysis.normative import find_statements
-from knowledge_mcp.analysis.references import document_references
+from knowledge_mcp.analysis.references import document_references, is_named
 from knowledge_mcp.chunking.cutting import Cutter
 from knowledge_mcp.chunking.headers import HIERARCHY_LEVELS, HeadingPaths
 from knowledge_mcp.chunking.kinds import chunk_type_of
@@ -180,7 +180,7 @@ class _Writer:
             page_numbers=pages,
             page_labels=tuple(self._labels.get(page, str(page)) for page in pages),
             lines=lines_of(document.text, piece),
-            references=tuple(dict.fromkeys(link.target for link in links)),
+            references=tuple(dict.fromkeys(link.target for link in links if is_named(link))),
             links=tuple(links),
             statements=tuple(statements),
             definitions=tuple(definitions),

@@ -17,6 +17,7 @@ __all__ = ["app", "main"]
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
+    pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
     epilog="`knowledge-ingest` takes documents in; `knowledge-mcp` serves them to assistants.",
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from knowledge_mcp.cli.session import AsJson, CollectionName, ConfigFile, Verbose, load, opened, out, write_json
+from knowledge_mcp.cli.session import AsJson, CollectionName, ConfigFile, Verbose, load, opened, out, shown, write_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -135,9 +135,8 @@ def _show(answer: Any, *, as_json: bool, how: Callable[[Console], None]) -> None
 
 def _panel(title: str, body: str, foot: str) -> Any:
     from rich.panel import Panel
-    from rich.text import Text
 
-    return Panel(Text(body), title=Text(title), subtitle=Text(foot), title_align="left", subtitle_align="right")
+    return Panel(shown(body), title=shown(title), subtitle=shown(foot), title_align="left", subtitle_align="right")
 
 
 def _print_notes(console: Console, answer: Any) -> None:
@@ -167,7 +166,6 @@ def _print_lookup(console: Console, answer: LookupResponse) -> None:
 
 def _print_requirements(console: Console, answer: RequirementsResponse) -> None:
     from rich.table import Table
-    from rich.text import Text
 
     if answer.results:
         table = Table(show_lines=True)
@@ -177,14 +175,13 @@ def _print_requirements(console: Console, answer: RequirementsResponse) -> None:
         table.add_column("Score", justify="right")
         for each in answer.results:
             cells = (each.requirement_id, each.requirement_text, each.source.citation, f"{each.score:.3f}")
-            table.add_row(*map(Text, cells))
+            table.add_row(*map(shown, cells))
         console.print(table)
     _print_notes(console, answer)
 
 
 def _print_stats(console: Console, answer: StatsResponse) -> None:
     from rich.table import Table
-    from rich.text import Text
 
     base, store, embedding = answer.knowledge_base, answer.vector_store, answer.embedding
     table = Table(show_header=False)
@@ -196,7 +193,7 @@ def _print_stats(console: Console, answer: StatsResponse) -> None:
         ("Vector store", f"{store.backend}, {store.status}, hybrid {'on' if store.hybrid_enabled else 'off'}"),
         ("Embedding", f"{embedding.model}, {embedding.dimensions} dimensions"),
     ):
-        table.add_row(name, Text(value))
+        table.add_row(name, shown(value))
     console.print(table)
     for note in answer.notes:
         console.print(note, markup=False)

@@ -12,15 +12,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from knowledge_mcp.cli.failures import ExitCode
-from knowledge_mcp.cli.session import AsJson, ConfigFile, guarded, out, reading_of, write_json
+from knowledge_mcp.cli.session import AsJson, ConfigFile, guarded, out, reading_of, shown, write_json
 
 if TYPE_CHECKING:
     from knowledge_mcp.settings import Reading, Settings
 
-__all__ = ["Client", "app", "client", "show"]
+__all__ = ["Client", "app", "client", "client_configuration", "show"]
 
 app = typer.Typer(
-    no_args_is_help=True, help="Show the settings, or the configuration for an assistant.", rich_markup_mode=None
+    no_args_is_help=True,
+    help="Show the settings, or the configuration for an assistant.",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
 )
 
 
@@ -76,6 +79,8 @@ def client(
         reading = reading_of(config)
         write_json(client_configuration(reading, client, name=name, surface=surface))
         sys.stderr.write(f"Put this into {_WHERE[client]}.\n")
+        for problem in reading.problems:
+            sys.stderr.write(f"Problem: {problem}\n")
         secrets = [each.variable.name for each in reading.values if each.variable.secret and each.origin != "default"]
         if secrets:
             sys.stderr.write(f"Secrets are left out; add them to its environment yourself: {', '.join(secrets)}.\n")
@@ -148,7 +153,6 @@ def _as_values(reading: Reading) -> dict[str, Any]:
 
 def _print(reading: Reading) -> None:
     from rich.table import Table
-    from rich.text import Text
 
     values = _as_values(reading)
     table = Table()
@@ -157,7 +161,7 @@ def _print(reading: Reading) -> None:
     for each, value in zip(reading.values, values["settings"], strict=True):
         if each.variable.used or each.origin != "default":
             style = "bold red" if each.problem else "bold" if each.origin != "default" else ""
-            table.add_row(*(Text(str(cell), style) for cell in (value["name"], value["value"], value["origin"])))
+            table.add_row(*(shown(str(cell), style) for cell in (value["name"], value["value"], value["origin"])))
     console = out()
     console.print(table)
     for name in ("embedding", "vector_store"):

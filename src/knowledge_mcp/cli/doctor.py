@@ -16,7 +16,7 @@ import typer
 
 from knowledge_mcp.cli.failures import ExitCode
 from knowledge_mcp.cli.logs import set_up_logging
-from knowledge_mcp.cli.session import AsJson, ConfigFile, Verbose, guarded, out, reading_of, write_json
+from knowledge_mcp.cli.session import AsJson, ConfigFile, Verbose, guarded, out, reading_of, shown, write_json
 from knowledge_mcp.model.errors import KnowledgeError, NotFoundError
 
 if TYPE_CHECKING:
@@ -227,7 +227,6 @@ def _contents(base: Base, *, repair: bool) -> Iterator[Outcome]:
 
 def _print(outcomes: list[Outcome]) -> None:
     from rich.table import Table
-    from rich.text import Text
 
     styles = {"ok": "green", "warn": "yellow", "fail": "bold red"}
     table = Table()
@@ -235,6 +234,6 @@ def _print(outcomes: list[Outcome]) -> None:
         table.add_column(name, overflow="fold")
     for each in outcomes:
         table.add_row(
-            Text(each.status, styles[each.status]), Text(each.check), Text(each.message), Text(each.what_to_do)
+            shown(each.status, styles[each.status]), shown(each.check), shown(each.message), shown(each.what_to_do)
         )
     out().print(table)

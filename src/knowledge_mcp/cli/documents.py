@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from knowledge_mcp.cli.failures import ExitCode
-from knowledge_mcp.cli.session import AsJson, CollectionName, ConfigFile, Verbose, opened, out, write_json
+from knowledge_mcp.cli.session import AsJson, CollectionName, ConfigFile, Verbose, opened, out, shown, write_json
 
 if TYPE_CHECKING:
     from rich.tree import Tree
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["app", "list_documents", "remove", "show"]
 
-app = typer.Typer(no_args_is_help=True, help="List, show and remove documents.", rich_markup_mode=None)
+app = typer.Typer(
+    no_args_is_help=True, help="List, show and remove documents.", rich_markup_mode=None, pretty_exceptions_enable=False
+)
 
 
 @app.command("list")
@@ -39,7 +41,6 @@ def list_documents(
             out().print("The knowledge base holds no documents. `knowledge-ingest FOLDER` takes some in.", markup=False)
             return
         from rich.table import Table
-        from rich.text import Text
 
         table = Table()
         for name in ("Id", "Title", "Type"):
@@ -51,7 +52,7 @@ def list_documents(
         for each in records:
             pages = str(each.pages) if each.pages else "-"
             cells = (each.id, each.title, each.document_type, pages, str(each.chunk_count), each.updated_at[:10])
-            table.add_row(*map(Text, cells), each.status.value)
+            table.add_row(*map(shown, cells), each.status.value)
         out().print(table)
 
 
@@ -135,9 +136,8 @@ def _plain(record: DocumentRecord) -> dict[str, Any]:
 
 def _record_table(record: DocumentRecord) -> Any:
     from rich.table import Table
-    from rich.text import Text
 
-    table = Table(show_header=False, title=Text(record.title), title_justify="left")
+    table = Table(show_header=False, title=shown(record.title), title_justify="left")
     table.add_column()
     table.add_column(overflow="fold")
     rows = [
@@ -155,7 +155,7 @@ def _record_table(record: DocumentRecord) -> Any:
         *(("Warning", warning) for warning in record.warnings),
     ]
     for name, value in rows:
-        table.add_row(Text(name), Text(value))
+        table.add_row(shown(name), shown(value))
     return table
 
 
@@ -167,10 +167,9 @@ def _sections(chunks: list[Chunk]) -> list[dict[str, Any]]:
 
 
 def _tree(record: DocumentRecord, chunks: list[Chunk]) -> Tree:
-    from rich.text import Text
     from rich.tree import Tree
 
-    root = Tree(Text(record.id))
+    root = Tree(shown(record.id))
     branches: dict[tuple[str, ...], Tree] = {(): root}
     counts: dict[tuple[str, ...], int] = {}
     for chunk in chunks:
@@ -178,8 +177,8 @@ def _tree(record: DocumentRecord, chunks: list[Chunk]) -> Tree:
         counts[path] = counts.get(path, 0) + 1
         for depth in range(1, len(path) + 1):
             if path[:depth] not in branches:
-                branches[path[:depth]] = branches[path[: depth - 1]].add(Text(path[depth - 1]))
+                branches[path[:depth]] = branches[path[: depth - 1]].add(shown(path[depth - 1]))
     for path, branch in branches.items():
         if path in counts and path:
-            branch.label = Text(f"{path[-1]}  ({counts[path]})")
+            branch.label = shown(f"{path[-1]}  ({counts[path]})")
     return root

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from enum import IntEnum
 
-from knowledge_mcp.model.errors import AuthError, ConfigError, ConnectionFailedError, KnowledgeError
+from knowledge_mcp.model.errors import AuthError, ConfigError, ConnectionFailedError, KnowledgeError, SpaceMismatchError
 
-__all__ = ["ExitCode", "exit_code_of", "print_failure"]
+__all__ = ["ExitCode", "exit_code_of", "harmless", "print_failure", "say"]
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 class ExitCode(IntEnum):
@@ -34,7 +37,8 @@ def print_failure(error: KnowledgeError, *, verbose: bool = False) -> None:
     """
     lines = [f"Error: {error.message}"]
     details = [line for line in error.details.splitlines() if line.strip() and line != error.message]
-    if details and (verbose or isinstance(error, ConfigError | ConnectionFailedError)):
+    listed = isinstance(error, ConfigError | ConnectionFailedError) and not isinstance(error, SpaceMismatchError)
+    if details and (verbose or listed):
         lines.extend(f"  - {line}" for line in details)
     elif details:
         lines.append("  (--verbose shows the details)")
@@ -43,5 +47,15 @@ def print_failure(error: KnowledgeError, *, verbose: bool = False) -> None:
     cause = error.__cause__
     if verbose and cause is not None:
         lines.append(f"Cause: {type(cause).__name__}: {cause}")
-    sys.stderr.write("\n".join(lines) + "\n")
+    say("\n".join(lines))
+
+
+def say(text: str) -> None:
+    """Write a message to stderr."""
+    sys.stderr.write(harmless(text) + "\n")
     sys.stderr.flush()
+
+
+def harmless(text: str) -> str:
+    """Make control characters visible: file names and documents must not steer the terminal that shows them."""
+    return _CONTROL.sub("\ufffd", text)

@@ -13,7 +13,7 @@ from knowledge_mcp import __version__
 from knowledge_mcp.cli.failures import ExitCode
 from knowledge_mcp.cli.ingest_run import Choices, IngestRun
 
-__all__ = ["OnError", "app", "main"]
+__all__ = ["OnError", "app", "ingest", "main"]
 
 DEFAULT_PATTERN = "*.pdf,*.docx,*.md"
 
@@ -33,7 +33,9 @@ Examples:
 Exit codes: 0 success, 1 some files failed, 2 no file processed or aborted, 3 configuration error, 130 interrupted.
 """
 
-app = typer.Typer(context_settings={"help_option_names": ["--help", "-h"]}, rich_markup_mode=None)
+app = typer.Typer(
+    context_settings={"help_option_names": ["--help", "-h"]}, rich_markup_mode=None, pretty_exceptions_enable=False
+)
 
 
 class OnError(StrEnum):

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from knowledge_mcp.cli.failures import ExitCode, exit_code_of, print_failure
+from knowledge_mcp.cli.failures import ExitCode, exit_code_of, print_failure, say
 from knowledge_mcp.cli.logs import set_up_logging
 from knowledge_mcp.cli.progress import BarProgress, LineProgress, Progress, Tally
 from knowledge_mcp.cli.report import exit_code_for, print_dry_run, print_summary, report_as_json, unreadable_lines
 from knowledge_mcp.model.errors import InternalError, KnowledgeError
-from knowledge_mcp.ports import IngestEvent, IngestOptions, IngestReport, SkippedFile
+from knowledge_mcp.model.ingest import IngestEvent, IngestOptions, IngestReport, SkippedFile
 
 if TYPE_CHECKING:
     from knowledge_mcp.settings import Settings
@@ -55,7 +55,7 @@ class IngestRun:
         try:
             settings = self._settings()
             if not self._choices.source.exists():
-                _say(f"Error: there is no file or folder '{self._choices.source}'.\nNext: Check the path.")
+                say(f"Error: there is no file or folder '{self._choices.source}'.\nNext: Check the path.")
                 return self._nothing()
             report = self._ingest(settings)
         except KnowledgeError as exc:
@@ -146,10 +146,10 @@ class IngestRun:
                 print_summary(console, report, aborted=self._aborted)
         self._tell_what_failed()
         if self._aborted:
-            _say("Aborted: nothing was ingested.")
+            say("Aborted: nothing was ingested.")
         elif not (report.documents or report.planned or report.skipped or report.failed):
             place = "" if self._choices.recursive else " (subfolders were left out)"
-            _say(f"No files match {','.join(self._choices.patterns)} in '{self._choices.source}'{place}.")
+            say(f"No files match {','.join(self._choices.patterns)} in '{self._choices.source}'{place}.")
         return code
 
     def _failed(self, error: KnowledgeError) -> ExitCode:
@@ -164,21 +164,21 @@ class IngestRun:
             )
             self._write_json(IngestReport(failed=failed), code, error)
         elif self._tally.stored:
-            _say(f"Documents stored before that: {len(self._tally.stored)}.")
+            say(f"Documents stored before that: {len(self._tally.stored)}.")
         return code
 
     def _tell_what_failed(self) -> None:
         """Say at which chunk it failed (clarification 6)."""
         partial = {source: at for source, at in self._tally.failed_at.items() if at[1]}
         for source, (stored, _) in partial.items():
-            _say(f"Ingestion failed at chunk {stored + 1}. {stored} chunks successfully stored. ({source})")
+            say(f"Ingestion failed at chunk {stored + 1}. {stored} chunks successfully stored. ({source})")
         if partial:
-            _say("Re-run with --force after resolving the issue to replace partial ingestion.")
-            _say("(Without --force the next run finishes it and embeds only what is missing.)")
+            say("Re-run with --force after resolving the issue to replace partial ingestion.")
+            say("(Without --force the next run finishes it and embeds only what is missing.)")
 
     def _interrupted(self) -> ExitCode:
         self._progress.close()
-        _say(f"Interrupted. Documents stored: {len(self._tally.stored)}. Run again to finish the others.")
+        say(f"Interrupted. Documents stored: {len(self._tally.stored)}. Run again to finish the others.")
         return ExitCode.INTERRUPTED
 
     def _nothing(self) -> ExitCode:
@@ -194,21 +194,16 @@ class IngestRun:
         sys.stdout.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
 
-def _say(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
-    sys.stderr.flush()
-
-
 def _can_ask() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def _ask(files: Sequence[SkippedFile], readable: int) -> bool:
     many = "1 file" if len(files) == 1 else f"{len(files)} files"
-    _say(f"{many} cannot be read:")
+    say(f"{many} cannot be read:")
     for line in unreadable_lines(list(files)):
-        _say(line)
-    _say(f"Continue without, or abort before anything is embedded? {readable} readable files are waiting.")
+        say(line)
+    say(f"Continue without, or abort before anything is embedded? {readable} readable files are waiting.")
     while True:
         sys.stderr.write("[c]ontinue / [a]bort: ")
         sys.stderr.flush()

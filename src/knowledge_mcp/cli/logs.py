@@ -1,7 +1,7 @@
 """Logging as the commands set it up: standard library only, stderr only, text or JSON, one line an event.
 
 Formatting is ours because structlog would cost 30 to 40 ms at each start of the server, a quarter of what is allowed
-for it (docs/decisions).
+for it.
 """
 
 from __future__ import annotations

@@ -10,14 +10,19 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from knowledge_mcp.cli.failures import ExitCode
-from knowledge_mcp.cli.session import AsJson, ConfigFile, Verbose, guarded, out, settings_of, write_json
+from knowledge_mcp.cli.session import AsJson, ConfigFile, Verbose, guarded, out, settings_of, shown, write_json
 
 if TYPE_CHECKING:
     from knowledge_mcp.settings import Settings
 
 __all__ = ["Variants", "app", "fetch", "list_models", "model_name", "verify"]
 
-app = typer.Typer(no_args_is_help=True, help="Fetch, verify and list embedding models.", rich_markup_mode=None)
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Fetch, verify and list embedding models.",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
 
 ModelName = Annotated[str | None, typer.Argument(metavar="[MODEL]", help="Model; the configured one if left out.")]
 Variant = Literal["int8", "fp32"]
@@ -157,7 +162,6 @@ def list_models(as_json: AsJson = False, config: ConfigFile = None, verbose: Ver
             out().print(f"No models in {settings.models_folder}; `knowledge models fetch` gets one.", markup=False)
             return
         from rich.table import Table
-        from rich.text import Text
 
         table = Table()
         for name in ("Model", "Dimensions", "Variants", "Size", "Folder"):
@@ -165,7 +169,7 @@ def list_models(as_json: AsJson = False, config: ConfigFile = None, verbose: Ver
         for each in found:
             size = f"{each.size / 1e6:.1f} MB"
             cells = (each.name, str(each.dimensions), ", ".join(each.variants), size, str(each.directory))
-            table.add_row(*map(Text, cells))
+            table.add_row(*map(shown, cells))
         out().print(table)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Protocol
 
-from knowledge_mcp.ports import IngestEvent, IngestEventKind
+from knowledge_mcp.cli.failures import harmless, say
+from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -93,8 +93,7 @@ class LineProgress:
             case _:
                 pass
         if line:
-            sys.stderr.write(f"{line}\n")
-            sys.stderr.flush()
+            say(line)
 
     def pause(self) -> None:
         """Nothing is in the way."""
@@ -122,6 +121,7 @@ class BarProgress:
         self._files = self._bars.add_task("Checking files", total=None)
         self._step = self._bars.add_task("", total=None, visible=False)
         self._to_do = 0
+        self._working = False
         self._running = False
 
     def show(self, event: IngestEvent) -> None:
@@ -129,24 +129,27 @@ class BarProgress:
         if not self._running:
             self._bars.start()
             self._running = True
-        name = PurePath(event.source).name
         match event.kind:
             case IngestEventKind.FOUND:
                 self._bars.update(self._files, advance=1)
             case IngestEventKind.CHECKED:
                 self._to_do += 1
             case IngestEventKind.READING:
-                if not event.done:
-                    self._bars.update(self._files, description="Files", total=max(self._to_do, 1))
-                    if not self._bars.tasks[0].finished and self._bars.tasks[1].visible is False:
-                        self._bars.update(self._files, completed=0)
-                self._step_to(f"Reading {name}", event)
+                self._work()
+                self._step_to(harmless(f"Reading {PurePath(event.source).name}"), event)
             case IngestEventKind.CHUNKED | IngestEventKind.EMBEDDED:
+                self._work()
                 self._step_to(f"Processing chunk {event.done}/{event.total}...", event)
             case IngestEventKind.STORED | IngestEventKind.FAILED:
                 self._bars.update(self._files, advance=1)
             case _:
                 pass
+
+    def _work(self) -> None:
+        """Turn the first bar from the files that were looked at to the ones that are to be ingested."""
+        if not self._working:
+            self._working = True
+            self._bars.update(self._files, description="Ingesting files", completed=0, total=self._to_do or None)
 
     def _step_to(self, description: str, event: IngestEvent) -> None:
         self._bars.update(

@@ -6,8 +6,8 @@ from dataclasses import asdict
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from knowledge_mcp.cli.failures import ExitCode
-from knowledge_mcp.ports import IngestReport, PlannedDocument, SkippedFile
+from knowledge_mcp.cli.failures import ExitCode, harmless
+from knowledge_mcp.model.ingest import IngestReport, PlannedDocument, SkippedFile
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -64,7 +64,7 @@ def unreadable_lines(files: tuple[SkippedFile, ...] | list[SkippedFile]) -> list
         lines.append(f"    {each.reason}: {each.message}")
         if each.suggestion:
             lines.append(f"    {each.suggestion}")
-    return lines
+    return [harmless(line) for line in lines]
 
 
 def print_summary(console: Console, report: IngestReport, *, aborted: bool = False) -> None:
@@ -134,7 +134,7 @@ def print_dry_run(
 def _dry_row(each: PlannedDocument, *, embeds_all: bool) -> tuple[str, ...]:
     action = "ingested" if embeds_all or not each.unchanged else "left unchanged"
     pages = str(each.pages) if each.pages else "-"
-    return PurePath(each.source).name, each.document_id, pages, str(each.chunks), f"{each.tokens:,}", action
+    return harmless(PurePath(each.source).name), each.document_id, pages, str(each.chunks), f"{each.tokens:,}", action
 
 
 def report_as_json(report: IngestReport, *, source: str, exit_code: int, aborted: bool = False) -> dict[str, Any]:

@@ -163,11 +163,12 @@ def _surface_problems(surfaces: Sequence[str], known: Sequence[str] | dict[str, 
 
 def _run(arguments: Arguments, settings: Settings, surfaces: tuple[str, ...], tokens: dict[str, str]) -> int:
     from knowledge_mcp import wiring
-    from knowledge_mcp.transports.mcp import build_server, run_stdio
 
     found = wiring.startup_problems(settings, surface=surfaces[0])
     if found:
         raise _together(found)
+    from knowledge_mcp.transports.mcp import build_server, run_stdio
+
     server = build_server(lambda: wiring.build_knowledge(settings, surface=surfaces[0]), surfaces, version=__version__)
     if arguments.transport == "stdio":
         _log_start(arguments, settings, surfaces, where="stdio")

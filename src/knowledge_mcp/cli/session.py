@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from knowledge_mcp.cli.failures import ExitCode, exit_code_of, print_failure
+from knowledge_mcp.cli.failures import ExitCode, exit_code_of, harmless, print_failure
 from knowledge_mcp.cli.logs import set_up_logging
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
     from knowledge_mcp.ports import Knowledge
     from knowledge_mcp.settings import Reading, Settings
@@ -34,6 +35,7 @@ __all__ = [
     "out",
     "reading_of",
     "settings_of",
+    "shown",
     "write_json",
 ]
 
@@ -150,6 +152,13 @@ def write_json(content: Any) -> None:
     """Write one JSON value to stdout."""
     sys.stdout.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
     sys.stdout.flush()
+
+
+def shown(text: str, style: str = "") -> Text:
+    """Prepare a text for rich: no markup is read in it, and no control character reaches the terminal."""
+    from rich.text import Text
+
+    return Text(harmless(text), style)
 
 
 def out() -> Console:

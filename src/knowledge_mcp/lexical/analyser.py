@@ -5,6 +5,7 @@
 | `verified requirements` | `verifi`, `requir` |
 | `REQ-12` | `req_12`, `req`, `12` |
 | `5.3.1.2` | `5_3_1_2`, `5_3_1`, `5_3` |
+| `SRS-4.2.1` | `srs_4_2_1`, `srs`, `4_2_1`, `4_2` |
 | `AC-2(3)` | `ac_2_3`, `ac_2`, `ac`, `2`, `3` |
 | `snake_case`, `CamelCase` | `snake_case`, `snake`, `case`; `camelcas`, `camel`, `case` |
 | `15288:2023` | `15288_2023`, `15288`, `2023` |
@@ -38,10 +39,12 @@ _UNSPACED = re.compile(
 """Runs of the scripts that put no blanks between words (and Korean, whose particles hang on its words)."""
 
 _MARKS = re.compile("[\u0300-\u036f\u0640\u064b-\u0655\u0670]")
-_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z][^\W\d_]*")
-_DOTTED_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)+")
+_PARTS = re.compile(
+    rf"[0-9]+(?:\.[0-9]+)+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|(?:[^\W\d_A-Za-z]|[{_INDIC}])(?:[^\W\d_]|[{_INDIC}])*"
+)
+_CLAUSE_NUMBER = re.compile(r"(?:[A-Z]|[0-9]+)(?:\.[0-9]+)+")
 _POSSESSIVE = re.compile(r"['’]s$")
-_SEPARATORS = re.compile(r"[\W_]+")
+_SEPARATORS = re.compile(rf"[^\w{_INDIC}]+|_+")
 _HYPHENATED = re.compile(r"[^\W\d_]+(?:[-‐‑/][^\W\d_]+)+")
 _LETTERS = str.maketrans(
     {
@@ -121,7 +124,7 @@ class EnglishAnalyser:
             return self._word(chunk.lower())
         if _UNSPACED.search(chunk):
             return self._unspaced(chunk, single_characters=single_characters)
-        if _DOTTED_NUMBER.fullmatch(chunk):
+        if _CLAUSE_NUMBER.fullmatch(chunk):
             return _clause_number(chunk)
         chunk = _POSSESSIVE.sub("", chunk)
         if "'" in chunk or "’" in chunk:
@@ -140,7 +143,7 @@ class EnglishAnalyser:
         elif not parts and whole:
             terms.append(whole)
         for part in parts:
-            terms.extend(self._word(part[:_LONGEST_TERM]))
+            terms.extend(_clause_number(part) if "." in part else self._word(part[:_LONGEST_TERM]))
         return tuple(terms)
 
     def _unspaced(self, chunk: str, *, single_characters: bool) -> tuple[str, ...]:
@@ -186,7 +189,7 @@ def _fold(text: str) -> str:
 
 def _clause_number(chunk: str) -> tuple[str, ...]:
     """Give `5.3.1` whole and cut short step by step down to two places, so that it also meets what stands above it."""
-    places = chunk.split(".")
+    places = chunk.lower().split(".")
     return tuple("_".join(places[:count])[:_LONGEST_TERM] for count in range(len(places), 1, -1))
 
 

@@ -60,8 +60,10 @@ class RichText:
 
     def add(self, text: str) -> None:
         """Append text; blanks, tabs and line ends in it collapse to one blank unless the text is verbatim."""
-        # a closing bar keeps the blanks at the end, which normalise_text takes away at line ends
-        clean = normalise_text(f"{text}|")[:-1]
+        clean = text
+        if not (text.isascii() and text.isprintable()):
+            # a closing bar keeps the blanks at the end, which normalise_text takes away at line ends
+            clean = normalise_text(f"{text}|")[:-1]
         if not self._verbatim:
             clean = _BLANKS.sub(" ", clean)
             if self._open_blank:

@@ -43,7 +43,7 @@ class StoreChoice:
 
 
 def choose_embedding(settings: Settings, surface: str = "standards") -> EmbeddingChoice:
-    """Select the embedding provider for a surface (docs/decisions: one order, no fallback)."""
+    """Select the embedding provider for a surface in one order, without any fallback."""
     if settings.embedding_provider is not None:
         provider, reason = settings.embedding_provider, f"EMBEDDING_PROVIDER={settings.embedding_provider}"
     elif surface == "planning":

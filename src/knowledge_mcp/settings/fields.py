@@ -174,7 +174,7 @@ class Settings(BaseModel):
     )  # fmt: skip
     embedding_batch_size: int = _setting(
         "EMBEDDING_BATCH_SIZE", 100, "Texts per request to a remote embedding provider.",
-        group=_EMBED, config="embedding.batchSize", ge=1, le=2048,
+        group=_EMBED, used=False, config="embedding.batchSize", ge=1, le=2048,
     )  # fmt: skip
     embedding_variant: Variant = _setting(
         "EMBEDDING_VARIANT", "int8", "Weights of the local model: `int8` (fast) or `fp32` (exact).", group=_EMBED
@@ -211,10 +211,11 @@ class Settings(BaseModel):
     )  # fmt: skip
 
     enable_ocr: bool = _setting(
-        "ENABLE_OCR", True, "Read scanned pages by OCR where Tesseract is installed.", group=_READ, surface="planning"
-    )
+        "ENABLE_OCR", True, "Read scanned pages by OCR where Tesseract is installed.",
+        group=_READ, surface="planning", used=False,
+    )  # fmt: skip
     ocr_engine: OcrEngineName = _setting(
-        "OCR_ENGINE", "auto", "`tesseract`, or `auto` to take whichever is installed.", group=_READ
+        "OCR_ENGINE", "auto", "`tesseract`, or `auto` to take whichever is installed.", group=_READ, used=False
     )
     image_ratio_threshold: float = _setting(
         "IMAGE_RATIO_THRESHOLD", 0.7, "Mean share of images on the pages above which a document is image-based.",
@@ -229,7 +230,7 @@ class Settings(BaseModel):
         "ALLOWED_ROOTS", None,
         "Comma-separated folders that tools given a path may read. Unset: none for a network server, the working "
         "directory and the home directory for stdio.",
-        group=_READ, example="~/documents,/srv/standards",
+        group=_READ, used=False, example="~/documents,/srv/standards",
     )  # fmt: skip
 
     port: int = _setting(

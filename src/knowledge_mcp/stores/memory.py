@@ -16,8 +16,9 @@ from knowledge_mcp.model.errors import (
     NotFoundError,
     SpaceMismatchError,
 )
+from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.model.query import Filter, LegHit, LegResults
-from knowledge_mcp.ports import Analyser, Finding
+from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.bm25 import K1, B, inverse_frequency, term_counts
 from knowledge_mcp.stores.filters import check_filter, keeps
 

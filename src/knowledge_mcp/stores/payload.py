@@ -60,7 +60,9 @@ def chunk_to_json(chunk: Chunk) -> str:
 def chunk_from_json(text: str) -> Chunk:
     """Read a chunk."""
     data: dict[str, Any] = json.loads(text)
-    simple: dict[str, Any] = {name: tuple(data.get(name, ())) if name in _TUPLES else data.get(name) for name in _SIMPLE}
+    simple: dict[str, Any] = {
+        name: tuple(data.get(name, ())) if name in _TUPLES else data.get(name) for name in _SIMPLE
+    }
     lines = data.get("lines")
     return Chunk(
         **simple,

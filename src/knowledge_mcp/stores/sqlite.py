@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
 from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord, EmbeddingSpace, StoreStatistics
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, NotFoundError, SpaceMismatchError
+from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.model.query import Filter, LegHit, LegResults
-from knowledge_mcp.ports import Analyser, Finding
+from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.filters import check_filter
 from knowledge_mcp.stores.payload import space_from_json, space_to_json
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SqliteOptions", "SqliteStore", "from_options"]
 
-_THREAD_FROM_SLOTS = 20_000
+THREAD_FROM_SLOTS = 20_000
 """Slots from which the two legs are worth two threads."""
 
 T = TypeVar("T")
@@ -238,7 +239,11 @@ class SqliteStore:
         from knowledge_mcp.stores.sqlite_verify import verify
 
         if not repair:
-            return self._read(collection, lambda connection, place: verify(connection, place.id, self._analyser, False))
+            return self._read(
+                collection,
+                lambda connection, place: verify(connection, place.id, self._analyser, False),
+                indexed=True,
+            )
         with self._writing(collection) as (connection, place):
             return verify(connection, place.id, self._analyser, True)
 
@@ -260,7 +265,7 @@ class SqliteStore:
         mask = view.mask(filter)
         both = vector is not None and text is not None
         candidates = None
-        if vector is not None and both and view.size >= _THREAD_FROM_SLOTS:
+        if vector is not None and both and view.size >= THREAD_FROM_SLOTS:
             candidates = self._pool().submit(dense_candidates, view, mask, vector, limit)
         dense: tuple[LegHit, ...] | None = None
         lexical: tuple[LegHit, ...] | None = None

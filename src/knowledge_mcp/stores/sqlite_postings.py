@@ -33,7 +33,7 @@ _BATCH_POSTINGS = 500_000
 
 _READ = """
 SELECT p.data FROM segments s CROSS JOIN postings p
-WHERE s.collection = ? AND p.segment = s.id AND p.term = ? ORDER BY s.id
+WHERE s.collection = ? AND p.segment = s.id AND p.term = ?
 """
 
 
@@ -91,7 +91,10 @@ def add_segment(connection: Session, collection: int, lists: Iterable[tuple[str,
 def posting_lists(
     connection: Session, collection: int, term: str
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint8]] | None:
-    """Read a term's slots and counts, dead ones too, None where no chunk ever held it; no slot comes twice."""
+    """Read a term's slots and counts, dead ones too, None where no chunk ever held it; no slot comes twice.
+
+    The slots of one segment ascend; the segments come in any order.
+    """
     data: list[bytes] = [row[0] for row in connection.rows(_READ, (collection, term))]
     if not data:
         return None

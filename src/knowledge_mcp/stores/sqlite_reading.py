@@ -24,6 +24,7 @@ __all__ = [
 ]
 
 _AT_ONCE = 500
+"""Values looked up by one statement; in these, `CROSS JOIN` holds SQLite to the order written: chunks first."""
 
 
 def collection_info(row: Row) -> CollectionInfo:
@@ -70,7 +71,7 @@ def chunks_by_id(connection: Session, collection: int, chunk_ids: Sequence[str])
     known: dict[str, Chunk] = {}
     for asked in _batches(dict.fromkeys(chunk_ids)):
         for row in connection.rows(
-            "SELECT c.payload FROM chunks c JOIN generations g ON g.id = c.generation"
+            "SELECT c.payload FROM chunks c CROSS JOIN generations g ON g.id = c.generation"
             f" WHERE c.chunk_id IN ({_marks(asked)}) AND g.collection = ? AND g.visible = 1",
             (*asked, collection),
         ):
@@ -84,8 +85,8 @@ def known_vectors(connection: Session, collection: int, keys: Sequence[str]) -> 
     known: dict[str, Vector] = {}
     for asked in _batches(dict.fromkeys(keys)):
         found = connection.rows(
-            "SELECT c.embedding_key, v.vector FROM chunks c JOIN generations g ON g.id = c.generation"
-            " JOIN vectors v ON v.key = c.key"
+            "SELECT c.embedding_key, v.vector FROM chunks c CROSS JOIN generations g ON g.id = c.generation"
+            " CROSS JOIN vectors v ON v.key = c.key"
             f" WHERE substr(c.embedding_key, 1, 16) IN ({_marks(asked)}) AND g.collection = ?",
             (*(key[:16] for key in asked), collection),
         )
@@ -99,7 +100,7 @@ def owners_of_content(connection: Session, collection: int, hashes: Sequence[str
     wanted = set(hashes)
     for asked in _batches(dict.fromkeys(hashes)):
         for content_hash, document_id in connection.rows(
-            "SELECT c.content_hash, g.document_id FROM chunks c JOIN generations g ON g.id = c.generation"
+            "SELECT c.content_hash, g.document_id FROM chunks c CROSS JOIN generations g ON g.id = c.generation"
             f" WHERE substr(c.content_hash, 1, 16) IN ({_marks(asked)}) AND g.collection = ? AND g.visible = 1",
             (*(each[:16] for each in asked), collection),
         ):

@@ -21,10 +21,13 @@ from knowledge_mcp.stores.sqlite_postings import posting_lists
 from knowledge_mcp.stores.sqlite_session import Session
 from knowledge_mcp.stores.sqlite_view import View, sign_bits
 
-__all__ = ["dense_candidates", "dense_hits", "lexical_hits", "lexical_scores"]
+__all__ = ["COMPARE_ALL_UP_TO", "dense_candidates", "dense_hits", "lexical_hits", "lexical_scores"]
 
 COMPARE_ALL_UP_TO = 1_500
 """Vectors that are rather all read than chosen by their bits."""
+
+FEWEST_DIMENSIONS = 64
+"""Dimensions from which signs tell enough."""
 
 FEWEST_CANDIDATES = 400
 CANDIDATES_PER_HIT = 3
@@ -36,7 +39,7 @@ def dense_candidates(view: View, mask: NDArray[np.bool_] | None, vector: Vector,
     """Choose the slots whose vectors are to be compared; needs no connection, so it can run beside the other leg."""
     possible = view.chunks if mask is None else int(np.count_nonzero(mask))
     wanted = max(FEWEST_CANDIDATES, CANDIDATES_PER_HIT * limit)
-    if view.floats is not None or possible <= max(COMPARE_ALL_UP_TO, wanted) or 8 * len(vector) // 32 < 64:
+    if view.floats is not None or possible <= max(COMPARE_ALL_UP_TO, wanted) or len(vector) // 4 < FEWEST_DIMENSIONS:
         return np.arange(view.size) if mask is None else np.flatnonzero(mask)
     query = sign_bits(np.frombuffer(vector, "<f4").reshape(1, -1)).view("<u8")[0]
     distances = np.empty(view.size, np.uint16)

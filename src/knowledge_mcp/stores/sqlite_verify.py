@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from knowledge_mcp.ports import Analyser, Finding
+from knowledge_mcp.model.ingest import Finding
+from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.bm25 import term_counts
 from knowledge_mcp.stores.payload import chunk_from_json, record_from_json
 from knowledge_mcp.stores.sqlite_postings import Segment, add_segment, all_postings, drop_segments

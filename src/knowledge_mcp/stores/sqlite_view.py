@@ -79,7 +79,7 @@ class _Growing(Generic[T]):
 
 @dataclass
 class _Buffers:
-    """Share between the states of one collection and epoch what only grows."""
+    """Share between the states of one collection and epoch what only grows; slots without a chunk have code 0."""
 
     bits: _Growing[np.uint64]
     keys: _Growing[np.int64]
@@ -87,10 +87,9 @@ class _Buffers:
     kinds: _Growing[np.uint16]
     clauses: _Growing[np.uint32]
     floats: _Growing[np.float32] | None
-    kind_names: dict[tuple[str, str, str], int] = field(default_factory=dict[tuple[str, str, str], int])
-    clause_names: dict[str | None, int] = field(default_factory=dict[str | None, int])
+    kind_names: dict[tuple[str, str, str], int] = field(default_factory=lambda: {("", "", ""): 0})
+    clause_names: dict[str | None, int] = field(default_factory=lambda: {None: 0})
     blocks: dict[int, tuple[str, int]] = field(default_factory=dict[int, tuple[str, int]])
-    places: dict[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass

@@ -23,6 +23,7 @@ from knowledge_mcp.stores.sqlite_session import Row, Session
 from knowledge_mcp.stores.sqlite_view import sign_bits
 
 __all__ = [
+    "SPARSE_SLACK",
     "Prepared",
     "bury",
     "delete_document",
@@ -38,7 +39,7 @@ __all__ = [
     "write_block",
 ]
 
-_SPARSE_SLACK = 2_000
+SPARSE_SLACK = 2_000
 """Dead slots up to which their numbers are not worth taking back."""
 
 
@@ -205,28 +206,31 @@ def write_block(connection: Session, collection: int, document_id: str, generati
     return first_slot
 
 
-def bury(connection: Session, collection: int, document_id: str) -> int:
-    """Take the visible generation of a document away; returns its chunks. The caller counts the version up."""
+def bury(connection: Session, collection: int, document_id: str) -> int | None:
+    """Take a document's visible generation away; returns its chunks, None where there was none.
+
+    The caller counts the version up.
+    """
     found = connection.rows(
-        "SELECT b.generation, b.first_slot, b.size, d.tokens"
-        " FROM documents d JOIN blocks b ON b.generation = d.generation"
-        " WHERE d.collection = ? AND d.document_id = ?",
+        "SELECT g.id, b.first_slot, coalesce(b.size, 0), d.generation IS NOT NULL, coalesce(d.tokens, 0)"
+        " FROM generations g LEFT JOIN blocks b ON b.generation = g.id LEFT JOIN documents d ON d.generation = g.id"
+        " WHERE g.collection = ? AND g.document_id = ? AND g.visible = 1",
         (collection, document_id),
     )
     if not found:
-        return 0
-    generation, first_slot, size, tokens = (int(value) for value in found[0])
+        return None
+    generation, first_slot, size, known, tokens = found[0]
+    if first_slot is not None:
+        connection.run(
+            "INSERT INTO graves (collection, version, first_slot, size)"
+            " SELECT id, version + 1, ?, ? FROM collections WHERE id = ?",
+            (first_slot, size, collection),
+        )
     connection.run(
-        "INSERT INTO graves (collection, version, first_slot, size)"
-        " SELECT id, version + 1, ?, ? FROM collections WHERE id = ?",
-        (first_slot, size, collection),
+        "UPDATE collections SET documents = documents - ?, chunks = chunks - ?, tokens = tokens - ? WHERE id = ?",
+        (known, size, tokens, collection),
     )
-    connection.run(
-        "UPDATE collections SET documents = documents - 1, chunks = chunks - ?, tokens = tokens - ? WHERE id = ?",
-        (size, tokens, collection),
-    )
-    delete_generations(connection, [generation])
-    return size
+    return delete_generations(connection, [generation])
 
 
 def delete_generations(connection: Session, generations: Sequence[int]) -> int:
@@ -247,7 +251,7 @@ def renumber_if_sparse(connection: Session, collection: int, *, always: bool = F
     next_slot, chunks, documents = connection.rows(
         "SELECT next_slot, chunks, documents FROM collections WHERE id = ?", (collection,)
     )[0]
-    if not always and next_slot <= 2 * (chunks + documents) + _SPARSE_SLACK:
+    if not always and next_slot <= 2 * (chunks + documents) + SPARSE_SLACK:
         return
     new_slots = np.full(int(next_slot), -1, np.int64)
     blocks = connection.rows(
@@ -319,13 +323,11 @@ def discard_staged(connection: Session, collection: int, document_id: str | None
 def delete_document(connection: Session, collection: int, document_id: str) -> int:
     """Delete a document, staged generations too; returns the visible chunks that went."""
     discard_staged(connection, collection, document_id)
-    existed = connection.rows(
-        "SELECT 1 FROM documents WHERE collection = ? AND document_id = ?", (collection, document_id)
-    )
     gone = bury(connection, collection, document_id)
-    if existed:
-        connection.run("UPDATE collections SET version = version + 1 WHERE id = ?", (collection,))
-        renumber_if_sparse(connection, collection)
+    if gone is None:
+        return 0
+    connection.run("UPDATE collections SET version = version + 1 WHERE id = ?", (collection,))
+    renumber_if_sparse(connection, collection)
     return gone
 
 

@@ -4,6 +4,7 @@ Subclass `EmbedderContract` in a test module, give it `make_embedder`, and pytes
 
 ```python
 class TestMyEmbedder(EmbedderContract):
+    @abstractmethod
     def make_embedder(self) -> Embedder:
         return MyEmbedder()
 ```
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import math
 import struct
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
@@ -41,12 +43,12 @@ def cosine(a: Vector, b: Vector) -> float:
     return sum(x * y for x, y in zip(_components(a), _components(b), strict=True))
 
 
-class EmbedderContract:
+class EmbedderContract(ABC):
     """Hold an embedder to what `ports.Embedder` promises; each test makes and closes its own."""
 
+    @abstractmethod
     def make_embedder(self) -> Embedder:
         """Return a fresh embedder; the suite closes it."""
-        raise NotImplementedError
 
     def test_every_vector_has_unit_norm_and_the_dimensions_of_its_space(self) -> None:
         with _Opened(self.make_embedder) as embedder:

@@ -15,6 +15,16 @@ from dataclasses import replace
 from knowledge_mcp.model.chunk import Chunk, Modality
 from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace, StoreStatistics
 from knowledge_mcp.model.errors import NotFoundError
+from knowledge_mcp.model.ingest import (
+    Finding,
+    IngestedDocument,
+    IngestEvent,
+    IngestEventKind,
+    IngestOptions,
+    IngestReport,
+    PlannedDocument,
+    SkippedFile,
+)
 from knowledge_mcp.model.query import (
     And,
     Check,
@@ -35,17 +45,7 @@ from knowledge_mcp.model.query import (
     SearchQuery,
     Stats,
 )
-from knowledge_mcp.ports import (
-    Finding,
-    IngestedDocument,
-    IngestEvent,
-    IngestEventKind,
-    IngestOptions,
-    IngestReport,
-    PlannedDocument,
-    SkippedFile,
-    Source,
-)
+from knowledge_mcp.ports import Source
 from knowledge_mcp.testing.fake_documents import SAMPLE, FakeDocument, Passage, build, from_text, sha256
 
 __all__ = ["SAMPLE", "FakeDocument", "FakeKnowledge", "Passage"]

@@ -14,7 +14,7 @@ from knowledge_mcp.surfaces.arguments import nearest
 from knowledge_mcp.surfaces.errors import render_error
 from knowledge_mcp.surfaces.shortening import compact
 
-__all__ = ["crash", "error_result", "protocol_error", "unknown_name"]
+__all__ = ["crash", "error_result", "missing_argument", "protocol_error", "unknown_name"]
 
 logger = logging.getLogger(__name__)
 

@@ -15,7 +15,22 @@ if TYPE_CHECKING:
 
 Element: TypeAlias = etree._Element  # pyright: ignore[reportPrivateUsage] - lxml has no public name for it  # noqa: SLF001
 
-__all__ = ["Element", "attribute", "body_items", "child", "is_on", "local", "parse", "value"]
+__all__ = [
+    "MAX_ELEMENTS",
+    "Element",
+    "TooManyElementsError",
+    "attribute",
+    "body_items",
+    "child",
+    "is_on",
+    "local",
+    "parse",
+    "value",
+]
+
+
+MAX_ELEMENTS = 2_000_000
+"""How many elements one child of the body may have: about 400 MB; a table of 10,000 rows stays far below."""
 
 
 @lru_cache(maxsize=4096)
@@ -34,7 +49,12 @@ def child(element: Element | None, *path: str) -> Element | None:
     for name in path:
         if element is None:
             return None
-        element = next((found for found in element if local(found) == name), None)
+        for found in element:
+            if local(found) == name:
+                element = found
+                break
+        else:
+            return None
     return element
 
 
@@ -67,33 +87,41 @@ def parse(data: bytes) -> Element:
     return root
 
 
+class TooManyElementsError(Exception):
+    """Say that one paragraph or table holds more elements than memory is spent on."""
+
+
 def body_items(stream: IO[bytes]) -> Iterator[Element]:
     """Yield the children of the body one after another and free each when the next is asked for.
 
     Raises:
         lxml.etree.XMLSyntaxError: the part is not well-formed, or has a document type declaration.
+        TooManyElementsError: one child of the body has more than `MAX_ELEMENTS` elements.
     """
     events = etree.iterparse(
-        stream,
-        events=("end",),
-        tag=("{*}p", "{*}tbl", "{*}sdt", "{*}customXml", "{*}altChunk", "{*}bookmarkStart", "{*}ins", "{*}moveTo"),
-        resolve_entities=False,
-        no_network=True,
-        load_dtd=False,
-        huge_tree=False,
+        stream, events=("end",), resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False
     )
-    checked = False
+    held = 0
+    body: Element | None = None
     for _, element in events:
-        if not checked:
+        held += 1
+        if held > MAX_ELEMENTS:
+            raise TooManyElementsError(f"more than {MAX_ELEMENTS} elements")
+        if body is None:
             _refuse_doctype(element)
-            checked = True
+            body = _body_of(element)
         parent = element.getparent()
-        if parent is None or local(parent) != "body":
+        if parent is None or parent is not body:
             continue
         yield element
         element.clear(keep_tail=False)
         while (previous := element.getprevious()) is not None:
             parent.remove(previous)
+        held = 0
+
+
+def _body_of(element: Element) -> Element | None:
+    return next((above for above in element.iterancestors() if local(above) == "body"), None)
 
 
 def _refuse_doctype(element: Element) -> None:

@@ -151,6 +151,8 @@ def open_package(item: SourceItem) -> Generator[Package]:
     """
     from lxml import etree
 
+    from knowledge_mcp.readers.docx.ooxml import TooManyElementsError
+
     try:
         with item.open() as raw, _seekable(raw) as stream:
             _check_magic(item, stream)
@@ -159,6 +161,8 @@ def open_package(item: SourceItem) -> Generator[Package]:
                 yield Package(item, archive)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, etree.XMLSyntaxError) as error:
         raise corrupted(item, error) from error
+    except TooManyElementsError as error:
+        raise _too_large(item, str(error)) from error
     except OSError as error:
         raise unreadable(
             item,

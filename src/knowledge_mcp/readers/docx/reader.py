@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.errors import UnreadableReason
+from knowledge_mcp.model.ingest import Inspection
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.ports import Inspection
 from knowledge_mcp.readers.assembly import DocumentBuilder
 from knowledge_mcp.readers.properties import named_type, proposed_id
 

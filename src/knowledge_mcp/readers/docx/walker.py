@@ -29,6 +29,7 @@ Notes = Mapping[tuple[str, str], Sequence[Element]]
 _LEGAL_NUMBER = re.compile(r"(?:\d+|[A-Z])(?:\.\d+)+\.?")
 _TRANSPARENT = frozenset({"customXml", "ins", "moveTo", "smartTag", "AlternateContent", "sdtContent"})
 _MAX_DEPTH = 30
+_MAX_TYPED_HEADING = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,7 @@ class Walker:
         self._number: str | None = None
         self._level = 0
         self._unknown_symbols = 0
+        self._has_styled_headings = False
         self.title = ""
 
     def feed(self, element: Element, depth: int = 0) -> None:
@@ -166,8 +168,34 @@ class Walker:
             printed=shown,
         )
         self._number, self._level = parts.number, outline + 1
+        self._has_styled_headings = self._has_styled_headings or parts.number is not None
         if parts.number:
             self._anchor(paragraph, _section_anchor(parts))
+
+    def _typed_heading(self, paragraph: Paragraph, label: Label | None) -> bool:
+        """Take a short bold line with a clause number as a heading, in a document that has not used heading styles."""
+        words = " ".join(paragraph.text.text.split())
+        if len(words) > _MAX_TYPED_HEADING or words.endswith((".", ":", ";", ",")) or paragraph.bold < 0.9 * len(words):
+            return False
+        numbered = label is not None and not label.is_bullet
+        parts = split_clause_number(f"{label.text} {words}" if label is not None and numbered else words)
+        if parts.number is None or caption_label(words, is_sure=True) is not None:
+            return False
+        self._flush_code()
+        level = 1 if parts.keyword else parts.number.count(".") + 1
+        printed = words if parts.keyword or parts.informative is not None else None
+        self._builder.heading(
+            parts.title,
+            level=level,
+            source=HeadingSource.TYPOGRAPHY,
+            number=parts.number,
+            informative=parts.informative,
+            confidence=0.7,
+            printed=printed,
+        )
+        self._number, self._level = parts.number, level
+        self._anchor(paragraph, _section_anchor(parts))
+        return True
 
     def _open_clause(self, number: str, paragraph: Paragraph) -> None:
         """Open a section for a numbered paragraph without a title of its own."""
@@ -178,6 +206,8 @@ class Walker:
 
     def _plain(self, paragraph: Paragraph, label: Label | None, role: Role) -> None:
         text = paragraph.text.text
+        if not self._has_styled_headings and self._typed_heading(paragraph, label):
+            return
         caption = self._caption_label(paragraph, label, role)
         if caption is not None:
             self._caption(paragraph, label, caption)

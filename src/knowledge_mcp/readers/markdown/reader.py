@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
+from knowledge_mcp.model.ingest import Inspection
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.ports import Inspection
 from knowledge_mcp.readers.assembly import DocumentBuilder
 from knowledge_mcp.readers.markdown.source import decode, read_frontmatter, read_source
 from knowledge_mcp.readers.properties import named_type, proposed_id
@@ -52,7 +52,7 @@ class MarkdownReader:
             builder.warn(sentence)
         tokens = _parse(_after_lines(text, front.lines))
         if any(token.level >= _MAX_NESTING - 1 for token in tokens):
-            builder.warn(f"What is nested more than {_MAX_NESTING} levels deep was left out.")
+            raise _too_deep(item)
         walker = Walker(builder, first_line=front.lines + 1, is_mdx=item.name.lower().endswith(".mdx"))
         walker.walk(tokens)
         walker.finish()
@@ -86,6 +86,16 @@ def _parse(text: str) -> Sequence[Token]:
 
 def _after_lines(text: str, count: int) -> str:
     return text.split("\n", count)[count] if count and text.count("\n") >= count else "" if count else text
+
+
+def _too_deep(item: SourceItem) -> UnreadableDocumentError:
+    """Refuse what the parser would silently cut: beyond its bound it drops the rest of the text."""
+    return UnreadableDocumentError(
+        f"{item.name} nests lists or quotations more than {_MAX_NESTING // 2} levels deep.",
+        reason=UnreadableReason.UNSUPPORTED,
+        source=item.uri,
+        suggestion="Look for a line with very many '>' or '-' at its start.",
+    )
 
 
 def _empty(item: SourceItem) -> UnreadableDocumentError:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from knowledge_mcp.support.sandbox_worker import Refusal
 if TYPE_CHECKING:
     from liteparse.types import StructureTreeElement
 
-__all__ = ["BATCH", "Facts", "OutlineEntry", "ParsedBatch", "TaggedHeading", "inspect", "pages"]
+__all__ = ["BATCH", "Facts", "OutlineEntry", "ParsedBatch", "TaggedHeading", "inspect", "pages", "pictured"]
 
 BATCH = 25
 """Pages that are held parsed at a time; the file is opened anew for each batch, which frees what PDFium caches."""
@@ -76,7 +76,7 @@ def inspect(path: str, *, thorough: bool = True) -> Facts:
     try:
         document = pypdfium2.PdfDocument(path)
     except pypdfium2.PdfiumError as error:
-        raise _refusal(error) from error
+        raise _refusal(path, error) from error
     with contextlib.closing(document):
         count = len(document)
         if count == 0:
@@ -91,9 +91,11 @@ def inspect(path: str, *, thorough: bool = True) -> Facts:
     return facts
 
 
-def _refusal(error: Exception) -> Refusal:
+def _refusal(path: str, error: Exception) -> Refusal:
     code = getattr(error, "err_code", None)
     details = f"PDFium: {error} (code {code})"
+    if _has_no_pages(path):  # PDFium calls this a failure too, with the code of whatever failed before
+        return Refusal("empty", "The PDF has no pages.", details=details)
     if code == _PASSWORD:
         message = "The PDF is protected by a password."
         return Refusal(
@@ -104,9 +106,36 @@ def _refusal(error: Exception) -> Refusal:
         return Refusal(
             "encrypted", message, details=details, suggestion="Export it without encryption, then try again."
         )
-    if code == 0:
-        return Refusal("empty", "The PDF has no pages.", details=details)
     return Refusal("corrupted", "The PDF is damaged or incomplete.", details=details)
+
+
+def _has_no_pages(path: str) -> bool:
+    from liteparse.parser import LiteParse
+    from liteparse.types import ParseError
+
+    try:
+        return not any(True for _ in LiteParse(ocr_enabled=False, quiet=True).parse_batches(path, batch_size=1))
+    except ParseError:
+        return False
+
+
+def pictured(path: str, numbers: Iterable[int]) -> set[int]:
+    """Tell which of these pages one picture covers for the most part, as it does a scanned page."""
+    import pypdfium2
+    import pypdfium2.raw as pdfium
+
+    found: set[int] = set()
+    document: Any
+    with contextlib.closing(pypdfium2.PdfDocument(path)) as document:
+        for number in numbers:
+            with contextlib.closing(document[number - 1]) as page:
+                area = page.get_width() * page.get_height()
+                for picture in page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_IMAGE], max_depth=4):
+                    left, bottom, right, top = picture.get_bounds()
+                    if (right - left) * (top - bottom) > 0.5 * area:
+                        found.add(number)
+                        break
+    return found
 
 
 def _label(document: Any, index: int) -> str:

@@ -30,8 +30,12 @@ _CONTENTS = re.compile(
 )
 
 
-def remove_furniture(pages: Sequence[PageLayout]) -> int:
-    """Take running heads, feet and page numbers out of all pages, in place; returns how many lines went."""
+def remove_furniture(pages: Sequence[PageLayout]) -> dict[int, list[Line | Table]]:
+    """Take running heads, feet and page numbers out of all pages, in place.
+
+    Returns:
+        What stood on the pages on which nothing is left, by page number: a stamp on a scan, or a page of one line.
+    """
     _open_repeated_tables(pages)
     large = body_of(pages).size + _STANDS_OUT
     height = {page.number: page.height for page in pages}
@@ -40,8 +44,8 @@ def remove_furniture(pages: Sequence[PageLayout]) -> int:
         for line in page.lines:
             zone = _zone(line, height[page.number])
             if zone:
-                # "5.1 General" and "6.1 General" are two clauses, and print that stands out is a title: those are running
-                # lines only where they are repeated to the letter
+                # "5.1 General" and "6.1 General" are two clauses, and print that stands out is a title: running lines
+                # only where they are repeated to the letter
                 literal = line.size >= large or _CLAUSE.match(line.text)
                 places[zone, line.text if literal else _shape(line.text)].append(line)
     enough = 2 if 2 <= len(pages) <= 4 else max(3, round(0.02 * len(pages)))
@@ -54,9 +58,13 @@ def remove_furniture(pages: Sequence[PageLayout]) -> int:
             bands[zone].update(round(line.y0) for line in band)
     gone.update(_changing_heads(pages, places, bands))
     gone.update(_numbered_heads(pages, large))
+    bare: dict[int, list[Line | Table]] = {}
     for page in pages:
-        page.elements = [element for element in page.elements if id(element) not in gone]
-    return len(gone)
+        kept = [element for element in page.elements if id(element) not in gone]
+        if page.elements and not kept:
+            bare[page.number] = page.elements
+        page.elements = kept
+    return bare
 
 
 def _zone(line: Line, height: float) -> str:

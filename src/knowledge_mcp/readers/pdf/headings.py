@@ -166,7 +166,8 @@ def _may_be_numbered(candidate: Candidate, body: Body) -> bool:
         return candidate.text[len(number) : len(number) + 1] == "."
     if deep:
         return True
-    return not (title[-1] in ".;,:" or re.match(r"[=<>+*/(%]", title) or _MONTH.match(title))
+    run_in = candidate.text[len(number) : len(number) + 1] == "." and _RUN_IN.match(title)
+    return not ((title[-1] in ".;,:" and not run_in) or re.match(r"[=<>+*/(%]", title) or _MONTH.match(title))
 
 
 def _cut_run_in(candidate: Candidate, body: Body) -> None:
@@ -219,7 +220,7 @@ def _unnumbered(rest: Sequence[Candidate], findings: _Findings, found: Sequence[
         for candidate in rest
         if _reads_like_a_title(candidate, findings)
         and texts[letters_of(candidate.text)] < 4
-        and styles[candidate.line.style] <= 0.12 * total
+        and styles[candidate.line.style] <= max(0.12 * total, 8)
         and _stands_like_a_title(candidate, findings)
     ]
 

@@ -7,7 +7,7 @@ hundred at a time) and a final `pages`.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from knowledge_mcp.readers.pdf import engine
@@ -15,7 +15,7 @@ from knowledge_mcp.readers.pdf.blocks import blocks_of
 from knowledge_mcp.readers.pdf.candidates import Body, body_of
 from knowledge_mcp.readers.pdf.furniture import remove_contents, remove_furniture
 from knowledge_mcp.readers.pdf.headings import Heading, detect_headings
-from knowledge_mcp.readers.pdf.layout import PageLayout
+from knowledge_mcp.readers.pdf.layout import Line, PageLayout, Table
 from knowledge_mcp.readers.pdf.outline import merge_headings, outline_headings, tagged_headings
 from knowledge_mcp.support.sandbox_worker import Refusal
 
@@ -51,15 +51,18 @@ def read(path: str, *, use_outline: bool = True) -> Iterator[dict[str, Any]]:
         pages.extend(batch.pages)
         tagged.extend(batch.tagged)
         yield {"progress": [len(pages), facts.pages]}
+    textless = [page.number for page in pages if not page.elements]
+    bare = remove_furniture(pages)
+    pictured = engine.pictured(path, sorted({*textless, *bare}))
+    _restore(pages, bare, pictured)
     blank = [page.number for page in pages if not page.elements]
     if len(blank) == len(pages):
         raise Refusal(
             "empty",
             "The PDF has no text: its pages are pictures, or blank.",
-            details=f"{len(pages)} pages without a text layer",
+            details=f"{len(pages)} pages without text of their own",
             suggestion="Run text recognition (OCR) over it, then ingest the result.",
         )
-    remove_furniture(pages)
     contents = remove_contents(pages)
     body = body_of(pages)
     headings = _headings(pages, body, facts.outline if use_outline else [], tagged if use_outline else [])
@@ -67,7 +70,13 @@ def read(path: str, *, use_outline: bool = True) -> Iterator[dict[str, Any]]:
     items = blocks_of(pages, headings, body)
     while some := list(itertools.islice(items, _PER_MESSAGE)):
         yield {"items": some}
-    yield {"pages": [page.number for page in pages], "labels": facts.labels, "blank": blank, "contents": contents}
+    yield {
+        "pages": [page.number for page in pages],
+        "labels": facts.labels,
+        "blank": blank,
+        "scanned": sorted(pictured.intersection(blank)),
+        "contents": contents,
+    }
 
 
 def _headings(
@@ -79,6 +88,14 @@ def _headings(
     """Take the outline, else the tags, and add what numbering and typography find beyond them."""
     named = outline_headings(outline, pages) or tagged_headings(tagged, pages)
     return merge_headings(named, detect_headings(pages, body), pages)
+
+
+def _restore(pages: Sequence[PageLayout], bare: Mapping[int, list[Line | Table]], pictured: Collection[int]) -> None:
+    """Put lines back where many pages have nothing else: those are their text, unless a picture covers the page."""
+    textual = {number: elements for number, elements in bare.items() if number not in pictured}
+    if len(textual) > max(3, 0.3 * len(pages)):
+        for page in pages:
+            page.elements = textual.get(page.number, page.elements)
 
 
 def _headline(pages: Sequence[PageLayout]) -> str:

@@ -10,8 +10,8 @@ from typing import Any
 
 from knowledge_mcp.model.document import BlockKind, Document, HeadingSource
 from knowledge_mcp.model.errors import UnreadableReason
+from knowledge_mcp.model.ingest import Inspection
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.ports import Inspection
 from knowledge_mcp.readers.assembly import DocumentBuilder
 from knowledge_mcp.readers.isolation import run_isolated, unreadable
 from knowledge_mcp.support.sandbox import Limits, Sandbox
@@ -19,7 +19,8 @@ from knowledge_mcp.support.sandbox import Limits, Sandbox
 __all__ = ["PdfReader"]
 
 _JOB = "knowledge_mcp.readers.pdf.job"
-_NO_TEXT = "no text layer; looks scanned or blank (text recognition is not part of this reader)"
+_SCANNED = "no text layer; looks scanned (OCR is not part of this reader)"
+_BLANK = "no text on this page"
 _CONTENTS = "contents page; its entries are the headings"
 _PDF_DATE = re.compile(r"(?:D:)?(\d{4})(\d\d)?(\d\d)?")
 _KEYS = {"Author": "author", "Subject": "subject", "Keywords": "keywords"}
@@ -87,14 +88,7 @@ class PdfReader:
                     for fields in message["items"]:
                         _lay_down(builder, fields)
                 else:
-                    _name_pages(builder, message["pages"], message["labels"], message["blank"], message["contents"])
-        if not builder.has_text:
-            raise unreadable(
-                item,
-                UnreadableReason.EMPTY,
-                "The PDF has no text of its own, only running heads and page numbers.",
-                suggestion="Run text recognition (OCR) over it, then ingest the result.",
-            )
+                    _name_pages(builder, message)
         return builder.build(item, title=title, metadata=metadata)
 
     def close(self) -> None:
@@ -131,20 +125,22 @@ def _lay_down(builder: DocumentBuilder, fields: dict[str, Any]) -> None:
         builder.block(BlockKind(fields.pop("kind")), fields.pop("text"), **fields)
 
 
-def _name_pages(
-    builder: DocumentBuilder, pages: Sequence[int], labels: Sequence[str], blank: Sequence[int], contents: Sequence[int]
-) -> None:
-    without, listing = set(blank), set(contents)
+def _name_pages(builder: DocumentBuilder, message: Mapping[str, Any]) -> None:
+    pages: list[int] = message["pages"]
+    labels: list[str] = message["labels"]
+    scanned: list[int] = message["scanned"]
+    notes = dict.fromkeys(message["blank"], _BLANK) | dict.fromkeys(scanned, _SCANNED)
+    contents = dict.fromkeys(message["contents"], _CONTENTS)
     for number in pages:
         label = labels[number - 1] if number <= len(labels) else str(number)
-        if number in without:
-            builder.page(number, label, method="none", note=_NO_TEXT)
+        if number in notes:
+            builder.page(number, label, method="none", note=notes[number])
         else:
-            builder.page(number, label, note=_CONTENTS if number in listing else "")
-    if blank:
-        some = "page" if len(blank) == 1 else "pages"
+            builder.page(number, label, note=contents.get(number, ""))
+    if scanned:
+        some = "page" if len(scanned) == 1 else "pages"
         builder.warn(
-            f"No text on {some} {_ranges(blank)} of {len(pages)}: scanned or blank, text recognition was not run."
+            f"No text on {some} {_ranges(scanned)} of {len(pages)}: scanned, and text recognition (OCR) was not run."
         )
 
 

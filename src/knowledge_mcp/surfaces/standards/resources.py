@@ -10,16 +10,19 @@ from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.document import DocumentType
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.surfaces.contract import Completer, Resource, ResourceContent
-from knowledge_mcp.surfaces.shortening import compact
+from knowledge_mcp.surfaces.shortening import compact, shorten
 from knowledge_mcp.surfaces.standards.passages import document_uri, section_label
 
 __all__ = ["COMPLETERS", "RESOURCES"]
+
+_MAX_LIST_CHARACTERS = 200_000
 
 
 def _list_documents(knowledge: Knowledge, _: str) -> ResourceContent:
     records = knowledge.documents()
     documents = [{**_facts(record), "uri": document_uri(record.id)} for record in records]
-    return ResourceContent(compact({"documents": documents, "total": len(documents)}), "application/json", {})
+    listed = shorten({"documents": documents, "total_documents": len(documents)}, "documents", _MAX_LIST_CHARACTERS)
+    return ResourceContent(compact(listed), "application/json", {})
 
 
 def _read_document(knowledge: Knowledge, document_id: str) -> ResourceContent:

@@ -16,16 +16,24 @@ from knowledge_mcp.surfaces.shortening import Truncation
 
 __all__ = [
     "BriefSource",
+    "CheckResult",
     "DefinitionResult",
+    "DocumentSummary",
+    "Embedding",
+    "FilterValues",
     "HealthChecks",
     "HealthResponse",
     "KnowledgeBase",
+    "Leg",
     "LookupResponse",
+    "Metadata",
     "RequirementResult",
     "RequirementsResponse",
     "SearchResponse",
     "SearchResult",
+    "Source",
     "StatsResponse",
+    "VectorStore",
 ]
 
 _CUT = Truncation(omitted=0, note="")

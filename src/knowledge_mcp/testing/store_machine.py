@@ -1,0 +1,165 @@
+"""Any sequence of operations gives the same on a store as on the memory store (a Hypothesis state machine).
+
+```python
+TestMyStore = store_machine(lambda analyser: MyStore(analyser)).TestCase
+```
+
+Needs `hypothesis`, which is a dependency of tests only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.model.chunk import ChunkType
+from knowledge_mcp.model.errors import KnowledgeError
+from knowledge_mcp.model.query import And, Equals, Filter, In, Prefix
+from knowledge_mcp.ports import Analyser, Store
+from knowledge_mcp.stores.memory import MemoryStore
+from knowledge_mcp.testing.store_search import same_ranking
+from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, record, unit_vector
+
+__all__ = ["store_machine"]
+
+WORDS = ("alpha", "beta", "gamma", "REQ-12", "5.3.1", "東京", "naïve", "shall")
+documents = st.sampled_from(("a", "b", "c"))
+generations = st.sampled_from(("g1", "g2"))
+queries = st.lists(st.sampled_from(WORDS), max_size=3).map(" ".join)
+passages = st.builds(
+    Passage,
+    text=st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join),
+    direction=st.sampled_from(("north", "south", "")),
+    document_type=st.sampled_from(("standard", "guide")),
+    chunk_type=st.sampled_from((ChunkType.REQUIREMENT, ChunkType.ANNEX)),
+    normative=st.booleans(),
+    clause_number=st.sampled_from((None, "5", "5.3", "5.30", "A.1")),
+    terms=st.sampled_from(((), (("alpha",),), (("Alphas", "beta"), ("gamma",)))),
+    context=st.sampled_from(("", "gamma heading")),
+)
+simple: st.SearchStrategy[Filter] = st.one_of(
+    st.builds(Equals, st.just("document_id"), documents),
+    st.builds(Equals, st.just("normative"), st.booleans()),
+    st.builds(In, st.just("chunk_type"), st.sampled_from((("annex",), ("annex", "requirement"), ()))),
+    st.builds(In, st.just("document_type"), st.just(("guide", "unknown"))),
+    st.builds(Prefix, st.just("clause_number"), st.sampled_from(("5", "5.3", "A"))),
+)
+filters: st.SearchStrategy[Filter | None] = st.one_of(
+    st.none(), simple, st.builds(And, st.lists(simple, max_size=3).map(tuple))
+)
+
+
+def store_machine(
+    make_store: Callable[[Analyser], Store],
+    *,
+    open_again: Callable[[Store, Analyser], Store] | None = None,
+    tolerance: float = 1e-6,
+) -> type[RuleBasedStateMachine]:
+    """Build the state machine of one kind of store.
+
+    Args:
+        make_store: gives an empty store; the machine closes it.
+        open_again: gives a second handle on the same store; where it is there, the store is now and then closed and
+            opened anew in the middle of a run.
+        tolerance: how far scores may lie from the memory store's.
+    """
+    analyser = EnglishAnalyser()
+
+    class StoreMachine(RuleBasedStateMachine):
+        def __init__(self) -> None:
+            super().__init__()
+            self.oracle: Store = MemoryStore(analyser)
+            self.store = make_store(analyser)
+            for each in (self.oracle, self.store):
+                each.create_collection("c", SPACE)
+
+        def both(self, call: Callable[[Store], Any]) -> tuple[Any, Any]:
+            results: list[Any] = []
+            for each in (self.store, self.oracle):
+                try:
+                    results.append(call(each))
+                except KnowledgeError as exc:
+                    results.append(exc.code)
+            return results[0], results[1]
+
+        def agree(self, call: Callable[[Store], Any]) -> None:
+            mine, theirs = self.both(call)
+            assert mine == theirs, f"the store says {mine!r}, the memory store {theirs!r}"
+
+        @rule(document=documents, generation=generations, found=st.lists(passages, max_size=5))
+        def stage(self, document: str, generation: str, found: list[Passage]) -> None:
+            chunks = embedded(document, found)
+            self.agree(lambda store: store.stage("c", document, generation, chunks))
+
+        @rule(document=documents, generation=generations, announced=st.integers(0, 5))
+        def publish(self, document: str, generation: str, announced: int) -> None:
+            kept = record(document, embedded(document, ["x"] * announced))
+            self.agree(lambda store: store.publish("c", kept, f"text {announced}", generation))
+
+        @rule(document=documents, found=st.lists(passages, max_size=8))
+        def put(self, document: str, found: list[Passage]) -> None:
+            chunks = embedded(document, found)
+            self.agree(lambda store: store.discard_staged("c", document))
+            self.agree(lambda store: store.stage("c", document, "put", chunks))
+            self.agree(lambda store: store.publish("c", record(document, chunks), "put", "put"))
+
+        @rule(document=st.one_of(st.none(), documents))
+        def discard(self, document: str | None) -> None:
+            self.agree(lambda store: store.discard_staged("c", document))
+
+        @rule(document=documents)
+        def delete(self, document: str) -> None:
+            self.agree(lambda store: store.delete_document("c", document))
+
+        @rule()
+        def drop(self) -> None:
+            self.agree(lambda store: store.drop_collection("c"))
+            self.agree(lambda store: store.create_collection("c", SPACE).space)
+
+        @rule()
+        def reopen(self) -> None:
+            if open_again is not None:
+                second = open_again(self.store, analyser)
+                self.store.close()
+                self.store = second
+
+        @rule(
+            text=queries, direction=st.sampled_from(("north", "south", "alpha")), kept=filters, limit=st.integers(0, 6)
+        )
+        def search(self, text: str, direction: str, kept: Filter | None, limit: int) -> None:
+            mine, theirs = self.both(
+                lambda store: store.search("c", vector=unit_vector(direction), text=text, filter=kept, limit=limit)
+            )
+            assert same_ranking(mine.dense, theirs.dense, tolerance), (mine.dense, theirs.dense)
+            assert same_ranking(mine.lexical, theirs.lexical, tolerance), (mine.lexical, theirs.lexical)
+
+        @rule(term=st.sampled_from(("alpha", "beta", "gamma", "none")))
+        def define(self, term: str) -> None:
+            self.agree(lambda store: store.definitions("c", analyser.term_key(term)))
+            self.agree(lambda store: store.defined_terms("c"))
+
+        @rule(document=documents)
+        def read(self, document: str) -> None:
+            self.agree(lambda store: store.document_chunks("c", document))
+            self.agree(lambda store: store.document_text("c", document))
+            chunks = self.oracle.document_chunks("c", document)
+            self.agree(lambda store: store.chunks("c", [each.id for each in reversed(chunks)]))
+            self.agree(lambda store: store.owners_of_content("c", [each.content_hash for each in chunks]))
+
+        @invariant()
+        def records_and_counts_agree(self) -> None:
+            self.agree(lambda store: store.documents("c"))
+            mine, theirs = self.both(lambda store: store.statistics("c"))
+            assert (mine.documents, mine.chunks, mine.tokens) == (theirs.documents, theirs.chunks, theirs.tokens)
+
+        def teardown(self) -> None:
+            self.agree(lambda store: store.discard_staged("c"))
+            findings = self.store.verify("c")
+            self.store.close()
+            assert findings == []
+
+    return StoreMachine

@@ -1,0 +1,135 @@
+"""Ingest, ask over MCP, get cited evidence."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import anyio
+import jsonschema
+import pytest
+from mcp import Client
+from mcp.types import CallToolResult, TextContent
+
+from tests.acceptance.commands import EXAMPLES, run, stdio_server
+
+Calls = list[tuple[str, dict[str, Any]]]
+
+
+def ask(data: Path, calls: Calls) -> list[dict[str, Any]]:
+    """Put calls to a fresh stdio server; every answer must agree with its tool's output schema and its own text."""
+
+    async def session() -> list[CallToolResult]:
+        async with Client(stdio_server(data)) as client:
+            schemas = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
+            results: list[CallToolResult] = []
+            for name, arguments in calls:
+                result = await client.call_tool(name, arguments)
+                jsonschema.validate(result.structured_content, schemas[name] or {})
+                results.append(result)
+            return results
+
+    answers: list[dict[str, Any]] = []
+    for result in anyio.run(session):
+        first = result.content[0]
+        assert isinstance(first, TextContent)
+        answer = json.loads(first.text)
+        assert answer == result.structured_content
+        answers.append(answer)
+    return answers
+
+
+QUESTIONS = [
+    ("How many days must a class 1 station run without sun or mains?", "unattended-weather-stations", {"4.2", "6.2.1"}),
+    ("What does a station switch off first when its battery runs low?", "unattended-weather-stations", {"6.2.3.1"}),
+    ("How do I check a tipping-bucket rain gauge on site?", "siting-and-maintenance-handbook", {"4.3.2"}),
+    ("limits of the comparison with the travelling reference", "unattended-weather-stations", {"10.3"}),
+    ("The wind speed has been exactly zero for hours. Is that an error?", "quality-control-guide", {"4.4"}),
+]
+
+
+@pytest.mark.requirement("A-REQ-TOOL-001", "A-REQ-IF-001")
+def test_the_questions_of_the_examples_are_answered_by_the_clauses_that_it_promises(examples_data: Path) -> None:
+    calls: Calls = [("knowledge_search", {"query": question, "n_results": 5}) for question, _, _ in QUESTIONS]
+    for answer, (question, document, clauses) in zip(ask(examples_data, calls), QUESTIONS, strict=True):
+        found = {(each["source"]["document_id"], each["source"].get("clause_number")) for each in answer["results"]}
+        assert {(document, clause) for clause in clauses} & found, (question, found)
+
+
+@pytest.mark.requirement("A-REQ-TOOL-002")
+def test_a_term_is_defined_with_its_clause(examples_data: Path) -> None:
+    (gust,) = ask(examples_data, [("knowledge_lookup", {"term": "Gusts"})])
+    assert gust["found"]
+    assert any(
+        each["source"]["document_id"] == "unattended-weather-stations" and "3.4" in each["source"]["citation"]
+        for each in gust["definitions"]
+    )
+
+
+@pytest.mark.requirement("A-REQ-TOOL-003")
+def test_requirements_are_mandatory_sentences_of_the_one_standard_asked_for(examples_data: Path) -> None:
+    (answer,) = ask(examples_data, [("knowledge_requirements", {"topic": "recalibration", "standard": "FSC 4100"})])
+    assert answer["total"] == len(answer["results"]) > 0
+    assert all(each["normative"] for each in answer["results"])
+    assert all("shall" in each["requirement_text"] or "must" in each["requirement_text"] for each in answer["results"])
+    assert {each["source"]["document_id"] for each in answer["results"]} == {"unattended-weather-stations"}
+    assert "10.4" in {each["requirement_id"] for each in answer["results"]}
+
+
+FILTERS: list[tuple[dict[str, Any], str, Any]] = [
+    ({"document_type": "standard"}, "document_type", "standard"),
+    ({"document_id": "quality-control-guide"}, "document_id", "quality-control-guide"),
+    ({"chunk_type": "definition"}, "chunk_type", "definition"),
+    ({"normative_only": True}, "normative", True),
+]
+
+
+@pytest.mark.requirement("A-REQ-SEARCH-003")
+def test_each_filter_keeps_only_what_it_names(examples_data: Path) -> None:
+    calls: Calls = [("knowledge_search", {"query": "station sensor wind", **given}) for given, _, _ in FILTERS]
+    for answer, (given, field, value) in zip(ask(examples_data, calls), FILTERS, strict=True):
+        assert answer["results"], given
+        for each in answer["results"]:
+            assert {**each["source"], **each["metadata"]}[field] == value
+
+
+@pytest.mark.requirement("A-REQ-TOOL-004", "A-REQ-TOOL-005", "A-REQ-TOOL-006")
+def test_keywords_statistics_and_health_answer(examples_data: Path) -> None:
+    keyword, stats, health = ask(
+        examples_data,
+        [("knowledge_keyword_search", {"query": "pyranometer"}), ("knowledge_stats", {}), ("knowledge_health", {})],
+    )
+    assert keyword["search_type"] == "keyword"
+    assert stats["knowledge_base"]["total_documents"] == 3
+    assert stats["vector_store"] == {"backend": "sqlite", "status": "healthy", "hybrid_enabled": True}
+    assert stats["embedding"]["dimensions"] == 384
+    assert health["checks"]["vector_store"]["status"] == health["checks"]["embedding_service"]["status"] == "up"
+
+
+def test_every_passage_found_stands_word_for_word_in_its_document(examples_data: Path) -> None:
+    async def session() -> None:
+        async with Client(stdio_server(examples_data)) as client:
+            result = await client.call_tool("knowledge_search", {"query": "power supply", "n_results": 30})
+            assert result.structured_content is not None
+            for each in result.structured_content["results"]:
+                uri = f"knowledge://documents/{each['source']['document_id']}"
+                text = "".join(getattr(part, "text", "") for part in (await client.read_resource(uri)).contents)
+                assert each["content"] in text
+
+    anyio.run(session)
+
+
+@pytest.mark.requirement("A-REQ-PERF-002")
+def test_a_second_run_changes_nothing_and_the_doctor_is_content(examples_data: Path) -> None:
+    again = run(examples_data, "knowledge-ingest", str(EXAMPLES), "--json")
+    assert again.returncode == 0, again.stderr
+    doctor = run(examples_data, "knowledge", "doctor")
+    assert doctor.returncode == 0, doctor.stdout
+
+
+def test_the_server_says_what_to_do_when_nothing_was_ingested(tmp_path: Path) -> None:
+    search, stats = ask(tmp_path, [("knowledge_search", {"query": "anything"}), ("knowledge_stats", {})])
+    assert search["results"] == []
+    assert "knowledge-ingest" in json.dumps(search)
+    assert stats["knowledge_base"]["total_chunks"] == 0

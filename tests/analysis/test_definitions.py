@@ -1,0 +1,186 @@
+"""Definitions in every form that documents print them in, and nothing that only looks like one."""
+
+from __future__ import annotations
+
+import pytest
+
+from knowledge_mcp.analysis.definitions import find_definitions
+from knowledge_mcp.model.chunk import Definition
+from knowledge_mcp.model.document import BlockKind
+from knowledge_mcp.testing.documents import Part, build_document
+
+_TERMS = Part(BlockKind.HEADING, "Terms and definitions", 1, "3")
+
+
+def _heading(text: str, number: str | None = None, level: int = 2) -> Part:
+    return Part(BlockKind.HEADING, text, level, number)
+
+
+def _text(text: str) -> Part:
+    return Part(BlockKind.PARAGRAPH, text)
+
+
+def _table(text: str) -> Part:
+    return Part(BlockKind.TABLE, text)
+
+
+def _found(*parts: Part) -> list[Definition]:
+    return find_definitions(build_document(parts))
+
+
+@pytest.mark.requirement("A-REQ-INGEST-003")
+def test_an_entry_under_its_own_heading_is_a_definition() -> None:
+    (entry,) = _found(
+        _TERMS,
+        _heading("mean time to repair (MTTR)", "3.1"),
+        _text("<maintenance> time that a repair takes\nin the mean"),
+        Part(BlockKind.NOTE, "Note 1 to entry: Travel is not counted."),
+    )
+    assert entry.term == "mean time to repair"
+    assert entry.aliases == ("MTTR",)
+    assert entry.text == "time that a repair takes in the mean"
+    assert entry.clause_number == "3.1"
+    assert entry.domain == "maintenance"
+
+
+@pytest.mark.requirement("A-REQ-INGEST-003")
+def test_an_entry_whose_number_stands_alone_takes_its_term_from_the_next_line() -> None:
+    by_section = _found(_TERMS, _heading("", "3.1.4", 3), _text("widget\nthing that has no other name"))
+    by_text = _found(_TERMS, _text("3.1.4\nwidget\nthing that has no other name"))
+    for (entry,) in (by_section, by_text):
+        assert (entry.term, entry.text, entry.clause_number) == ("widget", "thing that has no other name", "3.1.4")
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [
+        "widget: thing without a name",
+        "3.1 widget: thing without a name",
+        "**widget**: thing without a name",
+        "widget — thing without a name",
+        "- widget – thing without a name",
+        "“widget” means thing without a name",
+        "widget means thing without a name",
+        "widget: thing without a name NOTE 1 It is small.",
+        "widget: thing without a name [SOURCE: ISO 999:2020, 3.1]",
+        "3.40 widget. Thing without a name",
+    ],
+)
+def test_entries_of_a_terms_clause_are_read_in_all_their_forms(printed: str) -> None:
+    (entry,) = _found(_TERMS, _text(printed))
+    assert (entry.term, entry.text.lower()) == ("widget", "thing without a name")
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [
+        "For the purposes of this document, the following terms apply:",
+        "The terms of ISO 999 apply.",
+        "NOTE: Some terms are old.",
+        "In this document, these words matter: all of them.",
+    ],
+)
+def test_ordinary_sentences_of_a_terms_clause_define_nothing(printed: str) -> None:
+    assert _found(_TERMS, _text(printed)) == []
+
+
+@pytest.mark.parametrize(
+    ("printed", "term"),
+    [
+        ("“Widget” means any thing without a name.", "Widget"),
+        ('The term "widget" refers to a thing without a name.', "widget"),
+        ("A widget is defined as a thing without a name.", "widget"),
+    ],
+)
+def test_defining_sentences_are_found_anywhere(printed: str, term: str) -> None:
+    (entry,) = _found(_heading("Loads", "5"), _text(f"Widgets are used. {printed} They are grey."))
+    assert entry.term == term
+    assert "thing without a name" in entry.text
+    assert "grey" not in entry.text
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [
+        "Description: the pump is grey.",
+        "**Warning**: the pump is hot.",
+        "This means that the pump is hot.",
+        "The limit shall be defined as 5 kN.",
+        "Pump — grey",
+        "A pump that is defined as grey is hot.",
+    ],
+)
+def test_labels_and_ordinary_sentences_outside_a_terms_clause_define_nothing(printed: str) -> None:
+    assert _found(_heading("Loads", "5"), _text(printed)) == []
+
+
+def test_a_glossary_table_gives_one_definition_per_row() -> None:
+    table = "| Term | Definition |\n| --- | --- |\n| widget | thing without a name |\n| gadget | thing with a name |"
+    found = _found(_heading("Loads", "5"), _table(table))
+    assert [(d.term, d.text) for d in found] == [
+        ("widget", "thing without a name"),
+        ("gadget", "thing with a name"),
+    ]
+
+
+def test_a_table_of_other_things_defines_nothing() -> None:
+    assert _found(_heading("Loads", "5"), _table("| Part | Weight |\n| --- | --- |\n| pump | 5 kg |")) == []
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [
+        "API  application programming interface",
+        "API: application programming interface",
+        "API application programming interface",
+    ],
+)
+def test_lines_of_an_abbreviations_clause_are_definitions_with_the_words_as_synonym(printed: str) -> None:
+    (entry,) = _found(Part(BlockKind.HEADING, "Abbreviated terms", 1, "4"), _text(printed))
+    assert (entry.term, entry.text) == ("API", "application programming interface")
+    assert entry.aliases == ("application programming interface",)
+
+
+def test_several_abbreviations_in_one_block_have_their_own_spans() -> None:
+    document = build_document(
+        [
+            Part(BlockKind.HEADING, "Acronyms", 1, "4"),
+            _text("API  application programming interface\nThe list is short\nKPI  key performance indicator"),
+        ]
+    )
+    found = find_definitions(document)
+    assert [d.span.of(document.text) for d in found] == [
+        "API  application programming interface",
+        "KPI  key performance indicator",
+    ]
+
+
+def test_an_acronym_table_without_header_counts_its_first_row() -> None:
+    table = "| API | Application Programming Interface |\n| --- | --- |\n| KPI | Key Performance Indicator |"
+    found = _found(Part(BlockKind.HEADING, "Acronyms", 1, "A"), _table(table))
+    assert [d.term for d in found] == ["API", "KPI"]
+
+
+def test_an_entry_that_only_points_elsewhere_is_none() -> None:
+    assert _found(_TERMS, _heading("Acronyms of this standard", "3.9"), _text("See Appendix A.")) == []
+
+
+def test_a_term_on_a_paragraph_of_its_own_is_defined_by_the_next() -> None:
+    found = _found(
+        _TERMS,
+        _text("The following terms apply."),
+        _text("widget"),
+        _text("thing without a name"),
+        _text("gadget (or G)"),
+        _text("thing with a name"),
+    )
+    assert [(d.term, d.aliases, d.text) for d in found] == [
+        ("widget", (), "thing without a name"),
+        ("gadget", ("G",), "thing with a name"),
+    ]
+
+
+def test_a_run_of_words_after_an_abbreviation_is_no_expansion() -> None:
+    assert (
+        _found(_TERMS, _text("VCS version control system which a viewer sees and a log file keeps for later use")) == []
+    )

@@ -1,0 +1,58 @@
+"""Text put together from pieces keeps its marks where they belong."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from knowledge_mcp.model.document import BlockKind, ReferenceKind
+from knowledge_mcp.readers.assembly import DocumentBuilder
+from knowledge_mcp.readers.richtext import RichText, lay, table_text
+from tests.readers.docx_files import content_item
+
+WORDS = st.text(alphabet=st.sampled_from("ab |\\\n\té–ﬁ"), max_size=8)
+
+
+def marked(pieces: list[tuple[str, bool]]) -> tuple[RichText, list[str]]:
+    rich = RichText()
+    expected: list[str] = []
+    for text, is_link in pieces:
+        start = len(rich)
+        rich.add(text)
+        if is_link:
+            before = len(rich.marks)
+            rich.mark(start, ReferenceKind.LINK, "target")
+            expected.extend(rich.text[mark.start : mark.end] for mark in rich.marks[before:])
+    return rich, expected
+
+
+@given(st.lists(st.tuples(WORDS, st.booleans()), max_size=8))
+def test_marks_survive_being_laid_down_as_a_list_item(pieces: list[tuple[str, bool]]) -> None:
+    rich, expected = marked(pieces)
+    builder = DocumentBuilder()
+    builder.block(BlockKind.PARAGRAPH, "before")
+    lay(builder, BlockKind.LIST_ITEM, rich, marker="a)", depth=1)
+    document = builder.build(content_item(b"x"))
+    assert [r.span.of(document.text) for r in document.references] == expected
+
+
+@given(st.lists(st.lists(st.tuples(WORDS, st.booleans()), max_size=4), min_size=2, max_size=6))
+def test_marks_survive_the_escaping_of_a_table(cells: list[list[tuple[str, bool]]]) -> None:
+    built = [marked(cell) for cell in cells]
+    rows = [[rich for rich, _ in built], [RichText("x")]]
+    builder = DocumentBuilder()
+    lay(builder, BlockKind.TABLE, table_text(rows))
+    document = builder.build(content_item(b"x"))
+    shown = [r.span.of(document.text).replace("\\|", "|") for r in document.references]
+    assert shown == [words.replace("\n", " ") for _, expected in built for words in expected]
+
+
+@given(st.lists(st.text(max_size=10), max_size=6))
+def test_blanks_between_pieces_collapse_however_the_text_is_cut(pieces: list[str]) -> None:
+    plain = [piece.encode("ascii", "ignore").decode() for piece in pieces]
+    rich = RichText()
+    for piece in plain:
+        rich.add(piece)
+    whole = RichText("".join(plain).replace("\r", "\n"))
+    assert " ".join(rich.text.split()) == " ".join(whole.text.split())
+    assert "  " not in rich.text

@@ -1,0 +1,299 @@
+"""Markdown to sections, blocks, lines and references."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from knowledge_mcp.model.document import BlockKind, Document, DocumentType, ReferenceKind
+from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
+from knowledge_mcp.readers.markdown import MarkdownReader
+from tests.readers.docx_files import content_item
+
+
+def read(text: str | bytes, name: str = "guide.md") -> Document:
+    data = text.encode() if isinstance(text, str) else text
+    item = content_item(data, name, "text/markdown")
+    MarkdownReader().check(item)
+    return MarkdownReader().read(item)
+
+
+def outline(document: Document) -> list[tuple[int, str | None, str]]:
+    return [(section.level, section.number, section.title) for section in document.sections]
+
+
+def kinds(document: Document) -> list[tuple[str, str]]:
+    return [(block.kind.value, block.span.of(document.text)) for block in document.blocks]
+
+
+@pytest.mark.requirement("A-REQ-INGEST-002")
+def test_headings_of_both_styles_open_sections_and_their_numbers_are_taken() -> None:
+    document = read(
+        "Title\n=====\n\n## 1 Scope\n\nText.\n\n2 Terms\n--------\n\n### 2.1 Word ###\n\n"
+        "## Annex A (informative) Hints\n"
+    )
+    assert outline(document) == [
+        (1, None, "Title"), (2, "1", "Scope"), (2, "2", "Terms"), (3, "2.1", "Word"), (2, "A", "Hints"),
+    ]  # fmt: skip
+    assert document.title == "Title"
+    assert document.sections[4].informative
+    assert "Annex A (informative) Hints" in document.text
+
+
+@pytest.mark.requirement("A-REQ-INGEST-003", "CLARIFY-004")
+def test_numbered_headings_nest_deeper_than_six() -> None:
+    numbers = ["5", "5.3", "5.3.1", "5.3.1.2", "5.3.1.2.4", "5.3.1.2.4.1", "5.3.1.2.4.1.3", "5.3.1.2.4.1.3.2"]
+    marks = ["#" * min(depth, 6) for depth in range(1, 9)]
+    document = read("\n\n".join(f"{m} {n} Title" for m, n in zip(marks, numbers, strict=True)))
+    assert [section.level for section in document.sections] == list(range(1, 9))
+    assert [section.number for section in document.sections] == numbers
+    assert [section.parent for section in document.sections] == [None, *range(7)]
+    assert outline(read("###### 1.2.3.4.5.6.7 Alone"))[0][0] == 7
+
+
+def test_a_number_tells_the_level_where_the_marks_are_too_few() -> None:
+    document = read("## 5 A\n\n### 5.1 B\n\n### 5.1.1 C\n\n### 5.2 D\n")
+    assert [section.level for section in document.sections] == [2, 3, 4, 3]
+
+
+def test_what_looks_like_a_heading_in_a_fence_is_code() -> None:
+    document = read("# One\n\n```sh\n# not a heading\n  indented\n```\n\n    # nor this\n\n~~~\n# nor that\n~~~\n")
+    assert [section.title for section in document.sections] == ["One"]
+    assert [text for kind, text in kinds(document) if kind == "code"] == [
+        "# not a heading\n  indented", "# nor this", "# nor that",
+    ]  # fmt: skip
+
+
+def test_every_block_knows_its_source_lines_behind_the_frontmatter_too() -> None:
+    source = "---\ntitle: T\n---\n\n# Head\n\npara one\npara two\n\n- item\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
+    document = read(source)
+    lines = source.split("\n")
+    assert [block.lines for block in document.blocks] == [(5, 5), (7, 8), (10, 10), (12, 14)]
+    assert lines[6] == "para one"
+
+
+@pytest.mark.requirement("A-REQ-INGEST-004")
+def test_frontmatter_gives_id_title_type_and_flat_metadata() -> None:
+    document = read(
+        "\ufeff---\ndocument_id: STD-1\ntitle: The Title\ndocument_type: Standard\nedition: 2\ndate: 2024-01-31\n"
+        "author:\n  - A. One\n  - B. Two\nowner: {name: C, team: D}\n---\n# Other\n"
+    )
+    assert (document.id, document.title, document.document_type) == ("STD-1", "The Title", DocumentType.STANDARD)
+    metadata = dict(document.metadata)
+    assert metadata["date"] == "2024-01-31"
+    assert metadata["edition"] == "2"
+    assert metadata["author"] == "A. One, B. Two"
+    assert metadata["owner.name"] == "C"
+    assert document.warnings == ()
+
+
+def test_an_unknown_document_type_is_named_in_a_warning() -> None:
+    document = read("---\ndocument_type: novel\n---\nText.\n")
+    assert document.document_type is None
+    assert "novel" in document.warnings[0]
+
+
+@pytest.mark.parametrize(
+    "front",
+    [
+        "a: [1, 2",
+        "a: !!python/object/apply:os.getcwd []",
+        "- a list",
+        "\n".join(["a0: &a0 [x]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12))]),
+        "a: " + "x" * 200_000,
+    ],
+    ids=["syntax", "tag", "list", "aliases", "size"],
+)
+def test_bad_frontmatter_is_kept_as_text_with_a_warning(front: str) -> None:
+    document = read(f"---\n{front}\n---\n\n# Head\n\nText.\n")
+    assert len(document.warnings) == 1
+    assert "kept as text" in document.warnings[0]
+    assert "Text." in document.text
+    assert front.rsplit(maxsplit=1)[-1][-9:] in document.text
+
+
+def test_an_unclosed_frontmatter_is_kept_as_text_with_a_warning() -> None:
+    document = read("---\ntitle: T\n\nText.\n")
+    assert "not closed" in document.warnings[0]
+    assert "title: T" in document.text
+
+
+def test_lists_have_markers_and_depth() -> None:
+    document = read("1. one\n   - inner\n\n     more\n2. two\n\n3) three\n")
+    items = [(b.marker, b.depth, b.span.of(document.text)) for b in document.blocks]
+    assert items == [
+        ("1.", 0, "1. one"), ("•", 1, "• inner"), ("", 1, "more"), ("2.", 0, "2. two"), ("3)", 0, "3) three"),
+    ]  # fmt: skip
+
+
+def test_lettered_lines_keep_their_lines() -> None:
+    assert read("The supplier shall:\na) plan;\nb) do\nit.").text == "The supplier shall:\na) plan;\nb) do it."
+
+
+def test_emphasis_goes_and_words_stay() -> None:
+    document = read("It *shall* **not** `fail`, ~~ever~~ &amp; a\\*b. ![pic](x.png) H<sub>2</sub>O<br>next\n")
+    assert document.text == "It shall not fail, ever & a*b. pic H2O\nnext"
+
+
+@pytest.mark.requirement("A-REQ-INGEST-002")
+def test_links_become_references_and_those_within_the_document_name_the_clause() -> None:
+    document = read(
+        "# 1 First {#one}\n\nSee [the second](#2-second-part), [it](#one), [web](https://example.org), "
+        "<https://e.org>, "
+        "[gone](#nowhere) and [x](#anx).\n\n## 2 Second part\n\n<a name='anx'></a>\n\n# Annex B Tests\n"
+    )
+    assert [(r.kind, r.target) for r in document.references] == [
+        (ReferenceKind.CLAUSE, "2"),
+        (ReferenceKind.CLAUSE, "1"),
+        (ReferenceKind.LINK, "https://example.org"),
+        (ReferenceKind.LINK, "https://e.org"),
+        (ReferenceKind.LINK, "#nowhere"),
+        (ReferenceKind.ANNEX, "Annex B"),
+    ]
+    assert [r.span.of(document.text) for r in document.references][:3] == ["the second", "it", "web"]
+    assert document.sections[0].title == "First"
+
+
+@pytest.mark.requirement("A-REQ-INGEST-002")
+def test_tables_captions_and_pictures() -> None:
+    document = read("Table 2: Loads\n\n| `a\\|b` | [c](d) |\n|:--|--:|\n| 1 | |\n\n![Figure 3: A mast](m.png)\n")
+    assert kinds(document) == [
+        ("caption", "Table 2: Loads"),
+        ("table", "| a\\|b | c |\n| --- | --- |\n| 1 | |"),
+        ("caption", "Figure 3: A mast"),
+    ]
+    assert document.blocks[2].marker == "Figure 3"
+    (link,) = document.references
+    assert link.span.of(document.text) == "c"
+
+
+def test_quotes_alerts_notes_and_footnotes_are_told_apart() -> None:
+    document = read(
+        "> said so\n\n> [!WARNING]\n> Hot [stove](s).\n\nNOTE 1: mind it\n\nEXAMPLE 2 like so\n\n"
+        "Claim[^p].\n\n[^p]: Proof.\n"
+        "\n[^q]: Cited nowhere.\n"
+    )
+    assert kinds(document) == [
+        ("quote", "said so"),
+        ("note", "WARNING Hot stove."),
+        ("note", "NOTE 1: mind it"),
+        ("example", "EXAMPLE 2 like so"),
+        ("paragraph", "Claim[^p]."),
+        ("footnote", "[^p] Proof."),
+        ("footnote", "[^q] Cited nowhere."),
+    ]
+    assert document.references[0].span.of(document.text) == "stove"
+
+
+def test_a_definition_list_becomes_terms_with_their_definitions() -> None:
+    assert read("gust\n: highest wind\n\nflag:\n: a code\n").text == "gust: highest wind\n\nflag: a code"
+
+
+def test_a_section_that_calls_itself_informative_is() -> None:
+    document = read("# 1 A\n\n_This section is informative._\n\n## 1.1 B\n\n# 2 C\n\nThis clause is normative.\n")
+    assert [section.informative for section in document.sections] == [True, True, False]
+
+
+def test_html_is_stripped_to_its_words_headings_and_tables() -> None:
+    document = read(
+        "<h2>2 Made by hand</h2>\n<!-- secret -->\n<p>Some <b>bold</b> &lt;words&gt;.</p>\n<script>bad()</script>\n\n"
+        "<table><tr><th>k</th><th>v</th></tr><tr><td>a</td><td>1</td></tr></table>\n\n<ul><li>item</li></ul>\n"
+    )
+    assert outline(document) == [(2, "2", "Made by hand")]
+    assert kinds(document)[1:] == [
+        ("paragraph", "Some bold <words>."),
+        ("table", "| k | v |\n| --- | --- |\n| a | 1 |"),
+        ("list_item", "• item"),
+    ]
+
+
+def test_mdx_imports_are_code_and_components_vanish_but_not_their_words() -> None:
+    document = read("import X from 'y'\n\n<Note>\n\nInside.\n\n</Note>\n", "page.mdx")
+    assert kinds(document) == [("code", "import X from 'y'"), ("paragraph", "Inside.")]
+
+
+@pytest.mark.parametrize(
+    "data",
+    ["# Größe\n".encode("utf-8-sig"), "# Größe\n".encode("utf-16"), "# Größe\r\n".encode()],
+    ids=["utf-8 with mark", "utf-16", "utf-8 with CRLF"],
+)
+def test_unicode_encodings_are_understood(data: bytes) -> None:
+    document = read(data)
+    assert document.text == "Größe"
+    assert document.warnings == ()
+
+
+def test_windows_1252_is_guessed_with_a_warning_and_binary_data_is_refused() -> None:
+    document = read("Größe “groß” 5 €, and plain words around it to make it plausible".encode("cp1252"))
+    assert "Größe “groß” 5 €" in document.text
+    assert "Windows-1252" in document.warnings[0]
+    for data in (b"\x00\x01\xff\xfe\x80" * 40, bytes(range(128, 256)) * 3, b"text \x81\x8d text"):
+        with pytest.raises(UnreadableDocumentError) as caught:
+            read(data)
+        assert caught.value.reason is UnreadableReason.CORRUPTED
+        assert "UTF-8" in caught.value.suggestion
+
+
+@pytest.mark.requirement("CLARIFY-001")
+@pytest.mark.parametrize("data", [b"", b"\xef\xbb\xbf \n", b"---\ntitle: T\n---\n", b"---\ntitle: T\n---\n\n \n"])
+def test_a_file_without_text_is_empty(data: bytes) -> None:
+    with pytest.raises(UnreadableDocumentError) as caught:
+        read(data)
+    assert caught.value.reason is UnreadableReason.EMPTY
+
+
+def test_a_pdf_under_the_name_is_mislabelled() -> None:
+    with pytest.raises(UnreadableDocumentError) as caught:
+        read(b"%PDF-1.7 ...")
+    assert caught.value.reason is UnreadableReason.MISLABELLED
+
+
+def test_nesting_beyond_measure_is_refused_and_not_cut() -> None:
+    for deep in (">" * 5000 + " deep\n\nShallow.\n", "- " * 3000 + "deep\n\nShallow.\n"):
+        with pytest.raises(UnreadableDocumentError) as caught:
+            read(deep)
+        assert caught.value.reason is UnreadableReason.UNSUPPORTED
+    assert read("- " * 20 + "deep\n\nShallow.\n").text.endswith("Shallow.")
+
+
+PIECES = [
+    *["# Head", "###### x", "- item", "  1) nested", "> quote", "```", "[l](#x) *e*", "[^1]: note", "text[^1]", "<b>"],
+    *[
+        "<table><tr><td>x",
+        "a) letter",
+        ": def",
+        "NOTE 1 n",
+        "---",
+        "",
+        "   ",
+        "![alt](u)",
+        "&nbsp;",
+        "\u00ad",
+        "e\u0301",
+    ],
+    *["[a]: <b>", "{#id}", "\t", "| a | b |", "|---|---|"],
+]
+MARKDOWN = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=30)), min_size=1, max_size=25).map("\n".join)
+
+
+@given(MARKDOWN)
+@settings(max_examples=150, deadline=None)
+def test_whatever_is_written_blocks_cover_the_text_in_order_and_references_stand_where_they_say(source: str) -> None:
+    item = content_item(source.encode("utf-8", "replace"), "any.md")
+    try:
+        document = MarkdownReader().read(item)
+    except UnreadableDocumentError as error:
+        assert error.reason in {UnreadableReason.EMPTY, UnreadableReason.MISLABELLED}  # noqa: PT017 - both are fine here
+        return
+    rest = list(document.text)
+    place = 0
+    for block in document.blocks:
+        assert place <= block.span.start < block.span.end
+        place = block.span.end
+        rest[block.span.start : block.span.end] = ""
+        rest[block.span.start : block.span.start] = [" "] * len(block.span)
+    assert "".join(rest).strip() == ""
+    for reference in document.references:
+        assert " ".join(reference.span.of(document.text).split()) == reference.text
+    assert [b for b in document.blocks if b.kind is BlockKind.HEADING and b.section is None] == []

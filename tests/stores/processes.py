@@ -1,0 +1,99 @@
+"""What the crash and concurrency tests run in processes of their own: writers and readers of one store file.
+
+    python -m tests.stores.processes write|read <file> <seed> [<seconds>]
+
+Every generation of a document carries its turn in each chunk, in its text and in its record's hash: any mix shows.
+A writer says `<document> <turn>` after each publish; a reader says how often it looked, or fails.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from pathlib import Path
+
+from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.ports import Store
+from knowledge_mcp.stores.sqlite import SqliteStore
+from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, record, unit_vector
+
+DOCUMENTS = 4
+CHUNKS = 25
+
+
+def say(line: str) -> None:
+    """Tell the test at once."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def generation(document_id: str, turn: int) -> list[Passage]:
+    """Make the passages of one turn; their number changes with it."""
+    return [
+        Passage(f"alpha words of turn{turn} place {place}", id=f"{document_id}/{turn}/{place}", direction=f"{place}")
+        for place in range(1 + turn % CHUNKS)
+    ]
+
+
+def write(store: Store, seed: int, seconds: float) -> None:
+    """Publish one generation after the other."""
+    dice = random.Random(seed)
+    deadline = time.monotonic() + seconds
+    turn = seed * 100_000
+    while time.monotonic() < deadline:
+        turn += 1
+        document_id = f"d{dice.randrange(DOCUMENTS)}-{seed}"
+        chunks = embedded(document_id, generation(document_id, turn))
+        half = len(chunks) // 2
+        store.stage("c", document_id, f"g{turn}", chunks[:half])
+        store.stage("c", document_id, f"g{turn}", chunks[half:])
+        store.publish("c", record(document_id, chunks, sha256=str(turn)), f"text of {turn}", f"g{turn}")
+        say(f"{document_id} {turn}")
+
+
+def check(store: Store) -> None:
+    """Look once, in every way, and fail on any mix of generations."""
+    legs = store.search("c", vector=unit_vector("3"), text="alpha", filter=None, limit=10_000)
+    for leg in (legs.dense, legs.lexical):
+        assert leg is not None, (legs.dense_error, legs.lexical_error)
+        turns: dict[str, dict[str, int]] = {}
+        for hit in leg:
+            document_id, turn, _ = hit.chunk_id.split("/")
+            seen = turns.setdefault(document_id, {})
+            seen[turn] = seen.get(turn, 0) + 1
+        for document_id, seen in turns.items():
+            assert len(seen) == 1, f"{document_id} is seen in turns {seen}"
+            (turn, count), *_ = seen.items()
+            assert count == 1 + int(turn) % CHUNKS, f"{document_id} is seen with {count} chunks in turn {turn}"
+    for kept in store.documents("c"):
+        chunks = store.document_chunks("c", kept.id)
+        assert len({each.id.split("/")[1] for each in chunks}) == 1
+
+
+def read(store: Store, seconds: float) -> None:
+    """Look again and again."""
+    deadline = time.monotonic() + seconds
+    looks = 0
+    while time.monotonic() < deadline:
+        check(store)
+        looks += 1
+    say(str(looks))
+
+
+def main() -> None:
+    """Play the part that the arguments name."""
+    part, path, seed, *rest = sys.argv[1:]
+    seconds = float(rest[0]) if rest else 60.0
+    store = SqliteStore(Path(path), EnglishAnalyser())
+    store.create_collection("c", SPACE)
+    say("ready")
+    if part == "write":
+        write(store, int(seed), seconds)
+    else:
+        read(store, seconds)
+    store.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""Many processes on one file, and processes that are killed: nothing half seen, nothing acknowledged lost."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.stores.sqlite import SqliteStore
+from knowledge_mcp.testing.store_values import SPACE
+from tests.stores.processes import check
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def start(part: str, path: Path, seed: int, seconds: float) -> subprocess.Popen[str]:
+    arguments = [sys.executable, "-m", "tests.stores.processes", part, str(path), str(seed), str(seconds)]
+    return subprocess.Popen(arguments, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.mark.slow
+def test_a_writer_killed_at_any_moment_leaves_whole_generations_and_loses_none_acknowledged(tmp_path: Path) -> None:
+    path = tmp_path / "knowledge.db"
+    dice = random.Random(11)
+    acknowledged: dict[str, int] = {}
+    for attempt in range(12):
+        writer = start("write", path, attempt, 60.0)
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "ready\n"
+        heard = [writer.stdout.readline() for _ in range(dice.randrange(6))]
+        with pytest.raises(subprocess.TimeoutExpired):
+            writer.wait(timeout=dice.uniform(0.001, 0.05))
+        writer.kill()
+        said, complaints = writer.communicate(timeout=30)
+        assert complaints == ""
+        for line in [*heard, *said.splitlines(keepends=True)]:
+            if line.endswith("\n"):
+                document_id, turn = line.split()
+                acknowledged[document_id] = int(turn)
+        store = SqliteStore(path, EnglishAnalyser())
+        check(store)
+        kept = {each.id: int(each.sha256) for each in store.documents("c")}
+        for document_id, turn in acknowledged.items():
+            assert kept[document_id] >= turn, f"{document_id} fell back from turn {turn}"
+            assert store.document_text("c", document_id) == f"text of {kept[document_id]}"
+        leftovers = [each for each in store.verify("c") if "not finished" not in each.message]
+        assert leftovers == []
+        store.close()
+    assert len(acknowledged) > 4, "no writer came far enough to show anything"
+    store = SqliteStore(path, EnglishAnalyser())
+    store.discard_staged("c")
+    assert store.verify("c") == []
+    store.close()
+
+
+@pytest.mark.slow
+def test_four_readers_and_two_writers_share_one_file_without_a_lock_error(tmp_path: Path) -> None:
+    path = tmp_path / "knowledge.db"
+    writers = [start("write", path, seed, 2.0) for seed in (1, 2)]
+    readers = [start("read", path, 0, 2.0) for _ in range(4)]
+    written = 0
+    for process in [*writers, *readers]:
+        said, complaints = process.communicate(timeout=120)
+        assert complaints == ""
+        assert process.returncode == 0
+        if process in writers:
+            written += len(said.splitlines()) - 1
+        else:
+            assert int(said.splitlines()[-1]) > 0, "a reader never got to look"
+    assert written > 2
+    store = SqliteStore(path, EnglishAnalyser())
+    assert store.verify("c") == []
+    check(store)
+    store.close()
+
+
+def test_processes_that_all_make_the_file_at_once_all_get_it(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "knowledge.db"
+    made = [start("read", path, 0, 0.0) for _ in range(4)]
+    for process in made:
+        said, complaints = process.communicate(timeout=60)
+        assert (said.splitlines(), complaints) == (["ready", "0"], "")
+    store = SqliteStore(path, EnglishAnalyser())
+    assert [each.space for each in store.collections()] == [SPACE]
+    store.close()

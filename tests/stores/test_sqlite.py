@@ -1,0 +1,381 @@
+"""What is particular to the SQLite store: its file, its versions, its views, what it does in larger collections."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import apsw
+import numpy as np
+import pytest
+
+from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.model.collection import EmbeddingSpace
+from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, InternalError, KnowledgeError, TimedOutError
+from knowledge_mcp.model.query import Equals
+from knowledge_mcp.stores import sqlite_postings, sqlite_schema, sqlite_search, sqlite_writing
+from knowledge_mcp.stores.memory import MemoryStore
+from knowledge_mcp.stores.sqlite import SqliteStore
+from knowledge_mcp.stores.sqlite_connection import Database, as_knowledge_error
+from knowledge_mcp.testing.store_search import put, same_ranking
+from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, record, unit_vector
+
+ANALYSER = EnglishAnalyser()
+
+
+class OpenStore(SqliteStore):
+    """Let the tests look inside."""
+
+    @property
+    def database(self) -> Database:
+        return self._database
+
+    @property
+    def holds_floats(self) -> bool:
+        return any(each.floats is not None for each in self._views.values())
+
+    @property
+    def has_workers(self) -> bool:
+        return self._workers is not None
+
+
+def open_store(path: Path) -> OpenStore:
+    store = OpenStore(path, ANALYSER)
+    store.create_collection("c", SPACE)
+    return store
+
+
+def lexical(store: SqliteStore, text: str) -> list[str]:
+    legs = store.search("c", vector=None, text=text, filter=None, limit=50)
+    assert legs.lexical is not None
+    return [hit.chunk_id for hit in legs.lexical]
+
+
+def raw(path: Path, statement: str) -> list[tuple[Any, ...]]:
+    connection: Any = apsw.Connection(str(path))
+    try:
+        return connection.execute(statement).fetchall()
+    finally:
+        connection.close()
+
+
+def test_opening_makes_the_folder_takes_milliseconds_and_imports_no_numpy(tmp_path: Path) -> None:
+    program = (
+        "import sys, time\nfrom pathlib import Path\nfrom knowledge_mcp.lexical.analyser import EnglishAnalyser\n"
+        "from knowledge_mcp.stores.sqlite import SqliteStore\nassert 'apsw' not in sys.modules\n"
+        f"store = SqliteStore(Path({str(tmp_path / 'deep' / 'er' / 'knowledge.db')!r}), EnglishAnalyser())\n"
+        "store.ping()\nstore.collections()\nprint(*[name for name in ('numpy', 'Stemmer') if name in sys.modules])\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert ran.stdout.strip() == ""
+    started = time.perf_counter()
+    open_store(tmp_path / "deep" / "er" / "knowledge.db").close()
+    assert time.perf_counter() - started < 0.5
+
+
+def test_everything_is_in_one_file_once_the_store_is_closed(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "knowledge.db")
+    put(store, "d", ["alpha words"])
+    store.close()
+    assert [each.name for each in tmp_path.iterdir()] == ["knowledge.db"]
+    again = open_store(tmp_path / "knowledge.db")
+    assert len(lexical(again, "alpha")) == 1
+    again.close()
+
+
+def test_a_file_of_a_newer_version_is_refused_untouched(tmp_path: Path) -> None:
+    path = tmp_path / "knowledge.db"
+    open_store(path).close()
+    raw(path, "UPDATE schema_version SET version = 99")
+    with pytest.raises(ConfigError, match="newer version"):
+        SqliteStore(path, ANALYSER)
+    assert raw(path, "SELECT version FROM schema_version") == [(99,)]
+
+
+def test_an_older_file_is_migrated_step_by_step_in_one_transaction(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "knowledge.db"
+    open_store(path).close()
+    raw(path, "UPDATE schema_version SET version = -1")
+    with pytest.raises(ConfigError, match="no way"):
+        SqliteStore(path, ANALYSER)
+    steps: dict[int, sqlite_schema.Migration] = {
+        -1: lambda session: session.run("CREATE TABLE step_one (a)"),
+        0: lambda session: session.run("CREATE TABLE step_two (a)"),
+    }
+    monkeypatch.setattr(sqlite_schema, "MIGRATIONS", MappingProxyType(steps))
+    open_store(path).close()
+    assert raw(path, "SELECT version FROM schema_version") == [(sqlite_schema.SCHEMA_VERSION,)]
+    assert raw(path, "SELECT count(*) FROM sqlite_schema WHERE name LIKE 'step_%'") == [(2,)]
+
+
+def test_a_migration_that_fails_leaves_the_old_version_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "knowledge.db"
+    open_store(path).close()
+    raw(path, "UPDATE schema_version SET version = 0")
+    steps: dict[int, sqlite_schema.Migration] = {
+        0: lambda session: session.run("DROP TABLE texts; SELECT * FROM nothing")
+    }
+    monkeypatch.setattr(sqlite_schema, "MIGRATIONS", MappingProxyType(steps))
+    with pytest.raises(InternalError):
+        SqliteStore(path, ANALYSER)
+    assert raw(path, "SELECT version FROM schema_version") == [(0,)]
+    assert raw(path, "SELECT count(*) FROM texts") == [(0,)]
+
+
+def test_the_sqlite_file_of_another_program_is_refused_untouched(tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    raw(path, "CREATE TABLE mine (a)")
+    with pytest.raises(ConfigError, match="another program"):
+        SqliteStore(path, ANALYSER)
+    assert raw(path, "SELECT name FROM sqlite_schema") == [("mine",)]
+
+
+def test_a_file_that_is_no_database_is_an_internal_error_with_a_suggestion(tmp_path: Path) -> None:
+    path = tmp_path / "knowledge.db"
+    path.write_bytes(b"not a database at all, but long enough to look at" * 200)
+    with pytest.raises(InternalError) as caught:
+        SqliteStore(path, ANALYSER)
+    assert caught.value.suggestion
+    assert path.read_bytes().startswith(b"not a database")
+
+
+def test_a_path_that_cannot_be_opened_is_a_connection_error(tmp_path: Path) -> None:
+    (tmp_path / "knowledge.db").mkdir()
+    with pytest.raises(ConnectionFailedError):
+        SqliteStore(tmp_path / "knowledge.db", ANALYSER)
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    with pytest.raises(ConnectionFailedError, match="folder"):
+        SqliteStore(tmp_path / "file" / "knowledge.db", ANALYSER)
+
+
+def test_a_damaged_file_is_told_by_verify_or_by_the_error(tmp_path: Path) -> None:
+    path = tmp_path / "knowledge.db"
+    store = open_store(path)
+    put(store, "d", [f"alpha words {number}" for number in range(400)])
+    store.close()
+    data = bytearray(path.read_bytes())
+    for place in range(8192 * 3, len(data), 8192):
+        data[place : place + 400] = b"\xff" * 400
+    path.write_bytes(bytes(data))
+    told: list[str] = []
+    try:
+        told = [each.message for each in open_store(path).verify("c") if each.suggestion]
+    except InternalError as exc:
+        told = [exc.message]
+    assert told
+    assert "damaged" in told[0]
+
+
+def test_a_full_disk_is_told_and_the_old_state_stays_whole(tmp_path: Path) -> None:
+    path = tmp_path / "knowledge.db"
+    store = open_store(path)
+    put(store, "d", ["alpha words"])
+    database = store.database
+    with database.reading() as session:
+        pages = session.rows("PRAGMA page_count")[0][0]
+        session.rows(
+            f"PRAGMA max_page_count = {pages + 3}"
+        )  # holds for this connection, which the pool gives out again
+    with pytest.raises(ConnectionFailedError, match="no room"):
+        put(store, "d", [f"beta words {number}" for number in range(300)])
+    assert len(lexical(store, "alpha")) == 1
+    assert lexical(store, "beta") == []
+    with database.reading() as session:
+        session.rows("PRAGMA max_page_count = 1000000")
+    assert store.verify("c") == []
+    put(store, "d", [f"beta words {number}" for number in range(30)])
+    assert len(lexical(store, "beta")) == 30
+    store.close()
+
+
+def test_every_error_class_of_sqlite_is_mapped_with_its_text_in_the_details() -> None:
+    classes = [each for each in vars(apsw).values() if isinstance(each, type) and issubclass(each, apsw.Error)]
+    assert len(classes) > 25
+    for each in [*classes, MemoryError]:
+        mapped = as_knowledge_error(each("what sqlite says"), Path("knowledge.db"))
+        assert isinstance(mapped, KnowledgeError)
+        assert type(mapped) is not KnowledgeError
+        assert "what sqlite says" in mapped.details
+        assert mapped.suggestion
+
+
+def test_a_writer_that_never_ends_is_told_as_a_timeout(tmp_path: Path) -> None:
+    path = tmp_path / "knowledge.db"
+    store = open_store(path)
+    store.close()
+    holder: Any = apsw.Connection(str(path))
+    holder.execute("BEGIN IMMEDIATE")
+    waiting = OpenStore(path, ANALYSER, patience=0.0)
+    with waiting.database.reading() as session:
+        session.wait_for_locks(1)
+    with pytest.raises(TimedOutError, match="writing"):
+        waiting.stage("c", "d", "g", embedded("d", ["words"]))
+    assert waiting.documents("c") == [], "readers never wait"
+    holder.execute("ROLLBACK")
+    waiting.stage("c", "d", "g", embedded("d", ["words"]))
+    waiting.close()
+    holder.close()
+
+
+def test_half_a_surrogate_pair_is_refused_and_nothing_is_kept(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "knowledge.db")
+    with pytest.raises(KnowledgeError, match="surrogate"):
+        store.stage("c", "d", "g", embedded("d", ["good words", Passage("x", id="bad \ud800")]))
+    assert store.discard_staged("c") == 0
+    store.close()
+
+
+def test_another_analyser_indexes_the_collection_anew_at_its_first_use(tmp_path: Path) -> None:
+    path = tmp_path / "knowledge.db"
+    store = open_store(path)
+    put(store, "d", [Passage("verified systems", id="1", terms=(("Systems",),)), Passage("other", id="2")])
+    put(store, "d", [Passage("verified systems", id="1", terms=(("Systems",),)), Passage("other", id="2")])
+    assert lexical(store, "verify") == ["1"]
+    store.close()
+    plain = SqliteStore(path, EnglishAnalyser(stemming=False))
+    assert lexical(plain, "verify") == []
+    assert lexical(plain, "verified") == ["1"]
+    assert len(plain.definitions("c", "system")) == 1
+    assert plain.verify("c") == []
+    put(plain, "e", [Passage("verified again", id="3")])
+    plain.close()
+    back = open_store(path)
+    assert sorted(lexical(back, "verify")) == ["1", "3"]
+    assert back.verify("c") == []
+    back.close()
+
+
+def test_segments_are_merged_and_slots_taken_back_without_a_change_in_the_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_writing, "SPARSE_SLACK", 20)
+    path = tmp_path / "knowledge.db"
+    store, oracle = open_store(path), MemoryStore(ANALYSER)
+    oracle.create_collection("c", SPACE)
+    words = ("alpha", "beta", "gamma", "delta")
+    for turn in range(90):
+        passages = [
+            f"{words[(turn + place) % 4]} {words[place % 3]} {turn % 7}" for place in range(12 if turn > 30 else 3)
+        ]
+        for each in (store, oracle):
+            put(each, f"d{turn % 23}", passages)
+        if turn % 10 == 9:
+            for each in (store, oracle):
+                each.delete_document("c", f"d{turn % 23}")
+            for text in words:
+                mine, theirs = (
+                    each.search("c", vector=unit_vector(text), text=text, filter=None, limit=40)
+                    for each in (store, oracle)
+                )
+                assert mine == theirs
+    assert raw(path, "SELECT epoch FROM collections")[0][0] > 0, "the slots were never taken back"
+    assert raw(path, "SELECT max(level) FROM segments")[0][0] > 0, "nothing was merged"
+    assert raw(path, "SELECT max(n) FROM (SELECT count(*) AS n FROM segments GROUP BY level)")[0][0] < 8
+    assert store.verify("c") == []
+    store.close()
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_posting_lists_of_a_segment_come_back(tmp_path: Path, count: int) -> None:
+    store = open_store(tmp_path / "knowledge.db")
+    with store.database.writing() as session:
+        for first in range(count):
+            segment = sqlite_postings.Segment()
+            segment.add(0, {"a": 1, "b": 255})
+            segment.add(7, {"a": 3})
+            sqlite_postings.add_segment(session, 1, segment.lists(100 * first))
+        found = sqlite_postings.posting_lists(session, 1, "a")
+        assert found is not None
+        assert sorted(found[0].tolist()) == [
+            place for first in range(count) for place in (100 * first, 100 * first + 7)
+        ]
+        assert found[1].tolist() == [1, 3] * count
+        assert sqlite_postings.posting_lists(session, 1, "c") is None
+    store.close()
+
+
+def test_a_term_said_a_thousand_times_scores_as_in_the_memory_store(tmp_path: Path) -> None:
+    store, oracle = open_store(tmp_path / "knowledge.db"), MemoryStore(ANALYSER)
+    oracle.create_collection("c", SPACE)
+    for each in (store, oracle):
+        put(each, "d", ["alpha " * 1000 + "beta", "alpha beta", "gamma"])
+    mine, theirs = (each.search("c", vector=None, text="alpha beta", filter=None, limit=5) for each in (store, oracle))
+    assert mine == theirs
+    store.close()
+
+
+def test_a_larger_collection_is_searched_by_sign_bits_with_hardly_a_loss(tmp_path: Path) -> None:
+    dimensions, count = 384, 5_000
+    noise = np.random.default_rng(5)
+    centres = noise.normal(size=(50, dimensions))
+    matrix = centres[noise.integers(0, 50, count)] + noise.normal(0.0, 0.7, (count, dimensions))
+    matrix = (matrix / np.linalg.norm(matrix, axis=1, keepdims=True)).astype("<f4")
+    store = OpenStore(tmp_path / "knowledge.db", ANALYSER)
+    store.create_collection("c", EmbeddingSpace("local", "wide", dimensions))
+    for number in range(10):
+        chunks = [
+            type(each)(each.chunk, matrix[number * 500 + place].tobytes(), each.embedding_key)
+            for place, each in enumerate(
+                embedded(f"d{number}", [Passage("alpha", id=f"{number * 500 + place:05}") for place in range(500)])
+            )
+        ]
+        store.stage("c", f"d{number}", "g", chunks)
+        store.publish("c", record(f"d{number}", chunks), "", "g")
+    hits = 0
+    for _ in range(40):
+        probe = centres[noise.integers(0, 50)] + noise.normal(0.0, 0.7, dimensions)
+        probe = (probe / np.linalg.norm(probe)).astype("<f4")
+        exact = {f"{place:05}" for place in np.argsort(-(matrix @ probe))[:10].tolist()}
+        legs = store.search("c", vector=probe.tobytes(), text="alpha", filter=None, limit=10)
+        hits += len(exact & {hit.chunk_id for hit in legs.dense or ()})
+    assert hits >= 0.99 * 400
+    assert not store.holds_floats, "the collection is too small to show anything"
+    kept = Equals("document_id", "d3")
+    legs = store.search("c", vector=matrix[1600].tobytes(), text=None, filter=kept, limit=5)
+    assert legs.dense is not None
+    assert legs.dense[0].chunk_id == "01600"
+    store.delete_document("c", "d3")
+    legs = store.search("c", vector=matrix[1600].tobytes(), text="alpha", filter=None, limit=5)
+    assert "01600" not in {hit.chunk_id for hit in (*(legs.dense or ()), *(legs.lexical or ()))}
+    assert store.verify("c") == []
+    store.close()
+
+
+def test_a_leg_that_fails_is_told_while_the_other_one_answers(tmp_path: Path) -> None:
+    path = tmp_path / "knowledge.db"
+    store = open_store(path)
+    put(store, "d", [Passage("alpha words", id="1")])
+    raw(path, "ALTER TABLE postings RENAME TO gone")
+    legs = store.search("c", vector=unit_vector("x"), text="alpha", filter=None, limit=5)
+    assert [hit.chunk_id for hit in legs.dense or ()] == ["1"]
+    assert legs.lexical is None
+    assert "postings" in legs.lexical_error
+    with pytest.raises(InternalError):
+        store.search("c", vector=None, text="alpha", filter=None, limit=5)
+    raw(path, "ALTER TABLE chunks RENAME TO gone_too")
+    with pytest.raises(InternalError):
+        store.search("c", vector=unit_vector("x"), text="alpha", filter=None, limit=5)
+    store.close()
+
+
+def test_two_threads_share_the_legs_of_a_larger_collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("knowledge_mcp.stores.sqlite.THREAD_FROM_SLOTS", 0)
+    monkeypatch.setattr("knowledge_mcp.stores.sqlite_view.FLOATS_UP_TO", 0)
+    monkeypatch.setattr(sqlite_search, "COMPARE_ALL_UP_TO", 0)
+    store, oracle = open_store(tmp_path / "knowledge.db"), MemoryStore(ANALYSER)
+    oracle.create_collection("c", SPACE)
+    for each in (store, oracle):
+        put(each, "d", [f"alpha {number}" for number in range(300)])
+    mine, theirs = (
+        each.search("c", vector=unit_vector("x"), text="alpha", filter=None, limit=9) for each in (store, oracle)
+    )
+    assert mine == theirs
+    assert store.has_workers
+    assert same_ranking(mine.dense or (), theirs.dense or (), 0.0)
+    store.close()

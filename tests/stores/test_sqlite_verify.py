@@ -1,0 +1,124 @@
+"""The SQLite store finds what is wrong in itself, mends what is derived, and says what to do about the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.stores.sqlite import SqliteStore
+from knowledge_mcp.testing.store_search import put
+from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, unit_vector
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    made = SqliteStore(tmp_path / "knowledge.db", EnglishAnalyser())
+    made.create_collection("c", SPACE)
+    put(made, "d", [Passage("alpha words", id="1", terms=(("alpha",),)), Passage("beta words", id="2")])
+    put(made, "e", [Passage("gamma words", id="3")], text="text")
+    assert made.verify("c") == []
+    yield made
+    made.close()
+
+
+def break_it(store: SqliteStore, *statements: str) -> None:
+    connection: Any = apsw.Connection(store.location)
+    for statement in statements:
+        connection.execute(statement)
+    connection.close()
+
+
+DERIVED = [
+    ("DELETE FROM blocks WHERE document_id = 'e'", "'e' is not in the search index"),
+    ("UPDATE blocks SET first_slot = 1 WHERE document_id = 'e'", "'e' shares slots"),
+    ("UPDATE blocks SET bits = zeroblob(length(bits)) WHERE document_id = 'd'", "'d' is indexed with other vectors"),
+    ("UPDATE blocks SET keys = zeroblob(length(keys)) WHERE document_id = 'd'", "'d' is indexed with other chunks"),
+    ("UPDATE blocks SET lengths = zeroblob(length(lengths)) WHERE document_id = 'd'", "inverted index"),
+    ("DELETE FROM postings WHERE term = 'alpha'", "inverted index lacks terms of 1 chunks"),
+    ("UPDATE postings SET data = x'e703000001' WHERE term = 'gamma'", "slots that do not exist"),
+    ("UPDATE collections SET chunks = 7", "counters"),
+]
+
+
+@pytest.mark.parametrize(("damage", "message"), DERIVED, ids=[message for _, message in DERIVED])
+def test_what_is_derived_is_found_wrong_and_made_again(store: SqliteStore, damage: str, message: str) -> None:
+    break_it(store, damage)
+    findings = store.verify("c")
+    assert any(message in each.message for each in findings), findings
+    assert all(each.suggestion and not each.repaired for each in findings)
+    mended = store.verify("c", repair=True)
+    assert mended
+    assert all(each.repaired for each in mended)
+    assert store.verify("c") == []
+    legs = store.search("c", vector=unit_vector("gamma words"), text="gamma", filter=None, limit=5)
+    assert legs.dense is not None
+    assert legs.dense[0].chunk_id == "3"
+    assert [hit.chunk_id for hit in legs.lexical or ()] == ["3"]
+    assert store.statistics("c").chunks == 3
+    assert [each.id for each in store.definitions("c", "alpha")] == ["1"]
+
+
+def test_terms_that_were_changed_in_the_text_alone_are_found_by_the_sample(store: SqliteStore) -> None:
+    break_it(store, "UPDATE chunks SET payload = replace(payload, 'alpha words', 'alpha words and more of them')")
+    assert any("other terms" in each.message for each in store.verify("c"))
+    store.verify("c", repair=True)
+    assert store.verify("c") == []
+
+
+LOST = [
+    ("DELETE FROM chunks WHERE chunk_id = '1'", "announces 2 chunks, 1 are there"),
+    ("DELETE FROM vectors WHERE key = (SELECT key FROM chunks WHERE chunk_id = '1')", "1 chunks have no vector"),
+    ("DELETE FROM texts", "text is missing"),
+    ("DELETE FROM documents WHERE document_id = 'd'", "without a record"),
+    ("UPDATE documents SET tokens = 99 WHERE document_id = 'd'", "announces"),
+]
+
+
+@pytest.mark.parametrize(("damage", "message"), LOST, ids=[message for _, message in LOST])
+def test_what_is_lost_is_told_with_the_document_to_ingest_again(store: SqliteStore, damage: str, message: str) -> None:
+    break_it(store, damage)
+    for repair in (False, True, False):
+        findings = [each for each in store.verify("c", repair=repair) if message in each.message]
+        assert findings, store.verify("c")
+        assert findings[0].document_id in {"d", "e"}
+        assert not findings[0].repaired
+        assert "ngest" in findings[0].suggestion
+    put(store, "d", [Passage("alpha words", id="1", terms=(("alpha",),)), Passage("beta words", id="2")])
+    put(store, "e", [Passage("gamma words", id="3")], text="text")
+    store.verify("c", repair=True)
+    assert store.verify("c") == []
+
+
+def test_a_chunk_without_its_vector_is_left_out_after_a_repair_and_the_rest_is_searched(store: SqliteStore) -> None:
+    break_it(store, "DELETE FROM vectors WHERE key = (SELECT key FROM chunks WHERE chunk_id = '1')")
+    store.verify("c", repair=True)
+    legs = store.search("c", vector=unit_vector("x"), text="words", filter=None, limit=5)
+    assert {hit.chunk_id for hit in legs.dense or ()} == {hit.chunk_id for hit in legs.lexical or ()} == {"2", "3"}
+
+
+def test_orphans_are_counted_and_swept(store: SqliteStore) -> None:
+    break_it(
+        store,
+        "INSERT INTO vectors VALUES (9001, x'00')",
+        "INSERT INTO chunks VALUES (9002, 9003, 0, 'x', 'x', 'x', '{}')",
+        "INSERT INTO texts VALUES (9004, 'x')",
+        "INSERT INTO postings VALUES (9005, 'x', x'0000000001')",
+    )
+    assert len(store.verify("c")) == 4
+    assert all(each.repaired for each in store.verify("c", repair=True))
+    assert store.verify("c") == []
+
+
+def test_an_unfinished_ingest_is_told_and_swept(store: SqliteStore) -> None:
+    store.stage("c", "f", "g", embedded("f", ["one", "two"]))
+    findings = store.verify("c")
+    assert [each.document_id for each in findings] == ["f"]
+    assert "2 chunks wait" in findings[0].message
+    assert store.verify("c", repair=True)[0].repaired
+    assert store.verify("c") == []
+    assert store.statistics("c").chunks == 3

@@ -1,0 +1,206 @@
+"""The contract really tests: deliberately wrong stores must fail it, and fail the state machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
+from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord, EmbeddingSpace, StoreStatistics
+from knowledge_mcp.model.errors import NotFoundError
+from knowledge_mcp.model.query import Filter, LegResults
+from knowledge_mcp.ports import Analyser, Store
+from knowledge_mcp.stores.memory import MemoryStore
+from knowledge_mcp.testing.store_machine import store_machine
+from knowledge_mcp.testing.stores import StoreContract
+
+
+class _ForgetsTheFilterOfTheDenseLeg(MemoryStore):
+    def search(
+        self, collection: str, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int
+    ) -> LegResults:
+        lexical = super().search(collection, vector=None, text=text, filter=filter, limit=limit)
+        dense = super().search(collection, vector=vector, text=None, filter=None, limit=limit)
+        return replace(lexical, dense=dense.dense)
+
+
+class _FiltersAfterRanking(MemoryStore):
+    def search(
+        self, collection: str, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int
+    ) -> LegResults:
+        every = super().search(collection, vector=vector, text=text, filter=None, limit=limit)
+        kept = super().search(collection, vector=vector, text=text, filter=filter, limit=10_000)
+        dense = None if kept.dense is None else tuple(hit for hit in every.dense or () if hit in kept.dense)
+        lexical = None if kept.lexical is None else tuple(hit for hit in every.lexical or () if hit in kept.lexical)
+        return LegResults(dense, lexical)
+
+
+class _GivesOneTooMany(MemoryStore):
+    def search(
+        self, collection: str, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int
+    ) -> LegResults:
+        return super().search(collection, vector=vector, text=text, filter=filter, limit=limit + 1)
+
+
+class _OrdersTiesBackwards(MemoryStore):
+    def search(
+        self, collection: str, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int
+    ) -> LegResults:
+        legs = super().search(collection, vector=vector, text=text, filter=filter, limit=10_000)
+        turned = [
+            None if leg is None else tuple(sorted(leg, key=lambda hit: (hit.score, hit.chunk_id), reverse=True)[:limit])
+            for leg in (legs.dense, legs.lexical)
+        ]
+        return LegResults(turned[0], turned[1])
+
+
+class _ScoresByDistance(MemoryStore):
+    def search(
+        self, collection: str, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int
+    ) -> LegResults:
+        legs = super().search(collection, vector=vector, text=text, filter=filter, limit=limit)
+        dense = None if legs.dense is None else tuple(replace(hit, score=1.0 - hit.score) for hit in legs.dense)
+        return replace(legs, dense=dense)
+
+
+class _ShowsBothGenerations(MemoryStore):
+    """Stands for a store that publishes in two steps and stops between them."""
+
+    def publish(self, collection: str, record: DocumentRecord, text: str, generation: str) -> None:
+        old = self.document(collection, record.id)
+        if old is not None and old.chunk_count:
+            chunks = self.document_chunks(collection, record.id)
+            shadow = replace(old, id=f"{record.id}~old")
+            known = [EmbeddedChunk(each, b"\0" * 64, each.id) for each in chunks]
+            self.stage(collection, shadow.id, "old", known)
+            super().publish(collection, shadow, "", "old")
+        super().publish(collection, record, text, generation)
+
+
+class _LosesDeletes(MemoryStore):
+    def delete_document(self, collection: str, document_id: str) -> int:
+        return len(self.document_chunks(collection, document_id))
+
+
+class _LeavesStagedChunksOfDeletedDocuments(MemoryStore):
+    def discard_staged(self, collection: str, document_id: str | None = None) -> int:
+        return 0 if document_id is not None else super().discard_staged(collection)
+
+
+class _PublishesWhateverIsStaged(MemoryStore):
+    def publish(self, collection: str, record: DocumentRecord, text: str, generation: str) -> None:
+        staged = self._get(collection).staged.get((record.id, generation), {})
+        super().publish(collection, replace(record, chunk_count=len(staged)), text, generation)
+
+
+class _AnswersEmptyForUnknownCollections(MemoryStore):
+    def documents(self, collection: str) -> list[DocumentRecord]:
+        try:
+            return super().documents(collection)
+        except NotFoundError:
+            return []
+
+
+class _AcceptsAnySpace(MemoryStore):
+    def create_collection(self, name: str, space: EmbeddingSpace) -> CollectionInfo:
+        known = self.collection(name)
+        return known if known is not None else super().create_collection(name, space)
+
+
+class _ListsChunksInItsOwnOrder(MemoryStore):
+    def chunks(self, collection: str, chunk_ids: Sequence[str]) -> list[Chunk]:
+        return super().chunks(collection, sorted(chunk_ids))
+
+
+class _DropsDefinitionsOfAliases(MemoryStore):
+    def definitions(self, collection: str, term_key: str) -> list[Chunk]:
+        terms = {
+            self._analyser.term_key(each.term)
+            for chunk in super().definitions(collection, term_key)
+            for each in chunk.definitions
+        }
+        return super().definitions(collection, term_key) if term_key in terms else []
+
+
+class _CountsStagedChunks(MemoryStore):
+    def statistics(self, collection: str) -> StoreStatistics:
+        staged = sum(len(each) for each in self._get(collection).staged.values())
+        counted = super().statistics(collection)
+        return replace(counted, chunks=counted.chunks + staged)
+
+
+WRONG: list[Callable[[Analyser], Store]] = [
+    _ForgetsTheFilterOfTheDenseLeg,
+    _FiltersAfterRanking,
+    _GivesOneTooMany,
+    _OrdersTiesBackwards,
+    _ScoresByDistance,
+    _ShowsBothGenerations,
+    _LosesDeletes,
+    _LeavesStagedChunksOfDeletedDocuments,
+    _PublishesWhateverIsStaged,
+    _AnswersEmptyForUnknownCollections,
+    _AcceptsAnySpace,
+    _ListsChunksInItsOwnOrder,
+    _DropsDefinitionsOfAliases,
+    _CountsStagedChunks,
+]
+SEEN_BY_SEQUENCES: list[Callable[[Analyser], Store]] = [
+    _ForgetsTheFilterOfTheDenseLeg,
+    _GivesOneTooMany,
+    _ShowsBothGenerations,
+    _LosesDeletes,
+    _PublishesWhateverIsStaged,
+    _CountsStagedChunks,
+]
+
+
+def failures(make_store: Callable[[Analyser], Store]) -> list[str]:
+    """Run every test of the contract and name those that fail."""
+
+    class Contract(StoreContract):
+        def make_store(self, analyser: Analyser) -> Store:
+            return make_store(analyser)
+
+    failed: list[str] = []
+    for name in dir(Contract):
+        if name.startswith("test_"):
+            try:
+                getattr(Contract(), name)()
+            except Exception:  # noqa: BLE001 - whatever a wrong store does, the test has failed
+                failed.append(name)
+    return failed
+
+
+def test_the_memory_store_itself_fails_nothing() -> None:
+    assert failures(MemoryStore) == []
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda each: each.__name__.strip("_"))
+def test_a_wrong_store_fails_the_contract(wrong: Callable[[Analyser], Store]) -> None:
+    assert failures(wrong), "no test of the contract saw it"
+
+
+@pytest.mark.parametrize("wrong", SEEN_BY_SEQUENCES, ids=lambda each: each.__name__.strip("_"))
+def test_a_wrong_store_fails_the_state_machine(wrong: Callable[[Analyser], Store]) -> None:
+    machine = store_machine(wrong)
+    few = settings(
+        max_examples=200,
+        stateful_step_count=20,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+        report_multiple_bugs=False,
+    )
+    with pytest.raises((AssertionError, AttributeError)):
+        run_state_machine_as_test(machine, settings=few)
+
+
+def test_the_analyser_of_the_contract_is_the_products_own() -> None:
+    assert isinstance(StoreContract.analyser, EnglishAnalyser)
