@@ -85,6 +85,10 @@ class Reader(Protocol):
         """
         ...
 
+    def close(self) -> None:
+        """Free child processes and whatever else reading holds."""
+        ...
+
 
 class OcrEngine(Protocol):
     """Read the words of a page image."""
@@ -202,8 +206,6 @@ class Store(Protocol):
         """Free every handle; later calls are errors."""
         ...
 
-    # collections
-
     def create_collection(self, name: str, space: EmbeddingSpace) -> CollectionInfo:
         """Create the collection, or return the existing one of the same space.
 
@@ -223,8 +225,6 @@ class Store(Protocol):
     def drop_collection(self, name: str) -> bool:
         """Remove a collection with all it holds; False where there was none."""
         ...
-
-    # writing
 
     def stage(self, collection: str, document_id: str, generation: str, chunks: Sequence[EmbeddedChunk]) -> None:
         """Keep chunks of a coming generation; searches do not see them until `publish`. Idempotent per chunk id."""
@@ -254,8 +254,6 @@ class Store(Protocol):
         """Tell which documents hold visible chunks with these content hashes; unknown hashes are left out."""
         ...
 
-    # reading
-
     def document(self, collection: str, document_id: str) -> DocumentRecord | None:
         """Return a document's record, None where there is none."""
         ...
@@ -279,8 +277,6 @@ class Store(Protocol):
     def statistics(self, collection: str) -> StoreStatistics:
         """Count what a collection holds."""
         ...
-
-    # searching
 
     def search(
         self, collection: str, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int

@@ -9,10 +9,19 @@ from typing import Any
 import pytest
 
 from knowledge_mcp.model.errors import NotFoundError
-from knowledge_mcp.model.query import SearchAnswer, SearchMode, SearchQuery
+from knowledge_mcp.model.query import (
+    Hit,
+    LookupAnswer,
+    RequirementAnswer,
+    RequirementQuery,
+    SearchAnswer,
+    SearchMode,
+    SearchQuery,
+)
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.surfaces.arguments import parse
 from knowledge_mcp.surfaces.standards import SURFACE
+from knowledge_mcp.surfaces.standards.passages import brief_source, search_result
 from knowledge_mcp.testing.knowledge import SAMPLE, FakeKnowledge
 
 TOOLS = {tool.name: tool for tool in SURFACE.tools}
@@ -235,3 +244,44 @@ def test_document_ids_are_completed_by_beginning_then_middle_then_title() -> Non
     assert complete(knowledge, "stand") == ["example-standard"]
     assert complete(knowledge, "REVIEWS") == ["example-handbook"]
     assert SURFACE.completers["document_type"](knowledge, "s") == ["standard", "specification"]
+
+
+def test_what_a_passage_has_beside_the_specified_fields_is_told_only_where_there_is_any() -> None:
+    chunk, _ = FakeKnowledge().chunk(ask("knowledge_search", query="verification plan")["results"][0]["id"])
+    plain = replace(chunk, clause_number=None, page_numbers=(), page_labels=(), section_title="Foreword")
+    rich = replace(chunk, page_numbers=(7, 8), page_labels=("iv", "v"), lines=(10, 12))
+    told = search_result(Hit(rich, 1.7, "Cited.")).model_dump(mode="json", exclude_unset=True)
+    assert told["score"] == 1.0
+    assert told["source"]["page_labels"] == ["iv", "v"]
+    assert told["source"]["lines"] == [10, 12]
+    bare = search_result(Hit(plain, -0.1, "Cited.")).model_dump(mode="json", exclude_unset=True)
+    assert bare["score"] == 0.0
+    assert bare["source"]["section"] == "Foreword"
+    assert not bare["source"].keys() & {"clause_number", "page_labels", "lines"}
+    assert brief_source(plain, "Cited.").model_dump(exclude_unset=True).keys() == {
+        "document_id", "document_title", "citation",
+    }  # fmt: skip
+
+
+def test_definitions_and_requirements_tell_what_else_is_known_of_them() -> None:
+    class Known(FakeKnowledge):
+        def lookup(self, term: str) -> LookupAnswer:
+            found = super().lookup(term)
+            first = found.definitions[0]
+            more = replace(first.definition, aliases=("W",), domain="engineering")
+            return replace(found, definitions=(replace(first, definition=more),), degraded=("Slow.",))
+
+        def requirements(self, query: RequirementQuery) -> RequirementAnswer:
+            found = super().requirements(query)
+            first = found.hits[0]
+            numbered = replace(first.statement, identifier="REQ-12", clause_number=None)
+            hit = replace(first, statement=numbered, chunk=replace(first.chunk, clause_number=None))
+            return replace(found, hits=(hit,), degraded=("Slow.",))
+
+    defined = ask("knowledge_lookup", Known(), term="widget")
+    assert defined["definitions"][0]["aliases"] == ["W"]
+    assert defined["definitions"][0]["domain"] == "engineering"
+    assert defined["degraded"] == ["Slow."]
+    required = ask("knowledge_requirements", Known(), topic="verification")
+    assert required["results"][0]["identifier"] == required["results"][0]["requirement_id"] == "REQ-12"
+    assert required["degraded"] == ["Slow."]

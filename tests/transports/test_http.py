@@ -47,12 +47,15 @@ def test_a_body_over_the_limit_is_answered_with_413_and_json(web: WebServer) -> 
     assert json.loads(answer)["error"]["code"] == "body_too_large"
 
 
-def test_what_is_no_protocol_message_is_refused_not_crashed_on(web: WebServer) -> None:
-    for body in (b"", b"{", b"[]", b"\xff\xfe", b'{"jsonrpc":"2.0"}'):
-        status, _ = fetch(web, "/mcp", body, **{"Content-Type": "application/json", "Accept": "application/json"})
-        assert 400 <= status < 500
-    assert fetch(web, "/health")[0] == 200
-    assert not any("Traceback" in line for line in web.log)
+def test_what_is_no_protocol_message_is_refused_not_crashed_on() -> None:
+    with web_server() as server:
+        for body in (b"", b"{", b"[]", b"\xff\xfe", b'{"jsonrpc":"2.0"}'):
+            status, _ = fetch(
+                server, "/mcp", body, **{"Content-Type": "application/json", "Accept": "application/json"}
+            )
+            assert 400 <= status < 500
+        assert fetch(server, "/health")[0] == 200
+    assert not any("Traceback" in line for line in server.log)
 
 
 @pytest.mark.anyio

@@ -15,7 +15,7 @@ import pytest
 from fastmcp import Client as FastClient
 from fastmcp.exceptions import ToolError
 from mcp import Client, MCPError
-from mcp.types import ResourceLink, TextContent, TextResourceContents
+from mcp.types import ResourceLink, ResourceTemplateReference, TextContent, TextResourceContents
 
 from knowledge_mcp.model.chunk import ChunkType
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError
@@ -257,6 +257,57 @@ async def test_prompt_arguments_that_do_not_fit_are_a_protocol_error(
             await client.get_prompt(name, arguments)
     assert caught.value.error.code == -32602
     assert problem in caught.value.error.data["error"]["details"]
+
+
+async def test_a_resource_that_crashes_tells_an_incident_number_only() -> None:
+    def crash(name: str) -> None:
+        if name == "document_text":
+            raise RuntimeError(SECRET)
+
+    async with client_of(FakeKnowledge(before=crash)) as client:
+        with pytest.raises(MCPError) as caught:
+            await client.read_resource("knowledge://documents/example-standard")
+    assert caught.value.error.code == -32603
+    assert "incident" in caught.value.error.data["error"]["details"]
+    assert SECRET not in str(caught.value.error)
+
+
+async def test_completion_knows_no_value_for_an_unknown_argument_and_tells_of_a_failure() -> None:
+    template = ResourceTemplateReference(type="ref/resource", uri="knowledge://documents/{document_id}")
+    async with client_of(FakeKnowledge()) as client:
+        assert (await client.complete(template, {"name": "elsewhere", "value": "x"})).completion.values == []
+
+    def factory() -> Knowledge:
+        raise ConnectionFailedError("The store does not answer.")
+
+    with anyio.fail_after(20):
+        async with Client(build_server(factory, ["standards"], version="1")) as client:
+            with pytest.raises(MCPError) as caught:
+                await client.complete(template, {"name": "document_id", "value": "x"})
+    assert caught.value.error.data["error"]["code"] == "connection_error"
+
+
+async def test_what_is_registered_in_the_sdk_s_own_way_is_served_beside_the_surfaces() -> None:
+    server = serve(FakeKnowledge())
+
+    @server.tool(description="Add.")
+    def add(a: int, b: int) -> int:
+        return a + b
+
+    @server.prompt(description="Greet.")
+    def greet() -> str:
+        return "Hello."
+
+    @server.resource("test://greeting", description="A greeting.")
+    def greeting() -> str:
+        return "Good day."
+
+    with anyio.fail_after(20):
+        async with Client(server) as client:
+            assert [tool.name for tool in (await client.list_tools()).tools][-1] == "add"
+            assert text_of(await client.call_tool("add", {"a": 1, "b": 2})) == "3"
+            assert "Hello." in (await client.get_prompt("greet")).model_dump_json()
+            assert "Good day." in (await client.read_resource("test://greeting")).model_dump_json()
 
 
 async def test_tools_say_that_they_only_read() -> None:

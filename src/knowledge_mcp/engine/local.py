@@ -115,5 +115,7 @@ class LocalKnowledge:
 
     def close(self) -> None:
         """Free everything."""
+        for reader in self._pipeline.readers.values():
+            reader.close()
         self._base.embedder.close()
         self._base.store.close()

@@ -134,7 +134,7 @@ def _record(
     chunks: list[Chunk],
     now: str,
 ) -> DocumentRecord:
-    lost = any(page.method == "none" and page.note for page in document.pages)
+    lost = any(page.method == "none" for page in document.pages)
     return DocumentRecord(
         id=document.id,
         title=document.title,

@@ -100,7 +100,7 @@ class Page:
         number: physical page, counted from 1.
         label: the page's printed label ("iv", "12"), equal to `str(number)` where none is known.
         span: its text in the canonical text; empty span where nothing was read.
-        method: `text_layer`, `ocr` or `none`.
+        method: `text_layer`, `ocr`, `blank` where there is nothing to read, `none` where there is and nothing read it.
         note: why a page is empty or partial, else empty.
     """
 

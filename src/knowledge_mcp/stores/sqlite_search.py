@@ -33,6 +33,8 @@ FEWEST_CANDIDATES = 400
 CANDIDATES_PER_HIT = 3
 _BLOCK = 32_768
 _FARTHEST = 65_535
+_STRIDE = 16
+"""Every so many-th score is looked at to guess the cut; whatever the sample, the guess is on the safe side."""
 
 
 def dense_candidates(view: View, mask: NDArray[np.bool_] | None, vector: Vector, limit: int) -> NDArray[np.int64]:
@@ -47,10 +49,17 @@ def dense_candidates(view: View, mask: NDArray[np.bool_] | None, vector: Vector,
         block = view.bits[:, start : start + _BLOCK]
         _hamming(block, query, distances[start : start + _BLOCK])
     if mask is not None:
-        distances[~mask] = _FARTHEST
-    farthest = _cut(distances, wanted)
-    near = np.flatnonzero(distances < farthest)
-    return np.concatenate([near, np.flatnonzero(distances == farthest)[: max(0, wanted - len(near))]])
+        np.copyto(distances, _FARTHEST, where=~mask)
+    bound = _FARTHEST - 1
+    sample = distances[::_STRIDE]
+    if len(sample) > wanted:  # the sample's n-th nearest is never nearer than the n-th nearest of all
+        bound = min(bound, int(np.partition(sample, wanted - 1)[wanted - 1]))
+    near = np.flatnonzero(distances <= bound)
+    if len(near) <= wanted:
+        return near
+    farthest = np.partition(distances[near], wanted - 1)[wanted - 1]
+    nearer, equal = near[distances[near] < farthest], near[distances[near] == farthest]
+    return np.concatenate([nearer, equal[: wanted - len(nearer)]])
 
 
 def dense_hits(
@@ -76,11 +85,15 @@ def lexical_scores(connection: Session, view: View, terms: Sequence[str]) -> NDA
         if found is None:
             continue
         slots, counts = found
-        holding = len(slots) if view.alive is None else int(np.count_nonzero(view.alive[slots]))
+        places = slots.astype(np.intp)
+        holding = len(places) if view.alive is None else int(np.count_nonzero(view.alive[places]))
         if holding:
-            frequency = counts.astype(np.float64)
-            weight = inverse_frequency(view.chunks, holding)
-            scores[slots] += weight * (frequency / (frequency + view.norms[slots]))
+            share = counts.astype(np.float64)
+            norms = view.norms[places]
+            norms += share
+            share /= norms
+            share *= inverse_frequency(view.chunks, holding)
+            scores[places] += share
     return scores
 
 
@@ -88,10 +101,12 @@ def lexical_hits(
     connection: Session, view: View, mask: NDArray[np.bool_] | None, terms: Sequence[str], limit: int
 ) -> tuple[LegHit, ...]:
     """Name the best chunks that hold any of the terms."""
+    if limit <= 0:
+        return ()
     scores = lexical_scores(connection, view, terms)
     if mask is not None:
-        scores[~mask] = 0.0
-    slots = np.flatnonzero(scores)
+        scores *= mask
+    slots = _likely(scores, limit)
     return _best(connection, view, slots, scores[slots], limit)
 
 
@@ -105,11 +120,14 @@ def _hamming(block: NDArray[np.uint64], query: NDArray[np.uint64], out: NDArray[
         out += part
 
 
-def _cut(distances: NDArray[np.uint16], wanted: int) -> int:
-    """Find the distance of the `wanted`-th nearest."""
-    if len(distances) <= wanted:
-        return _FARTHEST
-    return int(np.partition(distances, wanted - 1)[wanted - 1])
+def _likely(scores: NDArray[np.float64], limit: int) -> NDArray[np.int64]:
+    """List the slots that may be among the best, the best all among them; 0 is no hit."""
+    sample = scores[::_STRIDE]
+    if len(sample) > limit:  # the sample's n-th best is never better than the n-th best of all
+        least = np.partition(sample, len(sample) - limit)[len(sample) - limit]
+        if least > 0.0:
+            return np.flatnonzero(scores >= least)
+    return np.flatnonzero(scores > 0.0)
 
 
 def _vectors(connection: Session, keys: NDArray[np.int64], dimensions: int) -> NDArray[np.float32]:

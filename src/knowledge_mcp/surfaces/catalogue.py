@@ -1,4 +1,4 @@
-"""Surfaces by name; each is loaded only when it is asked for."""
+"""Surfaces by name, as the registry lists them; each is loaded only when it is asked for."""
 
 from __future__ import annotations
 
@@ -25,9 +25,6 @@ def load_surfaces(names: Sequence[str]) -> tuple[Surface, ...]:
             details=f"Known surfaces: {', '.join(registry.SURFACES)}.",
             suggestion="Choose with `--surface NAME[,NAME]`.",
         )
-    loaded: list[Surface] = []
-    for name in wanted:
-        surface = registry.load(registry.SURFACES[name])
-        assert isinstance(surface, Surface)
-        loaded.append(surface)
-    return tuple(loaded)
+    surfaces = tuple(registry.load(registry.SURFACES[name]) for name in wanted)
+    assert all(isinstance(surface, Surface) for surface in surfaces)
+    return surfaces

@@ -72,6 +72,9 @@ class DocxReader:
             metadata=properties,
         )
 
+    def close(self) -> None:
+        """Hold nothing, and so free nothing."""
+
 
 def _walk(package: Package, builder: DocumentBuilder) -> str:
     """Walk over the body; returns the first paragraph in a title style, "" without one."""

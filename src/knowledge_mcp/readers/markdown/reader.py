@@ -71,6 +71,9 @@ class MarkdownReader:
             metadata=front.values,
         )
 
+    def close(self) -> None:
+        """Hold nothing, and so free nothing."""
+
 
 def _parse(text: str) -> Sequence[Token]:
     from markdown_it import MarkdownIt

@@ -248,7 +248,7 @@ def _stands_like_a_title(candidate: Candidate, findings: _Findings) -> bool:
         return True
     if line.size >= body.size + 1.4 and candidate.gap > 0.3 * line.size:
         return True
-    heavier = line.bold and not body.bold and line.size >= body.size - 0.1
+    heavier = line.bold and not body.bold and line.size >= body.size - (1.1 if line.font != body.font else 0.1)
     apart = candidate.gap > 0.55 * line.size and candidate.next_gap > 0.0
     return heavier and apart and line.x0 < 0.45 * candidate.page_width
 

@@ -134,7 +134,7 @@ def _name_pages(builder: DocumentBuilder, message: Mapping[str, Any]) -> None:
     for number in pages:
         label = labels[number - 1] if number <= len(labels) else str(number)
         if number in notes:
-            builder.page(number, label, method="none", note=notes[number])
+            builder.page(number, label, method="none" if number in scanned else "blank", note=notes[number])
         else:
             builder.page(number, label, note=contents.get(number, ""))
     if scanned:

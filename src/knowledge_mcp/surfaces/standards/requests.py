@@ -34,7 +34,7 @@ def _as_list(value: Any) -> Any:
 DocumentIds = Annotated[
     list[Annotated[Text, Field(min_length=1, max_length=500)]],
     BeforeValidator(_as_list),
-    Field(min_length=1, max_length=50, description="Only these documents (ids as in knowledge_stats or a result)."),
+    Field(min_length=1, max_length=50, description="Only the documents of these ids; one id may stand alone."),
 ]
 
 

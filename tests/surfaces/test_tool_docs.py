@@ -1,0 +1,23 @@
+"""The reference of the tools is what the surfaces say, and the page on serving names every route and guard."""
+
+from __future__ import annotations
+
+import pytest
+
+from knowledge_mcp.surfaces.standards import SURFACE
+from tools.generate_tool_docs import PAGE, tools_page
+
+
+def test_the_reference_of_the_tools_is_up_to_date() -> None:
+    assert PAGE.read_text(encoding="utf-8") == tools_page(), "run `python -m tools.generate_tool_docs`"
+
+
+@pytest.mark.parametrize("name", [each.name for each in (*SURFACE.tools, *SURFACE.prompts)])
+def test_every_tool_and_prompt_stands_in_the_reference(name: str) -> None:
+    assert f"`{name}`" in tools_page()
+
+
+def test_the_page_on_serving_names_every_route() -> None:
+    page = (PAGE.parent / "serving.md").read_text(encoding="utf-8")
+    for route in ("/mcp", "/sse", "/messages/", "/health"):
+        assert f"`{route}`" in page
