@@ -40,21 +40,22 @@ def ask(data: Path, calls: Calls) -> list[dict[str, Any]]:
     return answers
 
 
-QUESTIONS = [
-    ("How many days must a class 1 station run without sun or mains?", "unattended-weather-stations", {"4.2", "6.2.1"}),
-    ("What does a station switch off first when its battery runs low?", "unattended-weather-stations", {"6.2.3.1"}),
-    ("How do I check a tipping-bucket rain gauge on site?", "siting-and-maintenance-handbook", {"4.3.2"}),
-    ("limits of the comparison with the travelling reference", "unattended-weather-stations", {"10.3"}),
-    ("The wind speed has been exactly zero for hours. Is that an error?", "quality-control-guide", {"4.4"}),
+STANDARD = "unattended-weather-stations"
+QUESTIONS: list[tuple[str, set[tuple[str, str]]]] = [
+    ("How many days must a class 1 station run without sun or mains?", {(STANDARD, "4.2"), (STANDARD, "6.2.1")}),
+    ("What does a station switch off first when its battery runs low?", {(STANDARD, "6.2.3.1")}),
+    ("How do I check a tipping-bucket rain gauge on site?", {("fsc-4110", "4.3.2")}),
+    ("limits of the comparison with the travelling reference", {(STANDARD, "10.3"), ("fsc-4110", "3.4")}),
+    ("The wind speed has been exactly zero for hours. Is that an error?", {("fsc-4120", "4.4"), (STANDARD, "5.3.2")}),
 ]
 
 
 @pytest.mark.requirement("A-REQ-TOOL-001", "A-REQ-IF-001")
 def test_the_questions_of_the_examples_are_answered_by_the_clauses_that_it_promises(examples_data: Path) -> None:
-    calls: Calls = [("knowledge_search", {"query": question, "n_results": 5}) for question, _, _ in QUESTIONS]
-    for answer, (question, document, clauses) in zip(ask(examples_data, calls), QUESTIONS, strict=True):
+    calls: Calls = [("knowledge_search", {"query": question, "n_results": 5}) for question, _ in QUESTIONS]
+    for answer, (question, clauses) in zip(ask(examples_data, calls), QUESTIONS, strict=True):
         found = {(each["source"]["document_id"], each["source"].get("clause_number")) for each in answer["results"]}
-        assert {(document, clause) for clause in clauses} & found, (question, found)
+        assert clauses & found, (question, found)
 
 
 @pytest.mark.requirement("A-REQ-TOOL-002")
@@ -79,7 +80,7 @@ def test_requirements_are_mandatory_sentences_of_the_one_standard_asked_for(exam
 
 FILTERS: list[tuple[dict[str, Any], str, Any]] = [
     ({"document_type": "standard"}, "document_type", "standard"),
-    ({"document_id": "quality-control-guide"}, "document_id", "quality-control-guide"),
+    ({"document_id": "fsc-4120"}, "document_id", "fsc-4120"),
     ({"chunk_type": "definition"}, "chunk_type", "definition"),
     ({"normative_only": True}, "normative", True),
 ]

@@ -39,10 +39,11 @@ _WORDS: tuple[tuple[DocumentType, float, re.Pattern[str]], ...] = tuple(
         ),
         (
             _T.SPECIFICATION,
-            1.2,
-            r"\bspecifications?\b|\bspec\b|\brequirements?\b|\bSRS\b|\bSSS\b|\bIRS\b|\binterface control\b|\bICD\b"
+            1.5,
+            r"\bspecifications?\b|\bspec\b|\bSRS\b|\bSSS\b|\bIRS\b|\binterface control\b|\bICD\b"
             r"|\bdata item description\b|\bDI-[A-Z]{4}-\d|\bMIL-(?:PRF|DTL|SPEC)-\d|\bRFC\s?\d{3,5}\b|\bprotocol\b",
         ),
+        (_T.SPECIFICATION, 0.5, r"\brequirements?\b"),
         (
             _T.STANDARD,
             1.2,
@@ -69,9 +70,8 @@ class DocumentClassifier:
     """Classify documents by words that name their kind (`ports.Classifier`).
 
     A kind named in the title counts most, then file name and metadata, then the opening text. A layout of scope,
-    normative
-    references and terms speaks for a standard, "shall" throughout for a standard or specification. Where nothing
-    speaks clearly, the document is `custom`.
+    normative references and terms speaks for a standard, "shall" throughout for a standard or specification. Where
+    nothing speaks clearly, the document is `custom`.
     """
 
     def __call__(self, document: Document) -> DocumentType:
@@ -109,7 +109,7 @@ def _scores(document: Document) -> dict[DocumentType, float]:
         scores[kind] += weight * _TEXT_WEIGHT * mentions / 3
     clauses = len({match.group().strip(" \n#*0123456789.").lower() for match in _CLAUSES.finditer(document.text)})
     if clauses >= 2:
-        scores[DocumentType.STANDARD] += 1.0 * clauses
+        scores[DocumentType.STANDARD] += 1.6 * clauses
     force = len(_SHALL.findall(document.text)) / max(1.0, len(document.text) / 1000)
     if force >= 0.5:
         scores[DocumentType.SPECIFICATION] += 1.0 if force < _DENSE else _ENOUGH
