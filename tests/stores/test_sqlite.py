@@ -17,7 +17,7 @@ from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.collection import EmbeddingSpace
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, InternalError, KnowledgeError, TimedOutError
 from knowledge_mcp.model.query import Equals
-from knowledge_mcp.stores import sqlite_postings, sqlite_schema, sqlite_search, sqlite_writing
+from knowledge_mcp.stores import sqlite_postings, sqlite_schema, sqlite_search, sqlite_verify, sqlite_writing
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.stores.sqlite import SqliteStore
 from knowledge_mcp.stores.sqlite_connection import Database, as_knowledge_error
@@ -231,7 +231,10 @@ def test_half_a_surrogate_pair_is_refused_and_nothing_is_kept(tmp_path: Path) ->
     store.close()
 
 
-def test_another_analyser_indexes_the_collection_anew_at_its_first_use(tmp_path: Path) -> None:
+def test_another_analyser_indexes_the_collection_anew_at_its_first_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_verify, "SLOTS_PER_SEGMENT", 1)
     path = tmp_path / "knowledge.db"
     store = open_store(path)
     put(store, "d", [Passage("verified systems", id="1", terms=(("Systems",),)), Passage("other", id="2")])
@@ -255,6 +258,7 @@ def test_segments_are_merged_and_slots_taken_back_without_a_change_in_the_result
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sqlite_writing, "SPARSE_SLACK", 20)
+    monkeypatch.setattr(sqlite_postings, "BATCH_POSTINGS", 10)
     path = tmp_path / "knowledge.db"
     store, oracle = open_store(path), MemoryStore(ANALYSER)
     oracle.create_collection("c", SPACE)
@@ -310,7 +314,10 @@ def test_a_term_said_a_thousand_times_scores_as_in_the_memory_store(tmp_path: Pa
     store.close()
 
 
-def test_a_larger_collection_is_searched_by_sign_bits_with_hardly_a_loss(tmp_path: Path) -> None:
+def test_a_larger_collection_is_searched_by_sign_bits_with_hardly_a_loss(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_search, "STRIDE", 4)
     dimensions, count = 384, 5_000
     noise = np.random.default_rng(5)
     centres = noise.normal(size=(50, dimensions))

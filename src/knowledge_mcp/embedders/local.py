@@ -16,15 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from knowledge_mcp.embedders.lanes import Lanes, usable_cores
-from knowledge_mcp.embedders.model_files import ModelFiles, Progress, Variant, provide
-from knowledge_mcp.embedders.model_folders import find, is_built_in
-from knowledge_mcp.embedders.model_sources import ALL_MINILM
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.collection import EmbeddingSpace
 from knowledge_mcp.model.errors import InternalError, InvalidInputError
 from knowledge_mcp.support.events import log_event
 
 if TYPE_CHECKING:
+    from knowledge_mcp.embedders.model_files import ModelFiles, Progress, Variant
     from knowledge_mcp.embedders.onnx_session import OnnxModel
     from knowledge_mcp.embedders.tokens import ModelTokenizer
 
@@ -84,6 +82,8 @@ class LocalEmbedder:
 
     @property
     def space(self) -> EmbeddingSpace:
+        from knowledge_mcp.embedders.model_sources import ALL_MINILM, is_built_in
+
         if self._path is None and is_built_in(self._model):
             name, config, sha256 = ALL_MINILM.name, ALL_MINILM.config, ALL_MINILM.weights.sha256
         else:
@@ -160,6 +160,8 @@ class LocalEmbedder:
         loaded = self._loaded
         if loaded is not None:
             return loaded
+        from knowledge_mcp.embedders.model_files import provide
+
         with self._loading:
             self._refuse_when_closed()
             if self._loaded is None:
@@ -191,6 +193,8 @@ class LocalEmbedder:
         """Give the model's files; the tokenizer needs no built model."""
         if self._files is None:
             self._refuse_when_closed()
+            from knowledge_mcp.embedders.model_folders import find
+
             self._files = find(self._model, path=self._path, cache=self._cache)
         return self._files if self._files is not None else self._load().files
 

@@ -22,7 +22,6 @@ from knowledge_mcp.embedders.model_folders import (
     find,
     folder_name,
     hash_of_weights,
-    is_built_in,
 )
 from knowledge_mcp.embedders.model_manifest import (
     MANIFEST,
@@ -33,7 +32,7 @@ from knowledge_mcp.embedders.model_manifest import (
     cache_lock,
     sha256_of,
 )
-from knowledge_mcp.embedders.model_sources import ALL_MINILM, ModelSource, Progress, hub_snapshot
+from knowledge_mcp.embedders.model_sources import ALL_MINILM, ModelSource, Progress, hub_snapshot, is_built_in
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, KnowledgeError, NotFoundError
 
 __all__ = [

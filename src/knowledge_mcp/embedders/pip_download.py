@@ -9,15 +9,13 @@ import subprocess
 import sys
 import zipfile
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from knowledge_mcp.embedders.model_sources import Progress
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError
 
-__all__ = ["Progress", "extract", "pip_command", "run", "without_credentials"]
-
-Progress = Callable[[str, int, int | None], None]
-"""Called with a stage's name, how many bytes of it are done, and how many there are, None where that is unknown."""
+__all__ = ["extract", "pip_command", "run", "without_credentials"]
 
 COPY_BYTES = 1 << 20
 PIP_PROGRESS = re.compile(r"Progress (\d+) of (\d+)")

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from knowledge_mcp.stores.sqlite_session import Session
 
 __all__ = [
+    "BATCH_POSTINGS",
     "SEGMENTS_PER_LEVEL",
     "Segment",
     "add_segment",
@@ -29,7 +30,7 @@ __all__ = [
 ]
 
 SEGMENTS_PER_LEVEL = 8
-_BATCH_POSTINGS = 500_000
+BATCH_POSTINGS = 500_000
 
 _READ = """
 SELECT p.data FROM segments s CROSS JOIN postings p
@@ -112,7 +113,7 @@ def all_postings(connection: Session, collection: int) -> Iterator[tuple[NDArray
     ):
         batch.append(data)
         size += len(data) // 5
-        if size >= _BATCH_POSTINGS:
+        if size >= BATCH_POSTINGS:
             yield np.concatenate([_slots(each) for each in batch]), np.concatenate([_counts(each) for each in batch])
             batch, size = [], 0
     if batch:
@@ -140,7 +141,7 @@ def _renumbered(lists: Iterable[tuple[str, bytes]], new_slots: NDArray[np.int64]
     for each in lists:
         batch.append(each)
         size += len(each[1]) // 5
-        if size >= _BATCH_POSTINGS:
+        if size >= BATCH_POSTINGS:
             yield from _renumbered_batch(batch, new_slots)
             batch, size = [], 0
     if batch:

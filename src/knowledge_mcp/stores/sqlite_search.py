@@ -21,7 +21,7 @@ from knowledge_mcp.stores.sqlite_postings import posting_lists
 from knowledge_mcp.stores.sqlite_session import Session
 from knowledge_mcp.stores.sqlite_view import View, sign_bits
 
-__all__ = ["COMPARE_ALL_UP_TO", "dense_candidates", "dense_hits", "lexical_hits", "lexical_scores"]
+__all__ = ["COMPARE_ALL_UP_TO", "STRIDE", "dense_candidates", "dense_hits", "lexical_hits", "lexical_scores"]
 
 COMPARE_ALL_UP_TO = 1_500
 """Vectors that are rather all read than chosen by their bits."""
@@ -33,7 +33,7 @@ FEWEST_CANDIDATES = 400
 CANDIDATES_PER_HIT = 3
 _BLOCK = 32_768
 _FARTHEST = 65_535
-_STRIDE = 16
+STRIDE = 16
 """Every so many-th score is looked at to guess the cut; whatever the sample, the guess is on the safe side."""
 
 
@@ -51,7 +51,7 @@ def dense_candidates(view: View, mask: NDArray[np.bool_] | None, vector: Vector,
     if mask is not None:
         np.copyto(distances, _FARTHEST, where=~mask)
     bound = _FARTHEST - 1
-    sample = distances[::_STRIDE]
+    sample = distances[::STRIDE]
     if len(sample) > wanted:  # the sample's n-th nearest is never nearer than the n-th nearest of all
         bound = min(bound, int(np.partition(sample, wanted - 1)[wanted - 1]))
     near = np.flatnonzero(distances <= bound)
@@ -122,7 +122,7 @@ def _hamming(block: NDArray[np.uint64], query: NDArray[np.uint64], out: NDArray[
 
 def _likely(scores: NDArray[np.float64], limit: int) -> NDArray[np.int64]:
     """List the slots that may be among the best, the best all among them; 0 is no hit."""
-    sample = scores[::_STRIDE]
+    sample = scores[::STRIDE]
     if len(sample) > limit:  # the sample's n-th best is never better than the n-th best of all
         least = np.partition(sample, len(sample) - limit)[len(sample) - limit]
         if least > 0.0:

@@ -15,10 +15,10 @@ from knowledge_mcp.stores.sqlite_session import Session
 from knowledge_mcp.stores.sqlite_view import sign_bits
 from knowledge_mcp.stores.sqlite_writing import discard_staged, work_out, write_block
 
-__all__ = ["index_anew", "verify"]
+__all__ = ["SLOTS_PER_SEGMENT", "index_anew", "verify"]
 
 _SAMPLED_CHUNKS = 200
-_SLOTS_PER_SEGMENT = 5_000
+SLOTS_PER_SEGMENT = 5_000
 _AGAIN = "Run `knowledge doctor --fix`."
 _INGEST = "Ingest the document again with --force."
 _RESTORE = "Restore a backup, or move the file away and ingest the documents again."
@@ -68,7 +68,7 @@ def index_anew(connection: Session, collection: int, analyser: Analyser) -> None
         first_slot = write_block(connection, collection, document_id, generation, prepared)
         segment.take_over(prepared.segment, first_slot - base)
         slots = first_slot + len(prepared.keys)
-        if slots - base >= _SLOTS_PER_SEGMENT:
+        if slots - base >= SLOTS_PER_SEGMENT:
             add_segment(connection, collection, segment.lists(base))
             segment, base = Segment(), slots
     if segment.slots:

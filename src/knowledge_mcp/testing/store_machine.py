@@ -10,7 +10,7 @@ Needs `hypothesis`, which is a dependency of tests only.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -24,7 +24,7 @@ from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.store_search import same_ranking
 from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, record, unit_vector
 
-__all__ = ["store_machine"]
+__all__ = ["StoreMachine", "store_machine"]
 
 WORDS = ("alpha", "beta", "gamma", "REQ-12", "5.3.1", "東京", "naïve", "shall")
 documents = st.sampled_from(("a", "b", "c"))
@@ -53,12 +53,119 @@ filters: st.SearchStrategy[Filter | None] = st.one_of(
 )
 
 
+class StoreMachine(RuleBasedStateMachine):
+    """Run the same operations on a store and on the memory store, and compare; `store_machine` fills in the store."""
+
+    tolerance: ClassVar[float] = 1e-6
+    analyser: ClassVar[Analyser] = EnglishAnalyser()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.oracle: Store = MemoryStore(self.analyser)
+        self.store = self.make_store()
+        for each in (self.oracle, self.store):
+            each.create_collection("c", SPACE)
+
+    def make_store(self) -> Store:
+        """Return an empty store."""
+        raise NotImplementedError
+
+    def open_again(self) -> Store | None:
+        """Return a second handle on the store, None where there is no such."""
+        return None
+
+    def both(self, call: Callable[[Store], Any]) -> tuple[Any, Any]:
+        """Call the store and the memory store; an error counts as its code."""
+        results: list[Any] = []
+        for each in (self.store, self.oracle):
+            try:
+                results.append(call(each))
+            except KnowledgeError as exc:
+                results.append(exc.code)
+        return results[0], results[1]
+
+    def agree(self, call: Callable[[Store], Any]) -> None:
+        """Make sure that both give the same."""
+        mine, theirs = self.both(call)
+        assert mine == theirs, f"the store says {mine!r}, the memory store {theirs!r}"
+
+    @rule(document=documents, generation=generations, found=st.lists(passages, max_size=5))
+    def stage(self, document: str, generation: str, found: list[Passage]) -> None:
+        chunks = embedded(document, found)
+        self.agree(lambda store: store.stage("c", document, generation, chunks))
+
+    @rule(document=documents, generation=generations, announced=st.integers(0, 5))
+    def publish(self, document: str, generation: str, announced: int) -> None:
+        kept = record(document, embedded(document, ["x"] * announced))
+        self.agree(lambda store: store.publish("c", kept, f"text {announced}", generation))
+
+    @rule(document=documents, found=st.lists(passages, max_size=8))
+    def put(self, document: str, found: list[Passage]) -> None:
+        chunks = embedded(document, found)
+        self.agree(lambda store: store.discard_staged("c", document))
+        self.agree(lambda store: store.stage("c", document, "put", chunks))
+        self.agree(lambda store: store.publish("c", record(document, chunks), "put", "put"))
+
+    @rule(document=st.one_of(st.none(), documents))
+    def discard(self, document: str | None) -> None:
+        self.agree(lambda store: store.discard_staged("c", document))
+
+    @rule(document=documents)
+    def delete(self, document: str) -> None:
+        self.agree(lambda store: store.delete_document("c", document))
+
+    @rule()
+    def drop(self) -> None:
+        self.agree(lambda store: store.drop_collection("c"))
+        self.agree(lambda store: store.create_collection("c", SPACE).space)
+
+    @rule()
+    def reopen(self) -> None:
+        second = self.open_again()
+        if second is not None:
+            self.store.close()
+            self.store = second
+
+    @rule(text=queries, direction=st.sampled_from(("north", "south", "alpha")), kept=filters, limit=st.integers(0, 6))
+    def search(self, text: str, direction: str, kept: Filter | None, limit: int) -> None:
+        mine, theirs = self.both(
+            lambda store: store.search("c", vector=unit_vector(direction), text=text, filter=kept, limit=limit)
+        )
+        assert same_ranking(mine.dense, theirs.dense, self.tolerance), (mine.dense, theirs.dense)
+        assert same_ranking(mine.lexical, theirs.lexical, self.tolerance), (mine.lexical, theirs.lexical)
+
+    @rule(term=st.sampled_from(("alpha", "beta", "gamma", "none")))
+    def define(self, term: str) -> None:
+        self.agree(lambda store: store.definitions("c", self.analyser.term_key(term)))
+        self.agree(lambda store: store.defined_terms("c"))
+
+    @rule(document=documents)
+    def read(self, document: str) -> None:
+        self.agree(lambda store: store.document_chunks("c", document))
+        self.agree(lambda store: store.document_text("c", document))
+        chunks = self.oracle.document_chunks("c", document)
+        self.agree(lambda store: store.chunks("c", [each.id for each in reversed(chunks)]))
+        self.agree(lambda store: store.owners_of_content("c", [each.content_hash for each in chunks]))
+
+    @invariant()
+    def records_and_counts_agree(self) -> None:
+        self.agree(lambda store: store.documents("c"))
+        mine, theirs = self.both(lambda store: store.statistics("c"))
+        assert (mine.documents, mine.chunks, mine.tokens) == (theirs.documents, theirs.chunks, theirs.tokens)
+
+    def teardown(self) -> None:
+        self.agree(lambda store: store.discard_staged("c"))
+        findings = self.store.verify("c")
+        self.store.close()
+        assert findings == []
+
+
 def store_machine(
     make_store: Callable[[Analyser], Store],
     *,
     open_again: Callable[[Store, Analyser], Store] | None = None,
     tolerance: float = 1e-6,
-) -> type[RuleBasedStateMachine]:
+) -> type[StoreMachine]:
     """Build the state machine of one kind of store.
 
     Args:
@@ -67,99 +174,13 @@ def store_machine(
             opened anew in the middle of a run.
         tolerance: how far scores may lie from the memory store's.
     """
-    analyser = EnglishAnalyser()
 
-    class StoreMachine(RuleBasedStateMachine):
-        def __init__(self) -> None:
-            super().__init__()
-            self.oracle: Store = MemoryStore(analyser)
-            self.store = make_store(analyser)
-            for each in (self.oracle, self.store):
-                each.create_collection("c", SPACE)
+    class Machine(StoreMachine):
+        def make_store(self) -> Store:
+            return make_store(self.analyser)
 
-        def both(self, call: Callable[[Store], Any]) -> tuple[Any, Any]:
-            results: list[Any] = []
-            for each in (self.store, self.oracle):
-                try:
-                    results.append(call(each))
-                except KnowledgeError as exc:
-                    results.append(exc.code)
-            return results[0], results[1]
+        def open_again(self) -> Store | None:
+            return None if open_again is None else open_again(self.store, self.analyser)
 
-        def agree(self, call: Callable[[Store], Any]) -> None:
-            mine, theirs = self.both(call)
-            assert mine == theirs, f"the store says {mine!r}, the memory store {theirs!r}"
-
-        @rule(document=documents, generation=generations, found=st.lists(passages, max_size=5))
-        def stage(self, document: str, generation: str, found: list[Passage]) -> None:
-            chunks = embedded(document, found)
-            self.agree(lambda store: store.stage("c", document, generation, chunks))
-
-        @rule(document=documents, generation=generations, announced=st.integers(0, 5))
-        def publish(self, document: str, generation: str, announced: int) -> None:
-            kept = record(document, embedded(document, ["x"] * announced))
-            self.agree(lambda store: store.publish("c", kept, f"text {announced}", generation))
-
-        @rule(document=documents, found=st.lists(passages, max_size=8))
-        def put(self, document: str, found: list[Passage]) -> None:
-            chunks = embedded(document, found)
-            self.agree(lambda store: store.discard_staged("c", document))
-            self.agree(lambda store: store.stage("c", document, "put", chunks))
-            self.agree(lambda store: store.publish("c", record(document, chunks), "put", "put"))
-
-        @rule(document=st.one_of(st.none(), documents))
-        def discard(self, document: str | None) -> None:
-            self.agree(lambda store: store.discard_staged("c", document))
-
-        @rule(document=documents)
-        def delete(self, document: str) -> None:
-            self.agree(lambda store: store.delete_document("c", document))
-
-        @rule()
-        def drop(self) -> None:
-            self.agree(lambda store: store.drop_collection("c"))
-            self.agree(lambda store: store.create_collection("c", SPACE).space)
-
-        @rule()
-        def reopen(self) -> None:
-            if open_again is not None:
-                second = open_again(self.store, analyser)
-                self.store.close()
-                self.store = second
-
-        @rule(
-            text=queries, direction=st.sampled_from(("north", "south", "alpha")), kept=filters, limit=st.integers(0, 6)
-        )
-        def search(self, text: str, direction: str, kept: Filter | None, limit: int) -> None:
-            mine, theirs = self.both(
-                lambda store: store.search("c", vector=unit_vector(direction), text=text, filter=kept, limit=limit)
-            )
-            assert same_ranking(mine.dense, theirs.dense, tolerance), (mine.dense, theirs.dense)
-            assert same_ranking(mine.lexical, theirs.lexical, tolerance), (mine.lexical, theirs.lexical)
-
-        @rule(term=st.sampled_from(("alpha", "beta", "gamma", "none")))
-        def define(self, term: str) -> None:
-            self.agree(lambda store: store.definitions("c", analyser.term_key(term)))
-            self.agree(lambda store: store.defined_terms("c"))
-
-        @rule(document=documents)
-        def read(self, document: str) -> None:
-            self.agree(lambda store: store.document_chunks("c", document))
-            self.agree(lambda store: store.document_text("c", document))
-            chunks = self.oracle.document_chunks("c", document)
-            self.agree(lambda store: store.chunks("c", [each.id for each in reversed(chunks)]))
-            self.agree(lambda store: store.owners_of_content("c", [each.content_hash for each in chunks]))
-
-        @invariant()
-        def records_and_counts_agree(self) -> None:
-            self.agree(lambda store: store.documents("c"))
-            mine, theirs = self.both(lambda store: store.statistics("c"))
-            assert (mine.documents, mine.chunks, mine.tokens) == (theirs.documents, theirs.chunks, theirs.tokens)
-
-        def teardown(self) -> None:
-            self.agree(lambda store: store.discard_staged("c"))
-            findings = self.store.verify("c")
-            self.store.close()
-            assert findings == []
-
-    return StoreMachine
+    Machine.tolerance = tolerance
+    return Machine
