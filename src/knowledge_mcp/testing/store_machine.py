@@ -68,7 +68,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     def make_store(self) -> Store:
         """Return an empty store."""
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} does not say how its store is made")
 
     def open_again(self) -> Store | None:
         """Return a second handle on the store, None where there is no such."""

@@ -92,7 +92,7 @@ class SearchContract:
 
     def make_store(self, analyser: Analyser) -> Store:
         """Return a store without any collection; the suite closes it."""
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} does not say how its store is made")
 
     def open_again(self, store: Store) -> Store | None:
         """Return a second handle on the same store as another process would have it, None where there is no such."""
