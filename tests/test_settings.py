@@ -214,6 +214,12 @@ def test_qdrant_without_its_address_is_a_problem(read: Read) -> None:
     assert any("needs QDRANT_URL" in problem for problem in read(VECTOR_STORE="qdrant").problems)
 
 
+def test_only_stores_that_can_be_chosen_are_named_as_the_way_out(tmp_path: Path) -> None:
+    environ, adapters = {"CHROMADB_HOST": "h"}, (["local"], ["memory", "sqlite"])
+    (problem,) = read_settings(environ=environ, folder=tmp_path, adapters=adapters).problems
+    assert "has only: sqlite." in problem
+
+
 def test_a_key_that_selects_a_missing_adapter_is_refused_with_the_way_out(read: Read) -> None:
     problems = read(OPENAI_API_KEY="sk-1").problems
     assert len(problems) == 1
@@ -264,6 +270,8 @@ def test_a_yaml_configuration_file_is_understood(tmp_path: Path, read: Read) -> 
     ("name", "content", "told"),
     [
         ("config.json", "{", "not valid JSON"),
+        ("config.json", "[" * 100_000, "nested too deeply"),
+        ("config.yaml", "[" * 5_000, "nested too deeply"),
         ("config.yaml", "a: [", "not valid YAML"),
         ("config.json", "[]", "must hold an object"),
         ("config.json", '{"embeding": {"model": "x"}}', "Did you mean 'embedding.model'?"),

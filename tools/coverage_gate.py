@@ -1,4 +1,4 @@
-"""Hold the measured coverage to its minimum: lines and branches apart, read from `coverage json`."""
+"""Hold the measured coverage to its minimum: lines, branches and functions apart, read from `coverage json`."""
 
 from __future__ import annotations
 
@@ -7,20 +7,23 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["MINIMUM_BRANCHES", "MINIMUM_LINES", "Coverage", "main", "read_coverage", "shortfalls"]
+__all__ = ["MINIMUM_BRANCHES", "MINIMUM_FUNCTIONS", "MINIMUM_LINES", "Coverage", "main", "read_coverage", "shortfalls"]
 
 MINIMUM_LINES = 90.0
 MINIMUM_BRANCHES = 85.0
+MINIMUM_FUNCTIONS = 95.0
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Count what was run: statements and branches, covered and all."""
+    """Count what was run: statements, branches and functions (of which a line was run), covered and all."""
 
     covered_lines: int
     all_lines: int
     covered_branches: int
     all_branches: int
+    covered_functions: int
+    all_functions: int
 
     @property
     def lines(self) -> float:
@@ -32,32 +35,52 @@ class Coverage:
         """Percentage of the branches that were taken; nothing to take counts as nothing taken."""
         return 100.0 * self.covered_branches / self.all_branches if self.all_branches else 0.0
 
+    @property
+    def functions(self) -> float:
+        """Percentage of the functions that were entered; no function counts as none entered."""
+        return 100.0 * self.covered_functions / self.all_functions if self.all_functions else 0.0
+
 
 def read_coverage(path: Path) -> Coverage:
     """Read the totals of a `coverage json` report; KeyError where it was measured without branches."""
-    totals = json.loads(path.read_text(encoding="utf-8"))["totals"]
+    report = json.loads(path.read_text(encoding="utf-8"))
+    totals = report["totals"]
+    # The region without a name is a file's top level; a function without a statement is a port's.
+    entered = [
+        int(region["summary"]["covered_lines"]) > 0
+        for file in report["files"].values()
+        for name, region in file["functions"].items()
+        if name and int(region["summary"]["num_statements"])
+    ]
     return Coverage(
         covered_lines=int(totals["covered_lines"]),
         all_lines=int(totals["num_statements"]),
         covered_branches=int(totals["covered_branches"]),
         all_branches=int(totals["num_branches"]),
+        covered_functions=sum(entered),
+        all_functions=len(entered),
     )
 
 
 def shortfalls(coverage: Coverage) -> list[str]:
-    """Say which minimum is missed, by how much; empty where both are met."""
-    measured = [("line", coverage.lines, MINIMUM_LINES), ("branch", coverage.branches, MINIMUM_BRANCHES)]
+    """Say which minimum is missed, by how much; empty where all are met."""
+    measured = [
+        ("line", coverage.lines, MINIMUM_LINES),
+        ("branch", coverage.branches, MINIMUM_BRANCHES),
+        ("function", coverage.functions, MINIMUM_FUNCTIONS),
+    ]
     return [f"{what} coverage is {got:.2f} %, below {least:.0f} %" for what, got, least in measured if got < least]
 
 
 def main(arguments: list[str]) -> int:
-    """Print both figures and what is missing; return 1 where something is, 2 where there is no report."""
+    """Print the figures and what is missing; return 1 where something is, 2 where there is no report."""
     if len(arguments) != 1 or not Path(arguments[0]).is_file():
         print("usage: coverage_gate.py REPORT.json (made by `coverage json`)", file=sys.stderr)
         return 2
     coverage = read_coverage(Path(arguments[0]))
-    print(f"line coverage   {coverage.lines:6.2f} %  ({coverage.covered_lines} of {coverage.all_lines})")
-    print(f"branch coverage {coverage.branches:6.2f} %  ({coverage.covered_branches} of {coverage.all_branches})")
+    print(f"line coverage     {coverage.lines:6.2f} %  ({coverage.covered_lines} of {coverage.all_lines})")
+    print(f"branch coverage   {coverage.branches:6.2f} %  ({coverage.covered_branches} of {coverage.all_branches})")
+    print(f"function coverage {coverage.functions:6.2f} %  ({coverage.covered_functions} of {coverage.all_functions})")
     missing = shortfalls(coverage)
     for line in missing:
         print(line, file=sys.stderr)

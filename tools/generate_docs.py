@@ -165,7 +165,16 @@ def _server() -> Iterator[str]:
         names = ", ".join(action.option_strings)
         default = f"`{action.default}`" if action.default and action.default != argparse.SUPPRESS else ""
         yield f"| `{names}` | {default} | {_sentence(action.help or '')} |"
-    yield from ("", _sentence(parser.epilog or ""), "")
+    examples, _, rest = (parser.epilog or "").partition("\n\n")
+    yield from (
+        "",
+        "```sh",
+        *(line.strip() for line in examples.splitlines()[1:]),
+        "```",
+        "",
+        _sentence(rest.strip()),
+        "",
+    )
 
 
 def _sentence(text: str) -> str:

@@ -28,11 +28,18 @@ def build_base(settings: Settings, *, surface: str = "standards") -> Base:
     problems = missing_adapters(settings, surface, embedders=registry.EMBEDDERS, stores=registry.STORES)
     if problems:
         raise ConfigError(problems[0], details="\n".join(problems))
+    embedder = registry.load(registry.EMBEDDERS[choose_embedding(settings, surface).provider])(settings)
+    wanted = settings.embedding_dimensions
+    if wanted is not None and wanted != embedder.space.dimensions:
+        raise ConfigError(
+            f"EMBEDDING_DIMENSIONS is {wanted}, but {embedder.space.label} has {embedder.space.dimensions}.",
+            suggestion="Unset EMBEDDING_DIMENSIONS, or choose a model with as many.",
+        )
     analyser = registry.load(registry.ANALYSER)()
     return Base(
         store=registry.load(registry.STORES[choose_store(settings).backend])(settings, analyser),
         collection=settings.collection,
-        embedder=registry.load(registry.EMBEDDERS[choose_embedding(settings, surface).provider])(settings),
+        embedder=embedder,
         analyser=analyser,
         fuse=registry.load(registry.FUSIONS["rrf"]),
         hybrid=settings.hybrid_search,

@@ -121,10 +121,11 @@ def test_every_passage_found_stands_word_for_word_in_its_document(examples_data:
     anyio.run(session)
 
 
-@pytest.mark.requirement("A-REQ-PERF-002")
 def test_a_second_run_changes_nothing_and_the_doctor_is_content(examples_data: Path) -> None:
     again = run(examples_data, "knowledge-ingest", str(EXAMPLES), "--json")
     assert again.returncode == 0, again.stderr
+    report = json.loads(again.stdout)
+    assert (report["files_unchanged"], report["files_processed"], report["chunks_embedded"]) == (3, 0, 0)
     doctor = run(examples_data, "knowledge", "doctor")
     assert doctor.returncode == 0, doctor.stdout
 

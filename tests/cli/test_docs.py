@@ -51,6 +51,7 @@ def test_every_option_of_the_server_is_documented() -> None:
     section = commands_page().split("\n## ")[2]
     options = re.findall(r"--[a-z-]+", build_parser().format_help())
     assert {"--transport", "--log-level", "--surface"} <= set(options)
+    assert "```sh\nknowledge-mcp\n" in section
     for option in options:
         assert option in section
 

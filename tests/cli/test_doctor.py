@@ -98,7 +98,7 @@ def test_a_healthy_knowledge_base_passes_every_check(clinic: Clinic, knowledge: 
         "collection",
         "contents",
     } <= set(found)
-    assert {each["status"] for name, each in found.items() if name != "ocr"} == {"ok"}
+    assert {each["status"] for each in found.values()} == {"ok"}
     clinic.use(AilingStore(), HashingEmbedder())
     table = knowledge("doctor").out
     assert "hashing" in table
@@ -178,21 +178,6 @@ def test_little_room_on_the_disk_is_told(
     monkeypatch.setattr("shutil.disk_usage", usage)
     done = knowledge("doctor", "--json")
     assert (done.code, checks(done.out)["disk"]["status"]) == (code, status)
-
-
-@pytest.mark.parametrize(
-    ("found", "switched", "status"), [("", "true", "warn"), ("", "false", "ok"), ("/x", "true", "ok")]
-)
-def test_ocr_that_is_not_installed_is_a_warning(
-    clinic: Clinic, knowledge: Command, monkeypatch: pytest.MonkeyPatch, found: str, switched: str, status: str
-) -> None:
-    def which(_name: str) -> str | None:
-        return found or None
-
-    monkeypatch.setattr("shutil.which", which)
-    monkeypatch.setenv("ENABLE_OCR", switched)
-    done = knowledge("doctor", "--json")
-    assert (done.code, checks(done.out)["ocr"]["status"]) == (0, status)
 
 
 def test_a_data_folder_that_cannot_be_written_fails(

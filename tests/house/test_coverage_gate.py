@@ -1,4 +1,4 @@
-"""The gate holds lines and branches apart and says what is missing."""
+"""The gate holds lines, branches and functions apart and says what is missing."""
 
 from __future__ import annotations
 
@@ -10,35 +10,48 @@ import pytest
 from tools.coverage_gate import Coverage, main, shortfalls
 
 
-def _report(folder: Path, lines: int, branches: int) -> str:
+def _function(covered: int, statements: int = 2) -> dict[str, dict[str, int]]:
+    return {"summary": {"covered_lines": covered, "num_statements": statements}}
+
+
+def _report(folder: Path, lines: int, branches: int, functions: int) -> str:
     totals = {
         "covered_lines": lines, "num_statements": 100, "covered_branches": branches, "num_branches": 100,
     }  # fmt: skip
     path = folder / "coverage.json"
-    path.write_text(json.dumps({"totals": totals}), encoding="utf-8")
+    regions = {f"function_{number}": _function(int(number < functions)) for number in range(100)}
+    regions |= {"": _function(2), "Port.method": _function(0, 0)}
+    content = {"totals": totals, "files": {"a.py": {"functions": regions}}}
+    path.write_text(json.dumps(content), encoding="utf-8")
     return str(path)
 
 
 @pytest.mark.requirement("A-REQ-TEST-001")
-def test_coverage_at_both_minima_passes_the_gate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([_report(tmp_path, 90, 85)]) == 0
-    assert "line coverage    90.00 %" in capsys.readouterr().out
+def test_coverage_at_its_minima_passes_the_gate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([_report(tmp_path, 90, 85, 95)]) == 0
+    told = capsys.readouterr().out
+    assert "line coverage      90.00 %" in told
+    assert "function coverage  95.00 %  (95 of 100)" in told
 
 
 @pytest.mark.requirement("A-REQ-TEST-001")
 @pytest.mark.parametrize(
-    ("lines", "branches", "message"),
-    [(89, 100, "line coverage is 89.00 %, below 90 %"), (100, 84, "branch coverage is 84.00 %, below 85 %")],
+    ("lines", "branches", "functions", "message"),
+    [
+        (89, 100, 100, "line coverage is 89.00 %, below 90 %"),
+        (100, 84, 100, "branch coverage is 84.00 %, below 85 %"),
+        (100, 100, 94, "function coverage is 94.00 %, below 95 %"),
+    ],
 )
-def test_either_shortfall_alone_fails_the_gate(
-    lines: int, branches: int, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_each_shortfall_alone_fails_the_gate(
+    lines: int, branches: int, functions: int, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([_report(tmp_path, lines, branches)]) == 1
+    assert main([_report(tmp_path, lines, branches, functions)]) == 1
     assert message in capsys.readouterr().err
 
 
 def test_measuring_nothing_does_not_pass_the_gate() -> None:
-    assert len(shortfalls(Coverage(0, 0, 0, 0))) == 2
+    assert len(shortfalls(Coverage(0, 0, 0, 0, 0, 0))) == 3
 
 
 def test_a_missing_report_is_told_apart_from_low_coverage(tmp_path: Path) -> None:

@@ -215,8 +215,13 @@ def test_mdx_imports_are_code_and_components_vanish_but_not_their_words() -> Non
 
 @pytest.mark.parametrize(
     "data",
-    ["# Größe\n".encode("utf-8-sig"), "# Größe\n".encode("utf-16"), "# Größe\r\n".encode()],
-    ids=["utf-8 with mark", "utf-16", "utf-8 with CRLF"],
+    [
+        "# Größe\n".encode("utf-8-sig"),
+        "# Größe\n".encode("utf-16"),
+        "# Größe\n".encode("utf-32"),
+        "# Größe\r\n".encode(),
+    ],
+    ids=["utf-8 with mark", "utf-16", "utf-32", "utf-8 with CRLF"],
 )
 def test_unicode_encodings_are_understood(data: bytes) -> None:
     document = read(data)
@@ -297,3 +302,7 @@ def test_whatever_is_written_blocks_cover_the_text_in_order_and_references_stand
     for reference in document.references:
         assert " ".join(reference.span.of(document.text).split()) == reference.text
     assert [b for b in document.blocks if b.kind is BlockKind.HEADING and b.section is None] == []
+
+
+def test_an_id_longer_than_any_tool_can_carry_is_cut() -> None:
+    assert read(f"---\ndocument_id: {'x' * 5000}\n---\n# T\n\nText.\n").id == "x" * 200

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
+import sys
+import tempfile
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -15,6 +19,7 @@ from knowledge_mcp.model.ingest import SkippedFile
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.sources.files import DOCX, MARKDOWN, PDF, FileSource, media_type_of
 
+NOBODY = 65534
 PDF_BYTES = b"%PDF-1.7\nwhatever"
 DOCX_BYTES = b"PK\x03\x04whatever"
 OLE_BYTES = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1whatever"
@@ -134,15 +139,28 @@ def test_links_that_make_a_loop_or_lead_outside_are_not_followed(tmp_path: Path)
     assert found(FileSource(root)) == ["a.pdf", "b.pdf"]
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
-def test_what_may_not_be_read_is_skipped_and_told(tmp_path: Path) -> None:
-    locked = write(tmp_path / "locked" / "a.pdf").parent
-    secret = write(tmp_path / "secret.pdf")
-    locked.chmod(0)
-    secret.chmod(0)
+@contextlib.contextmanager
+def as_somebody() -> Generator[None]:
+    """Give up root's right to read everything for a while; anybody else has not got it."""
+    before = os.geteuid()
+    if before == 0:
+        os.seteuid(NOBODY)
     try:
-        assert skipped(FileSource(tmp_path)) == [("secret.pdf", "inaccessible"), ("locked", "inaccessible")]
+        yield
     finally:
+        os.seteuid(before)
+
+
+def test_what_may_not_be_read_is_skipped_and_told() -> None:
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        folder.chmod(0o755)
+        locked = write(folder / "locked" / "a.pdf").parent
+        secret = write(folder / "secret.pdf")
+        locked.chmod(0)
+        secret.chmod(0)
+        with as_somebody():
+            assert skipped(FileSource(folder)) == [("secret.pdf", "inaccessible"), ("locked", "inaccessible")]
         locked.chmod(0o700)
 
 
@@ -165,3 +183,56 @@ def test_every_file_is_either_an_item_or_skipped(
     path = write(tmp_path_factory.mktemp("any") / name, data)
     (item,) = FileSource(path).items()
     assert isinstance(item, SourceItem) or item.message
+
+
+def test_folders_nested_deeper_than_python_s_calls_are_walked_or_reported(tmp_path: Path) -> None:
+    write(tmp_path / "top.pdf")
+    steps, before = 2300, os.getcwd()  # noqa: PTH109 - made and removed step by step: no call takes a path that long
+    os.chdir(tmp_path)
+    for _ in range(steps):
+        os.mkdir("d")  # noqa: PTH102
+        os.chdir("d")
+    try:
+        items = list(FileSource(tmp_path).items())
+    finally:
+        for _ in range(steps):
+            os.chdir("..")
+            os.rmdir("d")  # noqa: PTH106
+        os.chdir(before)
+    assert [Path(item.uri).name for item in items if isinstance(item, SourceItem)] == ["top.pdf"]
+    refused = [item for item in items if isinstance(item, SkippedFile)]
+    assert [item.reason for item in refused] == ["inaccessible"]
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="its file systems take only names that are UTF-8")
+def test_a_name_that_is_no_text_is_written_so_that_it_can_be_stored_and_shown(tmp_path: Path) -> None:
+    folder = os.fsencode(tmp_path)
+    for name in (b"Pr\xfcfung.md", b"Pr\xf6fung.md", b"empty\xff.md"):
+        with open(os.path.join(folder, name), "wb") as stream:  # noqa: PTH118, PTH123 - pathlib has no names of bytes
+            stream.write(b"" if b"empty" in name else b"# Text")
+    items = list(FileSource(tmp_path).items())
+    read = [item for item in items if isinstance(item, SourceItem)]
+    assert [item.name for item in read] == [r"Pr\xf6fung.md", r"Pr\xfcfung.md"]
+    for item in read:
+        assert item.uri.encode() == os.fsencode(tmp_path) + b"/" + item.name.encode()
+        with item.open() as stream:
+            assert stream.read() == b"# Text"
+    (refused,) = (item for item in items if isinstance(item, SkippedFile))
+    refused.source.encode()
+    refused.message.encode()
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "y/" * 3000])
+def test_a_path_too_long_for_the_system_is_not_found(tmp_path: Path, name: str) -> None:
+    with pytest.raises(NotFoundError):
+        FileSource(tmp_path / name)
+
+
+def test_links_in_a_circle_are_reported_and_end_nothing(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "loop.md").symlink_to("loop.md")
+    (tmp_path / "long.md").symlink_to("z" * 300)
+    write(tmp_path / "sound.pdf")
+    source = FileSource(tmp_path)
+    assert found(source) == ["sound.pdf"]
+    assert [name for name, _ in skipped(source)] == ["long.md", "loop.md"]

@@ -97,6 +97,19 @@ def test_a_value_outside_its_constraint_is_refused_by_name(
     assert "pydantic" not in caught.value.details
 
 
+def test_a_text_that_is_too_long_is_told_its_length_in_characters() -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        parse(SearchRequest, {"query": "x" * 2001})
+    assert caught.value.details == "query: has 2001 characters, more than the 2000 allowed"
+    with pytest.raises(InvalidInputError) as caught:
+        parse(SearchRequest, {**Q, "document_id": ["x" * 501]})
+    assert "501 characters" in caught.value.details
+    with pytest.raises(InvalidInputError) as caught:
+        parse(SearchRequest, {**Q, "document_id": ["x"] * 51})
+    assert "51" in caught.value.details
+    assert "characters" not in caught.value.details
+
+
 @pytest.mark.parametrize(("model", "arguments"), RIGHT)
 def test_a_value_at_its_limit_is_accepted(model: type[Request], arguments: dict[str, Any]) -> None:
     assert isinstance(parse(model, arguments), model)

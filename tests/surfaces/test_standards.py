@@ -127,10 +127,13 @@ def test_a_search_without_results_has_the_specified_empty_form() -> None:
 
 def test_an_empty_answer_tells_why_it_is_empty() -> None:
     nothing = FakeKnowledge(())
-    for name, argument in (
-        ("knowledge_search", "query"), ("knowledge_lookup", "term"), ("knowledge_requirements", "topic"),
-    ):  # fmt: skip
-        assert "empty" in ask(name, nothing, **{argument: "plan"})["message"]
+    for name, argument, specified in (
+        ("knowledge_search", "query", "No documents matched your query"),
+        ("knowledge_lookup", "term", "Term 'plan' not found in knowledge base"),
+        ("knowledge_requirements", "topic", "No requirements found for this topic"),
+    ):
+        message = ask(name, nothing, **{argument: "plan"})["message"]
+        assert message == f"{specified}. The knowledge base is empty: no document has been ingested yet."
     excluded = ask("knowledge_search", query="verification plan", document_id=["example-standrd"])
     assert "document_id=['example-standrd']" in excluded["message"]
     assert "Remove filters" in excluded["suggestions"]

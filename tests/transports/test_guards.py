@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 
+import anyio
 import pytest
+from starlette.types import Message
 
 from knowledge_mcp.testing.knowledge import FakeKnowledge
 from knowledge_mcp.transports.auth import BearerAuth
@@ -81,6 +83,47 @@ async def test_a_body_over_the_limit_is_refused(body: list[bytes], declared: str
     else:
         assert answer.error_code == "body_too_large"
         assert echo.asked == []
+
+
+@pytest.mark.parametrize(("declared", "status"), [("5", 408), ("11", 413)])
+async def test_a_body_that_does_not_come_is_given_up_in_time(declared: str, status: int) -> None:
+    echo = Echo()
+    never = anyio.Event()
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        await never.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    headers = [(b"host", b"localhost"), (b"content-length", declared.encode())]
+    scope = {"type": "http", "method": "POST", "path": "/mcp", "headers": headers}
+    with anyio.fail_after(10):
+        await BodyLimit(echo, 10, patience=0.02)(scope, receive, send)
+    assert sent[0]["status"] == status
+    assert echo.asked == []
+
+
+async def test_a_client_that_leaves_in_the_middle_of_its_body_is_forgotten() -> None:
+    echo = Echo()
+    messages: list[Message] = [
+        {"type": "http.request", "body": b"half", "more_body": True},
+        {"type": "http.disconnect"},
+    ]
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return messages.pop(0)
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/mcp", "headers": [(b"host", b"localhost")]}
+    await BodyLimit(echo, 10)(scope, receive, send)
+    assert sent == []
+    assert echo.asked == []
 
 
 TOKENS = {"alice": "first-token", "bob": "zweiter-schlüssel"}

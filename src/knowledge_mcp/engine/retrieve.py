@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from knowledge_mcp.engine.base import Base, Records
+import logging
+
+from knowledge_mcp.engine.base import PASSING, Base, Records
 from knowledge_mcp.engine.cite import cite
 from knowledge_mcp.model.chunk import Vector
-from knowledge_mcp.model.errors import ConnectionFailedError, InvalidInputError, RateLimitedError, TimedOutError
+from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.query import Hit, SearchAnswer, SearchMode, SearchQuery
+from knowledge_mcp.support.events import log_event
 
 __all__ = ["search"]
 
-_PASSING = (ConnectionFailedError, TimedOutError, RateLimitedError)
-"""Failures of the embedding service after which the lexical leg may still answer."""
+_logger = logging.getLogger(__name__)
 
 
 def search(base: Base, query: SearchQuery) -> SearchAnswer:
@@ -35,7 +37,7 @@ def search(base: Base, query: SearchQuery) -> SearchAnswer:
     if mode is not SearchMode.KEYWORD:
         try:
             vector = base.query_vector(query.text)
-        except _PASSING as exc:
+        except PASSING as exc:
             if mode is SearchMode.SEMANTIC:
                 raise
             degraded.append(f"The semantic leg failed ({exc.message}); results are keyword matches only.")
@@ -53,6 +55,8 @@ def search(base: Base, query: SearchQuery) -> SearchAnswer:
     if legs.lexical_error:
         degraded.append(f"The keyword leg failed ({legs.lexical_error}); results are semantic matches only.")
         mode = SearchMode.SEMANTIC
+    for reason in degraded:
+        log_event(_logger, logging.WARNING, "search_degraded", reason=reason)
     dense = legs.dense if mode is not SearchMode.KEYWORD else None
     lexical = legs.lexical if mode is not SearchMode.SEMANTIC else None
     weight = query.weight if mode is SearchMode.HYBRID else (1.0 if mode is SearchMode.SEMANTIC else 0.0)

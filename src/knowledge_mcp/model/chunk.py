@@ -29,7 +29,7 @@ class ChunkType(StrEnum):
 
 
 class Modality(StrEnum):
-    """What force a statement has (DECISIONS 13)."""
+    """What force a statement has."""
 
     REQUIREMENT = "requirement"
     RECOMMENDATION = "recommendation"
@@ -86,7 +86,7 @@ class Chunk:
     """Hold one passage with all that A-REQ-DATA-001 asks for; times and model are on its document's record.
 
     Attributes:
-        id: UUIDv5 of document id, place and content (DECISIONS 14).
+        id: UUIDv5 of document id, place and content.
         document_id, document_title, document_type: of its document; the type is a `DocumentType` value.
         index: position in the document from 0.
         content: exactly `span.of(document.text)`.

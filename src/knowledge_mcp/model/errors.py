@@ -36,6 +36,7 @@ __all__ = [
     "TimedOutError",
     "UnreadableDocumentError",
     "UnreadableReason",
+    "may_pass",
 ]
 
 
@@ -186,3 +187,14 @@ class QuotaExceededError(RateLimitedError):
 
 class InternalError(KnowledgeError):
     """Say that something that cannot happen has happened."""
+
+
+def may_pass(error: BaseException) -> bool:
+    """Tell whether the same call may succeed a little later, so that it is worth a retry (A-REQ-REL-002).
+
+    Connections, time-outs, rate limits and what an adapter calls a recoverable `InternalError` (a service's 5xx) may
+    pass, unless the one who raised it knows better; refused credentials, wrong input and used-up quotas do not.
+    """
+    if not isinstance(error, ConnectionFailedError | TimedOutError | RateLimitedError | InternalError):
+        return False
+    return error.recoverable and not isinstance(error, QuotaExceededError)

@@ -138,7 +138,7 @@ class Hit:
 
     Attributes:
         chunk: the passage.
-        score: 0..1 (DECISIONS 18).
+        score: 0..1.
         citation: as an engineer would paste it: title, edition, clause and title, page.
         dense, lexical: rank and raw score in each leg, None where that leg did not find it.
     """

@@ -8,9 +8,12 @@ from collections.abc import Mapping
 from knowledge_mcp.model.document import DocumentType
 from knowledge_mcp.readers.assembly import document_id, slug
 
-__all__ = ["named_type", "proposed_id"]
+__all__ = ["MAX_IDENTIFIER", "named_type", "proposed_id"]
 
-_IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,199}")
+MAX_IDENTIFIER = 200
+"""Most characters of a document's id: every tool and address must be able to carry it."""
+
+_IDENTIFIER = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._:-]{{0,{MAX_IDENTIFIER - 1}}}")
 
 
 def proposed_id(properties: Mapping[str, str], file_name: str) -> str:
@@ -18,7 +21,7 @@ def proposed_id(properties: Mapping[str, str], file_name: str) -> str:
     named = properties.get("document_id", "").strip()
     if not named:
         return document_id(file_name)
-    return named if _IDENTIFIER.fullmatch(named) else slug(named)
+    return named if _IDENTIFIER.fullmatch(named) else slug(named)[:MAX_IDENTIFIER].rstrip("-")
 
 
 def named_type(properties: Mapping[str, str]) -> tuple[DocumentType | None, str | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from knowledge_mcp.settings.fields import Settings
 
@@ -22,6 +22,7 @@ __all__ = [
 LOCAL_MODEL = "all-MiniLM-L6-v2"
 OPENAI_MODEL = "text-embedding-3-small"
 LOCAL_DIMENSIONS = 384
+Backend = Literal["sqlite", "qdrant", "chromadb"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class EmbeddingChoice:
 class StoreChoice:
     """Name the store in force, and why."""
 
-    backend: Literal["sqlite", "qdrant", "chromadb"]
+    backend: Backend
     reason: str
 
 
@@ -99,9 +100,10 @@ def missing_adapters(
             f"{', '.join(sorted(embedders))}. Set EMBEDDING_PROVIDER=local to embed on this machine."
         )
     if store.backend not in stores:
+        selectable = sorted(set(stores) & set(get_args(Backend)))  # the registry also knows the store of the tests
         problems.append(
             f"The vector store '{store.backend}' is selected ({store.reason}), but this build has only: "
-            f"{', '.join(sorted(stores))}. Set VECTOR_STORE=sqlite to use the embedded store."
+            f"{', '.join(selectable)}. Set VECTOR_STORE=sqlite to use the embedded store."
         )
     return problems
 

@@ -261,7 +261,9 @@ class Settings(BaseModel):
     )  # fmt: skip
 
     log_level: LogLevel = _setting(
-        "LOG_LEVEL", "INFO", "`DEBUG`, `INFO`, `WARNING` or `ERROR`.",
+        "LOG_LEVEL", "INFO",
+        "`DEBUG`, `INFO`, `WARNING` or `ERROR`. Unset, the server logs from `INFO`; the other commands, whose "
+        "answer stands on the same terminal, are quiet below `WARNING` (below `INFO` with `--verbose`).",
         group=_LOG, surface="standards", config="logging.level",
     )  # fmt: skip
     log_format: LogFormat = _setting(

@@ -240,6 +240,9 @@ def _parsed(path: Path, problems: list[str]) -> dict[str, Any]:
     except ValueError as exc:
         problems.append(f"{path} is not valid JSON: {_first_line(exc)}.")
         return {}
+    except RecursionError:
+        problems.append(f"{path} is nested too deeply to be a file of settings.")
+        return {}
     if not isinstance(content, dict):
         problems.append(f"{path} must hold an object of settings.")
         return {}

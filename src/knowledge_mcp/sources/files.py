@@ -64,43 +64,54 @@ class FileSource:
         if not self._patterns:
             raise InvalidInputError("No file name pattern was given.", suggestion="Give one such as '*.pdf'.")
         if not os.path.lexists(self._path):
-            raise NotFoundError(f"There is no file or folder {self._path}.", suggestion="Check the path.")
-        if self._path.exists() and not (self._path.is_file() or self._path.is_dir()):
+            raise NotFoundError(f"There is no file or folder {_text(self._path)}.", suggestion="Check the path.")
+        # os.path, not Path: a name too long or a folder closed to us is an answer here, not an OSError
+        if os.path.exists(self._path) and not (os.path.isfile(self._path) or os.path.isdir(self._path)):  # noqa: PTH110, PTH112, PTH113
             raise InvalidInputError(
-                f"{self._path} is neither a file nor a folder.", suggestion="Give a file or folder."
+                f"{_text(self._path)} is neither a file nor a folder.", suggestion="Give a file or folder."
             )
 
     def items(self) -> Iterator[SourceItem | SkippedFile]:
         """Yield files and skipped files, each folder's files by name first, then the folders below it by name."""
-        if self._path.is_dir():
-            yield from self._folder(self._path, {_identity(self._path)})
-        else:
+        if not self._path.is_dir():
             yield _item(self._path)
+            return
+        seen = {_identity(self._path)}
+        waiting = [self._path]  # a stack, not recursion: folders may be nested deeper than Python's calls
+        while waiting:
+            folder = waiting.pop()
+            try:
+                with os.scandir(folder) as found:
+                    entries = sorted((each for each in found if not each.name.startswith(".")), key=lambda e: e.name)
+            except OSError as error:
+                yield _inaccessible(folder, error, "folder")
+                continue
+            for entry in entries:
+                if self._fits(entry.name) and not _is_folder(entry):
+                    yield _item(Path(entry.path))
+            if self._recursive:
+                waiting.extend(reversed(list(self._below(entries, seen))))
 
-    def _folder(self, folder: Path, seen: set[tuple[int, int]]) -> Iterator[SourceItem | SkippedFile]:
-        try:
-            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-        except OSError as error:
-            yield _inaccessible(folder, error, "folder")
-            return
-        entries = [entry for entry in entries if not entry.name.startswith(".")]
-        for entry in entries:
-            if self._fits(entry.name) and not _is_folder(entry):
-                yield _item(Path(entry.path))
-        if not self._recursive:
-            return
+    def _below(self, entries: Sequence[os.DirEntry[str]], seen: set[tuple[int, int]]) -> Iterator[Path]:
+        """Yield the folders among the entries that are to be entered, each once in all."""
         for entry in entries:
             if _is_folder(entry) and (not entry.is_symlink() or self._is_inside(entry.path)):
                 identity = _identity(Path(entry.path))
                 if identity not in seen:
                     seen.add(identity)
-                    yield from self._folder(Path(entry.path), seen)
+                    yield Path(entry.path)
 
     def _fits(self, name: str) -> bool:
         return any(fnmatch.fnmatchcase(name.lower(), pattern) for pattern in self._patterns)
 
     def _is_inside(self, path: str) -> bool:
-        return Path(path).resolve().is_relative_to(self._path.resolve())
+        # realpath, not Path.resolve, which raises on loops
+        return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(self._path))
+
+
+def _text(path: Path | str) -> str:
+    r"""Write a path as text that can be stored and shown; bytes that are no UTF-8 become `\xff`, and stay distinct."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
@@ -121,7 +132,7 @@ def _identity(folder: Path) -> tuple[int, int]:
 def _item(path: Path) -> SourceItem | SkippedFile:
     """Open one file, look at its head, hash it; whatever goes wrong becomes a skipped file with its reason."""
     try:
-        if not path.is_file():
+        if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises where the path is too long
             return _not_a_file(path)
         with path.open("rb") as stream:
             head = stream.read(_HEAD)
@@ -134,8 +145,8 @@ def _item(path: Path) -> SourceItem | SkippedFile:
     except OSError as error:
         return _inaccessible(path, error, "file")
     return SourceItem(
-        uri=str(path),
-        name=path.name,
+        uri=_text(path),
+        name=_text(path.name),
         media_type=media_type_of(path.name),
         size=size,
         sha256=digest,
@@ -148,7 +159,7 @@ def _refuse(path: Path, head: bytes) -> SkippedFile | None:
     """Skip an empty file, and one whose first bytes are not what its extension says."""
     if not head:
         return SkippedFile(
-            str(path), UnreadableReason.EMPTY, f"{path.name}: The file is empty (0 bytes).", "Replace it."
+            _text(path), UnreadableReason.EMPTY, f"{_text(path.name)}: The file is empty (0 bytes).", "Replace it."
         )
     media_type = media_type_of(path.name)
     if media_type == PDF and b"%PDF-" not in head:
@@ -163,25 +174,26 @@ def _refuse(path: Path, head: bytes) -> SkippedFile | None:
 
 def _mislabelled(path: Path, claimed: str) -> SkippedFile:
     return SkippedFile(
-        str(path),
+        _text(path),
         UnreadableReason.MISLABELLED,
-        f"{path.name}: The extension says {claimed}, the content is something else.",
+        f"{_text(path.name)}: The extension says {claimed}, the content is something else.",
         "Give the file its true extension.",
     )
 
 
 def _not_a_file(path: Path) -> SkippedFile:
-    if path.is_symlink() and not path.exists():
-        message = f"{path.name}: The symbolic link points to nothing."
-        return SkippedFile(str(path), UnreadableReason.INACCESSIBLE, message, "Mend or remove the link.")
-    if not path.exists():
-        message = f"{path.name}: The file is gone."
-        return SkippedFile(str(path), UnreadableReason.INACCESSIBLE, message, "Run again if it should be there.")
-    message = f"{path.name}: This is no regular file."
-    return SkippedFile(str(path), UnreadableReason.UNSUPPORTED, message, "Give a regular file.")
+    there = os.path.exists(path)  # noqa: PTH110 - Path.exists raises where a link leads to a place closed to us
+    if os.path.islink(path) and not there:  # noqa: PTH114
+        message = f"{_text(path.name)}: The symbolic link points to nothing."
+        return SkippedFile(_text(path), UnreadableReason.INACCESSIBLE, message, "Mend or remove the link.")
+    if not there:
+        message = f"{_text(path.name)}: The file is gone."
+        return SkippedFile(_text(path), UnreadableReason.INACCESSIBLE, message, "Run again if it should be there.")
+    message = f"{_text(path.name)}: This is no regular file."
+    return SkippedFile(_text(path), UnreadableReason.UNSUPPORTED, message, "Give a regular file.")
 
 
 def _inaccessible(path: Path, error: OSError, what: str) -> SkippedFile:
     said = error.strerror or type(error).__name__
-    message = f"{path.name}: The {what} cannot be read: {said}."
-    return SkippedFile(str(path), UnreadableReason.INACCESSIBLE, message, "Check its permissions.")
+    message = f"{_text(path.name)}: The {what} cannot be read: {said}."
+    return SkippedFile(_text(path), UnreadableReason.INACCESSIBLE, message, "Check its permissions.")

@@ -25,7 +25,7 @@ from knowledge_mcp.stores.filters import check_filter
 from knowledge_mcp.stores.payload import space_from_json, space_to_json
 
 if TYPE_CHECKING:
-    from knowledge_mcp.stores.sqlite_session import Session
+    from knowledge_mcp.stores.sqlite_session import FileIdentity, Session
     from knowledge_mcp.stores.sqlite_view import View
 
 __all__ = ["SqliteOptions", "SqliteStore", "from_options"]
@@ -65,6 +65,7 @@ class SqliteStore:
         self._analyser = analyser
         self._database = Database(path, patience=patience)
         self._views: dict[int, View] = {}
+        self._views_of: FileIdentity | None = None
         self._views_lock = threading.Lock()
         self._workers: ThreadPoolExecutor | None = None
 
@@ -297,6 +298,9 @@ class SqliteStore:
         while True:
             with self._reading(name, indexed=True) as (connection, place):
                 with self._views_lock:
+                    if connection.file != self._views_of:  # another file has taken the store's place
+                        self._views.clear()
+                        self._views_of = connection.file
                     last = self._views.get(place.id)
                     view = next_view(connection, place.id, place.space.dimensions, last)
                     behind = last is not None and view.version < last.version

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import threading
 import time
 from collections.abc import Generator
@@ -18,7 +19,7 @@ from knowledge_mcp.model.errors import (
     TimedOutError,
 )
 from knowledge_mcp.stores.sqlite_schema import PAGE_BYTES, prepare_schema
-from knowledge_mcp.stores.sqlite_session import Session
+from knowledge_mcp.stores.sqlite_session import FileIdentity, Session, file_identity
 
 __all__ = ["Database", "as_knowledge_error"]
 
@@ -146,9 +147,23 @@ class Database:
         with self._lock:
             if self._closed:
                 raise ConnectionFailedError("The store is closed.", suggestion="Open it again.", recoverable=False)
-            if self._idle:
-                return self._idle.pop()
+            there = self._file_there()
+            while self._idle:
+                connection = self._idle.pop()
+                if connection.file == there:
+                    return connection
+                connection.close()
         return self._connect()
+
+    def _file_there(self) -> FileIdentity:
+        """Tell which file is there now: what was moved away or deleted must not be answered from any longer."""
+        there = file_identity(str(self._path))
+        if there is None:
+            raise ConnectionFailedError(
+                f"The store '{self._path}' was removed while it was in use.",
+                suggestion="Put it back, or ingest the documents again: the new store is taken up without a restart.",
+            )
+        return there
 
     def _give_back(self, connection: Session) -> None:
         with self._lock:
@@ -189,7 +204,7 @@ class Database:
             yield
         except KnowledgeError:
             raise
-        except (apsw.Error, MemoryError, UnicodeEncodeError) as exc:
+        except (apsw.Error, MemoryError, UnicodeError, json.JSONDecodeError) as exc:
             raise as_knowledge_error(exc, self._path) from exc
 
 
@@ -218,7 +233,10 @@ def as_knowledge_error(error: Exception, path: Path) -> KnowledgeError:
             details=details,
             suggestion="Check the disk (`knowledge doctor` reads the whole file), then try again.",
         )
-    if isinstance(error, (apsw.CorruptError, apsw.NotADBError, apsw.FormatError)):
+    # what SQLite hands out unharmed may be damaged inside: its checks end at the form of its pages
+    if isinstance(
+        error, (apsw.CorruptError, apsw.NotADBError, apsw.FormatError, UnicodeDecodeError, json.JSONDecodeError)
+    ):
         return InternalError(
             f"'{path}' is damaged or is no store of this program.",
             details=details,

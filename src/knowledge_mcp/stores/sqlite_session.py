@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -12,16 +13,32 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Row", "Session"]
+__all__ = ["FileIdentity", "Row", "Session", "file_identity"]
 
 Row = tuple[Any, ...]
+FileIdentity = tuple[int, int]
+"""Device and inode; while a connection is open, no other file can have them."""
+
+
+def file_identity(path: str) -> FileIdentity | None:
+    """Tell which file is at a path now, None where there is none."""
+    try:
+        status = os.stat(path)  # noqa: PTH116 - asked before each transaction
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 class Session:
-    """Run statements on one connection; one thread at a time. Raises apsw's errors."""
+    """Run statements on one connection; one thread at a time. Raises apsw's errors.
+
+    Attributes:
+        file: identity of the file that was opened, which another one of the same path does not share.
+    """
 
     def __init__(self, path: str) -> None:
         self._connection: Any = apsw.Connection(path)
+        self.file = file_identity(path)
 
     def run(self, statements: str, bindings: Iterable[Any] = ()) -> None:
         """Run statements whose rows nobody wants."""

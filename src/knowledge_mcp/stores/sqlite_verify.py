@@ -19,7 +19,7 @@ __all__ = ["SLOTS_PER_SEGMENT", "index_anew", "verify"]
 
 _SAMPLED_CHUNKS = 200
 SLOTS_PER_SEGMENT = 5_000
-_AGAIN = "Run `knowledge doctor --fix`."
+_AGAIN = "Run `knowledge doctor --repair`."
 _INGEST = "Ingest the document again with --force."
 _RESTORE = "Restore a backup, or move the file away and ingest the documents again."
 
@@ -104,7 +104,7 @@ def _staged(connection: Session, collection: int, *, repair: bool) -> Iterator[F
             f"{count} chunks wait for an ingest that was not finished; no search sees them.",
             document_id=document_id,
             repaired=repair,
-            suggestion="" if repair else "Run the ingest again, or sweep them with `knowledge doctor --fix`.",
+            suggestion="" if repair else "Run the ingest again, or sweep them with `knowledge doctor --repair`.",
         )
 
 

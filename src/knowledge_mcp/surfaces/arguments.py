@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, ValidationError
 
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.surfaces.contract import Request
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 __all__ = ["WHOLE", "Text", "nearest", "parse"]
 
@@ -72,12 +75,21 @@ def _unknown_arguments(unknown: list[str], known: list[str]) -> InvalidInputErro
 
 def _invalid(exc: ValidationError) -> InvalidInputError:
     problems: dict[str, str] = {}
-    for error in exc.errors(include_url=False, include_context=False, include_input=False):
+    for error in exc.errors(include_url=False):
         field = str(error["loc"][0]) if error["loc"] else "arguments"
-        message = error["msg"].removeprefix("Value error, ")
-        problems.setdefault(field, "is required" if error["type"] == "missing" else message)
+        problems.setdefault(field, _problem(error))
     return InvalidInputError(
         f"Invalid value for {', '.join(problems)}.",
         details="; ".join(f"{field}: {message}" for field, message in problems.items()),
         suggestion="Correct the named arguments as the tool's input schema says, and call again.",
     )
+
+
+def _problem(error: ErrorDetails) -> str:
+    if error["type"] == "missing":
+        return "is required"
+    if error["type"] == "too_long" and isinstance(error["input"], str):
+        # behind a validator of ours pydantic no longer knows that it counts a text
+        given, most = len(error["input"]), error.get("ctx", {})["max_length"]
+        return f"has {given} characters, more than the {most} allowed"
+    return error["msg"].removeprefix("Value error, ")

@@ -135,7 +135,7 @@ class Surface:
         instructions: tell an assistant when to use which tool.
         completers: by argument name, for prompts and resource templates alike.
         error_model: schema of what `render_error` returns.
-        render_error: put an error into this surface's form (DECISIONS 25).
+        render_error: put an error into this surface's form.
     """
 
     name: str

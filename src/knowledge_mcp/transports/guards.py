@@ -11,15 +11,19 @@ import logging
 from collections import deque
 from collections.abc import Iterable
 
+import anyio
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["LOOPBACK_HOSTS", "LOOPBACK_ORIGINS", "BodyLimit", "HostGuard", "send_error"]
+__all__ = ["BODY_SECONDS", "LOOPBACK_HOSTS", "LOOPBACK_ORIGINS", "BodyLimit", "HostGuard", "send_error"]
 
 logger = logging.getLogger(__name__)
 
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 LOOPBACK_ORIGINS = tuple(f"{scheme}://{host}:*" for scheme in ("http", "https") for host in LOOPBACK_HOSTS)
+BODY_SECONDS = 60.0
+"""How long a request body may take to come in."""
+
 _DEFAULT_PORTS = ("80", "443")
 
 
@@ -95,46 +99,62 @@ class BodyLimit:
 
     A declared length is believed when it is too large; without one the body is counted as it comes in. Up to four times
     the limit is read and thrown away first: most clients send all before they listen, and would see a broken connection
-    in place of the answer.
+    in place of the answer. A body that is not there after `patience` seconds is given up with 408; a client that leaves
+    in the middle of it is forgotten.
     """
 
-    def __init__(self, app: ASGIApp, limit: int) -> None:
+    def __init__(self, app: ASGIApp, limit: int, *, patience: float = BODY_SECONDS) -> None:
         self._app = app
         self._limit = limit
+        self._patience = patience
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] in {"GET", "HEAD", "OPTIONS"}:
             await self._app(scope, receive, send)
             return
-        declared = Headers(scope=scope).get("content-length", "")
+        kept: deque[Message] | None = None
+        with anyio.move_on_after(self._patience) as waiting:
+            kept = await self._whole_body(Headers(scope=scope).get("content-length", ""), receive, send)
+        if waiting.cancelled_caught:
+            logger.warning("gave up a request to %s: its body did not come in time", scope["path"])
+            text = f"The request body was not complete after {self._patience:g} seconds."
+            await send_error(send, 408, "body_too_slow", text, [(b"connection", b"close")])
+            return
+        if kept is None:
+            return
+        messages = kept
+
+        async def replay() -> Message:
+            return messages.popleft() if messages else await receive()
+
+        await self._app(scope, replay, send)
+
+    async def _whole_body(self, declared: str, receive: Receive, send: Send) -> deque[Message] | None:
+        """Take in the body; None where it is too large, which is answered here, or where the client has gone."""
         if declared.isdecimal() and int(declared) > self._limit:
             await self._too_large(receive, send, more=True)
-            return
+            return None
         kept: deque[Message] = deque()
         size = 0
         while True:
             message = await receive()
-            kept.append(message)
             if message["type"] != "http.request":
-                break
+                return None
+            kept.append(message)
             size += len(message.get("body", b""))
             if size > self._limit:
                 await self._too_large(receive, send, more=message.get("more_body", False))
-                return
+                return None
             if not message.get("more_body", False):
-                break
-
-        async def replay() -> Message:
-            return kept.popleft() if kept else await receive()
-
-        await self._app(scope, replay, send)
+                return kept
 
     async def _too_large(self, receive: Receive, send: Send, *, more: bool) -> None:
         thrown_away = 0
-        while more and thrown_away <= 4 * self._limit:
-            message = await receive()
-            thrown_away += len(message.get("body", b""))
-            more = message["type"] == "http.request" and message.get("more_body", False)
+        with anyio.move_on_after(self._patience / 4):  # the answer is known; who sends nothing more may as well have it
+            while more and thrown_away <= 4 * self._limit:
+                message = await receive()
+                thrown_away += len(message.get("body", b""))
+                more = message["type"] == "http.request" and message.get("more_body", False)
         text = f"The request body has more than {self._limit} bytes."
         await send_error(send, 413, "body_too_large", text, [(b"connection", b"close")])
 

@@ -20,6 +20,7 @@ from typing import Any
 from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError
+from mcp.server.stdio import stdio_server
 from mcp.types import (
     CallToolResult,
     Completion,
@@ -46,6 +47,7 @@ from knowledge_mcp.transports.errors import crash, missing_argument, protocol_er
 from knowledge_mcp.transports.provider import KnowledgeProvider
 from knowledge_mcp.transports.resources import ResourceReader
 from knowledge_mcp.transports.tools import ToolRunner
+from knowledge_mcp.transports.unreadable import AnsweringReader
 
 __all__ = ["KnowledgeServer", "build_server", "run_stdio"]
 
@@ -91,6 +93,12 @@ class KnowledgeServer(MCPServer[Any]):
     def close(self) -> None:
         """Close the Knowledge; blocking, idempotent."""
         self._provider.close()
+
+    async def run_stdio_async(self) -> None:
+        """Serve over stdio; a line that is no message is answered too, where the SDK would say nothing."""
+        async with stdio_server() as (requests, answers):
+            options = self._lowlevel_server.create_initialization_options()
+            await self._lowlevel_server.run(AnsweringReader(requests, answers), answers, options)
 
     async def list_tools(self) -> list[McpTool]:
         """List the surfaces' tools first; the first call also starts the warm-up."""

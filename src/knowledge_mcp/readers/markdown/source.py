@@ -88,7 +88,7 @@ def read_source(item: SourceItem) -> bytes:
 
 
 def decode(item: SourceItem, data: bytes) -> tuple[str, str | None]:
-    """Decode UTF-8, UTF-8 and UTF-16 with a byte order mark, and Windows-1252 where nothing speaks against it.
+    """Decode UTF-8, UTF-8, UTF-16 and UTF-32 with a byte order mark, and Windows-1252 where nothing speaks against it.
 
     Returns:
         The text without mark, line ends LF; and a warning where the encoding had to be guessed.
@@ -98,7 +98,7 @@ def decode(item: SourceItem, data: bytes) -> tuple[str, str | None]:
     """
     warning = None
     try:
-        text = data.decode("utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig")
+        text = data.decode(_marked(data) or "utf-8-sig")
     except UnicodeDecodeError as error:
         if not _is_plausible_cp1252(data):
             raise UnreadableDocumentError(
@@ -111,6 +111,13 @@ def decode(item: SourceItem, data: bytes) -> tuple[str, str | None]:
         text = data.decode("cp1252")
         warning = "The file is not UTF-8; it was read as Windows-1252, so some characters may be wrong."
     return text.replace("\r\n", "\n").replace("\r", "\n"), warning
+
+
+def _marked(data: bytes) -> str | None:
+    """Name the encoding that a byte order mark tells; UTF-32's little-endian one begins like UTF-16's."""
+    if data.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")):
+        return "utf-32"
+    return "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else None
 
 
 def _is_plausible_cp1252(data: bytes) -> bool:

@@ -1,0 +1,77 @@
+"""Retries of external requests (A-REQ-REL-002): three at the most, after growing pauses, each told in the log."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from knowledge_mcp.support.events import log_event
+
+__all__ = ["SPECIFIED", "RetryPolicy", "retrying"]
+
+_logger = logging.getLogger(__name__)
+
+_MOST_ASKED = 60.0
+"""A service that asks for a longer pause than this is waited for no longer."""
+_MOST_REASON = 500
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """Say how often and when a failed call is made again.
+
+    Attributes:
+        pauses: seconds before each retry; as many retries as pauses.
+        sleep: waits so many seconds; a test passes its own, a server one that ends with the server.
+    """
+
+    pauses: tuple[float, ...] = (1.0, 2.0, 4.0)
+    sleep: Callable[[float], object] = time.sleep
+
+
+SPECIFIED = RetryPolicy()
+"""Three retries after 1, 2 and 4 seconds."""
+
+
+def retrying(
+    call: Callable[[], T], *, service: str, may_pass: Callable[[Exception], bool], policy: RetryPolicy = SPECIFIED
+) -> T:
+    """Call, and call again after a pause while the failure may pass; the last failure is raised as it came.
+
+    Each retry is a `retry_attempt` at WARNING with `service`, `attempt` (from 1), `reason` and `pause_s`. An error
+    with a `retry_after` (seconds) gets at least that pause, up to a minute.
+
+    Args:
+        call: one attempt, with its own time limit.
+        service: whom it asks, for the log.
+        may_pass: whether the same call may succeed a little later.
+        policy: how often and when.
+    """
+    for attempt, pause in enumerate(policy.pauses, 1):
+        try:
+            return call()
+        except Exception as exc:
+            if not may_pass(exc):
+                raise
+            wait = max(pause, min(_asked(exc), _MOST_ASKED))
+            log_event(
+                _logger, logging.WARNING, "retry_attempt",
+                service=service, attempt=attempt, reason=_reason(exc), pause_s=wait,
+            )  # fmt: skip
+        policy.sleep(wait)
+    return call()
+
+
+def _asked(exc: Exception) -> float:
+    seconds: float | None = getattr(exc, "retry_after", None)
+    return seconds or 0.0
+
+
+def _reason(exc: Exception) -> str:
+    details: str = getattr(exc, "details", "")
+    return f"{exc} {details}".strip()[:_MOST_REASON] or type(exc).__name__

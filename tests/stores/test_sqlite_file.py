@@ -1,0 +1,91 @@
+"""What may happen to the SQLite store's file behind its back: removed, replaced, damaged inside."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.model.errors import ConnectionFailedError, InternalError
+from knowledge_mcp.stores import sqlite_verify
+from knowledge_mcp.stores.sqlite import SqliteStore
+from knowledge_mcp.testing.store_search import put
+from knowledge_mcp.testing.store_values import SPACE, Passage, unit_vector
+
+ANALYSER = EnglishAnalyser()
+
+
+def filled(path: Path, word: str) -> SqliteStore:
+    store = SqliteStore(path, ANALYSER)
+    store.create_collection("c", SPACE)
+    put(store, "d", [Passage(f"{word} words", id=word)])
+    return store
+
+
+def found(store: SqliteStore, text: str) -> list[str]:
+    legs = store.search("c", vector=unit_vector(text), text=text, filter=None, limit=9)
+    assert legs.dense is not None
+    assert [hit.chunk_id for hit in legs.dense] == [each.id for each in store.document_chunks("c", "d")]
+    return [hit.chunk_id for hit in legs.lexical or ()]
+
+
+def remove(path: Path) -> None:
+    for each in path.parent.glob(f"{path.name}*"):
+        each.unlink()
+
+
+@pytest.mark.requirement("A-REQ-REL-001")
+def test_a_store_that_was_removed_is_an_error_and_never_answered_from_memory(tmp_path: Path) -> None:
+    path = tmp_path / "knowledge.db"
+    store = filled(path, "alpha")
+    assert found(store, "alpha") == ["alpha"]
+    remove(path)
+    for ask in (
+        store.ping,
+        lambda: found(store, "alpha"),
+        lambda: store.statistics("c"),
+        lambda: put(store, "e", ["x"]),
+    ):
+        with pytest.raises(ConnectionFailedError, match="removed"):
+            ask()
+    assert list(tmp_path.iterdir()) == [], "nobody may find an empty store there and take it for the true one"
+    store.close()
+
+
+def test_a_store_that_was_replaced_is_taken_up_without_a_restart(tmp_path: Path) -> None:
+    path = tmp_path / "knowledge.db"
+    store = filled(path, "alpha")
+    assert found(store, "alpha") == ["alpha"]
+    remove(path)
+    other = filled(path, "beta")
+    assert found(store, "beta") == ["beta"]
+    assert found(store, "alpha") == []
+    put(store, "d", [Passage("gamma words", id="gamma")])
+    assert found(other, "gamma") == ["gamma"]
+    store.close()
+    other.close()
+
+
+@pytest.mark.parametrize("bad", ["CAST(x'7baaaa7d' AS TEXT)", "'{not json'"])
+def test_a_record_that_is_damaged_inside_is_told_as_damage(tmp_path: Path, bad: str) -> None:
+    path = tmp_path / "knowledge.db"
+    store = filled(path, "alpha")
+    connection: Any = apsw.Connection(str(path))
+    connection.execute(f"UPDATE documents SET record = {bad}").fetchall()
+    connection.close()
+    with pytest.raises(InternalError, match="damaged") as caught:
+        store.documents("c")
+    assert "Move the file away" in caught.value.suggestion
+    store.close()
+
+
+def test_what_a_finding_tells_to_run_is_a_command_that_exists() -> None:
+    source = Path(sqlite_verify.__file__).read_text(encoding="utf-8")
+    documented = (Path(__file__).resolve().parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
+    told = re.findall(r"`(knowledge [a-z]+ --[a-z]+)`", source)
+    assert told
+    assert [command for command in told if command not in documented] == []

@@ -1,0 +1,46 @@
+"""The composition root: what settings select is what is put together, and contradictions are told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from knowledge_mcp.model.errors import ConfigError, ErrorCode
+from knowledge_mcp.settings import Settings, load_settings
+from knowledge_mcp.wiring import build_base, build_knowledge, startup_problems
+
+
+def settings(tmp_path: Path, **more: str) -> Settings:
+    """Read settings of a store of its own."""
+    environ = {"DATA_PATH": str(tmp_path), "EMBEDDING_PROVIDER": "local", **more}
+    return load_settings(environ=environ, folder=tmp_path)
+
+
+def test_the_default_is_the_embedded_store_with_the_local_model(tmp_path: Path) -> None:
+    base = build_base(settings(tmp_path))
+    assert base.store.backend == "sqlite"
+    assert Path(base.store.location).parent == tmp_path
+    assert (base.embedder.space.provider, base.embedder.space.dimensions) == ("local", 384)
+    base.store.close()
+
+
+@pytest.mark.requirement("A-REQ-REL-003")
+def test_a_new_knowledge_base_has_no_problems_at_start(tmp_path: Path) -> None:
+    assert startup_problems(settings(tmp_path)) == []
+
+
+@pytest.mark.requirement("A-REQ-REL-003")
+def test_dimensions_that_the_model_has_not_are_a_problem_at_start(tmp_path: Path) -> None:
+    wrong = settings(tmp_path).model_copy(update={"embedding_dimensions": 1536})
+    (problem,) = startup_problems(wrong)
+    assert problem.code is ErrorCode.CONFIG_ERROR
+    assert "1536" in problem.message
+    with pytest.raises(ConfigError, match="384"):
+        build_knowledge(wrong)
+
+
+@pytest.mark.requirement("A-REQ-REL-003")
+def test_a_store_that_cannot_be_opened_is_a_problem_at_start(tmp_path: Path) -> None:
+    (tmp_path / "knowledge.sqlite").write_bytes(b"no database" * 1000)
+    assert startup_problems(settings(tmp_path))

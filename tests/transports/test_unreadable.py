@@ -1,0 +1,66 @@
+"""Lines of standard input that are no message: who waits for an answer gets one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from tests.transports.spawned import ROOT
+
+ANSWERED: list[tuple[str, object, int]] = [
+    (
+        r'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t","arguments":{"query":"cut \ud83d"}}}',
+        7,
+        -32700,
+    ),
+    (r'{"jsonrpc":"2.0","id":"a","method":"x\udc00"}', "a", -32700),
+    (r'{"jsonrpc":"2.0","id":"\ud800","method":"ping"}', None, -32700),
+    ("no JSON at all", None, -32700),
+    ("[" * 50_000, None, -32700),
+    ('{"jsonrpc":"2.0","id":8,"method":"tools/call","params":[]}', 8, -32600),
+    ('{"jsonrpc":"2.0","id":9}', 9, -32600),
+    ("[]", None, -32600),
+    ("null", None, -32600),
+]
+SILENT = [
+    "",
+    "   ",
+    r'{"jsonrpc":"2.0","method":"notifications/x","params":{"a":"\ud800"}}',
+    '{"jsonrpc":"2.0","method":"notifications/x","params":[]}',
+    r'{"jsonrpc":"2.0","id":1,"result":{"a":"\ud800"}}',
+]
+
+
+def exchange(lines: list[str]) -> list[dict[str, Any]]:
+    """Send lines to a server over stdio, close its input, and read every line that it wrote."""
+    command = [sys.executable, "-m", "tests.transports.server", "stdio"]
+    sent = "".join(f"{line}\n" for line in lines).encode()
+    done = subprocess.run(command, cwd=ROOT, input=sent, capture_output=True, timeout=60, check=False)
+    assert b"Traceback" not in done.stderr
+    assert done.returncode == 0
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.mark.requirement("A-REQ-REL-001")
+def test_a_line_that_is_no_message_is_answered_and_the_session_goes_on() -> None:
+    hello = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    }
+    opening = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello})
+    ping = '{"jsonrpc":"2.0","id":2,"method":"ping"}'
+    answers = exchange([opening, *(line for line, _, _ in ANSWERED), *SILENT, ping])
+    failures = [each for each in answers if "error" in each]
+    assert [(each["id"], each["error"]["code"]) for each in failures] == [(ident, code) for _, ident, code in ANSWERED]
+    assert all(each["error"]["data"]["error"]["code"] == "invalid_input" for each in failures)
+    assert {each["id"] for each in answers if "result" in each} == {1, 2}
+
+
+def test_a_line_before_the_first_request_is_answered_too() -> None:
+    (answer,) = exchange(["no JSON at all"])
+    assert answer["id"] is None
