@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import subprocess
 import sys
@@ -200,3 +201,13 @@ def _expected(path: Path, text: str, pooling: str) -> bytes:
     ids = Tokenizer.from_file(str(path / "tokenizer.json")).encode(text).ids
     ids = [each for each in ids if each != 0]
     return np.asarray(tiny.reference(tiny.weights(), ids, pooling), "<f4").tobytes()
+
+
+def test_a_word_of_a_million_letters_is_measured_in_pieces(minilm_cache: Path) -> None:
+    embedder = LocalEmbedder(cache=minilm_cache)
+    text = f"before {'A' * 1_000_000} after"
+    spans = embedder.token_spans(text)
+    assert embedder.count_tokens(text) == len(spans) == 2 + 1_000_000 // 16
+    assert (spans[0], spans[-1]) == ((0, 6), (len(text) - 5, len(text)))
+    assert all(first[1] <= second[0] for first, second in itertools.pairwise(spans))
+    embedder.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -16,6 +17,10 @@ __all__ = ["ModelTokenizer"]
 REMEMBERED_TEXTS = 2048
 REMEMBERED_LENGTH = 8192
 """Longest text, in code points, whose count and spans are remembered."""
+LONG, PIECE = 100, 16
+"""A word of more than `LONG` code points is one unknown token to the model; it is measured in pieces of `PIECE`, so
+that an embedded picture or key does not make one passage of millions of characters."""
+LONG_RUN = re.compile(rf"\S{{{LONG + 1}}}")
 SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 
 
@@ -67,10 +72,18 @@ class ModelTokenizer:
         return self._tokenizer.post_process(encoding, None, add_special_tokens=True), length
 
     def _count(self, text: str) -> int:
-        return len(self._encoded(text))
+        return len(self._spans(text)) if LONG_RUN.search(text) else len(self._encoded(text))
 
     def _spans(self, text: str) -> Sequence[tuple[int, int]]:
-        return tuple(self._encoded(text).offsets)
+        spans = self._encoded(text).offsets
+        if not LONG_RUN.search(text):
+            return tuple(spans)
+        return tuple(
+            (place, min(place + step, end))
+            for start, end in spans
+            for step in (PIECE if end - start > LONG else max(1, end - start),)
+            for place in range(start, max(end, start + 1), step)
+        )
 
     def _encoded(self, text: str) -> Encoding:
         """Encode without special tokens; a lone surrogate, which no UTF-8 text holds, counts as unknown character."""
