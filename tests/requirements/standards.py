@@ -139,7 +139,8 @@ CLARIFICATIONS: tuple[Requirement, ...] = (
     _clarified(
         "CLARIFY-001",
         "corrupted, encrypted, protected and empty files pause the ingestion: go on without them, or abort",
-        "all files are checked before the first embedding; without a terminal --on-error decides (default: continue)",
+        "all files are checked before the first embedding; without a terminal --on-error decides (default: continue); "
+        "a password is not asked for: a protected file is skipped with the advice to remove it",
     ),
     _clarified_later(
         "CLARIFY-002", "each failure of OpenAI's service has its code and its action, and no local fallback"

@@ -256,3 +256,26 @@ def test_where_the_system_has_no_limit_a_watch_ends_the_process() -> None:
 
 def test_a_confined_process_gets_no_more_processor_time_than_allowed() -> None:
     assert confined("", "while True: pass") == -signal.SIGXCPU
+
+
+LARGE_PARENT = """
+import os, sys
+sys.path.insert(0, os.getcwd())
+from knowledge_mcp.support.sandbox import Limits, Sandbox, SandboxFailure
+weight = b"x" * (500 << 20)
+sandbox = Sandbox(Limits(memory=512 << 20))
+first, second = (list(sandbox.run("tests.support.sandbox_jobs:identity", {}))[0]["pid"] for _ in range(2))
+print("same" if first == second else "another")
+try:
+    list(sandbox.run("tests.support.sandbox_jobs:crash", {}))
+except SandboxFailure as failure:
+    print(failure.kind.value, len(weight) >> 20)
+sandbox.close()
+"""
+
+
+def test_the_size_of_a_large_parent_is_not_taken_for_its_childs() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LARGE_PARENT], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.stdout.split() == ["same", "crashed", "500"], done.stderr

@@ -12,6 +12,7 @@ import contextlib
 import json
 import os
 import re
+import resource
 import select
 import signal
 import subprocess
@@ -165,6 +166,10 @@ def _stop_all(children: list[_Child]) -> None:
         children.pop().kill()
 
 
+def _resident_peak(usage: resource.struct_rusage) -> int:
+    return usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
 class _Child:
     """One child process with its pipes."""
 
@@ -187,6 +192,8 @@ class _Child:
         self._poll.register(self._replies.fileno(), select.POLLIN)
         self._waited = 0.0
         self._memory = 0
+        self._inherited = _resident_peak(resource.getrusage(resource.RUSAGE_SELF))
+        # the system counts this process's own size, until the child's program began, as the child's
 
     def accept(self, request: bytes, bounds: Limits) -> None:
         """Send one job and wait until the child has taken it."""
@@ -261,7 +268,7 @@ class _Child:
         words = said.decode(errors="replace")
         if code == -signal.SIGXCPU:
             return SandboxFailure(FailureKind.TOO_SLOW, "the processor time was used up")
-        if code == worker.MEMORY_EXIT or _NO_MEMORY.search(said) or peak > _MOST * self._memory:
+        if code == worker.MEMORY_EXIT or _NO_MEMORY.search(said) or peak > max(_MOST * self._memory, self._inherited):
             return SandboxFailure(FailureKind.OUT_OF_MEMORY, f"{peak >> 20} MiB of {self._memory >> 20} MiB; {words}")
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
         return SandboxFailure(FailureKind.CRASHED, f"{how}; {words}".strip("; "))
@@ -273,7 +280,7 @@ class _Child:
         except ChildProcessError:
             return self._process.wait(), 0
         self._process.returncode = os.waitstatus_to_exitcode(status)
-        return self._process.returncode, usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+        return self._process.returncode, _resident_peak(usage)
 
     def _last_words(self) -> bytes:
         size = self._errors.seek(0, os.SEEK_END)
