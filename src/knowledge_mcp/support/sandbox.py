@@ -37,6 +37,8 @@ _NO_MEMORY = re.compile(
     rb"memory allocation of|out of memory|bad_alloc|MemoryError|cannot allocate memory", re.IGNORECASE
 )
 
+_GLANCE = 0.05
+"""Seconds, at most, between two looks at how large a working child is; a dead one cannot be asked any more."""
 _MOST = 0.75
 """A crash above this share of the memory limit is taken for the limit's doing: native code aborts without a word."""
 
@@ -194,10 +196,12 @@ class _Child:
         self._memory = 0
         self._inherited = _resident_peak(resource.getrusage(resource.RUSAGE_SELF))
         # the system counts this process's own size, until the child's program began, as the child's
+        self._seen_peak = 0
 
     def accept(self, request: bytes, bounds: Limits) -> None:
         """Send one job and wait until the child has taken it."""
         self._waited = 0.0
+        self._seen_peak = 0
         self._memory = bounds.memory
         self._errors.seek(0)  # parent and child share the offset: what earlier jobs printed is overwritten
         self._errors.truncate()
@@ -244,12 +248,16 @@ class _Child:
         return kind, self._receive(length, deadline, bounds)
 
     def _receive(self, length: int, deadline: float, bounds: Limits) -> bytes:
-        received = bytearray()
+        received, glance = bytearray(), _GLANCE / 32
         while len(received) < length:
             start = time.monotonic()
-            left = min(deadline - start, bounds.seconds - self._waited)
-            ready = self._poll.poll(max(left, 0.0) * 1000)
+            left = max(min(deadline - start, bounds.seconds - self._waited), 0.0)
+            ready = self._poll.poll(min(left, glance) * 1000)
             self._waited += time.monotonic() - start
+            if not ready and left > glance:
+                self._seen_peak = max(self._seen_peak, worker.peak_of(self._process.pid))
+                glance = min(2 * glance, _GLANCE)
+                continue
             if not ready:
                 limit = "in all" if self._waited >= bounds.seconds else "without a sign of progress"
                 raise SandboxFailure(FailureKind.TOO_SLOW, f"stopped after {self._waited:.1f} seconds {limit}")
@@ -264,11 +272,14 @@ class _Child:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)  # changes nothing for a process that is ending already
         code, peak = self._reap()
+        peak = peak if peak > self._inherited else self._seen_peak
         said = self._last_words()
         words = said.decode(errors="replace")
         if code == -signal.SIGXCPU:
             return SandboxFailure(FailureKind.TOO_SLOW, "the processor time was used up")
-        if code == worker.MEMORY_EXIT or _NO_MEMORY.search(said) or peak > max(_MOST * self._memory, self._inherited):
+        # native code that gets no memory aborts without a word; one that found itself in disorder says so
+        gave_up = code == worker.MEMORY_EXIT or (code == -signal.SIGABRT and not said)
+        if gave_up or _NO_MEMORY.search(said) or peak > _MOST * self._memory:
             return SandboxFailure(FailureKind.OUT_OF_MEMORY, f"{peak >> 20} MiB of {self._memory >> 20} MiB; {words}")
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
         return SandboxFailure(FailureKind.CRASHED, f"{how}; {words}".strip("; "))

@@ -33,6 +33,7 @@ __all__ = [
     "Refusal",
     "confine",
     "main",
+    "peak_of",
     "serve",
 ]
 
@@ -202,17 +203,18 @@ def _watch(memory: int) -> None:
     threading.Thread(target=watch, name="memory-watch", daemon=True).start()
 
 
-def _peak_memory() -> int:
-    """Tell the largest resident size of this program so far in bytes.
-
-    Where there is a /proc, it is asked first: `ru_maxrss` also counts what the parent had before the program began.
-    """
-    import resource
-
+def peak_of(process: int | str) -> int:
+    """Tell the largest resident size of a process's program so far in bytes, 0 where there is no /proc to tell it."""
     try:
-        status = Path("/proc/self/status").read_text(encoding="ascii")
+        status = Path(f"/proc/{process}/status").read_text(encoding="ascii", errors="replace")
         return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM:"))
     except (OSError, StopIteration):
-        pass
+        return 0
+
+
+def _peak_memory() -> int:
+    """Tell the same of this process; `ru_maxrss` also counts what the parent had before this program began."""
+    import resource
+
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
+    return peak_of("self") or (peak if sys.platform == "darwin" else peak * 1024)
