@@ -89,13 +89,13 @@ def test_a_hundred_pages_are_ingested_within_two_minutes_and_below_500_megabytes
 
 
 @pytest.mark.requirement("A-REQ-PERF-001")
-def test_each_tool_answers_within_its_target_time(examples_data: Path) -> None:
+def test_each_tool_answers_within_the_longest_time_allowed(examples_data: Path) -> None:
     asked: list[tuple[str, dict[str, Any], float]] = [
-        ("knowledge_search", {"query": "power supply", "n_results": 10, "use_hybrid": False}, 2.0),
-        ("knowledge_search", {"query": "power supply", "n_results": 10}, 2.0),
-        ("knowledge_keyword_search", {"query": "battery", "n_results": 10}, 1.0),
-        ("knowledge_lookup", {"term": "gust"}, 1.0),
-        ("knowledge_stats", {}, 0.5),
+        ("knowledge_search", {"query": "power supply", "n_results": 10, "use_hybrid": False}, 5.0),
+        ("knowledge_search", {"query": "power supply", "n_results": 10}, 5.0),
+        ("knowledge_keyword_search", {"query": "battery", "n_results": 10}, 3.0),
+        ("knowledge_lookup", {"term": "gust"}, 2.0),
+        ("knowledge_stats", {}, 1.0),
     ]
 
     async def session() -> list[tuple[str, float, float]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -63,7 +62,7 @@ def raw(path: Path, statement: str) -> list[tuple[Any, ...]]:
         connection.close()
 
 
-def test_opening_makes_the_folder_takes_milliseconds_and_imports_no_numpy(tmp_path: Path) -> None:
+def test_opening_makes_the_folder_and_imports_no_numpy(tmp_path: Path) -> None:
     program = (
         "import sys, time\nfrom pathlib import Path\nfrom knowledge_mcp.lexical.analyser import EnglishAnalyser\n"
         "from knowledge_mcp.stores.sqlite import SqliteStore\nassert 'apsw' not in sys.modules\n"
@@ -72,9 +71,6 @@ def test_opening_makes_the_folder_takes_milliseconds_and_imports_no_numpy(tmp_pa
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     assert ran.stdout.strip() == ""
-    started = time.perf_counter()
-    open_store(tmp_path / "deep" / "er" / "knowledge.db").close()
-    assert time.perf_counter() - started < 0.5
 
 
 def test_everything_is_in_one_file_once_the_store_is_closed(tmp_path: Path) -> None:
