@@ -43,7 +43,8 @@ _PUBLISH_TRIES = 4
 
 _logger = logging.getLogger(__name__)
 
-_Batch = list[tuple[Prepared, Chunk]]
+_Batch = list[tuple[Prepared, Chunk, str]]
+"""Chunks of one embedding call: whose, which, and the key under which its vector is kept."""
 
 
 class Ingest:
@@ -153,11 +154,11 @@ class Ingest:
         """Cut the stream of documents into slices, so that many small files share one call."""
         batch: _Batch = []
         for each in self._prepared(plan, names):
+            keys = [embedding_key(chunk) for chunk in each.chunks]
             if not self._options.force:
-                keys = [embedding_key(chunk) for chunk in each.chunks]
                 each.reused.update(self._base.store.vectors(self._base.collection, keys))
-            for chunk in each.chunks:
-                batch.append((each, chunk))
+            for chunk, key in zip(each.chunks, keys, strict=True):
+                batch.append((each, chunk, key))
                 if len(batch) >= _SLICE:
                     yield batch
                     batch = []
@@ -168,8 +169,7 @@ class Ingest:
 
     def _embed(self, batch: _Batch) -> list[Vector]:
         texts: dict[str, str] = {}
-        for each, chunk in batch:
-            key = embedding_key(chunk)
+        for each, chunk, key in batch:
             if key not in each.reused:
                 texts.setdefault(key, chunk.embedding_text)
                 each.embedded += 1
@@ -177,11 +177,7 @@ class Ingest:
         fresh = (
             dict(zip(texts, self._base.embedder.embed_documents(list(texts.values())), strict=True)) if texts else {}
         )
-        found: list[Vector] = []
-        for each, chunk in batch:
-            key = embedding_key(chunk)
-            found.append(each.reused[key] if key in each.reused else fresh[key])
-        return found
+        return [each.reused[key] if key in each.reused else fresh[key] for each, _, key in batch]
 
     # ---- storing
 
@@ -198,18 +194,17 @@ class Ingest:
             end = position
             while end < len(batch) and batch[end][0] is each:
                 end += 1
-            self._stage(each, [chunk for _, chunk in batch[position:end]], vectors[position:end], names)
+            self._stage(each, batch[position:end], vectors[position:end], names)
             position = end
 
-    def _stage(self, each: Prepared, chunks: list[Chunk], vectors: list[Vector], names: Names) -> None:
+    def _stage(self, each: Prepared, batch: _Batch, vectors: list[Vector], names: Names) -> None:
         store, collection = self._base.store, self._base.collection
         total = len(each.chunks)
         try:
             if not each.staged:
                 store.discard_staged(collection, each.document.id)
             embedded = [
-                EmbeddedChunk(chunk, vector, embedding_key(chunk))
-                for chunk, vector in zip(chunks, vectors, strict=True)
+                EmbeddedChunk(chunk, vector, key) for (_, chunk, key), vector in zip(batch, vectors, strict=True)
             ]
             store.stage(collection, each.document.id, each.generation, embedded)
             each.staged.extend(embedded)
