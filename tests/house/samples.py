@@ -50,8 +50,8 @@ SAMPLES: dict[str, list[tuple[Files, Files]]] = {
     "pure_rooms_use_the_standard_library": [
         ({"@/engine/a.py": "def f():\n    import numpy\n"}, {"@/stores/a.py": "import numpy\n"}),
         (
-            {"@/ports.py": "from numpy.typing import NDArray\n"},
-            {"@/ports.py": "from knowledge_mcp.model import chunk\nimport json\n"},
+            {"@/ports/storing.py": "from numpy.typing import NDArray\n"},
+            {"@/ports/storing.py": "from knowledge_mcp.model import chunk\nimport json\n"},
         ),
     ],
     "imports_are_absolute": [({"@/a.py": "from . import b\n"}, {"@/a.py": "from knowledge_mcp import b\n"})],

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from knowledge_mcp.embedders.lanes import Lanes, usable_cores
 from knowledge_mcp.model.chunk import Vector
-from knowledge_mcp.model.collection import EmbeddingSpace
+from knowledge_mcp.model.collection import EmbeddingSpace, EmbeddingUsage
 from knowledge_mcp.model.errors import InternalError, InvalidInputError
 from knowledge_mcp.support.events import log_event
 
@@ -117,6 +117,14 @@ class LocalEmbedder:
     def embed_query(self, text: str) -> Vector:
         prefix = self._prepare([text]).files.config.query_prefix
         return self._embed([prefix + text], logging.INFO)[0]
+
+    @property
+    def usage(self) -> EmbeddingUsage:
+        return EmbeddingUsage()  # no service is asked
+
+    @property
+    def price(self) -> float | None:
+        return 0.0
 
     def warm_up(self) -> None:
         loaded = self._load()

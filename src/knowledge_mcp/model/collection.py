@@ -7,7 +7,7 @@ import json
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 
-__all__ = ["CollectionInfo", "DocumentRecord", "DocumentStatus", "EmbeddingSpace", "StoreStatistics"]
+__all__ = ["CollectionInfo", "DocumentRecord", "DocumentStatus", "EmbeddingSpace", "EmbeddingUsage", "StoreStatistics"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,3 +106,12 @@ class StoreStatistics:
     chunks: int
     tokens: int
     storage_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingUsage:
+    """Count what an embedder asked of its service: requests, tokens billed, texts answered from the cache instead."""
+
+    requests: int = 0
+    tokens: int = 0
+    cached: int = 0

@@ -9,7 +9,8 @@ KnowledgeError                    code (A §4.2.3)      recoverable by
 ├── AuthError                     auth_error           another credential
 ├── NotFoundError                 not_found            another identifier
 ├── InvalidInputError             invalid_input        another value
-│   └── UnreadableDocumentError   invalid_input        another file, or its password
+│   ├── UnreadableDocumentError   invalid_input        another file, or its password
+│   └── ContentRefusedError       invalid_input        leaving the refused texts out
 ├── RateLimitedError              rate_limited         waiting
 │   └── QuotaExceededError        rate_limited         the provider's billing page
 └── InternalError                 internal_error       nobody but us
@@ -18,6 +19,7 @@ KnowledgeError                    code (A §4.2.3)      recoverable by
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import ClassVar
 
@@ -25,6 +27,7 @@ __all__ = [
     "AuthError",
     "ConfigError",
     "ConnectionFailedError",
+    "ContentRefusedError",
     "ErrorCode",
     "InternalError",
     "InvalidInputError",
@@ -159,6 +162,30 @@ class UnreadableDocumentError(InvalidInputError):
         super().__init__(message, details=details, suggestion=suggestion)
         self.reason = reason
         self.source = source
+
+
+class ContentRefusedError(InvalidInputError):
+    """Say that an embedding service refused some texts of a call, and give what it made of the others.
+
+    Args:
+        vectors: one per text of the call, in order; None where it was refused.
+        reasons: the service's words, by the index of the refused text.
+    """
+
+    default_suggestion = "The refused texts are left out; change them in the document if they should be found."
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        vectors: Sequence[bytes | None],
+        reasons: Mapping[int, str],
+        details: str = "",
+        suggestion: str | None = None,
+    ) -> None:
+        super().__init__(message, details=details, suggestion=suggestion)
+        self.vectors = tuple(vectors)
+        self.reasons = dict(reasons)
 
 
 class RateLimitedError(KnowledgeError):

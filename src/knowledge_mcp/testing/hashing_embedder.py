@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from knowledge_mcp.model.chunk import Vector
-from knowledge_mcp.model.collection import EmbeddingSpace
+from knowledge_mcp.model.collection import EmbeddingSpace, EmbeddingUsage
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError
 
 __all__ = ["HashingEmbedder"]
@@ -67,6 +67,14 @@ class HashingEmbedder:
     @property
     def space(self) -> EmbeddingSpace:
         return self._space
+
+    @property
+    def usage(self) -> EmbeddingUsage:
+        return EmbeddingUsage()  # no service is asked
+
+    @property
+    def price(self) -> float | None:
+        return 0.0
 
     @property
     def max_tokens(self) -> int:

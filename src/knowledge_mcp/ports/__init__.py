@@ -1,0 +1,26 @@
+"""PORTS: every Protocol that an outsider may implement, in terms of `model` only.
+
+All are plain, synchronous and thread-safe unless said otherwise; all raise only `KnowledgeError`s.
+"""
+
+from __future__ import annotations
+
+from knowledge_mcp.ports.answering import Fusion, Knowledge, Reranker
+from knowledge_mcp.ports.embedding import Embedder, TokenMeasure
+from knowledge_mcp.ports.reading import Chunker, Classifier, OcrEngine, Reader, Source
+from knowledge_mcp.ports.storing import Analyser, Store
+
+__all__ = [
+    "Analyser",
+    "Chunker",
+    "Classifier",
+    "Embedder",
+    "Fusion",
+    "Knowledge",
+    "OcrEngine",
+    "Reader",
+    "Reranker",
+    "Source",
+    "Store",
+    "TokenMeasure",
+]

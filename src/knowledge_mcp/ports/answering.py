@@ -1,0 +1,120 @@
+"""PORTS of answering: legs fused, hits reranked, and the knowledge base that every surface calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+from knowledge_mcp.model.chunk import Chunk
+from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.ingest import Finding, IngestEvent, IngestOptions, IngestReport, SkippedFile
+from knowledge_mcp.model.query import (
+    DefinitionHit,
+    HealthReport,
+    Hit,
+    LegHit,
+    LegScore,
+    LookupAnswer,
+    RequirementAnswer,
+    RequirementQuery,
+    SearchAnswer,
+    SearchQuery,
+    Stats,
+)
+from knowledge_mcp.ports.reading import Source
+
+__all__ = ["Fusion", "Knowledge", "Reranker"]
+
+
+class Fusion(Protocol):
+    """Merge the legs of one search into one ranking."""
+
+    def __call__(
+        self, dense: Sequence[LegHit] | None, lexical: Sequence[LegHit] | None, weight: float, limit: int
+    ) -> list[tuple[str, float, LegScore | None, LegScore | None]]:
+        """List (chunk id, score 0..1, dense place, lexical place), best first; `weight` is the dense leg's share."""
+        ...
+
+
+class Reranker(Protocol):
+    """Put the best hits in a better order."""
+
+    def rerank(self, query: str, hits: Sequence[Hit], *, deadline: float) -> list[Hit]:
+        """Reorder; `deadline` is `time.monotonic()` seconds, after which the order given stands."""
+        ...
+
+
+class Knowledge(Protocol):
+    """One knowledge base: what every surface, command and service calls; local engine or remote one alike."""
+
+    def search(self, query: SearchQuery) -> SearchAnswer:
+        """Find the best chunks."""
+        ...
+
+    def lookup(self, term: str) -> LookupAnswer:
+        """Find definitions of a term, or terms like it."""
+        ...
+
+    def requirements(self, query: RequirementQuery) -> RequirementAnswer:
+        """Find mandatory statements on a topic."""
+        ...
+
+    def stats(self) -> Stats:
+        """Count what there is."""
+        ...
+
+    def health(self) -> HealthReport:
+        """Check every dependency now."""
+        ...
+
+    def documents(self) -> list[DocumentRecord]:
+        """List all documents by id."""
+        ...
+
+    def document(self, document_id: str) -> DocumentRecord:
+        """Return one record; NotFoundError names ids that look alike."""
+        ...
+
+    def document_text(self, document_id: str) -> str:
+        """Return a document's canonical text."""
+        ...
+
+    def document_chunks(self, document_id: str) -> list[Chunk]:
+        """List a document's chunks by index."""
+        ...
+
+    def chunk(self, chunk_id: str) -> tuple[Chunk, str]:
+        """Return one chunk and its citation."""
+        ...
+
+    def definitions_in(self, chunks: Iterable[Chunk]) -> list[DefinitionHit]:
+        """List the definitions that stand in chunks, with citations."""
+        ...
+
+    def ingest(
+        self,
+        source: Source,
+        options: IngestOptions,
+        *,
+        on_event: Callable[[IngestEvent], None] | None = None,
+        on_unreadable: Callable[[Sequence[SkippedFile]], bool] | None = None,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> IngestReport:
+        """Ingest whatever the source yields; `on_unreadable` is asked once, before embedding, whether to go on."""
+        ...
+
+    def remove(self, document_id: str) -> int:
+        """Remove a document; returns how many chunks went; NotFoundError where there is none."""
+        ...
+
+    def verify(self, *, repair: bool = False) -> list[Finding]:
+        """Check the store against itself."""
+        ...
+
+    def warm_up(self) -> None:
+        """Load what the first query would have to load."""
+        ...
+
+    def close(self) -> None:
+        """Free everything."""
+        ...

@@ -1,0 +1,81 @@
+"""PORTS of reading: from a place to documents and chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+from knowledge_mcp.model.chunk import Chunk
+from knowledge_mcp.model.document import Document, DocumentType
+from knowledge_mcp.model.ingest import Inspection, SkippedFile
+from knowledge_mcp.model.ocr import OcrPage
+from knowledge_mcp.model.source import SourceItem
+from knowledge_mcp.ports.embedding import TokenMeasure
+
+__all__ = ["Chunker", "Classifier", "OcrEngine", "Reader", "Source"]
+
+
+class Source(Protocol):
+    """Find the items to ingest."""
+
+    def items(self) -> Iterator[SourceItem | SkippedFile]:
+        """Yield what can be opened, in a stable order, and what cannot with its reason; never raises for one item."""
+        ...
+
+
+class Reader(Protocol):
+    """Turn the bytes of one source item into a `Document`."""
+
+    @property
+    def version(self) -> str:
+        """Name the reader and its version; part of a record's pipeline fingerprint."""
+        ...
+
+    def check(self, item: SourceItem) -> Inspection:
+        """Open the item cheaply and make sure that it can be read.
+
+        Raises:
+            UnreadableDocumentError: corrupted, encrypted, password-protected, empty, mislabelled …
+        """
+        ...
+
+    def read(self, item: SourceItem, progress: Callable[[int, int], None] | None = None) -> Document:
+        """Read the whole item; `progress(pages done, pages in all)` is called now and then.
+
+        Raises:
+            UnreadableDocumentError: as in `check`, or when text cannot be got out.
+        """
+        ...
+
+    def close(self) -> None:
+        """Free child processes and whatever else reading holds."""
+        ...
+
+
+class OcrEngine(Protocol):
+    """Read the words of a page image."""
+
+    def read(self, png: bytes, *, language: str = "eng") -> OcrPage:
+        """Recognise one PNG-encoded page image."""
+        ...
+
+
+class Classifier(Protocol):
+    """Tell what kind of document it is where the document does not say."""
+
+    def __call__(self, document: Document) -> DocumentType:
+        """Classify by name, title and opening text."""
+        ...
+
+
+class Chunker(Protocol):
+    """Cut a document into chunks; every chunk is a span of the canonical text, and no text is lost."""
+
+    @property
+    def version(self) -> str:
+        """Name the chunker, its version and its settings; part of a record's pipeline fingerprint."""
+        ...
+
+    def chunk(self, document: Document, document_type: DocumentType, measure: TokenMeasure) -> list[Chunk]:
+        """Cut, classify and describe every passage, in order. `document.id` is the final document id."""
+        ...

@@ -1,0 +1,153 @@
+"""PORTS of storing: terms of the lexical leg, and the store itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
+from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord, EmbeddingSpace, StoreStatistics
+from knowledge_mcp.model.ingest import Finding
+from knowledge_mcp.model.query import Filter, LegResults
+
+__all__ = ["Analyser", "Store"]
+
+
+class Analyser(Protocol):
+    """Turn text into the terms of the lexical leg; one analyser serves all stores."""
+
+    @property
+    def version(self) -> str:
+        """Name the analyser and its version; a store remembers it and re-indexes when it changes."""
+        ...
+
+    def document_terms(self, text: str) -> list[str]:
+        """List all terms of a passage in order, with repetitions; terms hold only [0-9a-z_] or letters, no blanks."""
+        ...
+
+    def query_terms(self, text: str) -> list[str]:
+        """List the terms of a query, without repetitions; may be empty."""
+        ...
+
+    def term_key(self, term: str) -> str:
+        """Normalise a defined term for exact look-up: case, accents, blanks, hyphens, plural."""
+        ...
+
+
+class Store(Protocol):
+    """Keep collections of documents, chunks and vectors, and search them.
+
+    What a finished call wrote is seen by every later call of any process on the same store.
+    """
+
+    @property
+    def backend(self) -> str:
+        """Name the kind of store: `sqlite`, `qdrant`, `chromadb`, `memory`."""
+        ...
+
+    @property
+    def location(self) -> str:
+        """Name the file or address, without any secret."""
+        ...
+
+    def ping(self) -> None:
+        """Make one cheap round trip; raises ConnectionFailedError, TimedOutError or InternalError."""
+        ...
+
+    def close(self) -> None:
+        """Free every handle; later calls are errors."""
+        ...
+
+    def create_collection(self, name: str, space: EmbeddingSpace) -> CollectionInfo:
+        """Create the collection, or return the existing one of the same space.
+
+        Raises:
+            SpaceMismatchError: it exists in another space; names both.
+        """
+        ...
+
+    def collection(self, name: str) -> CollectionInfo | None:
+        """Describe a collection, None where there is none of that name."""
+        ...
+
+    def collections(self) -> list[CollectionInfo]:
+        """List all collections by name."""
+        ...
+
+    def drop_collection(self, name: str) -> bool:
+        """Remove a collection with all it holds; False where there was none."""
+        ...
+
+    def stage(self, collection: str, document_id: str, generation: str, chunks: Sequence[EmbeddedChunk]) -> None:
+        """Keep chunks of a coming generation; searches do not see them until `publish`. Idempotent per chunk id."""
+        ...
+
+    def publish(self, collection: str, record: DocumentRecord, text: str, generation: str) -> None:
+        """Swap the document's visible chunks for the staged generation, store record and canonical text, in one step.
+
+        Raises:
+            InternalError: the staged chunks are not `record.chunk_count` in number (another writer discarded them).
+        """
+        ...
+
+    def discard_staged(self, collection: str, document_id: str | None = None) -> int:
+        """Drop staged chunks of one document or of all; returns how many went."""
+        ...
+
+    def delete_document(self, collection: str, document_id: str) -> int:
+        """Remove a document and its chunks, staged ones too; returns visible chunks removed, 0 where there was none."""
+        ...
+
+    def vectors(self, collection: str, embedding_keys: Sequence[str]) -> dict[str, Vector]:
+        """Look up vectors already known in this collection, staged ones too, by `EmbeddedChunk.embedding_key`."""
+        ...
+
+    def owners_of_content(self, collection: str, content_hashes: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """Tell which documents hold visible chunks with these content hashes; unknown hashes are left out."""
+        ...
+
+    def document(self, collection: str, document_id: str) -> DocumentRecord | None:
+        """Return a document's record, None where there is none."""
+        ...
+
+    def documents(self, collection: str) -> list[DocumentRecord]:
+        """List all records by id."""
+        ...
+
+    def document_text(self, collection: str, document_id: str) -> str | None:
+        """Return the canonical text, None where there is no such document."""
+        ...
+
+    def document_chunks(self, collection: str, document_id: str) -> list[Chunk]:
+        """List a document's visible chunks by index."""
+        ...
+
+    def chunks(self, collection: str, chunk_ids: Sequence[str]) -> list[Chunk]:
+        """Return visible chunks in the order asked; unknown ids are left out."""
+        ...
+
+    def statistics(self, collection: str) -> StoreStatistics:
+        """Count what a collection holds."""
+        ...
+
+    def search(
+        self, collection: str, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int
+    ) -> LegResults:
+        """Rank visible chunks by cosine with the vector, by BM25 with the text, or both; filters apply before ranking.
+
+        At most `limit` per leg. A leg is None exactly where its input is None; a chunk without any query term is no
+        lexical hit. A leg that fails is reported in the result when the other one works, else raised.
+        """
+        ...
+
+    def definitions(self, collection: str, term_key: str) -> list[Chunk]:
+        """Return visible chunks that define the term (`Analyser.term_key` of term or alias), by document and index."""
+        ...
+
+    def defined_terms(self, collection: str) -> dict[str, str]:
+        """Map every defined term's key to the term as printed."""
+        ...
+
+    def verify(self, collection: str, *, repair: bool = False) -> list[Finding]:
+        """Check records against chunks, vectors and indexes; with `repair`, mend what can be mended without loss."""
+        ...
