@@ -1,0 +1,116 @@
+"""What one setting is: its variable and all that is told of it, and the kinds of value that settings have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import BeforeValidator, Field
+
+__all__ = [
+    "ImageSkip",
+    "LogFormat",
+    "LogLevel",
+    "OcrEngineName",
+    "Provider",
+    "Quantization",
+    "StoreName",
+    "Switch",
+    "Variable",
+    "Variant",
+    "Words",
+    "setting",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """Describe one setting.
+
+    Attributes:
+        name: environment variable.
+        field: attribute of `Settings`.
+        default: as one would write it; empty where unset means something of its own (then `text` says what).
+        surface: whose specification names it: `standards`, `planning`, `repositories`, `rag`, or `all` for ours.
+        text: what it does, one or two sentences.
+        secret: never shown, never logged.
+        config: dotted key in a `--config` file beside its own name, empty for none.
+        group: heading in the documentation.
+        example: written after the commented name in `.env.example` where there is no default.
+        used: whether a surface of this build reads it.
+        older: other variable names that mean the same; the first name wins.
+        low: smallest value allowed, None for no range.
+        high: largest value allowed, None for no range.
+    """
+
+    name: str
+    field: str
+    default: str
+    surface: str
+    text: str
+    secret: bool
+    config: str
+    group: str
+    example: str
+    used: bool
+    older: tuple[str, ...]
+    low: float | None
+    high: float | None
+
+
+def _split(value: object) -> object:
+    if isinstance(value, str):
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+    return value
+
+
+def _lower(value: object) -> object:
+    return value.strip().lower() if isinstance(value, str) else value
+
+
+def _level(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    name = value.strip().upper()
+    return {"WARN": "WARNING", "CRITICAL": "ERROR"}.get(name, name)
+
+
+Words = Annotated[tuple[str, ...], BeforeValidator(_split)]
+LogLevel = Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(_level)]
+LogFormat = Annotated[Literal["text", "json"], BeforeValidator(_lower)]
+Provider = Annotated[Literal["local", "openai", "azure"], BeforeValidator(_lower)]
+StoreName = Annotated[Literal["sqlite", "qdrant", "chromadb"], BeforeValidator(_lower)]
+Variant = Annotated[Literal["int8", "fp32"], BeforeValidator(_lower)]
+OcrEngineName = Annotated[Literal["auto", "tesseract"], BeforeValidator(_lower)]
+ImageSkip = Annotated[Literal["sample", "strict"], BeforeValidator(_lower)]
+Quantization = Annotated[Literal["none", "scalar", "binary"], BeforeValidator(_lower)]
+Switch = Annotated[Literal["auto", "on", "off"], BeforeValidator(_lower)]
+
+
+def setting(
+    name: str,
+    default: Any,
+    text: str,
+    *,
+    group: str,
+    surface: str = "all",
+    config: str = "",
+    example: str = "",
+    used: bool = True,
+    older: tuple[str, ...] = (),
+    ge: float | None = None,
+    le: float | None = None,
+) -> Any:
+    """Declare one field of `Settings` with what `Variable` tells of it."""
+    about = {
+        "name": name,
+        "surface": surface,
+        "group": group,
+        "config": config,
+        "example": example,
+        "used": used,
+        "older": older,
+        "low": ge,
+        "high": le,
+    }
+    return Field(default, ge=ge, le=le, description=text, json_schema_extra={"variable": cast("Any", about)})
