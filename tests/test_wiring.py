@@ -8,7 +8,7 @@ import pytest
 
 from knowledge_mcp.model.errors import ConfigError, ErrorCode
 from knowledge_mcp.settings import Settings, load_settings
-from knowledge_mcp.wiring import build_base, build_knowledge, startup_problems
+from knowledge_mcp.wiring import build_base, build_knowledge, try_start
 
 
 def settings(tmp_path: Path, **more: str) -> Settings:
@@ -27,13 +27,13 @@ def test_the_default_is_the_embedded_store_with_the_local_model(tmp_path: Path) 
 
 @pytest.mark.requirement("A-REQ-REL-003")
 def test_a_new_knowledge_base_has_no_problems_at_start(tmp_path: Path) -> None:
-    assert startup_problems(settings(tmp_path)) == []
+    assert try_start(settings(tmp_path)).problems == ()
 
 
 @pytest.mark.requirement("A-REQ-REL-003")
 def test_dimensions_that_the_model_has_not_are_a_problem_at_start(tmp_path: Path) -> None:
     wrong = settings(tmp_path).model_copy(update={"embedding_dimensions": 1536})
-    (problem,) = startup_problems(wrong)
+    (problem,) = try_start(wrong).problems
     assert problem.code is ErrorCode.CONFIG_ERROR
     assert "1536" in problem.message
     with pytest.raises(ConfigError, match="384"):
@@ -43,4 +43,4 @@ def test_dimensions_that_the_model_has_not_are_a_problem_at_start(tmp_path: Path
 @pytest.mark.requirement("A-REQ-REL-003")
 def test_a_store_that_cannot_be_opened_is_a_problem_at_start(tmp_path: Path) -> None:
     (tmp_path / "knowledge.sqlite").write_bytes(b"no database" * 1000)
-    assert startup_problems(settings(tmp_path))
+    assert try_start(settings(tmp_path)).problems

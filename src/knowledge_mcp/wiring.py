@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,42 +13,88 @@ from knowledge_mcp.settings import Settings, choose_embedding, choose_store, mis
 
 if TYPE_CHECKING:
     from knowledge_mcp.engine.base import Base
-    from knowledge_mcp.ports import Knowledge, Source
+    from knowledge_mcp.ports import Knowledge, Source, Store
 
-__all__ = ["build_base", "build_knowledge", "build_source", "startup_problems"]
+__all__ = ["Start", "build_base", "build_knowledge", "build_source", "build_store", "try_start"]
 
 
-def build_base(settings: Settings, *, surface: str = "standards") -> Base:
-    """Open the store and name the embedder that the settings select; nothing is loaded or connected before its use.
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Tell what trying to start came to.
+
+    Attributes:
+        problems: everything that keeps the server from starting; empty when all is well.
+        backend: the store that answers and is to be used from now on.
+        degraded: why it is not the one that is configured, empty when it is.
+    """
+
+    problems: tuple[KnowledgeError, ...] = ()
+    backend: str = ""
+    degraded: str = ""
+
+
+def build_store(settings: Settings, backend: str) -> Store:
+    """Make one kind of store as the settings describe it; nothing is connected before its use."""
+    store: Store = registry.load(registry.STORES[backend])(settings, registry.load(registry.ANALYSER)())
+    return store
+
+
+def build_base(settings: Settings, *, surface: str = "standards", start: Start | None = None) -> Base:
+    """Open the store and name the embedder that the settings select.
+
+    Args:
+        settings: what was read.
+        surface: whose embedding provider is meant.
+        start: what was decided when the process started; without it, this is the start, and a configured Qdrant that
+            does not answer is replaced by ChromaDB here (clarification 5).
 
     Raises:
         ConfigError: the settings select an adapter that this build has not.
+        ConnectionFailedError: Qdrant is configured, and neither it nor its fallback answers.
     """
     from knowledge_mcp.engine.base import Base
 
     problems = missing_adapters(settings, surface, embedders=registry.EMBEDDERS, stores=registry.STORES)
     if problems:
         raise ConfigError(problems[0], details="\n".join(problems))
-    embedder = registry.load(registry.EMBEDDERS[choose_embedding(settings, surface).provider])(settings)
+    provider = choose_embedding(settings, surface).provider
+    embedder = registry.load(registry.EMBEDDERS[provider])(settings)
     wanted = settings.embedding_dimensions
     if wanted is not None and wanted != embedder.space.dimensions:
         raise ConfigError(
             f"EMBEDDING_DIMENSIONS is {wanted}, but {embedder.space.label} has {embedder.space.dimensions}.",
             suggestion="Unset EMBEDDING_DIMENSIONS, or choose a model with as many.",
         )
-    analyser = registry.load(registry.ANALYSER)()
+    store, degraded = _open_store(settings) if start is None else (build_store(settings, start.backend), start.degraded)
     return Base(
-        store=registry.load(registry.STORES[choose_store(settings).backend])(settings, analyser),
+        store=store,
         collection=settings.collection,
         embedder=embedder,
-        analyser=analyser,
+        analyser=registry.load(registry.ANALYSER)(),
         fuse=registry.load(registry.FUSIONS["rrf"]),
         hybrid=settings.hybrid_search,
+        slice=64 if provider == "local" else settings.embedding_batch_size * settings.embedding_concurrency,
+        degraded=degraded,
     )
 
 
-def build_knowledge(settings: Settings, *, surface: str = "standards") -> Knowledge:
-    """Put a knowledge base together for one surface."""
+def _open_store(settings: Settings) -> tuple[Store, str]:
+    backend = choose_store(settings).backend
+    if backend != "qdrant":
+        return build_store(settings, backend), ""
+    from knowledge_mcp.engine.opening import Candidate, open_first
+
+    server = ("CHROMADB_HOST", "CHROMADB_PORT") if settings.chromadb_host is not None else ("CHROMADB_PATH",)
+    return open_first(
+        [
+            Candidate("qdrant", lambda: build_store(settings, "qdrant"), ("QDRANT_URL", "QDRANT_API_KEY")),
+            Candidate("chromadb", lambda: build_store(settings, "chromadb"), server),
+        ]
+    )
+
+
+def build_knowledge(settings: Settings, *, surface: str = "standards", start: Start | None = None) -> Knowledge:
+    """Put a knowledge base together for one surface; `start` and errors as in `build_base`."""
     from knowledge_mcp.engine.local import LocalKnowledge
     from knowledge_mcp.engine.plan import Pipeline
 
@@ -58,7 +105,7 @@ def build_knowledge(settings: Settings, *, surface: str = "standards") -> Knowle
         ),
         classify=registry.load(registry.CLASSIFIER)(),
     )
-    base = build_base(settings, surface=surface)
+    base = build_base(settings, surface=surface, start=start)
     return LocalKnowledge(base, pipeline, health_threshold_ms=settings.health_latency_threshold_ms)
 
 
@@ -70,20 +117,21 @@ def build_source(
     return source
 
 
-def startup_problems(settings: Settings, *, surface: str = "standards") -> list[KnowledgeError]:
+def try_start(settings: Settings, *, surface: str = "standards") -> Start:
     """Try what a server needs before it starts: the adapters, the store's connection, the collection's space.
 
-    Returns every problem, not only the first (A-REQ-REL-003); empty when all is well.
+    Every problem is told, not only the first (A-REQ-REL-003).
     """
     try:
         base = build_base(settings, surface=surface)
     except KnowledgeError as exc:
-        return [exc]
+        return Start(problems=(exc,))
     problems: list[KnowledgeError] = []
     for step in (base.store.ping, base.check_space):
         try:
             step()
         except KnowledgeError as exc:
             problems.append(exc)
+            break
     base.store.close()
-    return problems
+    return Start(tuple(problems), base.store.backend, base.degraded)

@@ -95,8 +95,8 @@ class Fickle(FakeKnowledge):
         return None
 
 
-def _knowledge(settings: Settings, *, surface: str = "standards") -> Knowledge:
-    del surface
+def _knowledge(settings: Settings, *, surface: str = "standards", start: wiring.Start | None = None) -> Knowledge:
+    del surface, start
     return FakeKnowledge(()) if settings.collection == "empty" else Fickle()
 
 
@@ -104,18 +104,20 @@ def _source(path: Path, *, recursive: bool = True, patterns: Sequence[str] = ())
     return Files(path, patterns, recursive=recursive)
 
 
-def _startup_problems(settings: Settings, *, surface: str = "standards") -> list[KnowledgeError]:
+def _try_start(settings: Settings, *, surface: str = "standards") -> wiring.Start:
     del surface
     if settings.collection == "unreachable":
-        return [ConnectionFailedError("Qdrant does not answer."), ConnectionFailedError("ChromaDB does not answer.")]
-    return []
+        return wiring.Start(
+            (ConnectionFailedError("Qdrant does not answer."), ConnectionFailedError("ChromaDB does not answer."))
+        )
+    return wiring.Start(backend="memory")
 
 
 def take_over(put: Callable[[object, str, object], None]) -> None:
     """Put the stand-ins in place of what the composition root builds."""
     put(wiring, "build_knowledge", _knowledge)
     put(wiring, "build_source", _source)
-    put(wiring, "startup_problems", _startup_problems)
+    put(wiring, "try_start", _try_start)
 
 
 def main() -> None:

@@ -72,7 +72,7 @@ def test_the_start_is_logged_as_json_on_stderr_with_what_was_chosen_and_without_
     events = [json.loads(line) for line in done.err.splitlines()]
     event = next(each for each in events if each["event"] == "server_start")
     assert event["level"] == "INFO"
-    assert (event["vector_store"], event["vector_store_status"]) == ("sqlite", "healthy")
+    assert (event["vector_store"], event["vector_store_status"]) == ("memory", "healthy")
     assert (event["embedding_provider"], event["embedding_model"]) == ("local", "all-MiniLM-L6-v2")
     assert (event["transport"], event["surfaces"]) == ("stdio", "standards")
     assert "hush" not in done.err

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge_mcp.engine.health import health
+from knowledge_mcp.engine.health import EmbeddingProbe, health
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import CollectionInfo
@@ -246,7 +246,9 @@ class DownStore(MemoryStore):
 )
 def test_health_follows_latency_against_the_threshold(world: World, slow_ms: int, status: str) -> None:
     times = iter([0.0, slow_ms / 1000, 0.0, 0.0, 0.001])
-    report = health(world.base, threshold_ms=500, clock=lambda: next(times))
+    report = health(
+        world.base, EmbeddingProbe(world.base, lambda: next(times)), threshold_ms=500, clock=lambda: next(times)
+    )
     assert report.status == status
     assert report.vector_store.latency_ms == slow_ms
 

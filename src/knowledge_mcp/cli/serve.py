@@ -24,6 +24,7 @@ from knowledge_mcp.support.events import log_event
 
 if TYPE_CHECKING:
     from knowledge_mcp.settings import Settings
+    from knowledge_mcp.wiring import Start
 
 __all__ = ["Arguments", "build_parser", "main"]
 
@@ -156,13 +157,21 @@ def _serve(arguments: Arguments) -> int:
 
         tokens = read_tokens(settings, problems)
         problems.extend(listening_problems(arguments.host, tokens, allowed=arguments.allow_unauthenticated))
+    from knowledge_mcp import wiring
+
+    # The connections are tried even where settings are wrong: everything is told at once (A-REQ-REL-003).
+    start = wiring.try_start(settings, surface=surfaces[0] if surfaces else "standards")
     if problems:
+        lines = [line for each in start.problems for line in (each.message, *each.details.splitlines()) if line]
+        problems.extend(line for line in lines if line not in problems)
         raise ConfigError(
-            f"{len(problems)} settings are wrong." if len(problems) > 1 else problems[0],
+            f"{len(problems)} things are wrong." if len(problems) > 1 else problems[0],
             details="\n".join(problems),
             suggestion="Correct what is named above; `knowledge config show` tells where each value comes from.",
         )
-    return _run(arguments, settings, surfaces, tokens)
+    if start.problems:
+        raise _together(start.problems)
+    return _run(arguments, settings, surfaces, tokens, start)
 
 
 def _surface_problems(surfaces: Sequence[str], known: Sequence[str] | dict[str, str]) -> list[str]:
@@ -174,18 +183,18 @@ def _surface_problems(surfaces: Sequence[str], known: Sequence[str] | dict[str, 
     return problems if surfaces else ["--surface names no surface."]
 
 
-def _run(arguments: Arguments, settings: Settings, surfaces: tuple[str, ...], tokens: dict[str, str]) -> int:
+def _run(
+    arguments: Arguments, settings: Settings, surfaces: tuple[str, ...], tokens: dict[str, str], start: Start
+) -> int:
     from knowledge_mcp import wiring
-
-    found = wiring.startup_problems(settings, surface=surfaces[0])
-    if found:
-        raise _together(found)
     from knowledge_mcp.transports.mcp import build_server, run_stdio
 
-    server = build_server(lambda: wiring.build_knowledge(settings, surface=surfaces[0]), surfaces, version=__version__)
+    server = build_server(
+        lambda: wiring.build_knowledge(settings, surface=surfaces[0], start=start), surfaces, version=__version__
+    )
     gc.enable()
     if arguments.transport == "stdio":
-        _log_start(arguments, settings, surfaces, where="stdio")
+        _log_start(arguments, settings, surfaces, start, where="stdio")
         run_stdio(server)
     else:
         from knowledge_mcp.cli.listening import listen
@@ -198,7 +207,7 @@ def _run(arguments: Arguments, settings: Settings, surfaces: tuple[str, ...], to
             (host, port),
             tokens,
             log_level=arguments.log_level or settings.log_level,
-            started=lambda: _log_start(arguments, settings, surfaces, where=f"{host}:{port}"),
+            started=lambda: _log_start(arguments, settings, surfaces, start, where=f"{host}:{port}"),
         )
     log_event(_logger, logging.INFO, "server_stop", transport=arguments.transport)
     return ExitCode.SUCCESS
@@ -213,7 +222,7 @@ def _together(found: Sequence[KnowledgeError]) -> KnowledgeError:
     return kind(f"{len(found)} things keep the server from starting.", details="\n".join(lines))
 
 
-def _log_start(arguments: Arguments, settings: Settings, surfaces: Sequence[str], *, where: str) -> None:
+def _log_start(arguments: Arguments, settings: Settings, surfaces: Sequence[str], start: Start, *, where: str) -> None:
     from knowledge_mcp.settings import choose_embedding, choose_store
 
     store, embedding = choose_store(settings), choose_embedding(settings, surfaces[0])
@@ -225,9 +234,9 @@ def _log_start(arguments: Arguments, settings: Settings, surfaces: Sequence[str]
         transport=arguments.transport,
         address=where,
         surfaces=",".join(surfaces),
-        vector_store=store.backend,
-        vector_store_reason=store.reason,
-        vector_store_status="healthy",
+        vector_store=start.backend,
+        vector_store_reason=start.degraded or store.reason,
+        vector_store_status="degraded" if start.degraded else "healthy",
         collection=settings.collection,
         embedding_provider=embedding.provider,
         embedding_model=embedding.model,

@@ -28,6 +28,8 @@ class Base:
         fuse: merges the legs.
         depth: candidates asked of each leg, at least; more are asked when more results are wanted.
         hybrid: False switches the lexical leg of hybrid searches off (`QDRANT_HYBRID_SEARCH`).
+        slice: chunks handed to the embedder in one call; a remote one makes several requests of them.
+        degraded: why this is not the store that is configured (clarification 5), empty when it is.
     """
 
     store: Store
@@ -37,6 +39,8 @@ class Base:
     fuse: Fusion
     depth: int = 100
     hybrid: bool = True
+    slice: int = 64
+    degraded: str = ""
     _checked: threading.Event = field(default_factory=threading.Event, repr=False, compare=False)
 
     def exists(self) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -12,23 +14,66 @@ from knowledge_mcp.model.collection import StoreStatistics
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.model.query import Check, HealthReport, Stats
 
-__all__ = ["health", "stats"]
+__all__ = ["EmbeddingProbe", "health", "stats"]
+
+PAID_PROBE_SECONDS = 60.0
+"""A service that takes money is asked no more often than this; in between its last answer is told."""
 
 _EMPTY = StoreStatistics(documents=0, chunks=0, tokens=0, storage_bytes=0)
 
 
-def health(base: Base, *, threshold_ms: int, clock: Callable[[], float] = time.perf_counter) -> HealthReport:
-    """Ask the store and the embedding service for one cheap answer each, and time it.
+class EmbeddingProbe:
+    """Ask the embedding service whether it works; thread-safe.
 
-    The embedding model is loaded before its time is taken: loading it once is not its latency.
+    The embedding model is loaded before its time is taken: loading it once is not its latency. A service that takes
+    money is asked once a minute at the most.
+
+    Args:
+        base: whose embedder is asked.
+        clock: seconds.
     """
+
+    def __init__(self, base: Base, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._base = base
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._asked = 0.0
+        self._last: Check | None = None
+
+    def check(self, threshold_ms: int) -> Check:
+        """Embed one short text and time it, or tell the last answer of a paid service."""
+        if self._base.embedder.price == 0.0:
+            return self._ask(threshold_ms, "health")
+        with self._lock:
+            age = self._clock() - self._asked
+            if self._last is not None and age < PAID_PROBE_SECONDS:
+                return replace(self._last, message=f"{self._last.message} (asked {age:.0f} s ago)")
+            # a text that no cache has seen, or the answer would come from there
+            self._last = self._ask(threshold_ms, f"health {datetime.now(UTC).isoformat()}")
+            self._asked = self._clock()
+            return self._last
+
+    def _ask(self, threshold_ms: int, text: str) -> Check:
+        def embed() -> None:
+            self._base.check_space()
+            self._base.embedder.embed_query(text)
+
+        return _check(embed, threshold_ms, self._clock, prepare=self._base.embedder.warm_up)
+
+
+def health(
+    base: Base, probe: EmbeddingProbe, *, threshold_ms: int, clock: Callable[[], float] = time.perf_counter
+) -> HealthReport:
+    """Ask the store and the embedding service for one cheap answer each, and time it."""
     store = _check(base.store.ping, threshold_ms, clock)
-    service = _check(lambda: _embed_once(base), threshold_ms, clock, prepare=base.embedder.warm_up)
+    if store.up and base.degraded:
+        store = replace(store, message=base.degraded)
+    service = probe.check(threshold_ms)
     checks = (store, service)
     status: Literal["healthy", "degraded", "unhealthy"] = "healthy"
     if not all(check.up for check in checks):
         status = "unhealthy"
-    elif any(check.latency_ms >= threshold_ms for check in checks):
+    elif base.degraded or any(check.latency_ms >= threshold_ms for check in checks):
         status = "degraded"
     return HealthReport(status, store, service, datetime.now(UTC).isoformat())
 
@@ -42,17 +87,13 @@ def stats(base: Base) -> Stats:
             statistics=base.store.statistics(base.collection) if exists else _EMPTY,
             documents=tuple(base.store.documents(base.collection)) if exists else (),
             backend=base.store.backend,
-            status="healthy",
+            status="degraded" if base.degraded else "healthy",
             hybrid_enabled=base.hybrid,
             space=space,
+            notes=(base.degraded,) if base.degraded else (),
         )
     except KnowledgeError as exc:
         return Stats(_EMPTY, (), base.store.backend, "unavailable", base.hybrid, space, notes=(exc.message,))
-
-
-def _embed_once(base: Base) -> None:
-    base.check_space()
-    base.embedder.embed_query("health")
 
 
 def _check(

@@ -16,10 +16,17 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
 
 from knowledge_mcp.engine.base import Base
+from knowledge_mcp.engine.budget import Budget
 from knowledge_mcp.engine.plan import Pipeline, Plan, make_plan, skipped_file
 from knowledge_mcp.engine.prepare import Names, Prepared, embedding_key, prepare
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
-from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError, TimedOutError
+from knowledge_mcp.model.errors import (
+    ContentRefusedError,
+    InternalError,
+    InvalidInputError,
+    KnowledgeError,
+    TimedOutError,
+)
 from knowledge_mcp.model.ingest import (
     IngestedDocument,
     IngestEvent,
@@ -33,8 +40,6 @@ from knowledge_mcp.ports import Source
 
 __all__ = ["Ingest"]
 
-_SLICE = 64
-"""Chunks embedded in one call."""
 _AHEAD = 3
 """Slices embedded or waiting while the next file is read."""
 
@@ -42,6 +47,9 @@ _PUBLISH_TRIES = 4
 """Two processes at one document may sweep each other's staged chunks; the loser stages again."""
 
 _logger = logging.getLogger(__name__)
+
+_Embedded = list[Vector | str]
+"""One vector per chunk of a batch, or the service's words where it refused the text."""
 
 _Batch = list[tuple[Prepared, Chunk, str]]
 """Chunks of one embedding call: whose, which, and the key under which its vector is kept."""
@@ -66,6 +74,7 @@ class Ingest:
         self._done: list[IngestedDocument] = []
         self._failed: list[SkippedFile] = []
         self._tokens = 0
+        self._budget = Budget(base.embedder, options.max_cost)
 
     def run(self, source: Source, on_unreadable: Callable[[Sequence[SkippedFile]], bool]) -> IngestReport:
         """Ingest whatever the source yields.
@@ -96,6 +105,8 @@ class Ingest:
             failed=tuple(self._failed),
             seconds=time.perf_counter() - started,
             embedding_tokens=self._tokens,
+            billed_tokens=self._budget.billed_tokens,
+            price=self._base.embedder.price,
         )
 
     # ---- reading
@@ -136,7 +147,7 @@ class Ingest:
     # ---- embedding
 
     def _embed_and_store(self, plan: Plan, names: Names) -> None:
-        waiting: deque[tuple[_Batch, Future[list[Vector]]]] = deque()
+        waiting: deque[tuple[_Batch, Future[_Embedded]]] = deque()
         with ThreadPoolExecutor(max_workers=1, thread_name_prefix="embed") as lane:
             try:
                 for batch in self._batches(plan, names):
@@ -159,7 +170,7 @@ class Ingest:
                 each.reused.update(self._base.store.vectors(self._base.collection, keys))
             for chunk, key in zip(each.chunks, keys, strict=True):
                 batch.append((each, chunk, key))
-                if len(batch) >= _SLICE:
+                if len(batch) >= self._base.slice:
                     yield batch
                     batch = []
                     if self._cancelled():
@@ -167,21 +178,27 @@ class Ingest:
         if batch and not self._cancelled():
             yield batch
 
-    def _embed(self, batch: _Batch) -> list[Vector]:
+    def _embed(self, batch: _Batch) -> _Embedded:
         texts: dict[str, str] = {}
         for each, chunk, key in batch:
             if key not in each.reused:
                 texts.setdefault(key, chunk.embedding_text)
                 each.embedded += 1
                 self._tokens += chunk.token_count
-        fresh = (
-            dict(zip(texts, self._base.embedder.embed_documents(list(texts.values())), strict=True)) if texts else {}
-        )
+        fresh: dict[str, Vector | str] = {}
+        if texts:
+            wanted = list(texts.values())
+            self._budget.check(wanted)
+            try:
+                fresh.update(zip(texts, self._base.embedder.embed_documents(wanted), strict=True))
+            except ContentRefusedError as exc:
+                for place, (key, vector) in enumerate(zip(texts, exc.vectors, strict=True)):
+                    fresh[key] = exc.reasons[place] if vector is None else vector
         return [each.reused[key] if key in each.reused else fresh[key] for each, _, key in batch]
 
     # ---- storing
 
-    def _keep(self, batch: _Batch, future: Future[list[Vector]], names: Names) -> None:
+    def _keep(self, batch: _Batch, future: Future[_Embedded], names: Names) -> None:
         first = batch[0][0]
         try:
             vectors = future.result()
@@ -197,23 +214,36 @@ class Ingest:
             self._stage(each, batch[position:end], vectors[position:end], names)
             position = end
 
-    def _stage(self, each: Prepared, batch: _Batch, vectors: list[Vector], names: Names) -> None:
+    def _stage(self, each: Prepared, batch: _Batch, vectors: _Embedded, names: Names) -> None:
         store, collection = self._base.store, self._base.collection
+        embedded = self._accepted(each, batch, vectors)
         total = len(each.chunks)
         try:
             if not each.staged:
                 store.discard_staged(collection, each.document.id)
-            embedded = [
-                EmbeddedChunk(chunk, vector, key) for (_, chunk, key), vector in zip(batch, vectors, strict=True)
-            ]
-            store.stage(collection, each.document.id, each.generation, embedded)
-            each.staged.extend(embedded)
+            if embedded:
+                store.stage(collection, each.document.id, each.generation, embedded)
+                each.staged.extend(embedded)
             self._on_event(IngestEvent(IngestEventKind.EMBEDDED, each.item.uri, each.stored, total))
-            if each.stored == total:
+            if not total:
+                refused = f"All {each.refused} passages were refused by the embedding service."
+                self._fail(each.item.uri, InvalidInputError(refused), 0, each.refused)
+            elif each.stored == total:
                 self._publish(each, names)
         except KnowledgeError as exc:
             self._fail(each.item.uri, exc, each.stored, total)
             raise
+
+    def _accepted(self, each: Prepared, batch: _Batch, vectors: _Embedded) -> list[EmbeddedChunk]:
+        """Leave out what the embedding service refused, with an ERROR for each (clarification 2)."""
+        embedded: list[EmbeddedChunk] = []
+        for (_, chunk, key), vector in zip(batch, vectors, strict=True):
+            if isinstance(vector, bytes):
+                embedded.append(EmbeddedChunk(chunk, vector, key))
+            else:
+                told = each.leave_out(chunk, vector)
+                _logger.error("%s: %s (chunk %s of %s)", each.item.uri, told, chunk.id, each.document.id)
+        return embedded
 
     def _publish(self, each: Prepared, names: Names) -> None:
         store, collection = self._base.store, self._base.collection

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterable, Sequence
 
 from knowledge_mcp.engine import documents, health, lookup, requirements, retrieve
@@ -33,6 +34,7 @@ class LocalKnowledge:
         self._base = base
         self._pipeline = pipeline
         self._health_threshold_ms = health_threshold_ms
+        self._probe = health.EmbeddingProbe(base)
 
     def search(self, query: SearchQuery) -> SearchAnswer:
         """Find the best chunks."""
@@ -52,7 +54,7 @@ class LocalKnowledge:
 
     def health(self) -> HealthReport:
         """Check every dependency now."""
-        return health.health(self._base, threshold_ms=self._health_threshold_ms)
+        return health.health(self._base, self._probe, threshold_ms=self._health_threshold_ms)
 
     def documents(self) -> list[DocumentRecord]:
         """List all documents by id."""
@@ -106,12 +108,14 @@ class LocalKnowledge:
         return self._base.store.verify(self._base.collection, repair=repair) if self._base.exists() else []
 
     def warm_up(self) -> None:
-        """Load the model and the store's search structures, as a first query would."""
-        self._base.embedder.warm_up()
+        """Load the model and the store's search structures, as a first query would; nothing is paid for."""
+        embedder = self._base.embedder
+        embedder.warm_up()
         if self._base.exists():
-            self._base.store.search(
-                self._base.collection, vector=self._base.query_vector("warm up"), text="warm up", filter=None, limit=1
-            )
+            self._base.check_space()
+            axis = struct.pack(f"<{embedder.space.dimensions}f", 1.0, *(0.0,) * (embedder.space.dimensions - 1))
+            vector = embedder.embed_query("warm up") if embedder.price == 0.0 else axis
+            self._base.store.search(self._base.collection, vector=vector, text="warm up", filter=None, limit=1)
 
     def close(self) -> None:
         """Free everything."""

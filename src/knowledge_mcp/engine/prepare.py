@@ -29,6 +29,7 @@ class Prepared:
         replaces: id of an earlier record of the same source under another id, to be removed after publishing.
         reused: vectors already known, by embedding key.
         embedded: chunks embedded anew.
+        refused: passages that the embedding service refused, left out of `chunks`.
         staged: chunks kept so far, to be staged again should another writer sweep them.
     """
 
@@ -40,12 +41,29 @@ class Prepared:
     replaces: str | None = None
     reused: dict[str, Vector] = field(default_factory=dict[str, Vector])
     embedded: int = 0
+    refused: int = 0
     staged: list[EmbeddedChunk] = field(default_factory=list[EmbeddedChunk])
 
     @property
     def stored(self) -> int:
         """Count the chunks staged so far."""
         return len(self.staged)
+
+    def leave_out(self, chunk: Chunk, reason: str) -> str:
+        """Drop a passage that cannot be embedded; the record says so. Returns the sentence that tells it."""
+        self.chunks.remove(chunk)
+        self.refused += 1
+        place = f"clause {chunk.clause_number}" if chunk.clause_number else chunk.section_title or "no section"
+        page = f", page {chunk.page_numbers[0]}" if chunk.page_numbers else ""
+        told = f"Passage {chunk.index} ({place}{page}) was refused by the embedding service and is not found: {reason}"
+        self.record = dataclasses.replace(
+            self.record,
+            chunk_count=self.record.chunk_count - 1,
+            token_count=self.record.token_count - chunk.token_count,
+            status=DocumentStatus.PARTIAL,
+            warnings=(*self.record.warnings, told),
+        )
+        return told
 
 
 class Names:

@@ -55,11 +55,13 @@ class IngestOptions:
         force: read and embed again even where bytes and pipeline are unchanged.
         dry_run: report what would be done; embeds and writes nothing.
         stop_on_error: abort at the first unreadable file instead of skipping it.
+        max_cost: USD that may be spent on embeddings; the run stops before it would spend more. None for no limit.
     """
 
     force: bool = False
     dry_run: bool = False
     stop_on_error: bool = False
+    max_cost: float | None = None
 
 
 class IngestEventKind(StrEnum):
@@ -112,7 +114,15 @@ class IngestedDocument:
 
 @dataclass(frozen=True, slots=True)
 class IngestReport:
-    """Sum up an ingest; `planned` is filled by a dry run only."""
+    """Sum up an ingest.
+
+    Attributes:
+        documents, planned, skipped, failed: what became of each file; `planned` is filled by a dry run only.
+        seconds: from beginning to end.
+        embedding_tokens: tokens of the passages embedded in this run.
+        billed_tokens: tokens that the embedding service counted, 0 where none is asked.
+        price: USD per million tokens, 0.0 where nothing is paid, None where it is not known.
+    """
 
     documents: tuple[IngestedDocument, ...] = ()
     planned: tuple[PlannedDocument, ...] = ()
@@ -120,3 +130,10 @@ class IngestReport:
     failed: tuple[SkippedFile, ...] = ()
     seconds: float = 0.0
     embedding_tokens: int = 0
+    billed_tokens: int = 0
+    price: float | None = 0.0
+
+    @property
+    def cost(self) -> float | None:
+        """Work out what the embeddings cost in USD; None where the price is not known."""
+        return None if self.price is None else self.billed_tokens * self.price / 1e6

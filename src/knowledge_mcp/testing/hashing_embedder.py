@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.collection import EmbeddingSpace, EmbeddingUsage
-from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError
+from knowledge_mcp.model.errors import ContentRefusedError, InternalError, InvalidInputError, KnowledgeError
 
 __all__ = ["HashingEmbedder"]
 
@@ -36,6 +36,8 @@ class HashingEmbedder:
         model: the model's name in the space; another name is another space.
         failure: raised by `embed_documents` and `embed_query` instead of answering, None for never.
         fail_after: how many texts are still embedded before `failure` is raised.
+        price: USD per million tokens that it says it takes; tokens are billed where that is not 0.0.
+        refused: texts that hold these words are refused, as a service's content filter does; empty for none.
 
     Attributes:
         documents, queries: every text that was embedded, in the order of the calls.
@@ -51,6 +53,8 @@ class HashingEmbedder:
         model: str = "hashing",
         failure: KnowledgeError | None = None,
         fail_after: int = 0,
+        price: float | None = 0.0,
+        refused: str = "",
     ) -> None:
         self._space = EmbeddingSpace(
             provider="local", model=model, dimensions=dimensions, variant="fake", pooling="mean"
@@ -59,6 +63,9 @@ class HashingEmbedder:
         self._lock = threading.Lock()
         self.failure = failure
         self.fail_after = fail_after
+        self._price = price
+        self._refused = refused
+        self._usage = EmbeddingUsage()
         self.documents: list[str] = []
         self.queries: list[str] = []
         self.loads = 0
@@ -70,11 +77,11 @@ class HashingEmbedder:
 
     @property
     def usage(self) -> EmbeddingUsage:
-        return EmbeddingUsage()  # no service is asked
+        return self._usage
 
     @property
     def price(self) -> float | None:
-        return 0.0
+        return self._price
 
     @property
     def max_tokens(self) -> int:
@@ -87,7 +94,16 @@ class HashingEmbedder:
         return [match.span() for match in TOKEN.finditer(text)]
 
     def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
-        return [self._embed(text, self.documents) for text in self._checked(texts)]
+        reasons = {
+            place: "the content filter refused it"
+            for place, text in enumerate(self._checked(texts))
+            if self._refused and self._refused in text
+        }
+        vectors = [None if place in reasons else self._embed(text, self.documents) for place, text in enumerate(texts)]
+        accepted = [vector for vector in vectors if vector is not None]
+        if len(accepted) < len(texts):
+            raise ContentRefusedError(f"{len(reasons)} texts were refused.", vectors=vectors, reasons=reasons)
+        return accepted
 
     def embed_query(self, text: str) -> Vector:
         return self._embed(self._checked([text])[0], self.queries)
@@ -118,6 +134,9 @@ class HashingEmbedder:
                     raise self.failure
                 self.fail_after -= 1
             log.append(text)
+            if self._price != 0.0:
+                billed = self._usage.tokens + self.count_tokens(text)
+                self._usage = EmbeddingUsage(self._usage.requests + 1, billed, self._usage.cached)
         tokens = [match.group().casefold() for match in TOKEN.finditer(text)][: self._max_tokens]
         return _hashed(tokens, self._space.dimensions)
 

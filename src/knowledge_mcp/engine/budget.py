@@ -1,0 +1,55 @@
+"""What a run's embeddings cost, and the limit that it may not pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from knowledge_mcp.model.errors import ConfigError, QuotaExceededError
+from knowledge_mcp.ports import Embedder
+
+__all__ = ["Budget"]
+
+
+class Budget:
+    """Count what one run has been billed, and stop it before it is billed more than it may be.
+
+    Args:
+        embedder: whose usage and price count.
+        limit: USD, None for no limit.
+
+    Raises:
+        ConfigError: there is a limit, and the price is not known.
+    """
+
+    def __init__(self, embedder: Embedder, limit: float | None) -> None:
+        if limit is not None and embedder.price is None:
+            raise ConfigError(
+                f"The price of {embedder.space.label} is not known, so that --max-cost cannot be kept.",
+                suggestion="Set EMBEDDING_PRICE to USD per million tokens.",
+            )
+        self._embedder = embedder
+        self._limit = limit
+        self._before = embedder.usage.tokens
+
+    @property
+    def billed_tokens(self) -> int:
+        """Count the tokens that the service has billed since the beginning."""
+        return self._embedder.usage.tokens - self._before
+
+    def check(self, texts: Sequence[str]) -> None:
+        """Make sure that these texts may still be paid for.
+
+        Raises:
+            QuotaExceededError: they could pass the limit; says what was spent.
+        """
+        price = self._embedder.price
+        if self._limit is None or not price:
+            return
+        spent = self.billed_tokens * price / 1e6
+        coming = sum(self._embedder.count_tokens(text) for text in texts) * price / 1e6
+        if spent + coming > self._limit:
+            raise QuotaExceededError(
+                f"The limit of {self._limit:.4f} USD would be passed: {spent:.4f} USD are spent, and the next "
+                f"{len(texts)} passages cost up to {coming:.4f} USD.",
+                suggestion="Run again with a higher --max-cost; what is paid for is kept and not paid again.",
+            )

@@ -1,0 +1,83 @@
+"""Which store a run works on: the configured one, else its fallback, decided once at the start (clarification 5).
+
+There is no store in memory to fall back to, no read-only start, and nothing is queued for later.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, KnowledgeError, TimedOutError
+from knowledge_mcp.ports import Store
+from knowledge_mcp.support.events import log_event
+
+__all__ = ["Candidate", "open_first"]
+
+_logger = logging.getLogger(__name__)
+
+_UNAVAILABLE = (ConnectionFailedError, TimedOutError)
+"""Failures after which the fallback is taken; a refused key or a wrong setting is for its owner to mend."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Name one store that may be used.
+
+    Attributes:
+        backend: its name, as in `VECTOR_STORE`.
+        open: makes it; nothing is connected before `ping`.
+        variables: settings to check when it cannot be reached.
+    """
+
+    backend: str
+    open: Callable[[], Store]
+    variables: tuple[str, ...]
+
+
+def open_first(candidates: Sequence[Candidate]) -> tuple[Store, str]:
+    """Open the first store that answers; returns it and why an earlier one was passed over, empty for the first.
+
+    Raises:
+        ConnectionFailedError: none answers; names those tried, the reasons and the variables to check.
+        KnowledgeError: the first one refuses for another reason (credentials, layout, settings).
+    """
+    failures: list[tuple[Candidate, KnowledgeError]] = []
+    for candidate in candidates:
+        store: Store | None = None
+        try:
+            store = candidate.open()
+            store.ping()
+        except KnowledgeError as exc:
+            if store is not None:
+                store.close()
+            # a fallback that is not installed or wrongly set is one more store that cannot be had
+            if not isinstance(exc, _UNAVAILABLE) and not (failures and isinstance(exc, ConfigError)):
+                raise
+            failures.append((candidate, exc))
+            continue
+        if not failures:
+            return store, ""
+        first, error = failures[0]
+        reason = f"{first.backend} does not answer ({error.message}); {store.backend} is used instead."
+        log_event(
+            _logger, logging.WARNING, "vector_store_fallback",
+            configured=first.backend, used=store.backend, reason=error.message,
+        )  # fmt: skip
+        return store, reason
+    raise _none_answers(failures)
+
+
+def _none_answers(failures: Sequence[tuple[Candidate, KnowledgeError]]) -> ConnectionFailedError:
+    names = " and ".join(candidate.backend for candidate, _ in failures)
+    lines = [
+        f"{candidate.backend}: {error.message} {error.details}".rstrip() + f" (check {', '.join(candidate.variables)})"
+        for candidate, error in failures
+    ]
+    variables = list(dict.fromkeys(name for candidate, _ in failures for name in candidate.variables))
+    return ConnectionFailedError(
+        f"No vector store answers: {names} {'were' if len(failures) > 1 else 'was'} tried.",
+        details="\n".join(lines),
+        suggestion=f"Start one of them, or check {', '.join(variables)}.",
+    )

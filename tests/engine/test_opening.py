@@ -1,0 +1,98 @@
+"""Which store is opened when the configured one does not answer (clarification 5)."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from knowledge_mcp.engine.opening import Candidate, open_first
+from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.model.errors import AuthError, ConfigError, ConnectionFailedError, KnowledgeError, TimedOutError
+from knowledge_mcp.stores.memory import MemoryStore
+from tests.engine.world import World
+
+
+class Named(MemoryStore):
+    """A store that says what it is and fails its first round trip when told to."""
+
+    def __init__(self, name: str, failure: KnowledgeError | None = None) -> None:
+        super().__init__(EnglishAnalyser())
+        self._name = name
+        self._failure = failure
+        self.closed = False
+
+    @property
+    def backend(self) -> str:
+        return self._name
+
+    def ping(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def candidates(*stores: Named) -> list[Candidate]:
+    """Offer stores in an order."""
+    return [Candidate(store.backend, lambda store=store: store, (f"{store.backend.upper()}_URL",)) for store in stores]
+
+
+@pytest.mark.requirement("CLARIFY-005", "A-REQ-IF-003")
+def test_the_configured_store_is_used_when_it_answers() -> None:
+    first, second = Named("qdrant"), Named("chromadb")
+    assert open_first(candidates(first, second)) == (first, "")
+
+
+@pytest.mark.requirement("CLARIFY-005", "A-REQ-IF-003")
+@pytest.mark.parametrize("failure", [ConnectionFailedError("connection refused"), TimedOutError("no answer in 10 s")])
+def test_the_fallback_is_used_with_a_warning_when_it_does_not(
+    failure: KnowledgeError, caplog: pytest.LogCaptureFixture
+) -> None:
+    first, second = Named("qdrant", failure), Named("chromadb")
+    with caplog.at_level(logging.WARNING):
+        store, reason = open_first(candidates(first, second))
+    assert store is second
+    assert first.closed
+    assert failure.message in reason
+    (record,) = caplog.records
+    assert record.levelno == logging.WARNING
+    assert "vector_store_fallback" in caplog.text
+
+
+@pytest.mark.requirement("CLARIFY-005")
+def test_no_store_at_all_is_a_connection_error_with_stores_reasons_and_variables() -> None:
+    stores = (Named("qdrant", ConnectionFailedError("refused")), Named("chromadb", TimedOutError("too slow")))
+    with pytest.raises(ConnectionFailedError) as caught:
+        open_first(candidates(*stores))
+    told = f"{caught.value.message} {caught.value.details} {caught.value.suggestion}"
+    for word in ("qdrant", "chromadb", "refused", "too slow", "QDRANT_URL", "CHROMADB_URL"):
+        assert word in told
+    assert all(store.closed for store in stores)
+
+
+@pytest.mark.parametrize("failure", [AuthError("wrong key"), ConfigError("another layout")])
+def test_a_store_that_refuses_is_not_passed_over(failure: KnowledgeError) -> None:
+    with pytest.raises(type(failure)):
+        open_first(candidates(Named("qdrant", failure), Named("chromadb")))
+
+
+def test_a_fallback_that_is_not_installed_counts_as_one_that_cannot_be_had() -> None:
+    stores = (Named("qdrant", ConnectionFailedError("refused")), Named("chromadb", ConfigError("not installed")))
+    with pytest.raises(ConnectionFailedError, match="qdrant and chromadb"):
+        open_first(candidates(*stores))
+
+
+@pytest.mark.requirement("CLARIFY-005", "A-REQ-TOOL-005", "A-REQ-TOOL-006")
+def test_stats_and_health_say_that_it_is_the_fallback_and_why(tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    from knowledge_mcp.engine.health import EmbeddingProbe, health, stats
+
+    base = replace(World(tmp_path).base, degraded="qdrant does not answer (refused); chromadb is used instead.")
+    assert stats(base).status == "degraded"
+    assert stats(base).notes == (base.degraded,)
+    report = health(base, EmbeddingProbe(base), threshold_ms=60_000)
+    assert (report.status, report.vector_store.up, report.vector_store.message) == ("degraded", True, base.degraded)
