@@ -91,8 +91,9 @@ def test_durations_are_written_for_people(seconds: float, text: str) -> None:
 
 
 def test_local_embedding_is_free_and_takes_its_time() -> None:
-    assert cost_of("local", 10**6) == "free (local)"
-    assert "1,000,000 tokens" in cost_of("openai", 10**6)
+    assert cost_of("local", 10**6, 0.0) == "free (local)"
+    assert cost_of("openai", 2 * 10**6, 0.02).startswith("0.0400 USD (2,000,000 tokens")
+    assert "1,000,000 tokens" in cost_of("openai", 10**6, None)
     assert local_seconds(640, "int8", 2) == 10
     assert local_seconds(640, "fp32", 2) > local_seconds(640, "int8", 2)
 

@@ -28,6 +28,7 @@ Examples:
   knowledge-ingest standards/
   knowledge-ingest --dry-run --pattern "*.pdf" standards/
   knowledge-ingest --force iso-15288.pdf
+  knowledge-ingest --max-cost 2.50 standards/
 
 \b
 Exit codes: 0 success, 1 some files failed, 2 no file processed or aborted, 3 configuration error, 130 interrupted.
@@ -70,6 +71,10 @@ def ingest(
             "Default: ask on a terminal, else continue."
         ),
     ] = None,
+    max_cost: Annotated[
+        float | None,
+        typer.Option(min=0, metavar="USD", help="Stop before embeddings cost more than this; nothing is paid twice."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Write the report to stdout as JSON.")] = False,
     collection: Annotated[str | None, typer.Option(help="Collection to fill, instead of QDRANT_COLLECTION's.")] = None,
     config: Annotated[
@@ -89,6 +94,7 @@ def ingest(
         force=force,
         verbose=verbose,
         on_error=on_error.value if on_error is not None else None,
+        max_cost=max_cost,
         as_json=as_json,
         collection=collection,
         config=config,

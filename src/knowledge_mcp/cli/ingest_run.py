@@ -36,6 +36,7 @@ class Choices:
     force: bool = False
     verbose: bool = False
     on_error: Literal["continue", "abort"] | None = None
+    max_cost: float | None = None
     as_json: bool = False
     collection: str | None = None
     config: Path | None = None
@@ -88,7 +89,9 @@ class IngestRun:
         try:
             return knowledge.ingest(
                 source,
-                IngestOptions(force=self._choices.force, dry_run=self._choices.dry_run),
+                IngestOptions(
+                    force=self._choices.force, dry_run=self._choices.dry_run, max_cost=self._choices.max_cost
+                ),
                 on_event=self._on_event,
                 on_unreadable=self._goes_on,
             )

@@ -34,9 +34,13 @@ def exit_code_for(report: IngestReport, *, aborted: bool = False) -> ExitCode:
     return ExitCode.FAILURE if report.skipped or report.failed else ExitCode.SUCCESS
 
 
-def cost_of(provider: str, tokens: int) -> str:
-    """Say what embedding costs: nothing locally, else that the price is the provider's."""
-    return "free (local)" if provider == "local" else f"{tokens:,} tokens at the provider's price"
+def cost_of(provider: str, tokens: int, price: float | None) -> str:
+    """Say what embedding so many tokens costs; `price` is USD per million, None where it is not known."""
+    if provider == "local":
+        return "free (local)"
+    if price is None:
+        return f"{tokens:,} tokens at the provider's price (EMBEDDING_PRICE tells it)"
+    return f"{tokens * price / 1e6:.4f} USD ({tokens:,} tokens at {price:g} USD per million)"
 
 
 def local_seconds(chunks: int, variant: str, threads: int) -> float:
@@ -89,6 +93,9 @@ def print_summary(console: Console, report: IngestReport, *, aborted: bool = Fal
         ("Errors", str(len(report.failed) + len(report.skipped))),
         ("Time", duration(report.seconds)),
     ]
+    if report.billed_tokens:
+        cost = "" if report.cost is None else f", {report.cost:.4f} USD"
+        rows.insert(-1, ("Tokens billed", f"{report.billed_tokens:,}{cost}"))
     for row in rows:
         table.add_row(*row)
     console.print(table)
@@ -126,7 +133,7 @@ def print_dry_run(
         table.add_row(*_dry_row(each, embeds_all=embeds_all))
     console.print(table)
     seconds = report.seconds + (local_seconds(chunks, variant, threads) if provider == "local" else 0)
-    console.print(f"Estimated cost: {cost_of(provider, tokens)}", markup=False, highlight=False)
+    console.print(f"Estimated cost: {cost_of(provider, tokens, report.price)}", markup=False, highlight=False)
     console.print(f"Estimated time: {duration(seconds)}", markup=False, highlight=False)
     _print_problems(console, report)
 
@@ -141,7 +148,8 @@ def report_as_json(report: IngestReport, *, source: str, exit_code: int, aborted
     """Turn a report into plain values.
 
     Keys: `source`, `exit_code`, `aborted`, `files_processed`, `files_unchanged`, `chunks_created`, `chunks_embedded`,
-    `chunks_reused`, `errors`, `seconds`, `embedding_tokens`, `documents`, `planned`, `skipped`, `failed`.
+    `chunks_reused`, `errors`, `seconds`, `embedding_tokens`, `billed_tokens`, `cost_usd` (null where the price is not
+    known), `documents`, `planned`, `skipped`, `failed`.
     """
     done = [each for each in report.documents if not each.unchanged]
     return {
@@ -156,6 +164,8 @@ def report_as_json(report: IngestReport, *, source: str, exit_code: int, aborted
         "errors": len(report.skipped) + len(report.failed),
         "seconds": round(report.seconds, 3),
         "embedding_tokens": report.embedding_tokens,
+        "billed_tokens": report.billed_tokens,
+        "cost_usd": report.cost,
         "documents": [
             {
                 "document_id": each.record.id,
