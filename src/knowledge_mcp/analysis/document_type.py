@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import PurePosixPath
 
-from knowledge_mcp.model.document import Document, DocumentType
+from knowledge_mcp.model.document import Classification, Document, DocumentType
 
 __all__ = ["DocumentClassifier"]
 
@@ -74,16 +74,14 @@ class DocumentClassifier:
     nothing speaks clearly, the document is `custom`.
     """
 
-    def __call__(self, document: Document) -> DocumentType:
+    def __call__(self, document: Document) -> Classification:
         """Classify by name, title and opening text; what the document itself says wins."""
-        if document.document_type is not None:
-            return document.document_type
-        said = _said(document)
+        said = document.document_type or _said(document)
         if said is not None:
-            return said
+            return Classification(said.value)
         scores = _scores(document)
         best = max(scores, key=lambda kind: scores[kind])
-        return best if scores[best] >= _ENOUGH else DocumentType.CUSTOM
+        return Classification((best if scores[best] >= _ENOUGH else DocumentType.CUSTOM).value)
 
 
 def _said(document: Document) -> DocumentType | None:

@@ -21,7 +21,7 @@ from knowledge_mcp.chunking.passages import Piece, merge_small, passages_of
 from knowledge_mcp.chunking.places import lines_of, pages_of
 from knowledge_mcp.chunking.sizes import ChunkSizes
 from knowledge_mcp.model.chunk import Chunk, Definition, Modality, Statement
-from knowledge_mcp.model.document import Document, DocumentType, Reference, Span
+from knowledge_mcp.model.document import Document, Reference, Span
 from knowledge_mcp.ports import TokenMeasure
 from knowledge_mcp.support.events import log_event
 
@@ -77,7 +77,7 @@ class ClauseChunker:
         sizes = self._sizes
         return f"clauses/1 min={sizes.minimum} max={sizes.maximum} overlap={sizes.overlap}"
 
-    def chunk(self, document: Document, document_type: DocumentType, measure: TokenMeasure) -> list[Chunk]:
+    def chunk(self, document: Document, document_type: str, measure: TokenMeasure) -> list[Chunk]:
         """Cut, classify and describe every passage, in order."""
         facts = section_facts(document)
         paths = HeadingPaths(document, measure)
@@ -135,7 +135,7 @@ class _Writer:
     def __init__(
         self,
         document: Document,
-        document_type: DocumentType,
+        document_type: str,
         facts: SectionFacts,
         paths: HeadingPaths,
         found: _Found,
@@ -163,7 +163,7 @@ class _Writer:
             id=self._id(section, digest),
             document_id=document.id,
             document_title=document.title,
-            document_type=self._type.value,
+            document_type=self._type,
             index=index,
             content=content,
             content_hash=digest,

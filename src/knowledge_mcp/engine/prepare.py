@@ -11,7 +11,7 @@ from knowledge_mcp.engine.base import Base
 from knowledge_mcp.engine.plan import Pipeline
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStatus
-from knowledge_mcp.model.document import Document, DocumentType
+from knowledge_mcp.model.document import Classification, Document
 from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind
 from knowledge_mcp.model.source import SourceItem
@@ -126,13 +126,14 @@ def prepare(
     reader = pipeline.readers[item.media_type]
     read = reader.read(item, lambda done, total: on_event(IngestEvent(IngestEventKind.READING, item.uri, done, total)))
     earlier = names.earlier(item.uri)
-    document = dataclasses.replace(read, id=names.claim(item, read.id))
-    kind = document.document_type or pipeline.classify(document)
-    chunks = pipeline.chunker.chunk(document, kind, base.embedder)
+    document = dataclasses.replace(read, id=names.claim(item, item.document_id or read.id))
+    kind = _kind(pipeline, item, document)
+    document = dataclasses.replace(document, metadata=_merged(document.metadata, kind, item))
+    chunks = pipeline.chunker.chunk(document, kind.kind, base.embedder)
     if not chunks:
         raise UnreadableDocumentError("No text was found in the file.", reason=UnreadableReason.EMPTY, source=item.uri)
     on_event(IngestEvent(IngestEventKind.CHUNKED, item.uri, 0, len(chunks)))
-    record = _record(base, pipeline, item, document, kind, chunks, now)
+    record = _record(base, pipeline, item, document, kind.kind, chunks, now)
     return Prepared(
         item=item,
         document=document,
@@ -143,12 +144,28 @@ def prepare(
     )
 
 
+def _kind(pipeline: Pipeline, item: SourceItem, document: Document) -> Classification:
+    given = item.document_type or document.document_type
+    return pipeline.classify(document) if given is None else Classification(str(given))
+
+
+def _merged(
+    metadata: tuple[tuple[str, str], ...], kind: Classification, item: SourceItem
+) -> tuple[tuple[str, str], ...]:
+    """Join what the document says, how it was classified and what the source knows; the last of a name wins."""
+    told: dict[str, str] = {}
+    if kind.confidence is not None:
+        told = {"document_type_confidence": f"{kind.confidence:.2f}", "document_type_reason": kind.reason}
+    added = told | dict(item.labels)
+    return (*((name, value) for name, value in metadata if name not in added), *added.items())
+
+
 def _record(
     base: Base,
     pipeline: Pipeline,
     item: SourceItem,
     document: Document,
-    kind: DocumentType,
+    kind: str,
     chunks: list[Chunk],
     now: str,
 ) -> DocumentRecord:
@@ -156,7 +173,7 @@ def _record(
     return DocumentRecord(
         id=document.id,
         title=document.title,
-        document_type=kind.value,
+        document_type=kind,
         source_path=item.uri,
         sha256=item.sha256,
         pipeline=pipeline.fingerprint(item.media_type),

@@ -8,6 +8,7 @@ from enum import StrEnum
 __all__ = [
     "Block",
     "BlockKind",
+    "Classification",
     "Document",
     "DocumentType",
     "HeadingSource",
@@ -17,6 +18,15 @@ __all__ = [
     "Section",
     "Span",
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Classification:
+    """Tell what kind of document it is, how sure that is (0..1, None where it is not measured), and by what."""
+
+    kind: str
+    confidence: float | None = None
+    reason: str = ""
 
 
 class DocumentType(StrEnum):

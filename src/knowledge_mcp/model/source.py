@@ -22,6 +22,12 @@ class SourceItem:
         sha256: lower-case hex of the bytes.
         open: open the bytes anew for reading; the caller closes. Raises OSError.
         path: the local file, when there is one (readers in child processes use it).
+        labels: flat pairs that whoever ingests knows of it (application, language, commit …); kept on its record, where
+            they win over what the document says under the same name.
+        document_id: the id that its document shall have, None for the reader's proposal.
+        document_type: what kind of document it is, None where the document or the classifier tells.
+        language: of its text for OCR, as the engine spells it, e.g. `eng+deu`; None for the reader's default.
+        force_ocr: read every page by OCR, whatever text it holds already.
     """
 
     uri: str
@@ -31,3 +37,8 @@ class SourceItem:
     sha256: str
     open: Callable[[], BinaryIO]
     path: Path | None = None
+    labels: tuple[tuple[str, str], ...] = ()
+    document_id: str | None = None
+    document_type: str | None = None
+    language: str | None = None
+    force_ocr: bool = False

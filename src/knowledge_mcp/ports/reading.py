@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from knowledge_mcp.model.chunk import Chunk
-from knowledge_mcp.model.document import Document, DocumentType
+from knowledge_mcp.model.document import Classification, Document
 from knowledge_mcp.model.ingest import Inspection, SkippedFile
 from knowledge_mcp.model.ocr import OcrPage
 from knowledge_mcp.model.source import SourceItem
@@ -63,7 +63,7 @@ class OcrEngine(Protocol):
 class Classifier(Protocol):
     """Tell what kind of document it is where the document does not say."""
 
-    def __call__(self, document: Document) -> DocumentType:
+    def __call__(self, document: Document) -> Classification:
         """Classify by name, title and opening text."""
         ...
 
@@ -76,6 +76,6 @@ class Chunker(Protocol):
         """Name the chunker, its version and its settings; part of a record's pipeline fingerprint."""
         ...
 
-    def chunk(self, document: Document, document_type: DocumentType, measure: TokenMeasure) -> list[Chunk]:
+    def chunk(self, document: Document, document_type: str, measure: TokenMeasure) -> list[Chunk]:
         """Cut, classify and describe every passage, in order. `document.id` is the final document id."""
         ...

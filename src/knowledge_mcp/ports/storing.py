@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
@@ -76,6 +76,21 @@ class Store(Protocol):
 
     def drop_collection(self, name: str) -> bool:
         """Remove a collection with all it holds; False where there was none."""
+        ...
+
+    def rename_collections(self, names: Mapping[str, str]) -> None:
+        """Give collections new names, all in one step; documents, space, `created_at` and staged chunks go along.
+
+        `names` maps present names to new ones. A new name may be one that another entry gives up, so that
+        `{"kb": "kb.old", "kb.next": "kb"}` puts a finished collection in the live one's place. Under a name that is
+        there before and after, every process finds at any moment the one collection or the other, whole: never none.
+        A call that fails or is killed leaves all names as they were, or all as they shall be. No entry, or a name
+        given itself, changes nothing.
+
+        Raises:
+            NotFoundError: a present name is no collection.
+            InvalidInputError: two would get one name, or a new name belongs to a collection that keeps it.
+        """
         ...
 
     def stage(self, collection: str, document_id: str, generation: str, chunks: Sequence[EmbeddedChunk]) -> None:
