@@ -267,7 +267,7 @@ async def pause() -> None:
 
 def build_fixture() -> KnowledgeServer:
     """Build our server with all of it."""
-    server = build_server(FakeKnowledge, ["standards"], version="1")
+    server = build_server(lambda _: FakeKnowledge(), ["standards"], version="1")
     for add in (add_content, add_messages, add_questions, add_resources_and_prompts, add_methods, add_input_required):
         add(server)
     tools = server._tool_manager  # pyright: ignore[reportPrivateUsage] - a schema that no Python signature can say
@@ -293,5 +293,9 @@ class WithToken:
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(levelname)s %(name)s %(message)s")
-    built = build_fixture() if sys.argv[2] == "fixture" else build_server(FakeKnowledge, ["standards"], version="1")
+    built = (
+        build_fixture()
+        if sys.argv[2] == "fixture"
+        else build_server(lambda _: FakeKnowledge(), ["standards"], version="1")
+    )
     serve(WithToken(build_app(built, tokens={"suite": "a-token"}), "a-token"), "127.0.0.1", 0, "INFO")

@@ -9,7 +9,7 @@ from knowledge_mcp.transports.mcp import build_server, run_stdio
 from tests.transports.trouble import TroubledKnowledge, long_document
 
 
-def _knowledge() -> TroubledKnowledge:
+def _knowledge(_: str) -> TroubledKnowledge:
     knowledge = TroubledKnowledge()
     knowledge.add(long_document(40, 12_000))
     return knowledge

@@ -181,7 +181,7 @@ def test_authentication_without_a_token_cannot_be_built(tokens: dict[str, str]) 
 
 
 async def test_the_app_guards_every_route_and_browsers_get_their_preflight() -> None:
-    server = build_server(FakeKnowledge, ["standards"], version="1")
+    server = build_server(lambda _: FakeKnowledge(), ["standards"], version="1")
     app = build_app(server, tokens=TOKENS, allowed_origins=["https://app.example", "https://many.example:*"])
     for path in ("/mcp", "/sse", "/messages/", "/health", "/nowhere"):
         assert (await ask(app, path, headers=[("host", "evil.example")])).status == 421

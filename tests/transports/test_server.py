@@ -32,7 +32,7 @@ pytestmark = pytest.mark.anyio
 
 def serve(knowledge: Knowledge) -> KnowledgeServer:
     """Build a server over this Knowledge."""
-    return build_server(lambda: knowledge, ["standards"], version="1")
+    return build_server(lambda _: knowledge, ["standards"], version="1")
 
 
 @asynccontextmanager
@@ -158,7 +158,7 @@ async def test_the_knowledge_is_made_once_and_only_when_it_is_needed() -> None:
     made: list[int] = []
     may_go_on = threading.Event()
 
-    def factory() -> Knowledge:
+    def factory(_: str) -> Knowledge:
         may_go_on.wait(10)
         made.append(threading.get_ident())
         return FakeKnowledge()
@@ -188,7 +188,7 @@ async def test_listing_the_tools_starts_the_warm_up() -> None:
 async def test_a_knowledge_that_cannot_be_opened_is_an_answer_and_tried_again() -> None:
     tried: list[str] = []
 
-    def factory() -> Knowledge:
+    def factory(_: str) -> Knowledge:
         tried.append("once")
         if len(tried) == 1:
             raise ConfigError("The collection belongs to another model.")
@@ -277,7 +277,7 @@ async def test_completion_knows_no_value_for_an_unknown_argument_and_tells_of_a_
     async with client_of(FakeKnowledge()) as client:
         assert (await client.complete(template, {"name": "elsewhere", "value": "x"})).completion.values == []
 
-    def factory() -> Knowledge:
+    def factory(_: str) -> Knowledge:
         raise ConnectionFailedError("The store does not answer.")
 
     with anyio.fail_after(20):

@@ -10,7 +10,7 @@ import pytest
 from tests.transports.spawned import ROOT
 
 HEAVY = {
-    "Stemmer", "apsw", "docx", "fastapi", "huggingface_hub", "liteparse", "lxml", "markdown_it", "numpy", "onnx",
+    "Stemmer", "apsw", "chromadb", "docx", "fastapi", "huggingface_hub", "liteparse", "lxml", "markdown_it", "numpy", "onnx",
     "onnxruntime", "openai", "pypdfium2", "qdrant_client", "rich", "structlog", "tokenizers", "typer", "yaml",
 }  # fmt: skip
 BARE = """
@@ -28,12 +28,12 @@ from mcp import Client
 before = {name.partition(".")[0] for name in sys.modules}
 from knowledge_mcp.transports.mcp import build_server
 
-def factory():
+def factory(_):
     raise AssertionError("the knowledge base was opened")
 
 async def main():
     server = build_server(factory, ["standards"], version="1")
-    server.provider.start_warm_up = lambda **_: None
+    server.providers.start_warm_up = lambda **_: None
     async with Client(server) as client:
         await client.list_tools()
 
@@ -63,7 +63,7 @@ def test_building_a_server_leaves_an_existing_log_set_up_alone() -> None:
     script = (
         "import logging, sys; logging.basicConfig(level='ERROR', stream=sys.stderr);"
         "from knowledge_mcp.transports.mcp import build_server;"
-        "build_server(lambda: None, ['standards'], version='1');"
+        "build_server(lambda _: None, ['standards'], version='1');"
         "root = logging.getLogger(); print(root.level, len(root.handlers), 'rich' in sys.modules)"
     )
     finished = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)

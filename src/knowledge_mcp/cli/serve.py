@@ -190,7 +190,7 @@ def _run(
     from knowledge_mcp.transports.mcp import build_server, run_stdio
 
     server = build_server(
-        lambda: wiring.build_knowledge(settings, surface=surfaces[0], start=start), surfaces, version=__version__
+        lambda surface: wiring.build_knowledge(settings, surface=surface, start=start), surfaces, version=__version__
     )
     gc.enable()
     if arguments.transport == "stdio":

@@ -16,6 +16,7 @@ from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.ports import Knowledge
 
 __all__ = [
+    "Call",
     "Completer",
     "Prompt",
     "PromptArgument",
@@ -48,6 +49,24 @@ class Response(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
+def _tell_nobody(done: float, total: float | None, message: str) -> None:
+    del done, total, message
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Give a tool that takes long a line to its caller.
+
+    Attributes:
+        progress: tell how far it is: done, of how much (None where that is not known), and in words; thread-safe,
+            never raises.
+        cancelled: whether the caller has given up; thread-safe.
+    """
+
+    progress: Callable[[float, float | None, str], None] = _tell_nobody
+    cancelled: Callable[[], bool] = bool
+
+
 @dataclass(frozen=True, slots=True)
 class Tool:
     """Describe one tool.
@@ -57,6 +76,9 @@ class Tool:
         request, response: models of arguments and answer.
         run: answer one validated request; blocking, raises only KnowledgeErrors.
         items: field of the response that holds the list of results, empty where there is none.
+        run_long: answer instead of `run` with a line to the caller, for what takes long and can be cancelled.
+        writes: whether it changes what is stored.
+        destroys: whether it takes something away.
     """
 
     name: str
@@ -66,6 +88,9 @@ class Tool:
     response: type[Response]
     run: Callable[[Knowledge, Any], Response]
     items: str = ""
+    run_long: Callable[[Knowledge, Any, Call], Response] | None = None
+    writes: bool = False
+    destroys: bool = False
 
 
 @dataclass(frozen=True, slots=True)

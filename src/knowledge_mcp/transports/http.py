@@ -71,7 +71,7 @@ def build_app(
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncGenerator[None]:
-        server.provider.start_warm_up()
+        server.providers.start_warm_up()
         try:
             async with server.session_manager.run():
                 yield
@@ -131,6 +131,8 @@ def serve(app: ASGIApp, host: str, port: int, log_level: str = "INFO") -> None:
         server_header=False,
         lifespan="on",
         ws="none",
+        http="h11",  # httptools, which uvicorn takes where it finds it, leaves blanks around header values
+        loop="asyncio",
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
     server = uvicorn.Server(config)

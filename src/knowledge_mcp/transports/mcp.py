@@ -44,7 +44,7 @@ from knowledge_mcp.surfaces.catalogue import load_surfaces
 from knowledge_mcp.surfaces.contract import Completer, Prompt, Surface, Tool
 from knowledge_mcp.surfaces.schemas import input_schema, output_schema
 from knowledge_mcp.transports.errors import crash, missing_argument, protocol_error, unknown_name
-from knowledge_mcp.transports.provider import KnowledgeProvider
+from knowledge_mcp.transports.provider import KnowledgeProviders
 from knowledge_mcp.transports.resources import ResourceReader
 from knowledge_mcp.transports.tools import ToolRunner
 from knowledge_mcp.transports.unreadable import AnsweringReader
@@ -59,13 +59,13 @@ READ_ONLY = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempot
 
 
 class KnowledgeServer(MCPServer[Any]):
-    """Serve surfaces over one Knowledge.
+    """Serve surfaces, each over its own Knowledge.
 
     Only public methods of the SDK's server are overridden; tools, prompts and resources that were registered on it in
     the SDK's own way are served beside the surfaces'.
     """
 
-    def __init__(self, provider: KnowledgeProvider, surfaces: Sequence[Surface], *, version: str) -> None:
+    def __init__(self, providers: KnowledgeProviders, surfaces: Sequence[Surface], *, version: str) -> None:
         with _without_rich():
             super().__init__(
                 "knowledge-mcp",
@@ -74,25 +74,25 @@ class KnowledgeServer(MCPServer[Any]):
                 version=version,
                 log_level="WARNING",
             )
-        self._provider = provider
-        self._runner = ToolRunner(provider)
+        self._providers = providers
+        self._runner = ToolRunner(providers)
         self._tools = {tool.name: (surface, tool) for surface in surfaces for tool in surface.tools}
         self._prompts = {prompt.name: prompt for surface in surfaces for prompt in surface.prompts}
-        self._reader = ResourceReader(provider, surfaces)
-        self._completers: dict[str, Completer] = {}
+        self._reader = ResourceReader(providers, surfaces)
+        self._completers: dict[str, tuple[str, Completer]] = {}
         for surface in surfaces:
-            self._completers.update(surface.completers or {})
+            self._completers.update({name: (surface.name, each) for name, each in (surface.completers or {}).items()})
         self._published: list[McpTool] | None = None
         self.completion()(self._complete)
 
     @property
-    def provider(self) -> KnowledgeProvider:
-        """Return what holds the Knowledge."""
-        return self._provider
+    def providers(self) -> KnowledgeProviders:
+        """Return what holds the Knowledge of each surface."""
+        return self._providers
 
     def close(self) -> None:
-        """Close the Knowledge; blocking, idempotent."""
-        self._provider.close()
+        """Close every Knowledge; blocking, idempotent."""
+        self._providers.close()
 
     async def run_stdio_async(self) -> None:
         """Serve over stdio; a line that is no message is answered too, where the SDK would say nothing."""
@@ -104,7 +104,7 @@ class KnowledgeServer(MCPServer[Any]):
         """List the surfaces' tools first; the first call also starts the warm-up."""
         if self._published is None:
             self._published = [_publish(surface, tool) for surface, tool in self._tools.values()]
-        self._provider.start_warm_up(delay=WARM_UP_DELAY)
+        self._providers.start_warm_up(delay=WARM_UP_DELAY)
         return [*self._published, *await super().list_tools()]
 
     async def call_tool(
@@ -114,7 +114,7 @@ class KnowledgeServer(MCPServer[Any]):
         if name in self._tools:
             surface, tool = self._tools[name]
             version = context.protocol_version if context is not None else None
-            return await self._runner.call(surface, tool, arguments, version)
+            return await self._runner.call(surface, tool, arguments, version, context)
         registered = [tool.name for tool in await super().list_tools()]
         if name in registered:
             return await super().call_tool(name, arguments, context)
@@ -192,33 +192,36 @@ class KnowledgeServer(MCPServer[Any]):
 
     async def _complete(self, reference: Any, argument: CompletionArgument, _: Any) -> Completion:
         del reference  # an argument's name tells what completes it, wherever it stands
-        completer = self._completers.get(argument.name)
-        if completer is None:
+        found = self._completers.get(argument.name)
+        if found is None:
             return Completion(values=[], total=0, has_more=False)
         try:
-            values = await self._runner.in_thread(partial(self._list_completions, completer, argument.value))
+            values = await self._runner.in_thread(partial(self._list_completions, *found, argument.value))
         except KnowledgeError as exc:
             raise protocol_error(exc) from exc
         return Completion(values=values[:MAX_COMPLETIONS], total=len(values), has_more=len(values) > MAX_COMPLETIONS)
 
-    def _list_completions(self, completer: Completer, typed: str) -> list[str]:
-        return list(completer(self._provider.get(), typed))
+    def _list_completions(self, surface: str, completer: Completer, typed: str) -> list[str]:
+        return list(completer(self._providers.get(surface), typed))
 
 
 def build_server(
-    knowledge_factory: Callable[[], Knowledge], surfaces: Sequence[str], *, version: str
+    knowledge_factory: Callable[[str], Knowledge], surfaces: Sequence[str], *, version: str
 ) -> KnowledgeServer:
     """Build the server; opens nothing and imports nothing heavy.
 
     Args:
-        knowledge_factory: makes the Knowledge; called once, by the first call that needs it, on a worker thread.
+        knowledge_factory: makes the Knowledge of the surface that is named; called once for each, by the first call
+            that needs it, on a worker thread.
         surfaces: names, as `--surface` takes them.
         version: ours, as clients will see it.
 
     Raises:
         ConfigError: a surface is not known.
     """
-    return KnowledgeServer(KnowledgeProvider(knowledge_factory), load_surfaces(surfaces), version=version)
+    loaded = load_surfaces(surfaces)
+    providers = KnowledgeProviders(knowledge_factory, [surface.name for surface in loaded])
+    return KnowledgeServer(providers, loaded, version=version)
 
 
 def run_stdio(server: KnowledgeServer) -> None:
@@ -229,7 +232,7 @@ def run_stdio(server: KnowledgeServer) -> None:
 
     def stop(number: int, _: FrameType | None) -> None:
         logger.info("stopped by %s", signal.Signals(number).name)
-        server.provider.close(patience=2.0)
+        server.providers.close(patience=2.0)
         logging.shutdown()
         os._exit(0)
 
@@ -249,8 +252,15 @@ def _publish(surface: Surface, tool: Tool) -> McpTool:
         description=tool.description,
         input_schema=input_schema(tool.request),
         output_schema=output_schema(tool.response, surface.error_model),
-        annotations=READ_ONLY.model_copy(update={"title": tool.title}),
+        annotations=_annotations(tool),
     )
+
+
+def _annotations(tool: Tool) -> ToolAnnotations:
+    changed: dict[str, Any] = {"title": tool.title}
+    if tool.writes:
+        changed |= {"read_only_hint": False, "destructive_hint": tool.destroys}
+    return READ_ONLY.model_copy(update=changed)
 
 
 def _publish_prompt(prompt: Prompt) -> McpPrompt:

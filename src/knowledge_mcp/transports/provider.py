@@ -1,15 +1,16 @@
-"""One Knowledge for the whole process: made when it is first needed, warmed up in the background, closed at the end."""
+"""One Knowledge for each surface: made when it is first needed, warmed up in the background, closed at the end."""
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from knowledge_mcp.model.errors import InternalError, KnowledgeError
 from knowledge_mcp.ports import Knowledge
 
-__all__ = ["KnowledgeProvider"]
+__all__ = ["KnowledgeProvider", "KnowledgeProviders"]
 
 logger = logging.getLogger(__name__)
 
@@ -84,3 +85,29 @@ class KnowledgeProvider:
             logger.warning("warm-up failed: %s", exc.message)
         except Exception:
             logger.exception("warm-up crashed")
+
+
+class KnowledgeProviders:
+    """Hold one provider for each surface: every surface has a collection and a way of reading of its own.
+
+    Args:
+        factory: makes the Knowledge of the surface that is named.
+        surfaces: their names.
+    """
+
+    def __init__(self, factory: Callable[[str], Knowledge], surfaces: Sequence[str]) -> None:
+        self._providers = {name: KnowledgeProvider(partial(factory, name)) for name in surfaces}
+
+    def get(self, surface: str) -> Knowledge:
+        """Return one surface's Knowledge, made now if it was not before; blocking; errors as the provider's."""
+        return self._providers[surface].get()
+
+    def start_warm_up(self, *, delay: float = 0.0) -> None:
+        """Warm all up; only the first call acts."""
+        for provider in self._providers.values():
+            provider.start_warm_up(delay=delay)
+
+    def close(self, *, patience: float = 10.0) -> None:
+        """Close all; idempotent."""
+        for provider in self._providers.values():
+            provider.close(patience=patience)

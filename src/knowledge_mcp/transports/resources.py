@@ -16,7 +16,7 @@ from mcp.server.lowlevel.helper_types import ReadResourceContents
 
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.surfaces.contract import Resource, Surface
-from knowledge_mcp.transports.provider import KnowledgeProvider
+from knowledge_mcp.transports.provider import KnowledgeProviders
 
 __all__ = ["META_PREFIX", "PART_CHARACTERS", "ResourceReader"]
 
@@ -38,11 +38,12 @@ class _Address:
 
 
 class ResourceReader:
-    """Read the resources of all surfaces over one Knowledge."""
+    """Read the resources of all surfaces, each over its own Knowledge."""
 
-    def __init__(self, provider: KnowledgeProvider, surfaces: Sequence[Surface]) -> None:
-        self._provider = provider
+    def __init__(self, providers: KnowledgeProviders, surfaces: Sequence[Surface]) -> None:
+        self._providers = providers
         self.resources = {resource.uri: resource for surface in surfaces for resource in surface.resources}
+        self._owners = {resource.uri: surface.name for surface in surfaces for resource in surface.resources}
 
     def knows(self, uri: str) -> bool:
         """Tell whether the address, apart from what its parameter names, is one of ours."""
@@ -56,7 +57,7 @@ class ResourceReader:
         """
         address = self._match(uri)
         assert address is not None
-        content = address.resource.read(self._provider.get(), address.parameter)
+        content = address.resource.read(self._providers.get(self._owners[address.resource.uri]), address.parameter)
         meta: dict[str, Any] = dict(content.meta)
         text = content.text
         if content.media_type.startswith("text/") and (address.start or len(text) > PART_CHARACTERS):

@@ -5,21 +5,24 @@ from __future__ import annotations
 import functools
 import hashlib
 import logging
+import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import anyio
+import anyio.from_thread
 import anyio.to_thread
+from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult, ContentBlock, ResourceLink, TextContent
 
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.surfaces.arguments import parse
-from knowledge_mcp.surfaces.contract import Surface, Tool
+from knowledge_mcp.surfaces.contract import Call, Surface, Tool
 from knowledge_mcp.surfaces.shortening import compact, shorten
 from knowledge_mcp.transports.errors import crash, error_result
-from knowledge_mcp.transports.provider import KnowledgeProvider
+from knowledge_mcp.transports.provider import KnowledgeProviders
 
 __all__ = ["FIRST_VERSION_WITH_LINKS", "MAX_LINKS", "ToolRunner"]
 
@@ -38,19 +41,26 @@ MAX_THREADS = 16
 
 
 class ToolRunner:
-    """Run the tools of all surfaces over one Knowledge."""
+    """Run the tools of all surfaces, each over its own Knowledge."""
 
-    def __init__(self, provider: KnowledgeProvider) -> None:
-        self._provider = provider
+    def __init__(self, providers: KnowledgeProviders) -> None:
+        self._providers = providers
         self._limiter: anyio.CapacityLimiter | None = None
 
     async def call(
-        self, surface: Surface, tool: Tool, arguments: Mapping[str, Any], protocol_version: str | None
+        self,
+        surface: Surface,
+        tool: Tool,
+        arguments: Mapping[str, Any],
+        protocol_version: str | None,
+        context: Context[Any, Any] | None = None,
     ) -> CallToolResult:
         """Answer one call; every failure but cancellation becomes a result that says so.
 
-        A cancelled call is answered to nobody: its thread runs on to its end, and nobody waits for it.
+        A cancelled call is answered to nobody: its thread runs on to its end, and nobody waits for it; a tool that
+        takes long is told, and stops by itself.
         """
+        gave_up = threading.Event()
         started = time.perf_counter()
         received = {"tool": tool.name}
         try:
@@ -63,10 +73,12 @@ class ToolRunner:
                 query_hash=_hash(request.subject()),
                 filters=request.filters(),
             )
-            payload = await self.in_thread(functools.partial(self._answer, tool, request))
+            line = Call(progress=_reporter(context, gave_up), cancelled=gave_up.is_set)
+            payload = await self.in_thread(functools.partial(self._answer, surface, tool, request, line))
         except KnowledgeError as exc:
             error = exc
         except anyio.get_cancelled_exc_class():
+            gave_up.set()
             log_event(logger, logging.INFO, "query_cancelled", **received, latency_ms=_milliseconds(started))
             raise
         except Exception as exc:  # noqa: BLE001 - logged by crash(); the client must get an answer
@@ -100,9 +112,26 @@ class ToolRunner:
             self._limiter = anyio.CapacityLimiter(MAX_THREADS)
         return await anyio.to_thread.run_sync(function, abandon_on_cancel=True, limiter=self._limiter)
 
-    def _answer(self, tool: Tool, request: Any) -> dict[str, Any]:
-        response = tool.run(self._provider.get(), request)
+    def _answer(self, surface: Surface, tool: Tool, request: Any, line: Call) -> dict[str, Any]:
+        knowledge = self._providers.get(surface.name)
+        response = tool.run(knowledge, request) if tool.run_long is None else tool.run_long(knowledge, request, line)
         return shorten(response.model_dump(mode="json", exclude_unset=True), tool.items)
+
+
+def _reporter(
+    context: Context[Any, Any] | None, gave_up: threading.Event
+) -> Callable[[float, float | None, str], None]:
+    """Carry progress from a worker thread to the client; what cannot be told is left untold."""
+
+    def report(done: float, total: float | None, message: str) -> None:
+        if context is None or gave_up.is_set():
+            return
+        try:
+            anyio.from_thread.run(context.report_progress, done, total, message)
+        except Exception as exc:  # noqa: BLE001 - the work goes on whoever listens
+            logger.debug("progress was not told: %s", exc)
+
+    return report
 
 
 def _result(payload: dict[str, Any], tool: Tool, *, with_links: bool) -> CallToolResult:
