@@ -52,8 +52,10 @@ class Plan:
 
 def skipped_file(source: str, error: KnowledgeError) -> SkippedFile:
     """Turn an error into the line that reports it."""
-    reason = error.reason.value if isinstance(error, UnreadableDocumentError) else error.code.value
-    return SkippedFile(source=source, reason=reason, message=error.message, suggestion=error.suggestion)
+    if isinstance(error, UnreadableDocumentError):
+        facts = tuple(error.facts.items())
+        return SkippedFile(source, error.reason.value, error.message, error.suggestion, facts)
+    return SkippedFile(source, error.code.value, error.message, error.suggestion)
 
 
 def make_plan(

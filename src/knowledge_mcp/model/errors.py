@@ -68,6 +68,7 @@ class UnreadableReason(StrEnum):
     TOO_LARGE = "too_large"
     TOO_SLOW = "too_slow"
     INACCESSIBLE = "inaccessible"
+    IMAGE_BASED = "image_based"
 
 
 class KnowledgeError(Exception):
@@ -152,16 +153,25 @@ class UnreadableDocumentError(InvalidInputError):
     Args:
         reason: one of `UnreadableReason`.
         source: the file's path or uri, as the user gave it.
+        facts: what was measured of the file, for whoever tells it.
     """
 
     default_suggestion = "Replace or repair the file, then ingest again."
 
     def __init__(
-        self, message: str, *, reason: UnreadableReason, source: str, details: str = "", suggestion: str | None = None
+        self,
+        message: str,
+        *,
+        reason: UnreadableReason,
+        source: str,
+        details: str = "",
+        suggestion: str | None = None,
+        facts: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(message, details=details, suggestion=suggestion)
         self.reason = reason
         self.source = source
+        self.facts = dict(facts or {})
 
 
 class ContentRefusedError(InvalidInputError):

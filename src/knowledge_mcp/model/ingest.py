@@ -22,12 +22,20 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class SkippedFile:
-    """Tell which file was left out and why; `reason` is an `UnreadableReason` value or an error code."""
+    """Tell which file was left out and why.
+
+    Attributes:
+        source: the file, as the user gave it.
+        reason: an `UnreadableReason` value or an error code.
+        message, suggestion: for people.
+        facts: what was measured of the file.
+    """
 
     source: str
     reason: str
     message: str
     suggestion: str = ""
+    facts: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
