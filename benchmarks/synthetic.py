@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.product import environment
+from knowledge_mcp.engine.prepare import embedding_key
 from knowledge_mcp.model.chunk import Chunk, ChunkType, EmbeddedChunk
-from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace
 from knowledge_mcp.model.document import DocumentType, Span
 
-__all__ = ["build_store", "questions"]
+__all__ = ["build_store", "documents", "questions"]
 
 _PER_DOCUMENT = 500
 _SYLLABLES = [
@@ -109,42 +110,57 @@ def _documents(size: int, draw: np.random.Generator) -> Iterator[tuple[str, Docu
         yield f"doc-{number:06d}", kinds[number % len(kinds)], texts
 
 
+def documents(
+    size: int, space: EmbeddingSpace, base: NDArray[np.float32]
+) -> Iterator[tuple[DocumentRecord, str, list[EmbeddedChunk]]]:
+    """Make `size` chunks in documents of 500: each one's record, canonical text and chunks; always the same.
+
+    Args:
+        size: chunks in all.
+        space: what the vectors say they are.
+        base: real unit vectors (n, dimensions) that the made ones are mixed from.
+    """
+    draw = np.random.default_rng(3)
+    for document, kind, texts in _documents(size, draw):
+        vectors = _vectors(len(texts), space.dimensions, draw, base)
+        start, chunks = 0, list[EmbeddedChunk]()
+        for index, (text, vector) in enumerate(zip(texts, vectors, strict=True)):
+            chunk = _chunk(document, kind, index, text, start)
+            start += len(text) + 1
+            chunks.append(EmbeddedChunk(chunk, vector.astype("<f4").tobytes(), embedding_key(chunk)))
+        yield _record(document, kind, chunks, start, space), " ".join(texts), chunks
+
+
+def _record(
+    document: str, kind: DocumentType, chunks: list[EmbeddedChunk], size: int, space: EmbeddingSpace
+) -> DocumentRecord:
+    return DocumentRecord(
+        id=document,
+        title=chunks[0].chunk.document_title,
+        document_type=kind.value,
+        source_path=chunks[0].chunk.source_path,
+        sha256=chunks[0].chunk.content_hash,
+        pipeline="synthetic",
+        size=size,
+        pages=1,
+        chunk_count=len(chunks),
+        token_count=sum(each.chunk.token_count for each in chunks),
+        embedding_model=space.label,
+        created_at="2026-01-01T00:00:00+00:00",
+        updated_at="2026-01-01T00:00:00+00:00",
+    )
+
+
 def build_store(data: Path, size: int) -> None:
     """Fill the default store below `data` with `size` chunks; a folder that is already filled is left alone."""
     from knowledge_mcp.settings import load_settings
     from knowledge_mcp.wiring import build_base
 
-    settings = load_settings(environ=environment(data))
-    base = build_base(settings)
-    space = base.embedder.space
-    base.store.create_collection(base.collection, space)
-    if base.store.statistics(base.collection).chunks == size:
-        base.store.close()
-        return
-    draw = np.random.default_rng(3)
-    real = [np.frombuffer(vector, "<f4") for vector in base.embedder.embed_documents(questions(2000, seed=1))]
-    for document, kind, texts in _documents(size, draw):
-        vectors = _vectors(len(texts), space.dimensions, draw, np.stack(real))
-        start, chunks = 0, list[EmbeddedChunk]()
-        for index, (text, vector) in enumerate(zip(texts, vectors, strict=True)):
-            chunk = _chunk(document, kind, index, text, start)
-            start += len(text) + 1
-            chunks.append(EmbeddedChunk(chunk, vector.astype("<f4").tobytes(), chunk.content_hash))
-        record = DocumentRecord(
-            id=document,
-            title=chunks[0].chunk.document_title,
-            document_type=kind.value,
-            source_path=chunks[0].chunk.source_path,
-            sha256=chunks[0].chunk.content_hash,
-            pipeline="synthetic",
-            size=start,
-            pages=1,
-            chunk_count=len(chunks),
-            token_count=sum(each.chunk.token_count for each in chunks),
-            embedding_model=space.label,
-            created_at="2026-01-01T00:00:00+00:00",
-            updated_at="2026-01-01T00:00:00+00:00",
-        )
-        base.store.stage(base.collection, document, "g", chunks)
-        base.store.publish(base.collection, record, " ".join(texts), "g")
+    base = build_base(load_settings(environ=environment(data)))
+    base.store.create_collection(base.collection, base.embedder.space)
+    if base.store.statistics(base.collection).chunks != size:
+        real = [np.frombuffer(vector, "<f4") for vector in base.embedder.embed_documents(questions(2000, seed=1))]
+        for record, text, chunks in documents(size, base.embedder.space, np.stack(real)):
+            base.store.stage(base.collection, record.id, "g", chunks)
+            base.store.publish(base.collection, record, text, "g")
     base.store.close()

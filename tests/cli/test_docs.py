@@ -59,7 +59,8 @@ def test_every_option_of_the_server_is_documented() -> None:
 @pytest.mark.parametrize(
     "command",
     ["search", "lookup", "requirements", "stats", "doctor", "documents list", "documents show", "documents remove",
-     "config show", "config client", "models fetch", "models verify", "models list"],
+     "config show", "config client", "models fetch", "models verify", "models list", "migrate", "reembed",
+     "collections list", "collections show", "collections rename", "collections drop"],
 )  # fmt: skip
 def test_every_command_is_documented_with_an_example(command: str) -> None:
     section = commands_page().partition(f" `knowledge {command}`\n")[2].partition("\n###")[0]

@@ -76,13 +76,14 @@ class World:
     store: Store = field(default_factory=lambda: MemoryStore(EnglishAnalyser()))
     embedder: Embedder = field(default_factory=HashingEmbedder)
     hybrid: bool = True
+    collection: str = "kb"
     events: list[IngestEvent] = field(default_factory=list[IngestEvent])
 
     def __post_init__(self) -> None:
         """Put the parts together."""
         self.base = Base(
             store=self.store,
-            collection="kb",
+            collection=self.collection,
             embedder=self.embedder,
             analyser=EnglishAnalyser(),
             fuse=fuse,

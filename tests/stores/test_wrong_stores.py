@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
 from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord, EmbeddingSpace, StoreStatistics
-from knowledge_mcp.model.errors import NotFoundError
+from knowledge_mcp.model.errors import KnowledgeError, NotFoundError
 from knowledge_mcp.model.query import Filter, LegResults
 from knowledge_mcp.ports import Analyser, Store
 from knowledge_mcp.stores.memory import MemoryStore
@@ -134,6 +135,40 @@ class _CountsStagedChunks(MemoryStore):
         return replace(counted, chunks=counted.chunks + staged)
 
 
+class _RenamesOneAfterTheOther(MemoryStore):
+    def rename_collections(self, names: Mapping[str, str]) -> None:
+        for old, new in names.items():
+            super().rename_collections({old: new})
+
+
+class _RenamesWhatItCanBeforeItRefuses(MemoryStore):
+    def rename_collections(self, names: Mapping[str, str]) -> None:
+        try:
+            super().rename_collections(names)
+        except KnowledgeError:
+            for old, new in names.items():
+                with contextlib.suppress(KnowledgeError):
+                    super().rename_collections({old: new})
+            raise
+
+
+class _LeavesStagedChunksBehindWhenRenamed(MemoryStore):
+    def rename_collections(self, names: Mapping[str, str]) -> None:
+        for name in names:
+            with contextlib.suppress(KnowledgeError):
+                self.discard_staged(name)
+        super().rename_collections(names)
+
+
+class _CopiesInsteadOfRenaming(MemoryStore):
+    def rename_collections(self, names: Mapping[str, str]) -> None:
+        before = {name: self.collection(name) for name in names}
+        super().rename_collections(names)
+        for name, info in before.items():
+            if info is not None and self.collection(name) is None:
+                self.create_collection(name, info.space)
+
+
 WRONG: list[Callable[[Analyser], Store]] = [
     _ForgetsTheFilterOfTheDenseLeg,
     _FiltersAfterRanking,
@@ -149,6 +184,10 @@ WRONG: list[Callable[[Analyser], Store]] = [
     _ListsChunksInItsOwnOrder,
     _DropsDefinitionsOfAliases,
     _CountsStagedChunks,
+    _RenamesOneAfterTheOther,
+    _RenamesWhatItCanBeforeItRefuses,
+    _LeavesStagedChunksBehindWhenRenamed,
+    _CopiesInsteadOfRenaming,
 ]
 SEEN_BY_SEQUENCES: list[Callable[[Analyser], Store]] = [
     _ForgetsTheFilterOfTheDenseLeg,

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from knowledge_mcp import __version__
-from knowledge_mcp.cli import asking, configuration, documents, models
+from knowledge_mcp.cli import asking, collections, configuration, documents, models, move
 from knowledge_mcp.cli.doctor import doctor
 from knowledge_mcp.cli.failures import ExitCode
 
@@ -26,6 +26,9 @@ app.command()(asking.lookup)
 app.command()(asking.requirements)
 app.command()(asking.stats)
 app.add_typer(documents.app, name="documents")
+app.add_typer(collections.app, name="collections")
+app.command(help=move.MIGRATE_HELP)(move.migrate)
+app.command(help=move.REEMBED_HELP)(move.reembed)
 app.command()(doctor)
 app.add_typer(configuration.app, name="config")
 app.add_typer(models.app, name="models")

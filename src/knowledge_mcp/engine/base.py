@@ -7,7 +7,14 @@ from dataclasses import dataclass, field
 
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.collection import DocumentRecord
-from knowledge_mcp.model.errors import ConnectionFailedError, RateLimitedError, SpaceMismatchError, TimedOutError
+from knowledge_mcp.model.errors import (
+    ConnectionFailedError,
+    InvalidInputError,
+    RateLimitedError,
+    SpaceMismatchError,
+    TimedOutError,
+)
+from knowledge_mcp.model.query import Filter, LegResults
 from knowledge_mcp.ports import Analyser, Embedder, Fusion, Store
 
 __all__ = ["PASSING", "Base", "Records"]
@@ -42,19 +49,22 @@ class Base:
     slice: int = 64
     degraded: str = ""
     _checked: threading.Event = field(default_factory=threading.Event, repr=False, compare=False)
+    _seen: threading.Event = field(default_factory=threading.Event, repr=False, compare=False)
 
     def exists(self) -> bool:
         """Tell whether anything was ever ingested here."""
-        return self._checked.is_set() or self.store.collection(self.collection) is not None
+        if not self._seen.is_set() and self.store.collection(self.collection) is not None:
+            self._seen.set()
+        return self._seen.is_set()
 
     def check_space(self) -> None:
         """Make sure that the collection, where it exists, is in the embedder's space.
 
+        It is asked anew every time: another process may have put a collection of another space in its place.
+
         Raises:
             SpaceMismatchError: it is in another one; names both.
         """
-        if self._checked.is_set():
-            return
         info = self.store.collection(self.collection)
         if info is None:
             return
@@ -64,11 +74,28 @@ class Base:
                 f"but {self.embedder.space.label} is configured.",
                 details=f"collection space {info.space}; configured space {self.embedder.space}",
             )
-        self._checked.set()
+
+    def search(self, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int) -> LegResults:
+        """Search as `Store.search` does; vectors of two spaces are never compared, whoever swaps collections meanwhile.
+
+        Raises:
+            SpaceMismatchError: the collection that was searched may be in another space than the vector.
+            KnowledgeError: as the store's.
+        """
+        try:
+            found = self.store.search(self.collection, vector=vector, text=text, filter=filter, limit=limit)
+        except InvalidInputError:
+            self.check_space()  # a vector of another length: say why
+            raise
+        if vector is not None:
+            self.check_space()  # after the search: a swap before it shows itself, one after it does no harm
+        return found
 
     def query_vector(self, text: str) -> Vector:
-        """Embed a question in the collection's space."""
-        self.check_space()
+        """Embed a question in the collection's space; the first one makes sure that it is the embedder's."""
+        if not self._checked.is_set():
+            self.check_space()
+            self._checked.set()
         return self.embedder.embed_query(text)
 
 

@@ -219,6 +219,7 @@ class Ingest:
         embedded = self._accepted(each, batch, vectors)
         total = len(each.chunks)
         try:
+            self._base.check_space()  # another process may have put a collection of another space in its place
             if not each.staged:
                 store.discard_staged(collection, each.document.id)
             if embedded:
@@ -249,6 +250,7 @@ class Ingest:
         store, collection = self._base.store, self._base.collection
         earlier = names.held(each.document.id)
         record = dataclasses.replace(each.record, created_at=earlier.created_at) if earlier else each.record
+        self._base.check_space()
         self._warn_of_copies(each)
         for tries_left in reversed(range(_PUBLISH_TRIES)):
             try:
@@ -258,6 +260,7 @@ class Ingest:
                 if not tries_left:
                     raise
                 _logger.info("another writer is at '%s'; staging it again", each.document.id)
+                self._base.check_space()
                 store.stage(collection, each.document.id, each.generation, each.staged)
         if each.replaces is not None:
             store.delete_document(collection, each.replaces)

@@ -80,8 +80,7 @@ def _edits(base: Base, key: str, name: str) -> int:
 
 def _semantic_terms(base: Base, term: str) -> list[str]:
     """List up to three terms whose definition chunks are nearer than .5, nearest first."""
-    legs = base.store.search(
-        base.collection,
+    legs = base.search(
         vector=base.query_vector(term),
         text=None,
         filter=Equals("chunk_type", ChunkType.DEFINITION.value),

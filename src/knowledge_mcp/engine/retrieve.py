@@ -42,8 +42,7 @@ def search(base: Base, query: SearchQuery) -> SearchAnswer:
                 raise
             degraded.append(f"The semantic leg failed ({exc.message}); results are keyword matches only.")
             mode = SearchMode.KEYWORD
-    legs = base.store.search(
-        base.collection,
+    legs = base.search(
         vector=vector,
         text=query.text if mode is not SearchMode.SEMANTIC else None,
         filter=query.filter,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
@@ -21,8 +22,11 @@ from knowledge_mcp.model.query import Filter, LegHit, LegResults
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.bm25 import K1, B, inverse_frequency, term_counts
 from knowledge_mcp.stores.filters import check_filter, keeps
+from knowledge_mcp.stores.renaming import checked_renames
 
 __all__ = ["MemoryStore", "from_options"]
+
+_numbers = itertools.count(1)
 
 
 @dataclass
@@ -53,6 +57,7 @@ class MemoryStore:
 
     def __init__(self, analyser: Analyser) -> None:
         self._analyser = analyser
+        self._number = next(_numbers)
         self._collections: dict[str, _Collection] = {}
         self._lock = threading.RLock()
         self._closed = False
@@ -63,7 +68,7 @@ class MemoryStore:
 
     @property
     def location(self) -> str:
-        return "this process"
+        return f"this process, store {self._number}"
 
     def ping(self) -> None:
         self._check_open()
@@ -99,6 +104,15 @@ class MemoryStore:
         with self._lock:
             self._check_open()
             return self._collections.pop(name, None) is not None
+
+    def rename_collections(self, names: Mapping[str, str]) -> None:
+        with self._lock:
+            self._check_open()
+            changed = checked_renames(names, self._collections)
+            renamed = {changed.get(name, name): each for name, each in self._collections.items()}
+            for name, each in renamed.items():
+                each.info = replace(each.info, name=name)
+            self._collections = renamed
 
     def stage(self, collection: str, document_id: str, generation: str, chunks: Sequence[EmbeddedChunk]) -> None:
         with self._lock:

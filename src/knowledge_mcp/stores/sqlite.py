@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,7 +17,13 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
 from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord, EmbeddingSpace, StoreStatistics
-from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, NotFoundError, SpaceMismatchError
+from knowledge_mcp.model.errors import (
+    InternalError,
+    InvalidInputError,
+    KnowledgeError,
+    NotFoundError,
+    SpaceMismatchError,
+)
 from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.model.query import Filter, LegHit, LegResults
 from knowledge_mcp.ports import Analyser
@@ -133,6 +139,12 @@ class SqliteStore:
             self._views.pop(int(found[0][0]), None)
         return True
 
+    def rename_collections(self, names: Mapping[str, str]) -> None:
+        from knowledge_mcp.stores.sqlite_writing import rename
+
+        with self._database.writing() as connection:
+            rename(connection, names)
+
     # writing
 
     def stage(self, collection: str, document_id: str, generation: str, chunks: Sequence[EmbeddedChunk]) -> None:
@@ -150,8 +162,12 @@ class SqliteStore:
         from knowledge_mcp.stores.sqlite_writing import prepare, publish
 
         with self._reading(collection) as (connection, place):
-            prepared = prepare(connection, place.id, record.id, generation, self._analyser)
+            prepared, prepared_in = prepare(connection, place.id, record.id, generation, self._analyser), place.id
         with self._writing(collection) as (connection, place):
+            if place.id != prepared_in:
+                raise InternalError(
+                    f"Another collection has just become '{collection}'.", suggestion="Ingest it again."
+                )
             publish(connection, place.id, record, text, prepared)
 
     def discard_staged(self, collection: str, document_id: str | None = None) -> int:

@@ -7,7 +7,7 @@ inside it only prepared rows are moved, so that other writers wait as little as 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +18,7 @@ from knowledge_mcp.model.errors import InternalError
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.bm25 import term_counts
 from knowledge_mcp.stores.payload import chunk_from_json, chunk_to_json, record_to_json
+from knowledge_mcp.stores.renaming import checked_renames
 from knowledge_mcp.stores.sqlite_postings import Segment, add_segment, drop_segments, renumber_postings
 from knowledge_mcp.stores.sqlite_session import Row, Session
 from knowledge_mcp.stores.sqlite_view import sign_bits
@@ -33,6 +34,7 @@ __all__ = [
     "fields_of",
     "prepare",
     "publish",
+    "rename",
     "renumber_if_sparse",
     "stage",
     "work_out",
@@ -338,3 +340,13 @@ def drop(connection: Session, collection: int) -> None:
     drop_segments(connection, collection)
     connection.run("DELETE FROM graves WHERE collection = ?", (collection,))
     connection.run("DELETE FROM collections WHERE id = ?", (collection,))
+
+
+def rename(connection: Session, names: Mapping[str, str]) -> None:
+    """Give collections new names; everything else refers to their ids."""
+    ids = {str(row[1]): int(row[0]) for row in connection.rows("SELECT id, name FROM collections")}
+    changed = checked_renames(names, ids)
+    for old in changed:  # names are unique at every statement, so that all are given up before any is taken
+        connection.run("UPDATE collections SET name = char(0) || id WHERE id = ?", (ids[old],))
+    for old, new in changed.items():
+        connection.run("UPDATE collections SET name = ? WHERE id = ?", (new, ids[old]))

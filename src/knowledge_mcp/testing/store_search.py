@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import ChunkType, EmbeddedChunk
@@ -16,7 +16,9 @@ from knowledge_mcp.ports import Analyser, Store
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, record, unit_vector
 
-__all__ = ["SearchContract", "put", "same_ranking"]
+__all__ = ["SearchContract", "expect", "put", "same_ranking"]
+
+E = TypeVar("E", bound=Exception)
 
 MANY = (
     Passage("alpha shall be", id="1", chunk_type=ChunkType.REQUIREMENT, normative=True, clause_number="5.3"),
@@ -47,6 +49,15 @@ FILTERS: tuple[tuple[Filter, str], ...] = (
     (And((Equals("document_type", "guide"), And((Equals("document_id", "d"), Equals("chunk_type", "annex"))))), "4"),
     (And((Equals("document_id", "d"), Equals("document_id", "e"))), ""),
 )
+
+
+def expect(error: type[E], call: Callable[[], object]) -> E:
+    """Make the call and return the error that it must raise."""
+    try:
+        call()
+    except error as exc:
+        return exc
+    raise AssertionError(f"{error.__name__} was not raised")
 
 
 def put(

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeVar
 
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk
 from knowledge_mcp.model.collection import DocumentRecord
@@ -26,24 +25,14 @@ from knowledge_mcp.model.errors import (
     NotFoundError,
     SpaceMismatchError,
 )
-from knowledge_mcp.testing.store_search import SearchContract, put
+from knowledge_mcp.testing.store_renaming import RenamingContract
+from knowledge_mcp.testing.store_search import expect, put
 from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, full_chunk, record, unit_vector
 
 __all__ = ["StoreContract", "expect", "put"]
 
-E = TypeVar("E", bound=Exception)
 
-
-def expect(error: type[E], call: Callable[[], object]) -> E:
-    """Make the call and return the error that it must raise."""
-    try:
-        call()
-    except error as exc:
-        return exc
-    raise AssertionError(f"{error.__name__} was not raised")
-
-
-class StoreContract(SearchContract):
+class StoreContract(RenamingContract):
     """Hold a store to what `ports.Store` promises; each test makes and closes its own."""
 
     def test_a_collection_is_made_once_described_listed_and_dropped(self) -> None:
