@@ -39,13 +39,16 @@ FIRST_VERSION_WITH_LINKS = "2025-06-18"
 MAX_THREADS = 16
 """Most engine calls at a time. A limit of our own, so that waiting calls never hold up the transport's own threads."""
 
+MAX_LONG = 8
+"""Most calls of tools that take long; they wait among themselves, and never hold up a search."""
+
 
 class ToolRunner:
     """Run the tools of all surfaces, each over its own Knowledge."""
 
     def __init__(self, providers: KnowledgeProviders) -> None:
         self._providers = providers
-        self._limiter: anyio.CapacityLimiter | None = None
+        self._limiters: dict[int, anyio.CapacityLimiter] = {}
 
     async def call(
         self,
@@ -74,7 +77,8 @@ class ToolRunner:
                 filters=request.filters(),
             )
             line = Call(progress=_reporter(context, gave_up), cancelled=gave_up.is_set)
-            payload = await self.in_thread(functools.partial(self._answer, surface, tool, request, line))
+            answer = functools.partial(self._answer, surface, tool, request, line)
+            payload = await self.in_thread(answer, at_once=MAX_LONG if tool.run_long else MAX_THREADS)
         except KnowledgeError as exc:
             error = exc
         except anyio.get_cancelled_exc_class():
@@ -106,11 +110,10 @@ class ToolRunner:
         )
         return error_result(surface.render_error(error))
 
-    async def in_thread(self, function: Callable[[], T]) -> T:
-        """Run a blocking function on a worker thread; cancelling frees the caller at once."""
-        if self._limiter is None:
-            self._limiter = anyio.CapacityLimiter(MAX_THREADS)
-        return await anyio.to_thread.run_sync(function, abandon_on_cancel=True, limiter=self._limiter)
+    async def in_thread(self, function: Callable[[], T], *, at_once: int = MAX_THREADS) -> T:
+        """Run a blocking function on a worker thread, so many at a time; cancelling frees the caller at once."""
+        limiter = self._limiters.setdefault(at_once, anyio.CapacityLimiter(at_once))
+        return await anyio.to_thread.run_sync(function, abandon_on_cancel=True, limiter=limiter)
 
     def _answer(self, surface: Surface, tool: Tool, request: Any, line: Call) -> dict[str, Any]:
         knowledge = self._providers.get(surface.name)
