@@ -56,13 +56,13 @@ $(VENV)/.pip:
 	@touch $@
 
 $(VENV)/.installed: $(VENV)/.pip pyproject.toml $(wildcard $(LOCK)) src/knowledge_mcp/__init__.py
-	$(PIP) install --quiet $(CONSTRAINTS) -e ".[all]"
+	$(PIP) install --quiet $(CONSTRAINTS) -e .
 	@touch $@
 
 $(VENV)/.installed-test: $(VENV)/.installed
-	$(PIP) install --quiet $(CONSTRAINTS) --group test
+	$(PIP) install --quiet $(CONSTRAINTS) -e ".[all]" --group test
 	@touch $@
 
 $(VENV)/.installed-lint: $(VENV)/.installed-test
-	$(PIP) install --quiet $(CONSTRAINTS) --group lint
+	$(PIP) install --quiet $(CONSTRAINTS) --group lint --group bench
 	@touch $@

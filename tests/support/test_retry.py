@@ -101,6 +101,30 @@ def test_a_pause_that_the_service_asks_for_is_kept_up_to_a_minute(asked: float |
     assert service.pauses == [pause]
 
 
+@pytest.mark.requirement("A-REQ-REL-002")
+@pytest.mark.parametrize(
+    ("chance", "asked", "pause"),
+    [(0.0, None, 1.0), (0.4, None, 1.1), (1.0, None, 1.25), (1.0, 8.0, 10.0), (1.0, 58.0, 60.0), (1.0, 3600.0, 60.0)],
+)
+def test_jitter_lengthens_a_pause_by_chance_and_never_shortens_it(
+    chance: float, asked: float | None, pause: float
+) -> None:
+    service = Service([RateLimitedError("slower", retry_after=asked)])
+    policy = RetryPolicy(sleep=service.pauses.append, jitter=0.25, chance=lambda: chance)
+    assert retrying(service.answer, service="x", may_pass=may_pass, policy=policy) == "answer"
+    assert service.pauses == [pytest.approx(pause)]
+
+
+def test_the_pauses_of_many_clients_are_spread_over_their_jitter() -> None:
+    pauses: list[float] = []
+    for _ in range(200):
+        policy = RetryPolicy((1.0,), pauses.append, jitter=0.5)
+        service = Service([TimedOutError("late")])
+        assert retrying(service.answer, service="x", may_pass=may_pass, policy=policy) == "answer"
+    assert 1.0 <= min(pauses) < 1.2
+    assert 1.3 < max(pauses) <= 1.5
+
+
 def test_what_succeeds_at_once_neither_waits_nor_logs(caplog: pytest.LogCaptureFixture) -> None:
     service = Service([])
     assert service.ask() == "answer"
@@ -119,7 +143,8 @@ def test_every_kind_of_error_says_whether_it_may_pass() -> None:
     def kinds(of: type[KnowledgeError]) -> set[type[KnowledgeError]]:
         return {of}.union(*(kinds(each) for each in of.__subclasses__()))
 
-    plain = {each for each in kinds(KnowledgeError) if each.__name__ != "UnreadableDocumentError"}
+    with_more = {"ContentRefusedError", "UnreadableDocumentError"}  # their makers take more than a message
+    plain = {each for each in kinds(KnowledgeError) if each.__name__ not in with_more}
     assert {each for each in plain if may_pass(each("x"))} == {ConnectionFailedError, TimedOutError, RateLimitedError}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,10 +29,15 @@ class RetryPolicy:
     Attributes:
         pauses: seconds before each retry; as many retries as pauses.
         sleep: waits so many seconds; a test passes its own, a server one that ends with the server.
+        jitter: up to this share of a pause is added to it by chance, so that many clients that failed together do not
+            come back together; a pause never gets shorter.
+        chance: gives a number from 0 to 1 each time.
     """
 
     pauses: tuple[float, ...] = (1.0, 2.0, 4.0)
     sleep: Callable[[float], object] = time.sleep
+    jitter: float = 0.0
+    chance: Callable[[], float] = random.random
 
 
 SPECIFIED = RetryPolicy()
@@ -58,13 +64,18 @@ def retrying(
         except Exception as exc:
             if not may_pass(exc):
                 raise
-            wait = max(pause, min(_asked(exc), _MOST_ASKED))
+            wait = _wait(max(pause, min(_asked(exc), _MOST_ASKED)), policy)
             log_event(
                 _logger, logging.WARNING, "retry_attempt",
                 service=service, attempt=attempt, reason=_reason(exc), pause_s=wait,
             )  # fmt: skip
         policy.sleep(wait)
     return call()
+
+
+def _wait(pause: float, policy: RetryPolicy) -> float:
+    """Lengthen a pause by chance, but not beyond a minute."""
+    return max(pause, min(pause * (1.0 + policy.jitter * policy.chance()), _MOST_ASKED))
 
 
 def _asked(exc: Exception) -> float:

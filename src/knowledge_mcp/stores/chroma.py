@@ -1,0 +1,287 @@
+"""ChromaDB, embedded in this process or as a server (`chroma run`): the same contract as every other store.
+
+What ChromaDB lacks is made here: `chroma_writing` has the order of writing that stands for a transaction,
+`chroma_view` the keyword search, `chroma_lock` the guard against two processes in one folder. `chroma_layout` tells how
+it all lies in ChromaDB.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
+from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord, EmbeddingSpace, StoreStatistics
+from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
+from knowledge_mcp.model.ingest import Finding
+from knowledge_mcp.model.query import Filter, LegResults
+from knowledge_mcp.ports import Analyser
+from knowledge_mcp.stores.chroma_client import Address, Connection
+from knowledge_mcp.stores.chroma_errors import GoneError
+from knowledge_mcp.stores.filters import check_filter
+from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy
+
+if TYPE_CHECKING:
+    from knowledge_mcp.stores.chroma_places import Catalogue, Place
+    from knowledge_mcp.stores.chroma_view import Limits, View
+
+__all__ = ["ChromaOptions", "ChromaStore", "from_options"]
+
+T = TypeVar("T")
+
+
+class ChromaStore:
+    """Keep collections in ChromaDB; nothing is opened before the first call.
+
+    Args:
+        address: the folder of an embedded one, or the server.
+        analyser: gives the terms of the lexical leg; documents indexed by another version are indexed anew.
+        policy: retries of a server's passing failures.
+        limits: memory that one collection may take for its searches; None for the usual.
+    """
+
+    def __init__(
+        self, address: Address, analyser: Analyser, *, policy: RetryPolicy = SPECIFIED, limits: Limits | None = None
+    ) -> None:
+        self._analyser = analyser
+        self._connection = Connection(address, policy)
+        self._limits = limits
+        self._lock = threading.Lock()
+        self._catalogue: Catalogue | None = None
+        self._known: dict[str, tuple[Place, View]] = {}
+
+    @property
+    def backend(self) -> str:
+        return "chromadb"
+
+    @property
+    def location(self) -> str:
+        return self._connection.address.location
+
+    @property
+    def address(self) -> Address:
+        """Say where it is, token and all: not to be shown."""
+        return self._connection.address
+
+    def ping(self) -> None:
+        self._connection.call(lambda client: client.heartbeat())
+
+    def close(self) -> None:
+        with self._lock:
+            self._known.clear()
+        self._connection.close()
+
+    # collections
+
+    def create_collection(self, name: str, space: EmbeddingSpace) -> CollectionInfo:
+        return self._names().create(name, space)
+
+    def collection(self, name: str) -> CollectionInfo | None:
+        from knowledge_mcp.stores.chroma_places import info_of
+
+        found = self._names().find(name)
+        return None if found is None else info_of(found)
+
+    def collections(self) -> list[CollectionInfo]:
+        from knowledge_mcp.stores.chroma_places import info_of
+
+        return [info_of(each) for each in self._names().all()]
+
+    def drop_collection(self, name: str) -> bool:
+        return self._names().drop(name)
+
+    def rename_collections(self, names: Mapping[str, str]) -> None:
+        self._names().rename(names)
+
+    # writing
+
+    def stage(self, collection: str, document_id: str, generation: str, chunks: Sequence[EmbeddedChunk]) -> None:
+        from knowledge_mcp.stores.chroma_writing import stage
+
+        def write(place: Place, _: View) -> None:
+            size = 4 * place.info.space.dimensions
+            for each in chunks:
+                if len(each.vector) != size:
+                    raise InvalidInputError(f"Chunk {each.chunk.id}: vector of {len(each.vector)} bytes, not {size}.")
+            stage(place, document_id, generation, chunks)
+
+        self._at(collection, write)
+
+    def publish(self, collection: str, record: DocumentRecord, text: str, generation: str) -> None:
+        from knowledge_mcp.stores.chroma_writing import publish
+
+        self._at(collection, lambda place, _: publish(place, record, text, generation, self._analyser))
+
+    def discard_staged(self, collection: str, document_id: str | None = None) -> int:
+        from knowledge_mcp.stores.chroma_writing import discard_staged
+
+        return self._at(collection, lambda place, _: discard_staged(place, document_id))
+
+    def delete_document(self, collection: str, document_id: str) -> int:
+        from knowledge_mcp.stores.chroma_writing import delete_document
+
+        return self._at(collection, lambda place, _: delete_document(place, document_id))
+
+    # reading
+
+    def vectors(self, collection: str, embedding_keys: Sequence[str]) -> dict[str, Vector]:
+        from knowledge_mcp.stores.chroma_reading import known_vectors
+
+        return self._at(collection, lambda place, _: known_vectors(place, embedding_keys))
+
+    def owners_of_content(self, collection: str, content_hashes: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        from knowledge_mcp.stores.chroma_reading import owners_of_content
+
+        return self._at(collection, lambda place, _: owners_of_content(place, content_hashes))
+
+    def document(self, collection: str, document_id: str) -> DocumentRecord | None:
+        from knowledge_mcp.stores.chroma_reading import record
+
+        return self._at(collection, lambda place, _: record(place, document_id))
+
+    def documents(self, collection: str) -> list[DocumentRecord]:
+        from knowledge_mcp.stores.chroma_reading import records
+
+        return self._at(collection, lambda place, _: records(place))
+
+    def document_text(self, collection: str, document_id: str) -> str | None:
+        from knowledge_mcp.stores.chroma_reading import document_text
+
+        return self._at(collection, lambda place, _: document_text(place, document_id))
+
+    def document_chunks(self, collection: str, document_id: str) -> list[Chunk]:
+        from knowledge_mcp.stores.chroma_reading import document_chunks
+
+        return self._at(collection, lambda place, _: document_chunks(place, document_id))
+
+    def chunks(self, collection: str, chunk_ids: Sequence[str]) -> list[Chunk]:
+        from knowledge_mcp.stores.chroma_reading import chunks_by_id
+
+        return self._at(collection, lambda place, _: chunks_by_id(place, chunk_ids))
+
+    def statistics(self, collection: str) -> StoreStatistics:
+        found = self.documents(collection)
+        chunks = sum(each.chunk_count for each in found)
+        return StoreStatistics(
+            documents=len(found),
+            chunks=chunks,
+            tokens=sum(each.token_count for each in found),
+            storage_bytes=self._at(collection, lambda place, _: self._bytes(chunks, place.info.space.dimensions)),
+        )
+
+    # searching
+
+    def search(
+        self, collection: str, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int
+    ) -> LegResults:
+        from knowledge_mcp.stores.chroma_search import legs
+
+        check_filter(filter)
+
+        def look(place: Place, view: View) -> LegResults:
+            if vector is not None and len(vector) != 4 * place.info.space.dimensions:
+                raise InvalidInputError(f"The query vector is not of {place.info.space.label}.")
+            return legs(place, view, self._analyser, vector=vector, text=text, filter=filter, limit=limit)
+
+        return self._at(collection, look)
+
+    def definitions(self, collection: str, term_key: str) -> list[Chunk]:
+        from knowledge_mcp.stores.chroma_reading import definitions
+
+        return self._at(collection, lambda place, view: definitions(place, view, self._analyser, term_key))
+
+    def defined_terms(self, collection: str) -> dict[str, str]:
+        from knowledge_mcp.stores.chroma_reading import defined_terms
+
+        return self._at(collection, lambda _, view: defined_terms(view, self._analyser))
+
+    def verify(self, collection: str, *, repair: bool = False) -> list[Finding]:
+        from knowledge_mcp.stores.chroma_verify import verify
+
+        return self._at(collection, lambda place, _: verify(place, self._analyser, repair=repair))
+
+    # inside
+
+    def _at(self, name: str, what: Callable[[Place, View], T]) -> T:
+        """Do something in a collection; one that is dropped meanwhile is looked up again."""
+        try:
+            return what(*self._look_up(name))
+        except GoneError:
+            with self._lock:
+                self._known.clear()
+            return what(*self._look_up(name))
+
+    def _look_up(self, name: str) -> tuple[Place, View]:
+        """Find who has the name now; what is known of a collection stays with it when it is renamed."""
+        from knowledge_mcp.stores.chroma_view import Limits, View
+
+        names = self._names()
+        entry = names.find(name)
+        if entry is None:
+            raise NotFoundError(f"There is no collection '{name}'.")
+        with self._lock:
+            known = self._known.get(entry.id)
+        if known is not None:
+            return known
+        place = names.open(entry)
+        with self._lock:
+            return self._known.setdefault(entry.id, (place, View(place, self._analyser, self._limits or Limits())))
+
+    def _names(self) -> Catalogue:
+        from knowledge_mcp.stores.chroma_places import Catalogue
+
+        with self._lock:
+            if self._catalogue is None:
+                self._catalogue = Catalogue(self._connection)
+            return self._catalogue
+
+    def _bytes(self, chunks: int, dimensions: int) -> int:
+        """Count the folder's bytes; a server does not tell its own, which are estimated."""
+        if not self._connection.embedded:
+            return chunks * (12 * dimensions + 6_000) + 1
+        total = 0
+        for folder, _, files in os.walk(self._connection.address.path):
+            for file in files:
+                with contextlib.suppress(OSError):
+                    total += (Path(folder) / file).stat().st_size
+        return total
+
+
+class Secret(Protocol):
+    """Hold a value that is not shown by accident (pydantic's `SecretStr` does)."""
+
+    def get_secret_value(self) -> str: ...
+
+
+class ChromaOptions(Protocol):
+    """Name the settings that this store needs."""
+
+    @property
+    def chromadb_path(self) -> Path: ...
+    @property
+    def chromadb_host(self) -> str | None: ...
+    @property
+    def chromadb_port(self) -> int: ...
+    @property
+    def chromadb_ssl(self) -> bool: ...
+    @property
+    def chromadb_token(self) -> Secret | None: ...
+
+
+def from_options(options: ChromaOptions, analyser: Analyser) -> ChromaStore:
+    """Describe the store that the settings name; it is opened by its first call."""
+    token = options.chromadb_token
+    return ChromaStore(
+        Address(
+            path=options.chromadb_path,
+            host=options.chromadb_host,
+            port=options.chromadb_port,
+            ssl=options.chromadb_ssl,
+            token=None if token is None else token.get_secret_value(),
+        ),
+        analyser,
+    )

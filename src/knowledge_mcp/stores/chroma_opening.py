@@ -1,0 +1,163 @@
+"""How ChromaDB is opened: an address, a server's client with time limits, a folder shared within the process."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from knowledge_mcp.model.errors import ConnectionFailedError
+from knowledge_mcp.stores.chroma_errors import missing, raise_for_status
+from knowledge_mcp.stores.chroma_lock import FolderLock
+
+__all__ = ["Address", "close_server", "limit_time", "open_embedded", "open_server", "release_embedded"]
+
+READING_SECONDS = 10.0
+WRITING_SECONDS = 60.0
+_WRITES = ("/upsert", "/add", "/update", "/delete")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Say where ChromaDB is.
+
+    Attributes:
+        path: folder of the embedded one; not used where there is a host.
+        host: of the server, None for embedded. port, ssl, token: of the server; the token is never shown.
+        tenant, database: names of the server's own partitions.
+    """
+
+    path: Path
+    host: str | None = None
+    port: int = 8000
+    ssl: bool = False
+    token: str | None = field(default=None, repr=False)
+    tenant: str = "default_tenant"
+    database: str = "default_database"
+
+    @property
+    def location(self) -> str:
+        """Name the folder or the address."""
+        if self.host is None:
+            return str(self.path)
+        scheme = "https" if self.ssl else "http"
+        host = self.host.partition("://")[2] or self.host
+        return f"{scheme}://{host.rpartition('@')[2]}:{self.port}"
+
+
+def _settings(**more: Any) -> Any:
+    from chromadb.config import Settings
+
+    return Settings(anonymized_telemetry=False, _env_file=None, **more)  # pyright: ignore[reportCallIssue] - pydantic's own argument, which the library's class does not declare
+
+
+def _import() -> Any:
+    try:
+        import chromadb
+    except ImportError as exc:
+        raise missing(str(exc)) from exc
+    return chromadb
+
+
+def open_server(address: Address) -> Any:
+    """Connect to a server; its client has no time limit while it is made, so the server is asked for life before."""
+    chromadb = _import()
+    import httpx
+
+    headers: dict[str, str] = {}
+    if address.token:
+        headers = {"Authorization": f"Bearer {address.token}", "X-Chroma-Token": address.token}
+    hooks: Any = {"request": [limit_time], "response": [raise_for_status]}
+    with httpx.Client(timeout=READING_SECONDS, headers=headers, event_hooks=hooks) as probe:
+        probe.get(f"{address.location}/api/v2/heartbeat")
+    client = chromadb.HttpClient(
+        host=address.host,
+        port=address.port,
+        ssl=address.ssl,
+        headers=headers,
+        settings=_settings(),
+        tenant=address.tenant,
+        database=address.database,
+    )
+    session = _session(client)
+    session.timeout = READING_SECONDS
+    session.event_hooks = hooks
+    return client
+
+
+def _session(client: Any) -> Any:
+    """Give a client's HTTP session: the library takes neither a time limit nor hooks for it."""
+    return client._server._session  # noqa: SLF001 - it has no other name
+
+
+def close_server(client: Any) -> None:
+    """Close both of a client's sessions: the library leaves their sockets to chance."""
+    with contextlib.suppress(Exception):  # nothing more is expected of it
+        sessions = [_session(client), _session(client._admin_client)]  # noqa: SLF001 - it has no other name
+        client.close()
+        for session in sessions:
+            session.close()
+
+
+def limit_time(request: Any) -> None:
+    """Give writes longer than reads (an event hook of `httpx`)."""
+    writes = request.method in {"PUT", "DELETE"} or str(request.url.path).endswith(_WRITES)
+    seconds = WRITING_SECONDS if writes else READING_SECONDS
+    request.extensions["timeout"] = dict.fromkeys(("connect", "pool"), READING_SECONDS) | dict.fromkeys(
+        ("read", "write"), seconds
+    )
+
+
+@dataclass
+class _Opened:
+    """One embedded ChromaDB of this process, shared by all stores on its folder."""
+
+    client: Any
+    lock: FolderLock
+    process: int
+    users: int = 0
+
+
+_opened: dict[Path, _Opened] = {}
+_opened_lock = threading.Lock()
+
+
+def open_embedded(address: Address) -> Any:
+    """Open the folder, or join the stores of this process that have it open."""
+    chromadb = _import()
+    folder = address.path.resolve()
+    with _opened_lock:
+        known = _opened.get(folder)
+        if known is not None and known.process != os.getpid():
+            raise ConnectionFailedError(
+                f"The embedded ChromaDB in '{folder}' was opened before this process split off.",
+                suggestion="Open the store in the new process only.",
+                recoverable=False,
+            )
+        if known is None:
+            lock = FolderLock(folder)
+            try:
+                client = chromadb.PersistentClient(str(folder), settings=_settings())
+            except BaseException:
+                lock.release()
+                raise
+            known = _opened[folder] = _Opened(client, lock, os.getpid())
+        known.users += 1
+        return known.client
+
+
+def release_embedded(address: Address) -> None:
+    """Let the folder go; the last of this process's stores on it closes it."""
+    folder = address.path.resolve()
+    with _opened_lock:
+        known = _opened[folder]
+        known.users -= 1
+        if known.users == 0:
+            del _opened[folder]
+            try:
+                known.client.close()
+            finally:
+                known.lock.release()

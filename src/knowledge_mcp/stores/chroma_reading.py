@@ -1,0 +1,172 @@
+"""Records, texts and chunks read back; what is replaced while it is read is read again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from knowledge_mcp.model.chunk import Chunk, Vector
+from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.errors import InternalError
+from knowledge_mcp.ports import Analyser
+from knowledge_mcp.stores.chroma_client import Found
+from knowledge_mcp.stores.chroma_layout import chunk_of, generation_of, unpack_vectors
+from knowledge_mcp.stores.chroma_places import Place
+from knowledge_mcp.stores.chroma_view import View
+from knowledge_mcp.stores.chroma_writing import document_entry, visible_generations
+from knowledge_mcp.stores.payload import record_from_json
+
+__all__ = [
+    "chunks_by_id",
+    "defined_terms",
+    "definitions",
+    "document_chunks",
+    "document_text",
+    "known_vectors",
+    "owners_of_content",
+    "record",
+    "records",
+]
+
+_AT_ONCE = 500
+_TRIES = 20
+
+T = TypeVar("T")
+
+
+def record(place: Place, document_id: str) -> DocumentRecord | None:
+    """Read a document's record."""
+    found = _entry(place, document_id)
+    return None if found is None else record_from_json(str(found.metadata["record"]))
+
+
+def records(place: Place) -> list[DocumentRecord]:
+    """Read all records by id."""
+    found = place.documents.rows(where={"kind": {"$eq": "document"}})
+    return sorted(
+        (record_from_json(str(each.metadata["record"])) for each in found if each.metadata.get("record")),
+        key=lambda each: each.id,
+    )
+
+
+def document_text(place: Place, document_id: str) -> str | None:
+    """Read the canonical text."""
+
+    def read(entry: Found, token: str) -> str | None:
+        names = [f"text {token} {number}" for number in range(int(entry.metadata["text_parts"]))]
+        parts = {each.id: each.document for each in place.documents.rows(ids=names)}
+        return "".join(parts[name] for name in names) if len(parts) == len(names) else None
+
+    return _of_generation(place, document_id, read)
+
+
+def document_chunks(place: Place, document_id: str) -> list[Chunk]:
+    """Read a document's visible chunks by index."""
+
+    def read(entry: Found, token: str) -> list[Chunk] | None:
+        found = [chunk_of(each) for each in place.chunks.rows(where={"generation": {"$eq": token}})]
+        return found if len(found) == int(entry.metadata["chunk_count"]) else None
+
+    found = _of_generation(place, document_id, read)
+    return sorted(found or [], key=lambda each: (each.index, each.id))
+
+
+def chunks_by_id(place: Place, chunk_ids: Sequence[str]) -> list[Chunk]:
+    """Read visible chunks in the order asked; unknown ids are left out."""
+    known: dict[str, Chunk] = {}
+    visible = visible_generations(place.documents) if chunk_ids else {}
+    for _ in range(_TRIES):
+        wanted = [each for each in dict.fromkeys(chunk_ids) if each not in known]
+        tokens = set(visible.values())
+        for start in range(0, len(wanted), _AT_ONCE):
+            batch = wanted[start : start + _AT_ONCE]
+            for found in place.chunks.rows(where={"chunk_id": {"$in": batch}}):
+                if generation_of(found.id) in tokens:
+                    known[str(found.metadata["chunk_id"])] = chunk_of(found)
+        if all(each in known for each in chunk_ids):
+            break
+        before, visible = visible, visible_generations(place.documents)
+        if before == visible:
+            break
+    return [known[each] for each in chunk_ids if each in known]
+
+
+def known_vectors(place: Place, embedding_keys: Sequence[str]) -> dict[str, Vector]:
+    """Look exact vectors up by embedding key, staged ones too."""
+    wanted = list(dict.fromkeys(embedding_keys))
+    tokens: set[str] = set()
+    for start in range(0, len(wanted), _AT_ONCE):
+        batch = wanted[start : start + _AT_ONCE]
+        tokens.update(generation_of(each) for each in place.chunks.ids({"embedding_key": {"$in": batch}}))
+    known: dict[str, Vector] = {}
+    asked = set(wanted)
+    for token in sorted(tokens):
+        for found in place.documents.rows(
+            where={"$and": [{"kind": {"$eq": "vectors"}}, {"generation": {"$eq": token}}]}
+        ):
+            known.update({key: vector for key, vector in unpack_vectors(found).items() if key in asked})
+    return known
+
+
+def owners_of_content(place: Place, content_hashes: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Tell which documents hold visible chunks with these contents."""
+    wanted = list(dict.fromkeys(content_hashes))
+    visible = set(visible_generations(place.documents).values()) if wanted else set[str]()
+    owners: dict[str, set[str]] = {}
+    for start in range(0, len(wanted), _AT_ONCE):
+        for found in place.chunks.rows(where={"content_hash": {"$in": wanted[start : start + _AT_ONCE]}}):
+            if generation_of(found.id) in visible:
+                owners.setdefault(str(found.metadata["content_hash"]), set()).add(str(found.metadata["document_id"]))
+    return {content_hash: tuple(sorted(found)) for content_hash, found in owners.items()}
+
+
+def definitions(place: Place, view: View, analyser: Analyser, term_key: str) -> list[Chunk]:
+    """Read the chunks that define a term, by document and index."""
+    with view.lock:
+        view.refresh()
+        wanted = dict.fromkeys(
+            chunk_id
+            for chunk_id, _, term, aliases in view.definitions()
+            if any(analyser.term_key(name) == term_key for name in (term, *aliases))
+        )
+    return chunks_by_id(place, list(wanted))
+
+
+def defined_terms(view: View, analyser: Analyser) -> dict[str, str]:
+    """Map the keys of all defined terms, and then of their aliases, to how they are printed."""
+    with view.lock:
+        view.refresh()
+        found = [(term, aliases) for _, _, term, aliases in view.definitions()]
+    terms: dict[str, str] = {}
+    for name in (*(term for term, _ in found), *(alias for _, aliases in found for alias in aliases)):
+        terms.setdefault(analyser.term_key(name), name)
+    return terms
+
+
+def _entry(place: Place, document_id: str) -> Found | None:
+    found = place.documents.one(document_entry(document_id))
+    return found if found is not None and found.metadata.get("record") else None
+
+
+def _of_generation(place: Place, document_id: str, read: Callable[[Found, str], T | None]) -> T | None:
+    """Read something of the visible generation; None where there is no such document.
+
+    Raises:
+        InternalError: it is not there though nobody has replaced it.
+    """
+    before = ""
+    for _ in range(_TRIES):
+        entry = _entry(place, document_id)
+        if entry is None:
+            return None
+        token = entry.uri.partition(":")[2]
+        result = read(entry, token)
+        if result is not None:
+            return result
+        if token == before:
+            break
+        before = token
+    raise InternalError(
+        f"Parts of document '{document_id}' are missing from the store.",
+        suggestion="Run `knowledge doctor` and ingest the document again.",
+    )

@@ -1,0 +1,277 @@
+"""What is written to ChromaDB, in an order that leaves the old or the new version whole wherever it is cut short.
+
+ChromaDB has no transaction, but one small call is all or nothing. `publish` writes everything new under a generation
+that nobody looks at, then one entry, the document's record, names it: that is the commit. Only then the old generation
+is removed. Whatever a kill leaves behind is invisible, and goes with the document's next publish or with `sweep`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from collections.abc import Iterable, Sequence
+
+from knowledge_mcp.model.chunk import EmbeddedChunk
+from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.errors import InternalError
+from knowledge_mcp.ports import Analyser
+from knowledge_mcp.stores.chroma_client import Found, Row, Table, Where
+from knowledge_mcp.stores.chroma_layout import (
+    Index,
+    all_of,
+    chunk_of,
+    chunk_row,
+    generation_of,
+    index_of,
+    pack_index,
+    pack_vectors,
+    parts_of,
+)
+from knowledge_mcp.stores.chroma_places import Place
+from knowledge_mcp.stores.payload import record_to_json
+
+__all__ = [
+    "GONE",
+    "STATE",
+    "delete_document",
+    "discard_staged",
+    "document_entry",
+    "index_rows",
+    "make_index",
+    "publish",
+    "stage",
+    "staged_generations",
+    "sweep",
+    "visible_generation",
+    "visible_generations",
+    "visible_of",
+]
+
+_VECTOR_BYTES = 768 * 1024
+_VISIBLE = "generation:"
+_DOCUMENTS: Where = {"kind": {"$eq": "document"}}
+_HELD_KINDS: Where = {"kind": {"$in": ["text", "index", "vectors"]}}
+STATE = "state"
+GONE: Where = {"gone": {"$eq": True}}
+"""Marks the record of a document that is being deleted."""
+
+
+def document_entry(document_id: str) -> str:
+    """Name the entry of a document's record."""
+    return f"document {json.dumps([document_id])}"
+
+
+def visible_generations(documents: Table) -> dict[str, str]:
+    """Map every document's entry to its visible generation."""
+    return {
+        entry: uri.removeprefix(_VISIBLE)
+        for entry, uri in documents.uris(_DOCUMENTS).items()
+        if uri.startswith(_VISIBLE)
+    }
+
+
+def visible_generation(documents: Table, document_id: str) -> str | None:
+    """Name a document's visible generation, None where there is no such document."""
+    found = documents.one(document_entry(document_id))
+    return None if found is None else visible_of(found)
+
+
+def visible_of(entry: Found) -> str | None:
+    """Name the generation that a record shows, None where its document is being deleted."""
+    return entry.uri.removeprefix(_VISIBLE) if entry.uri.startswith(_VISIBLE) else None
+
+
+def stage(place: Place, document_id: str, name: str, chunks: Sequence[EmbeddedChunk]) -> None:
+    """Write chunks under the token of a coming generation: first the token, then exact vectors, then the chunks."""
+    latest = list({each.chunk.id: each for each in chunks}.values())
+    if not latest:
+        return
+    token = _token(place, document_id, name)
+    group = max(1, _VECTOR_BYTES // max(1, len(latest[0].vector)))
+    rows: list[Row] = []
+    for start in range(0, len(latest), group):
+        keys, vectors = pack_vectors(latest[start : start + group])
+        digest = hashlib.sha256(f"{keys}{vectors}".encode()).hexdigest()[:16]
+        metadata = {"kind": "vectors", "generation": token, "document_id": document_id, "keys": keys}
+        rows.append(Row(f"vectors {token} {digest}", metadata | {"vectors": vectors}))
+    place.documents.put(rows)
+    place.chunks.put([chunk_row(each, token) for each in latest])
+
+
+def publish(place: Place, record: DocumentRecord, text: str, name: str, analyser: Analyser) -> str:
+    """Make a staged generation the visible one; returns its token."""
+    token = _staged(place, record.id, name)
+    index = index_of((), (), analyser) if token is None else make_index(place, token, analyser)
+    if len(index.ids) != record.chunk_count:
+        raise InternalError(
+            f"Document '{record.id}' has {len(index.ids)} staged chunks, not the {record.chunk_count} announced.",
+            suggestion="Ingest the document again.",
+        )
+    token = token or _token(place, record.id, name)
+    texts = parts_of(text)
+    kept = {"kind": "text", "generation": token, "document_id": record.id}
+    rows = [Row(f"text {token} {number}", kept, document=part) for number, part in enumerate(texts)]
+    place.documents.put([*rows, *index_rows(token, record.id, index)])
+    _commit(place, record, token, len(texts))
+    sweep(place, record.id, finished=[_staged_entry(record.id, name)])
+    return token
+
+
+def make_index(place: Place, token: str, analyser: Analyser) -> Index:
+    """Make a generation's index from its chunks."""
+    found = place.chunks.rows(where={"generation": {"$eq": token}})
+    chunks = sorted(
+        ((chunk_of(each), str(each.metadata["embedding_key"])) for each in found),
+        key=lambda pair: (pair[0].index, pair[0].id),
+    )
+    vectors = place.documents.ids(all_of({"kind": {"$eq": "vectors"}}, {"generation": {"$eq": token}}))
+    return index_of(chunks, sorted(vectors), analyser)
+
+
+def index_rows(token: str, document_id: str, index: Index) -> list[Row]:
+    """Write an index in entries; the first says how many there are."""
+    parts = parts_of(pack_index(index))
+    kept = {"kind": "index", "generation": token, "document_id": document_id, "parts": len(parts)}
+    return [Row(f"index {token} {number}", kept | {"packed": part}) for number, part in enumerate(parts)]
+
+
+def _commit(place: Place, record: DocumentRecord, token: str, text_parts: int) -> None:
+    """Write record and change of state in one call: both or none of them are there afterwards."""
+    metadata = {
+        "kind": "document",
+        "document_id": record.id,
+        "title": record.title,
+        "document_type": record.document_type,
+        "source_path": record.source_path,
+        "sha256": record.sha256,
+        "chunk_count": record.chunk_count,
+        "token_count": record.token_count,
+        "pages": record.pages,
+        "status": record.status.value,
+        "embedding_model": record.embedding_model,
+        "created_at": record.created_at,
+        "updated_at": record.updated_at,
+        "text_parts": text_parts,
+        "record": record_to_json(record),
+        "gone": None,
+    }
+    entry = Row(document_entry(record.id), metadata, document=record.title, uri=f"{_VISIBLE}{token}")
+    place.documents.put([entry, _changed()])
+
+
+def _changed() -> Row:
+    """Make the entry that tells every process that something else is visible now."""
+    return Row(STATE, {"kind": STATE, "change": secrets.token_hex(8)}, uri=STATE)
+
+
+def discard_staged(place: Place, document_id: str | None) -> int:
+    """Drop staged chunks of one document or of all, and what no document shows any more."""
+    staged = _staged_of(place, document_id)
+    visible = _visible_tokens(place, document_id)
+    tokens = {token for token in staged.values() if token not in visible}
+    gone = _remove_generations(place, tokens, list(staged))
+    sweep(place, document_id)
+    return gone
+
+
+def delete_document(place: Place, document_id: str) -> int:
+    """Remove a document: first from sight in one call, then its entries; returns how many visible chunks went."""
+    discard_staged(place, document_id)
+    entry = document_entry(document_id)
+    found = place.documents.one(entry)
+    token = None if found is None else visible_of(found)
+    if token is None:
+        place.documents.remove_if([] if found is None else [entry], GONE)  # a deletion that was cut short
+        return 0
+    gone = Row(entry, {"kind": "document", "document_id": document_id, "record": None, "gone": True}, uri="gone")
+    place.documents.put([gone, _changed()])
+    count = _remove_generations(place, {token})
+    place.documents.remove_if([entry], GONE)
+    return count
+
+
+def sweep(
+    place: Place, document_id: str | None = None, *, finished: Sequence[str] = (), look_only: bool = False
+) -> dict[str, int]:
+    """Remove every generation, of one document or of all, that is neither visible nor staged.
+
+    Generations are looked for first and their holders then: one that is just being staged has its holder before its
+    first entry. `finished` are other entries to be removed.
+
+    Returns:
+        how many chunks went (or would have) by generation.
+    """
+    own: Where | None = None if document_id is None else {"document_id": {"$eq": document_id}}
+    found: dict[str, int] = {}
+    for entry in place.chunks.ids(own):
+        token = generation_of(entry)
+        found[token] = found.get(token, 0) + 1
+    for entry in place.documents.ids(all_of(_HELD_KINDS, own)):
+        found.setdefault(entry.split(" ")[1], 0)
+    held = set(_staged_of(place, document_id).values()) | _visible_tokens(place, document_id)
+    lost = {token: count for token, count in found.items() if token not in held}
+    if not look_only:
+        _remove_generations(place, lost, finished)
+    return lost
+
+
+def _visible_tokens(place: Place, document_id: str | None) -> set[str]:
+    if document_id is None:
+        return set(visible_generations(place.documents).values())
+    token = visible_generation(place.documents, document_id)
+    return set() if token is None else {token}
+
+
+def _remove_generations(place: Place, tokens: Iterable[str], finished: Sequence[str] = ()) -> int:
+    """Remove all entries of generations, then the finished ones; returns how many chunks went."""
+    wanted = sorted(tokens)
+    chunks: list[str] = []
+    others: list[str] = []
+    if wanted:
+        where: Where = {"generation": {"$in": wanted}}
+        chunks = place.chunks.ids(where)
+        others = place.documents.ids(all_of(_HELD_KINDS, where))
+    place.chunks.remove(chunks)
+    place.documents.remove([*others, *finished])
+    return len(chunks)
+
+
+def staged_generations(place: Place) -> dict[str, str]:
+    """Map tokens of generations that are being collected to their documents."""
+    visible = _visible_tokens(place, None)
+    found = place.documents.rows(where={"kind": {"$eq": "staged"}})
+    tokens = {str(each.metadata["generation"]): str(each.metadata["document_id"]) for each in found}
+    return {token: document_id for token, document_id in tokens.items() if token not in visible}
+
+
+def _staged_entry(document_id: str, name: str) -> str:
+    return f"staged {json.dumps([document_id, name])}"
+
+
+def _staged(place: Place, document_id: str, name: str) -> str | None:
+    """Name the token under which a generation is collected, None where there is none yet."""
+    visible = visible_generation(place.documents, document_id)
+    staged = _staged_of(place, document_id)
+    # a publish that was cut short after its commit has left its own entry, which must not be added to
+    place.documents.remove([entry for entry, token in staged.items() if token == visible])
+    token = staged.get(_staged_entry(document_id, name))
+    return None if token == visible else token
+
+
+def _token(place: Place, document_id: str, name: str) -> str:
+    """Name the token under which a generation is collected; of two processes that make it, one wins for both."""
+    token = _staged(place, document_id, name)
+    if token is None:
+        offer = secrets.token_hex(8)
+        kept = {"kind": "staged", "document_id": document_id, "name": name, "generation": offer}
+        place.documents.put([Row(_staged_entry(document_id, name), kept)], replace=False)
+        token = _staged(place, document_id, name) or offer
+    return token
+
+
+def _staged_of(place: Place, document_id: str | None) -> dict[str, str]:
+    """Map entries of staged generations to their tokens."""
+    own: Where | None = None if document_id is None else {"document_id": {"$eq": document_id}}
+    where = all_of({"kind": {"$eq": "staged"}}, own)
+    return {each.id: str(each.metadata["generation"]) for each in place.documents.rows(where=where)}

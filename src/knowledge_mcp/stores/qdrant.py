@@ -1,0 +1,360 @@
+"""The store on Qdrant: one server, its cloud or a cluster; hybrid search on named dense and sparse vectors.
+
+`qdrant_layout` tells how collections lie there, `qdrant_writing` how a publish becomes visible in one step,
+`qdrant_search` how both legs are asked in one round trip. Nothing is imported or connected before the first use.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
+from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord, EmbeddingSpace, StoreStatistics
+from knowledge_mcp.model.errors import (
+    ConfigError,
+    InternalError,
+    InvalidInputError,
+    KnowledgeError,
+    NotFoundError,
+    SpaceMismatchError,
+)
+from knowledge_mcp.model.ingest import Finding
+from knowledge_mcp.model.query import Filter, LegResults
+from knowledge_mcp.ports import Analyser
+from knowledge_mcp.stores.filters import check_filter
+from knowledge_mcp.stores.qdrant_connection import MISSING_LIBRARY, Connection, QdrantConfig, QdrantOptions, config_of
+from knowledge_mcp.support.events import log_event
+
+if TYPE_CHECKING:
+    from qdrant_client import QdrantClient
+
+    from knowledge_mcp.stores.qdrant_layout import Place
+    from knowledge_mcp.stores.qdrant_weights import Weights
+
+__all__ = ["QdrantStore", "from_options"]
+
+_SWAPS = 5
+KNOWN_SECONDS = 30.0
+"""How long searches take a collection's description for true; everything else reads it each time."""
+
+_logger = logging.getLogger(__name__)
+
+
+class QdrantStore:
+    """Keep collections in Qdrant.
+
+    Args:
+        config: which server, and how collections are made there.
+        analyser: gives the terms of the lexical leg; a collection indexed by another version is indexed anew at its
+            first use.
+        connect: builds the client instead of `config`; for the client's local mode.
+    """
+
+    def __init__(
+        self, config: QdrantConfig, analyser: Analyser, *, connect: Callable[[], QdrantClient] | None = None
+    ) -> None:
+        self._analyser = analyser
+        self._connection = Connection(config, connect)
+        self._known: dict[str, tuple[float, Place, int]] = {}
+        self._totals: dict[str, tuple[str, int, StoreStatistics, int]] = {}
+        self._lock = threading.Lock()
+        self._indexing = threading.Lock()
+        self._weights: Weights | None = None
+
+    @property
+    def backend(self) -> str:
+        return "qdrant"
+
+    @property
+    def location(self) -> str:
+        return self._connection.location
+
+    def ping(self) -> None:
+        _need_library()
+        self._connection.ping()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def lexical_capability(self, collection: str) -> Literal["sparse", "full-text"]:
+        """Tell how the lexical leg of a collection works: by sparse vectors, or by the full-text fallback."""
+        return "sparse" if self._fresh(collection).lexical == "sparse" else "full-text"
+
+    # collections
+
+    def create_collection(self, name: str, space: EmbeddingSpace) -> CollectionInfo:
+        known = self._look(name)
+        if known is None:
+            from knowledge_mcp.stores.qdrant_layout import create
+
+            create(self._connection, name, space, self._analyser.version)
+            known = self._look(name)
+        if known is None:
+            raise NotFoundError(f"Collection '{name}' was dropped by another process just after it was made.")
+        if known.space.fingerprint != space.fingerprint:
+            raise SpaceMismatchError(f"Collection '{name}' belongs to {known.space.label}, not to {space.label}.")
+        return known.info
+
+    def collection(self, name: str) -> CollectionInfo | None:
+        known = self._look(name)
+        return None if known is None else known.info
+
+    def collections(self) -> list[CollectionInfo]:
+        _need_library()
+        from knowledge_mcp.stores.qdrant_layout import all_places
+
+        return [each.info for each in all_places(self._connection)]
+
+    def drop_collection(self, name: str) -> bool:
+        place = self._look(name)
+        if place is None:
+            return False
+        from knowledge_mcp.stores.qdrant_layout import drop
+
+        drop(self._connection, place)
+        self._forget(name)
+        return True
+
+    def rename_collections(self, names: Mapping[str, str]) -> None:
+        _need_library()
+        from knowledge_mcp.stores.qdrant_layout import rename
+
+        rename(self._connection, names)
+
+    # writing
+
+    def stage(self, collection: str, document_id: str, generation: str, chunks: Sequence[EmbeddedChunk]) -> None:
+        place = self._fresh(collection)
+        size = 4 * place.space.dimensions
+        for each in chunks:
+            if len(each.vector) != size:
+                raise InvalidInputError(f"Chunk {each.chunk.id}: vector of {len(each.vector)} bytes, not {size}.")
+        from knowledge_mcp.stores.qdrant_writing import stage
+
+        stage(self._connection, place, self._analyser, document_id, generation, chunks)
+
+    def publish(self, collection: str, record: DocumentRecord, text: str, generation: str) -> None:
+        place = self._fresh(collection)
+        from knowledge_mcp.stores.qdrant_writing import publish
+
+        publish(self._connection, place, record, text, generation)
+        self._written(place)
+
+    def discard_staged(self, collection: str, document_id: str | None = None) -> int:
+        place = self._fresh(collection)
+        from knowledge_mcp.stores.qdrant_writing import discard_staged
+
+        return discard_staged(self._connection, place, document_id)
+
+    def delete_document(self, collection: str, document_id: str) -> int:
+        place = self._fresh(collection)
+        from knowledge_mcp.stores.qdrant_writing import delete_document
+
+        removed = delete_document(self._connection, place, document_id)
+        self._written(place)
+        return removed
+
+    def vectors(self, collection: str, embedding_keys: Sequence[str]) -> dict[str, Vector]:
+        place = self._fresh(collection)
+        from knowledge_mcp.stores.qdrant_reading import known_vectors
+
+        return known_vectors(self._connection, place, embedding_keys)
+
+    def owners_of_content(self, collection: str, content_hashes: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        place = self._fresh(collection)
+        from knowledge_mcp.stores.qdrant_reading import owners_of_content
+
+        return owners_of_content(self._connection, place, content_hashes)
+
+    # reading
+
+    def document(self, collection: str, document_id: str) -> DocumentRecord | None:
+        place = self._fresh(collection)
+        from knowledge_mcp.stores.qdrant_reading import record
+
+        return record(self._connection, place, document_id)
+
+    def documents(self, collection: str) -> list[DocumentRecord]:
+        place = self._fresh(collection)
+        from knowledge_mcp.stores.qdrant_reading import records
+
+        return records(self._connection, place)
+
+    def document_text(self, collection: str, document_id: str) -> str | None:
+        place = self._fresh(collection)
+        from knowledge_mcp.stores.qdrant_reading import document_text
+
+        return document_text(self._connection, place, document_id)
+
+    def document_chunks(self, collection: str, document_id: str) -> list[Chunk]:
+        place = self._fresh(collection)
+        from knowledge_mcp.stores.qdrant_reading import document_chunks
+
+        return document_chunks(self._connection, place, document_id)
+
+    def chunks(self, collection: str, chunk_ids: Sequence[str]) -> list[Chunk]:
+        place = self._fresh(collection)
+        from knowledge_mcp.stores.qdrant_reading import chunks_by_id
+
+        return chunks_by_id(self._connection, place, chunk_ids)
+
+    def statistics(self, collection: str) -> StoreStatistics:
+        return self._sums(self._fresh(collection))[0]
+
+    # searching
+
+    def search(
+        self, collection: str, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int
+    ) -> LegResults:
+        check_filter(filter)
+        _need_library()
+        from knowledge_mcp.stores.qdrant_search import MovedError
+
+        terms = None if text is None else self._analyser.query_terms(text)
+        for _ in range(_SWAPS):
+            place, points, kept = self._place(collection)
+            if kept and place.lexical != "sparse":  # the fallback asks by Qdrant's own name
+                self._forget(collection)
+                place, points, kept = self._place(collection)
+            try:
+                return self._legs(place, points, vector=vector, terms=terms, filter=filter, limit=limit)
+            except MovedError:
+                self._forget(collection)
+            except (NotFoundError, InvalidInputError):
+                self._forget(collection)  # what was kept in mind may be of a collection that is gone
+                if not kept:
+                    raise
+        raise InternalError(f"Collection '{collection}' changes its name all the time.", suggestion="Search again.")
+
+    def definitions(self, collection: str, term_key: str) -> list[Chunk]:
+        place = self._fresh(collection)
+        from knowledge_mcp.stores.qdrant_reading import definitions
+
+        return definitions(self._connection, place, term_key)
+
+    def defined_terms(self, collection: str) -> dict[str, str]:
+        place = self._fresh(collection)
+        from knowledge_mcp.stores.qdrant_reading import defined_terms
+
+        return defined_terms(self._connection, place, self._analyser)
+
+    def verify(self, collection: str, *, repair: bool = False) -> list[Finding]:
+        place = self._fresh(collection)
+        from knowledge_mcp.stores.qdrant_verify import verify
+
+        return verify(self._connection, place, repair=repair)
+
+    # inside
+
+    def _look(self, name: str) -> Place | None:
+        _need_library()
+        from knowledge_mcp.stores.qdrant_layout import look
+
+        return look(self._connection, name)
+
+    def _fresh(self, name: str) -> Place:
+        """Read a collection's description, and index it with this store's analyser if another one did."""
+        place = self._look(name)
+        if place is None:
+            raise NotFoundError(f"There is no collection '{name}'.")
+        if place.analyser != self._analyser.version:
+            from knowledge_mcp.stores.qdrant_weights import index_anew
+
+            with self._indexing:
+                place = self._look(name)
+                if place is not None and place.analyser != self._analyser.version:
+                    index_anew(self._connection, place, self._analyser)
+            return self._fresh(name)
+        return place
+
+    def _place(self, name: str) -> tuple[Place, int, bool]:
+        """Return a collection's description, about how many points it has, and whether this was kept in mind."""
+        with self._lock:
+            known = self._known.get(name)
+        if known is not None and time.monotonic() - known[0] < KNOWN_SECONDS:
+            return known[1], known[2], True
+        place = self._fresh(name)
+        points = self._connection.count(place.home, None, exact=False)
+        with self._lock:
+            self._known[name] = (time.monotonic(), place, points)
+        return place, points, False
+
+    def _forget(self, name: str) -> None:
+        with self._lock:
+            self._known.pop(name, None)
+
+    def _legs(
+        self,
+        place: Place,
+        points: int,
+        *,
+        vector: Vector | None,
+        terms: Sequence[str] | None,
+        filter: Filter | None,
+        limit: int,
+    ) -> LegResults:
+        from knowledge_mcp.stores.qdrant_search import Corpus, Question, search
+
+        if vector is not None and len(vector) != 4 * place.space.dimensions:
+            raise InvalidInputError(f"The query vector is not of {place.space.label}.")
+
+        def corpus() -> Corpus:
+            counted, length = self._sums(place)
+            return Corpus(counted.chunks, length / counted.chunks if length else 1.0)
+
+        exact = points <= self._connection.config.exact_up_to
+        return search(self._connection, place, Question(vector, terms, filter, limit, exact), corpus)
+
+    def _written(self, place: Place) -> None:
+        """Look after the weights; a failure does not undo what was written, and the next writer looks again."""
+        from knowledge_mcp.stores.qdrant_weights import Weights
+
+        with self._lock:
+            if self._weights is None:
+                self._weights = Weights(self._connection.config.drift)
+            weights = self._weights
+        try:
+            weights.after_write(self._connection, place)
+        except KnowledgeError as exc:
+            log_event(_logger, logging.WARNING, "bm25_not_weighed", collection=place.name, reason=exc.message)
+
+    def _sums(self, place: Place) -> tuple[StoreStatistics, int]:
+        """Count a collection, and the terms of its chunks; summed up again only after each change."""
+        from qdrant_client import models
+
+        from knowledge_mcp.stores.qdrant_heads import heads
+        from knowledge_mcp.stores.qdrant_points import equals
+        from knowledge_mcp.stores.qdrant_reading import statistics
+
+        place = self._fresh(place.name)
+        documents = self._connection.count(place.records, models.Filter(must=[equals("kind", "document")]))
+        with self._lock:
+            known = self._totals.get(place.home)
+        if known is not None and known[:2] == (place.changed, documents):
+            return known[2], known[3]
+        found = list(heads(self._connection, place))
+        counted, length = statistics(found), sum(each.length for each in found)
+        with self._lock:
+            self._totals[place.home] = (place.changed, documents, counted, length)
+        return counted, length
+
+
+def _need_library() -> None:
+    try:
+        importlib.import_module("qdrant_client")
+    except ImportError as exc:
+        raise ConfigError(MISSING_LIBRARY, details=str(exc), suggestion='pip install "knowledge-mcp[qdrant]"') from exc
+
+
+def from_options(options: QdrantOptions, analyser: Analyser) -> QdrantStore:
+    """Make the store that the settings name; it connects at its first use.
+
+    Raises:
+        ConfigError: there is no address.
+    """
+    return QdrantStore(config_of(options), analyser)

@@ -1,0 +1,136 @@
+"""Every failure of the Qdrant client, of HTTP or of gRPC below it, as one of the product's own errors.
+
+The map is total: what nobody foresaw is an `InternalError`. Whoever imports this module has `qdrant_client` already.
+"""
+
+from __future__ import annotations
+
+import json
+import ssl
+from collections.abc import Callable, Iterator
+
+import grpc
+import httpx
+from pydantic import ValidationError
+from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
+from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
+
+from knowledge_mcp.model.errors import (
+    AuthError,
+    ConfigError,
+    ConnectionFailedError,
+    InternalError,
+    InvalidInputError,
+    KnowledgeError,
+    NotFoundError,
+    RateLimitedError,
+    TimedOutError,
+)
+
+__all__ = ["mapped"]
+
+_MOST_DETAILS = 400
+_KEY = "Check QDRANT_API_KEY and what the key may do."
+_ADDRESS = "Check that Qdrant runs and that QDRANT_URL is right, then try again."
+
+Say = Callable[[str], str]
+
+
+def mapped(exc: BaseException, *, doing: str, location: str, secret: str | None = None) -> KnowledgeError:
+    """Return what the product says of a failure of the client; raise it `from` the failure.
+
+    Args:
+        doing: what was being done, e.g. "searching 'standards'".
+        location: the address without any secret.
+        secret: taken out of whatever text the failure carries.
+    """
+    if isinstance(exc, KnowledgeError):
+        return exc
+
+    def hidden(text: str) -> str:
+        text = text.replace(secret, "***") if secret else text
+        return " ".join(text.split())[:_MOST_DETAILS]
+
+    where = f"Qdrant at {location}"
+    if isinstance(exc, UnexpectedResponse):
+        return _of_status(exc, doing, where, hidden)
+    if isinstance(exc, ResourceExhaustedResponse):
+        return RateLimitedError(
+            f"{where} is asked too often ({doing}).", details=hidden(exc.message), retry_after=float(exc.retry_after_s)
+        )
+    if isinstance(exc, grpc.RpcError):
+        return _of_rpc(exc, doing, where, hidden)
+    source = exc.source if isinstance(exc, ResponseHandlingException) else exc
+    return _of_transport(source, doing, where, hidden(f"{type(source).__name__}: {source}"))
+
+
+def _of_transport(exc: BaseException, doing: str, where: str, details: str) -> KnowledgeError:
+    if isinstance(exc, httpx.UnsupportedProtocol | httpx.InvalidURL):
+        return ConfigError(f"{where} is no address of a server.", details=details, suggestion="Correct QDRANT_URL.")
+    if isinstance(exc, httpx.TimeoutException | TimeoutError):
+        return TimedOutError(f"{where} did not answer in time ({doing}).", details=details)
+    if any(isinstance(each, ssl.SSLCertVerificationError) for each in _chain(exc)):
+        return ConnectionFailedError(
+            f"{where} shows a certificate that is not trusted ({doing}).", details=details, suggestion=_ADDRESS
+        )
+    if isinstance(exc, httpx.RequestError | httpx.StreamError | OSError):
+        return ConnectionFailedError(f"{where} cannot be reached ({doing}).", details=details, suggestion=_ADDRESS)
+    if isinstance(exc, ValidationError | json.JSONDecodeError | UnicodeDecodeError):
+        return InternalError(
+            f"{where} gave an answer that cannot be understood ({doing}).", details=details, recoverable=True
+        )
+    return InternalError(f"{where}: {doing} failed.", details=details)
+
+
+def _of_status(exc: UnexpectedResponse, doing: str, where: str, hidden: Say) -> KnowledgeError:
+    status = exc.status_code or 0
+    details = hidden(f"HTTP {status}: {_said(exc.content)}")
+    if status in {401, 403}:
+        return AuthError(f"{where} refused the API key ({doing}).", details=details, suggestion=_KEY)
+    if status == 404:
+        return NotFoundError(f"{where} does not have what was asked for ({doing}).", details=details)
+    if status in {408, 504}:
+        return TimedOutError(f"{where} did not finish in time ({doing}).", details=details)
+    if status == 429:
+        return RateLimitedError(f"{where} is asked too often ({doing}).", details=details)
+    if status in {502, 503}:
+        return ConnectionFailedError(f"{where} is not ready ({doing}).", details=details, suggestion=_ADDRESS)
+    if 400 <= status < 500:
+        return InvalidInputError(f"{where} refused the request ({doing}).", details=details)
+    return InternalError(f"{where} failed ({doing}).", details=details, recoverable=status >= 500)
+
+
+def _said(content: bytes) -> str:
+    """Return the server's own words, without the frame around them."""
+    text = content.decode("utf-8", "replace")
+    try:
+        status = json.loads(text)["status"]
+        return str(status["error"])
+    except (ValueError, KeyError, TypeError):
+        return text
+
+
+def _of_rpc(exc: grpc.RpcError, doing: str, where: str, hidden: Say) -> KnowledgeError:
+    code = exc.code() if isinstance(exc, grpc.Call) else None
+    details = hidden(f"gRPC {code.name}: {exc.details()}" if isinstance(exc, grpc.Call) and code else str(exc))
+    status = grpc.StatusCode
+    if code is status.UNAVAILABLE or code is status.CANCELLED:
+        return ConnectionFailedError(f"{where} cannot be reached ({doing}).", details=details, suggestion=_ADDRESS)
+    if code is status.DEADLINE_EXCEEDED:
+        return TimedOutError(f"{where} did not answer in time ({doing}).", details=details)
+    if code is status.UNAUTHENTICATED or code is status.PERMISSION_DENIED:
+        return AuthError(f"{where} refused the API key ({doing}).", details=details, suggestion=_KEY)
+    if code is status.NOT_FOUND:
+        return NotFoundError(f"{where} does not have what was asked for ({doing}).", details=details)
+    if code is status.RESOURCE_EXHAUSTED:
+        return RateLimitedError(f"{where} is asked too often ({doing}).", details=details)
+    wrong = (status.INVALID_ARGUMENT, status.ALREADY_EXISTS, status.FAILED_PRECONDITION, status.OUT_OF_RANGE)
+    if code in wrong or code is status.UNIMPLEMENTED:
+        return InvalidInputError(f"{where} refused the request ({doing}).", details=details)
+    return InternalError(f"{where} failed ({doing}).", details=details, recoverable=True)
+
+
+def _chain(exc: BaseException | None) -> Iterator[BaseException]:
+    while exc is not None:
+        yield exc
+        exc = exc.__cause__ or exc.__context__

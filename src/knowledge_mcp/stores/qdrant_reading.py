@@ -1,0 +1,152 @@
+"""Records, texts, chunks and vectors, read from Qdrant; a read that meets a publish looks again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from qdrant_client import models
+
+from knowledge_mcp.model.chunk import Chunk, Vector
+from knowledge_mcp.model.collection import DocumentRecord, StoreStatistics
+from knowledge_mcp.model.errors import InternalError
+from knowledge_mcp.ports import Analyser
+from knowledge_mcp.stores.payload import chunk_from_json
+from knowledge_mcp.stores.qdrant_connection import Connection
+from knowledge_mcp.stores.qdrant_heads import MARKS, READS, Head, heads, place_and_head, read_again, text_ids
+from knowledge_mcp.stores.qdrant_layout import DENSE, Place
+from knowledge_mcp.stores.qdrant_points import any_of, equals, live, to_bytes
+
+__all__ = [
+    "chunks_by_id",
+    "defined_terms",
+    "definitions",
+    "document_chunks",
+    "document_text",
+    "known_vectors",
+    "owners_of_content",
+    "record",
+    "records",
+    "statistics",
+]
+
+_ASKED = 200
+"""Keys of one look-up."""
+
+
+def record(connection: Connection, place: Place, document_id: str) -> DocumentRecord | None:
+    """Read a document's record."""
+    _, head = place_and_head(connection, place, document_id)
+    return None if head is None else head.announced
+
+
+def records(connection: Connection, place: Place) -> list[DocumentRecord]:
+    """Read all records by id."""
+    return sorted((each.announced for each in heads(connection, place, whole=True)), key=lambda each: each.id)
+
+
+def document_text(connection: Connection, place: Place, document_id: str) -> str | None:
+    """Read the parts of a canonical text that the record names."""
+    for _ in range(READS):
+        _, head = place_and_head(connection, place, document_id)
+        if head is None:
+            return None
+        ids = text_ids(document_id, head.generation, head.parts)
+        found: dict[str, str] = {}
+        for start in range(0, len(ids), 16):
+            points = connection.retrieve(place.records, ids[start : start + 16], ["text"])
+            found |= {str(each.id): (each.payload or {})["text"] for each in points}
+        if len(found) == len(ids):
+            return "".join(found[each] for each in ids)
+    raise InternalError(f"Parts of the text of '{document_id}' are missing.", suggestion="Ingest the document again.")
+
+
+def document_chunks(connection: Connection, place: Place, document_id: str) -> list[Chunk]:
+    """Read the chunks of the generation that the record names."""
+    found: list[models.Record] = []
+    for _ in range(READS):
+        _, head = place_and_head(connection, place, document_id)
+        if head is None:
+            return []
+        kept = models.Filter(must=[equals("document_id", document_id), equals("generation", head.generation)])
+        found = list(connection.scroll(place.home, kept, ["chunk"]))
+        if len(found) == head.chunks:
+            break
+    return sorted(_chunks(found), key=lambda each: (each.index, each.id))
+
+
+def chunks_by_id(connection: Connection, place: Place, chunk_ids: Sequence[str]) -> list[Chunk]:
+    """Read visible chunks in the order asked."""
+    found = _by_keys(connection, place, "chunk_id", chunk_ids, ["chunk"])
+    known = {each.id: each for each in _chunks(found)}
+    return [known[chunk_id] for chunk_id in chunk_ids if chunk_id in known]
+
+
+def known_vectors(connection: Connection, place: Place, keys: Sequence[str]) -> dict[str, Vector]:
+    """Read vectors by their keys, staged ones too."""
+    known: dict[str, Vector] = {}
+    for some in _some(keys):
+        kept = models.Filter(must=[any_of("embedding_key", some)])
+        for point in connection.scroll(place.home, kept, ["embedding_key"], vectors=[DENSE]):
+            known[(point.payload or {})["embedding_key"]] = to_bytes(point.vector)
+    return known
+
+
+def owners_of_content(connection: Connection, place: Place, hashes: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Read which documents hold content."""
+    owners: dict[str, set[str]] = {}
+    for point in _by_keys(connection, place, "content_hash", hashes, ["content_hash"]):
+        payload = point.payload or {}
+        owners.setdefault(payload["content_hash"], set()).add(payload["document_id"])
+    return {content_hash: tuple(sorted(found)) for content_hash, found in owners.items()}
+
+
+def definitions(connection: Connection, place: Place, term_key: str) -> list[Chunk]:
+    """Read the visible chunks that define a term."""
+    found = _by_keys(connection, place, "terms", [term_key], ["chunk"])
+    return sorted(_chunks(found), key=lambda each: (each.document_id, each.index, each.id))
+
+
+def defined_terms(connection: Connection, place: Place, analyser: Analyser) -> dict[str, str]:
+    """Read every defined term; the first chunk that has it says how it is printed, aliases come last."""
+    kept = live()
+    kept.must_not = [models.IsEmptyCondition(is_empty=models.PayloadField(key="terms"))]
+    found = read_again(connection, place, lambda: list(connection.scroll(place.home, kept, [*MARKS, "chunk"])))
+    chunks = sorted(_chunks(found), key=lambda each: (each.document_id, each.index, each.id))
+    every = [one for chunk in chunks for one in chunk.definitions]
+    terms: dict[str, str] = {}
+    for name in (*(one.term for one in every), *(alias for one in every for alias in one.aliases)):
+        terms.setdefault(analyser.term_key(name), name)
+    return terms
+
+
+def statistics(found: Iterable[Head]) -> StoreStatistics:
+    """Sum up the records of a collection."""
+    kept = list(found)
+    return StoreStatistics(
+        documents=len(kept),
+        chunks=sum(each.chunks for each in kept),
+        tokens=sum(each.tokens for each in kept),
+        storage_bytes=sum(each.size for each in kept),
+    )
+
+
+def _by_keys(
+    connection: Connection, place: Place, field: str, keys: Sequence[str], payload: Sequence[str]
+) -> Iterator[models.Record]:
+    for some in _some(keys):
+        kept = live(any_of(field, some))
+
+        def read(kept: models.Filter = kept) -> list[models.Record]:
+            return list(connection.scroll(place.home, kept, [*MARKS, *payload]))
+
+        yield from read_again(connection, place, read)
+
+
+def _some(keys: Sequence[str]) -> Iterator[list[str]]:
+    wanted = list(dict.fromkeys(keys))
+    for start in range(0, len(wanted), _ASKED):
+        yield wanted[start : start + _ASKED]
+
+
+def _chunks(points: Iterable[models.Record]) -> list[Chunk]:
+    return [chunk_from_json((each.payload or {})["chunk"]) for each in points]

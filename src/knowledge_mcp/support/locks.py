@@ -1,0 +1,99 @@
+"""Locks between processes and threads: one file for each thing that only one may work on at a time.
+
+The system frees a lock when its holder ends, however it ends. A lock's file goes with its last holder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import time
+from collections.abc import Callable, Generator
+from pathlib import Path
+
+__all__ = ["held", "is_free", "locked"]
+
+_PAUSE = 0.05
+
+
+@contextlib.contextmanager
+def locked(folder: Path, name: str, *, give_up: Callable[[], bool] = bool) -> Generator[bool]:
+    """Hold the lock of a name while the block runs; waits for it until `give_up` says so, and yields whether it came.
+
+    Args:
+        folder: where the locks' files are; made where it is missing.
+        name: any text.
+        give_up: asked some times a second while another holds the lock.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    path = _file(folder, name)
+    descriptor = _taken(path)
+    while descriptor is None and not give_up():
+        time.sleep(_PAUSE)
+        descriptor = _taken(path)
+    try:
+        yield descriptor is not None
+    finally:
+        if descriptor is not None:
+            path.unlink(missing_ok=True)  # while it is held: whoever opened it meanwhile sees that it is gone
+            os.close(descriptor)
+
+
+def held(folder: Path, name: str) -> Callable[[], None]:
+    """Take a lock that nobody else asks for, until the function returned is called or the process ends.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    path = _file(folder, name)
+    descriptor = _taken(path)
+    while descriptor is None:
+        time.sleep(_PAUSE)
+        descriptor = _taken(path)
+    keep = [descriptor]
+
+    def free() -> None:
+        while keep:
+            path.unlink(missing_ok=True)
+            os.close(keep.pop())
+
+    return free
+
+
+def is_free(folder: Path, name: str) -> bool:
+    """Tell whether nobody holds the lock of a name now."""
+    path = _file(folder, name)
+    if not path.exists():
+        return True
+    descriptor = _taken(path)
+    if descriptor is None:
+        return False
+    path.unlink(missing_ok=True)
+    os.close(descriptor)
+    return True
+
+
+def _file(folder: Path, name: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / f"{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}.lock"
+
+
+def _taken(path: Path) -> int | None:
+    """Lock the file now and return its descriptor; None where another holds it, or has just removed it."""
+    descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        mine, there = os.fstat(descriptor), path.stat()
+        if (mine.st_ino, mine.st_dev) == (there.st_ino, there.st_dev):
+            return descriptor
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    except BaseException:
+        os.close(descriptor)
+        raise
+    os.close(descriptor)
+    return None

@@ -1,0 +1,161 @@
+"""One ChromaDB server for many processes, and a server that is killed: nothing half seen, nothing acknowledged lost."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.model.errors import ConnectionFailedError, KnowledgeError
+from knowledge_mcp.stores.chroma import ChromaStore
+from knowledge_mcp.stores.chroma_client import Address
+from knowledge_mcp.stores.chroma_view import Limits
+from knowledge_mcp.support.retry import RetryPolicy
+from knowledge_mcp.testing.chroma_server import ChromaServer, quick_folder
+from knowledge_mcp.testing.store_search import put
+from knowledge_mcp.testing.store_values import SPACE, Passage
+from tests.stores.processes import check, generation
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[2]
+PLAYING = """
+import sys
+from pathlib import Path
+from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.stores.chroma import ChromaStore
+from knowledge_mcp.stores.chroma_client import Address
+from knowledge_mcp.stores.chroma_view import Limits
+from knowledge_mcp.testing.store_values import SPACE
+from tests.stores.processes import read, say, write
+part, port, seed, seconds, limit = sys.argv[1:]
+address = Address(Path(), host="127.0.0.1", port=int(port))
+store = ChromaStore(address, EnglishAnalyser(), limits=Limits(vectors=int(limit)))
+store.create_collection("c", SPACE)
+say("ready")
+write(store, int(seed), float(seconds)) if part == "write" else read(store, float(seconds))
+store.close()
+"""
+NO_RETRY = RetryPolicy(())
+DOCUMENTS = 12
+
+
+@pytest.fixture
+def server() -> Generator[ChromaServer]:
+    folder = quick_folder()
+    with ChromaServer(folder) as running:
+        yield running
+    shutil.rmtree(folder)
+
+
+def opened(server: ChromaServer, policy: RetryPolicy = NO_RETRY, limits: Limits | None = None) -> ChromaStore:
+    return ChromaStore(server.address(), EnglishAnalyser(), policy=policy, limits=limits)
+
+
+def start(server: ChromaServer, part: str, seed: int, seconds: float, limit: int) -> subprocess.Popen[str]:
+    arguments = [sys.executable, "-c", PLAYING, part, str(server.port), str(seed), str(seconds), str(limit)]
+    return subprocess.Popen(arguments, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_processes_that_publish_and_search_at_once_never_see_a_mix(server: ChromaServer) -> None:
+    writers = [start(server, "write", seed, 2.0, 0) for seed in (1, 2)]
+    readers = [start(server, "read", 0, 2.0, limit) for limit in (64 * 1024 * 1024, 0)]  # exact, and by the index
+    written = 0
+    for process in [*writers, *readers]:
+        said, complaints = process.communicate(timeout=120)
+        assert complaints == ""
+        assert process.returncode == 0
+        if process in writers:
+            written += len(said.splitlines()) - 1
+        else:
+            assert int(said.splitlines()[-1]) > 0, "a reader never got to look"
+    assert written > 2
+    store = opened(server)
+    assert store.verify("c") == []
+    check(store)
+    store.close()
+
+
+@pytest.mark.requirement("CLARIFY-006")
+def test_a_server_killed_amid_writes_and_started_again_ends_up_like_one_undisturbed(server: ChromaServer) -> None:
+    store = opened(server)
+    store.create_collection("c", SPACE)
+    acknowledged: list[str] = []
+    failures: list[KnowledgeError] = []
+    third = threading.Event()
+
+    def ingest() -> None:
+        try:
+            for number in range(DOCUMENTS * 50):
+                put(store, f"d{number}", generation(f"d{number}", number % 7 + 3), text=f"text of {number}")
+                acknowledged.append(f"d{number}")
+                if number == 3:
+                    third.set()
+        except KnowledgeError as exc:
+            failures.append(exc)
+
+    writer = threading.Thread(target=ingest)
+    writer.start()
+    assert third.wait(60.0)
+    server.kill()
+    writer.join(60.0)
+    assert isinstance(failures[0], ConnectionFailedError)
+    server.start()
+    kept = {each.id for each in store.documents("c")}
+    assert set(acknowledged) <= kept
+    assert kept <= {*acknowledged, f"d{len(acknowledged)}"}, "more than what was under way"
+    check(store)
+    total = len(acknowledged) + 3
+    undisturbed = opened(server)
+    undisturbed.create_collection("whole", SPACE)
+    for target, collection in ((store, "c"), (undisturbed, "whole")):
+        for number in range(total):
+            name = f"d{number}"
+            if collection == "whole" or name not in acknowledged:
+                target.discard_staged(collection, name)
+                passages = generation(name, number % 7 + 3)
+                put(target, name, passages, collection=collection, text=f"text of {number}")
+    assert store.documents("c") == undisturbed.documents("whole")
+    for number in range(total):
+        name = f"d{number}"
+        assert store.document_chunks("c", name) == undisturbed.document_chunks("whole", name)
+        assert store.document_text("c", name) == undisturbed.document_text("whole", name)
+    keys = [each.content_hash for number in range(total) for each in store.document_chunks("c", f"d{number}")]
+    assert store.owners_of_content("c", keys) == undisturbed.owners_of_content("whole", keys)
+    assert store.verify("c") == []
+    store.close()
+    undisturbed.close()
+
+
+def test_a_server_that_comes_back_is_used_again_without_opening_anew(server: ChromaServer) -> None:
+    store = opened(server, RetryPolicy((0.2,) * 200))
+    store.create_collection("c", SPACE)
+    put(store, "d", [Passage("alpha", id="1")])
+    server.kill()
+    starting = threading.Thread(target=server.start)
+    starting.start()
+    legs = store.search("c", vector=None, text="alpha", filter=None, limit=3)
+    starting.join()
+    assert [hit.chunk_id for hit in legs.lexical or ()] == ["1"]
+    store.close()
+
+
+def test_a_text_beyond_what_the_server_takes_at_once_is_kept_in_parts(server: ChromaServer) -> None:
+    store = opened(server)
+    store.create_collection("c", SPACE)
+    text = "länge " * 700_000
+    put(store, "d", ["x"], text=text)
+    assert store.document_text("c", "d") == text
+    store.close()
+
+
+def test_an_address_shows_no_credential() -> None:
+    address = Address(Path(), host="https://user:secret@host", port=8000, ssl=True, token="t0ken")
+    assert address.location == "https://host:8000"
+    assert "t0ken" not in repr(address)

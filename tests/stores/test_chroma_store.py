@@ -1,0 +1,340 @@
+"""ChromaDB's own matters: the guard of its folder, its index, writes cut short anywhere, what a plain client sees."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Generator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, InternalError
+from knowledge_mcp.model.query import Equals, Filter, In, Prefix
+from knowledge_mcp.ports import Analyser
+from knowledge_mcp.stores.chroma import ChromaStore, from_options
+from knowledge_mcp.stores.chroma_client import Address, Table
+from knowledge_mcp.stores.chroma_view import Limits
+from knowledge_mcp.testing.chroma_server import quick_folder
+from knowledge_mcp.testing.store_search import FILTERS, MANY, put
+from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, full_chunk, record, unit_vector
+
+ROOT = Path(__file__).resolve().parents[2]
+OPENING = """
+import sys
+from pathlib import Path
+from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.model.errors import ConnectionFailedError
+from knowledge_mcp.stores.chroma import ChromaStore
+from knowledge_mcp.stores.chroma_client import Address
+store = ChromaStore(Address(Path(sys.argv[1])), EnglishAnalyser())
+try:
+    store.ping()
+except ConnectionFailedError as exc:
+    print(exc.message, exc.suggestion)
+else:
+    print("open", flush=True)
+    sys.stdin.readline()
+"""
+
+
+class OtherAnalyser(EnglishAnalyser):
+    @property
+    def version(self) -> str:
+        return "other"
+
+    def document_terms(self, text: str) -> list[str]:
+        return [f"other{each}" for each in super().document_terms(text)]
+
+    def query_terms(self, text: str) -> list[str]:
+        return [f"other{each}" for each in super().query_terms(text)]
+
+
+@pytest.fixture
+def folder() -> Generator[Path]:
+    made = quick_folder()
+    yield made
+    shutil.rmtree(made)
+
+
+def opened(folder: Path, *, limits: Limits | None = None, analyser: Analyser | None = None) -> ChromaStore:
+    return ChromaStore(Address(folder), analyser or EnglishAnalyser(), limits=limits)
+
+
+def plain(folder: Path) -> Any:
+    """Open the folder as anybody would who has only the library."""
+    import chromadb
+    from chromadb.config import Settings
+
+    return chromadb.PersistentClient(str(folder), settings=Settings(anonymized_telemetry=False))
+
+
+def found(store: ChromaStore, text: str, filter: Filter | None = None) -> list[str]:
+    legs = store.search("c", vector=None, text=text, filter=filter, limit=100)
+    return sorted(hit.chunk_id for hit in legs.lexical or ())
+
+
+def test_a_second_process_is_refused_by_name_and_let_in_once_the_first_is_gone(folder: Path) -> None:
+    command = [sys.executable, "-c", OPENING, str(folder)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "open\n"
+        store = opened(folder)
+        with pytest.raises(ConnectionFailedError) as caught:
+            store.ping()
+        assert f"process {holder.pid}" in caught.value.message
+        assert f"chroma run --path {folder}" in caught.value.suggestion
+        assert "CHROMADB_HOST" in caught.value.suggestion
+        holder.kill()
+        holder.wait()
+        store.ping()  # what the killed one left is no lock
+        refused = subprocess.run(command, input="", capture_output=True, text=True, check=True, cwd=ROOT)
+        assert "in use by process" in refused.stdout
+        store.close()
+    let_in = subprocess.run(command, input="", capture_output=True, text=True, check=True, cwd=ROOT)
+    assert let_in.stdout == "open\n"
+
+
+def test_nothing_is_opened_before_the_first_call(folder: Path) -> None:
+    class Options:
+        chromadb_path = folder / "new"
+        chromadb_host = None
+        chromadb_port = 8000
+        chromadb_ssl = False
+        chromadb_token = None
+
+    store = from_options(Options(), EnglishAnalyser())
+    assert store.backend == "chromadb"
+    assert not (folder / "new").exists()
+    store.ping()
+    assert (folder / "new").exists()
+    store.close()
+    heavy = "[each for each in ('chromadb', 'numpy') if each in sys.modules]"
+    code = f"import sys, knowledge_mcp.stores.chroma; print({heavy})"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert ran.stdout == "[]\n"
+
+
+def test_collections_of_others_are_refused_and_left_as_they_are(folder: Path) -> None:
+    client = plain(folder)
+    theirs = client.create_collection("manuals", metadata={"mine": "yes"}, embedding_function=None)
+    theirs.add(ids=["1"], embeddings=[[1.0, 0.0]], documents=["kept"])
+    store = opened(folder)
+    for call in (
+        lambda: store.create_collection("manuals", SPACE),
+        lambda: store.collection("manuals"),
+        lambda: store.drop_collection("manuals"),
+        lambda: store.documents("manuals"),
+    ):
+        with pytest.raises(ConfigError, match="manuals"):
+            call()
+    store.create_collection("c", SPACE)
+    with pytest.raises(ConfigError):
+        store.rename_collections({"c": "manuals"})
+    assert [each.name for each in store.collections()] == ["c"]
+    assert theirs.get()["documents"] == ["kept"]
+    store.close()
+    client.close()
+
+
+def test_a_plain_client_reads_every_field_of_a_chunk(folder: Path) -> None:
+    store = opened(folder)
+    store.create_collection("standards", SPACE)
+    each = full_chunk("d")
+    store.stage("standards", "d", "g", [each])
+    store.publish("standards", record("d", [each]), "text", "g")
+    client = plain(folder)
+    entry = client.get_collection("standards", embedding_function=None).get(include=["documents", "metadatas"])
+    assert entry["documents"] == [each.chunk.content]
+    (metadata,) = entry["metadatas"]
+    for name in ("document_id", "document_title", "document_type", "normative", "clause_number", "section_title"):
+        assert metadata[name] == getattr(each.chunk, name)
+    assert metadata["page_numbers"] == [4, 5]
+    assert metadata["clause_prefixes"] == ["5", "5.3"]
+    assert metadata["section_hierarchy"] == ["5 Requirements", "5.3 Verification"]
+    assert (metadata["chunk_type"], metadata["first_line"], metadata["last_line"]) == ("requirement", 12, 14)
+    store.close()
+    client.close()
+
+
+def test_the_example_of_the_documentation_runs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store = opened(folder)
+    store.create_collection("standards", SPACE)
+    chunks = embedded("d", [Passage("The pump shall stop", normative=True, clause_number="5.3.1")])
+    store.stage("standards", "d", "g", chunks)
+    store.publish("standards", record("d", chunks), "", "g")
+    store.close()
+    page = (ROOT / "docs" / "chromadb.md").read_text("utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    exec(compile(code.replace("./collections/chromadb", str(folder)), "docs/chromadb.md", "exec"), {})
+    assert "5.3.1 The pump shall stop" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("limits", [Limits(), Limits(vectors=0)], ids=["held here", "asked of the index"])
+def test_both_ways_of_the_dense_leg_filter_before_ranking_and_see_no_staged_chunk(folder: Path, limits: Limits) -> None:
+    store = opened(folder, limits=limits)
+    store.create_collection("c", SPACE)
+    put(store, "d", MANY)
+    put(store, "e", [Passage("alpha alone", id="6")])
+    store.stage("c", "d", "next", embedded("d", [Passage(f"alpha {number}", id=f"n{number}") for number in range(80)]))
+    odd: list[tuple[Filter, str]] = [
+        (In("normative", ("true", "false")), "123456"),
+        (In("normative", ("true", "maybe")), "15"),
+        (Equals("normative", "maybe"), ""),
+        (Prefix("clause_number", ""), ""),
+    ]
+    for kept, expected in (*FILTERS, *odd):
+        legs = store.search("c", vector=unit_vector("alpha"), text=None, filter=kept, limit=100)
+        assert "".join(sorted(hit.chunk_id for hit in legs.dense or ())) == expected, kept
+    for limit in (0, 1, 3, 6, 7):
+        legs = store.search("c", vector=unit_vector("alpha"), text=None, filter=None, limit=limit)
+        assert len(legs.dense or ()) == min(limit, 6)
+    store.close()
+
+
+def test_without_room_for_postings_hybrid_is_dense_with_a_warning_and_keyword_alone_an_error(folder: Path) -> None:
+    store = opened(folder, limits=Limits(postings=10))
+    store.create_collection("c", SPACE)
+    put(store, "d", [Passage("alpha words", terms=(("alpha",),))])
+    legs = store.search("c", vector=unit_vector("x"), text="alpha", filter=None, limit=3)
+    assert legs.lexical is None
+    assert "too much memory" in legs.lexical_error
+    assert len(legs.dense or ()) == 1
+    with pytest.raises(ConfigError, match="Keyword search"):
+        store.search("c", vector=None, text="alpha", filter=None, limit=3)
+    assert len(store.definitions("c", EnglishAnalyser().term_key("alpha"))) == 1
+    store.close()
+
+
+def test_another_analyser_indexes_anew_and_a_damaged_index_is_made_again(folder: Path) -> None:
+    store = opened(folder)
+    store.create_collection("c", SPACE)
+    put(store, "d", [Passage("alpha words", id="1")])
+    assert found(store, "alpha") == ["1"]
+    other = opened(folder, analyser=OtherAnalyser())
+    assert found(other, "alpha") == ["1"]
+    other.close()
+    client = plain(folder)
+    (name,) = [each.name for each in client.list_collections() if ".documents-" in each.name]
+    documents = client.get_collection(name, embedding_function=None)
+    (entry,) = [each for each in documents.get()["ids"] if each.startswith("index ")]
+    documents.update(ids=[entry], metadatas=[{"packed": "AAAA"}])
+    messages = [each.message for each in store.verify("c")]
+    assert messages == ["The search index is damaged."]
+    fresh = opened(folder)
+    assert found(fresh, "alpha") == ["1"]
+    assert store.verify("c") == []
+    documents.delete(ids=[entry])
+    assert [each.repaired for each in store.verify("c", repair=True)] == [True]
+    assert store.verify("c") == []
+    for each in (store, fresh):
+        each.close()
+    client.close()
+
+
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
+def killed_at(step: int, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+    """Let the n-th writing call to ChromaDB and all later ones never happen; tells how many there were."""
+    calls = 0
+
+    def counted(name: str) -> None:
+        plainly: Callable[..., Any] = getattr(Table, name)
+
+        def call(self: Table, *args: Any, **named: Any) -> Any:
+            nonlocal calls
+            if name == "remove" and not args[0]:
+                return None
+            calls += 1
+            if calls >= step:
+                raise Killed
+            return plainly(self, *args, **named)
+
+        monkeypatch.setattr(Table, name, call)
+
+    counted("put")
+    counted("remove")
+    return lambda: calls
+
+
+def contents(store: ChromaStore) -> tuple[Sequence[object], ...]:
+    return (
+        store.documents("c"),
+        [store.document_text("c", each.id) for each in store.documents("c")],
+        [store.document_chunks("c", each.id) for each in store.documents("c")],
+        found(store, "words"),
+    )
+
+
+@pytest.mark.parametrize("work", ["publish", "delete", "discard"])
+@pytest.mark.requirement("CLARIFY-006")
+def test_a_kill_between_any_two_steps_leaves_one_version_whole_and_the_next_run_mends_it(
+    folder: Path, work: str
+) -> None:
+    old = [Passage("old words", id="1"), Passage("same words", id="2")]
+    new = [Passage("same words", id="2"), Passage("new words", id="3"), Passage("more words", id="4")]
+
+    def run(store: ChromaStore) -> None:
+        if work == "publish":
+            store.discard_staged("c", "d")
+            put(store, "d", new, text="new", generation="g2")
+        elif work == "delete":
+            store.delete_document("c", "d")
+        else:
+            store.discard_staged("c")
+
+    undisturbed: tuple[Sequence[object], ...] = ()
+    before: tuple[Sequence[object], ...] = ()
+    step = total = 0
+    while step <= total:
+        store = opened(folder / str(step))
+        store.create_collection("c", SPACE)
+        put(store, "d", old, text="old", generation="g1")
+        store.stage("c", "d", "g1", embedded("d", [Passage("staged words", id="9")]))
+        before = before or contents(store)
+        with pytest.MonkeyPatch.context() as patch:
+            calls = killed_at(step or 10_000, patch)
+            with contextlib.suppress(Killed):
+                run(store)
+            total = total or calls()
+        other = opened(folder / str(step))
+        if step == 0:
+            undisturbed = contents(other)
+        assert contents(other) in (before, undisturbed), f"a mix after a kill at step {step} of {total}"
+        run(other)
+        assert contents(other) == undisturbed, step
+        other.discard_staged("c")
+        assert other.verify("c", repair=True) == [], step
+        assert contents(store) == undisturbed, "the one that was cut short sees it too"
+        for each in (store, other):
+            each.close()
+        step += 1
+    assert step > 2
+
+
+def test_verify_tells_missing_chunks_and_sweeps_what_belongs_to_nobody(folder: Path) -> None:
+    store = opened(folder)
+    store.create_collection("kb1", SPACE)
+    put(store, "d", ["one", "two"], collection="kb1")
+    client = plain(folder)
+    chunks = client.get_collection("kb1", embedding_function=None)
+    first, second = chunks.get()["ids"]
+    chunks.delete(ids=[first])
+    assert "announces 2 chunks, 1 are there" in store.verify("kb1")[0].message
+    with pytest.raises(InternalError, match="missing"):
+        store.document_chunks("kb1", "d")
+    entry = chunks.get(ids=[second], include=["metadatas", "embeddings"])
+    lost = {**entry["metadatas"][0], "generation": "lost"}
+    chunks.add(ids=["lost x"], embeddings=[[1.0] + [0.0] * 15], metadatas=[lost], documents=["x"])
+    assert any("belongs to no document" in each.message for each in store.verify("kb1"))
+    assert any(each.repaired for each in store.verify("kb1", repair=True))
+    assert not any("belongs to no document" in each.message for each in store.verify("kb1"))
+    store.close()
+    client.close()

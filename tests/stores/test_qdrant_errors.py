@@ -1,0 +1,188 @@
+"""Whatever fails in the client, in HTTP or in gRPC leaves the Qdrant store as one of the product's own errors."""
+
+from __future__ import annotations
+
+import json
+import ssl
+from collections.abc import Iterator
+from typing import Any
+
+import grpc
+import httpx
+import pytest
+from pydantic import BaseModel, ValidationError
+from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
+from qdrant_client.http.exceptions import ResponseHandlingException
+
+from knowledge_mcp.model.errors import (
+    AuthError,
+    ConfigError,
+    ConnectionFailedError,
+    InternalError,
+    InvalidInputError,
+    KnowledgeError,
+    NotFoundError,
+    RateLimitedError,
+    TimedOutError,
+    may_pass,
+)
+from knowledge_mcp.stores.qdrant_errors import mapped
+from knowledge_mcp.testing.qdrant_local import refusal
+
+
+def error_of(exc: BaseException) -> KnowledgeError:
+    return mapped(exc, doing="testing", location="http://host", secret="s3cret")
+
+
+def kinds_of(base: type[Exception]) -> Iterator[type[Exception]]:
+    yield base
+    for each in base.__subclasses__():
+        yield from kinds_of(each)
+
+
+STATUSES: dict[int, type[KnowledgeError]] = {
+    400: InvalidInputError,
+    401: AuthError,
+    403: AuthError,
+    404: NotFoundError,
+    408: TimedOutError,
+    409: InvalidInputError,
+    413: InvalidInputError,
+    422: InvalidInputError,
+    429: RateLimitedError,
+    500: InternalError,
+    502: ConnectionFailedError,
+    503: ConnectionFailedError,
+    504: TimedOutError,
+}
+
+
+@pytest.mark.requirement("A-REQ-DATA-004")
+@pytest.mark.parametrize(("status", "kind"), STATUSES.items())
+def test_each_status_has_its_error(status: int, kind: type[KnowledgeError]) -> None:
+    error = error_of(refusal(status, "why it was refused"))
+    assert type(error) is kind
+    assert "why it was refused" in error.details
+    assert "http://host" in error.message
+
+
+@pytest.mark.requirement("A-REQ-REL-002")
+def test_only_what_may_pass_is_tried_again() -> None:
+    again = {status for status in range(300, 600) if may_pass(error_of(refusal(status, "no")))}
+    assert again == {408, 429} | set(range(500, 600))
+
+
+def test_every_failure_of_http_is_mapped() -> None:
+    kinds = set(kinds_of(httpx.HTTPError)) | set(kinds_of(httpx.StreamError)) | {httpx.InvalidURL}
+    assert len(kinds) > 20, "httpx has other errors than thought"
+    unknown: list[str] = []
+    for kind in kinds - {httpx.HTTPStatusError}:
+        error = error_of(ResponseHandlingException(kind.__new__(kind, "broken")))
+        if isinstance(error, InternalError):
+            unknown.append(kind.__name__)
+    assert sorted(unknown) == ["HTTPError"], "an error of httpx is not known"
+    assert isinstance(error_of(ResponseHandlingException(httpx.ReadTimeout("slow"))), TimedOutError)
+    assert isinstance(error_of(ResponseHandlingException(httpx.ConnectError("no"))), ConnectionFailedError)
+    assert isinstance(error_of(ResponseHandlingException(httpx.RemoteProtocolError("half"))), ConnectionFailedError)
+    assert isinstance(error_of(ResponseHandlingException(httpx.UnsupportedProtocol("ftp"))), ConfigError)
+
+
+class RpcFailure(grpc.RpcError, grpc.Call):
+    """An error as a gRPC call raises it."""
+
+    def __init__(self, code: grpc.StatusCode) -> None:
+        super().__init__()
+        self._code = code
+
+    def code(self) -> grpc.StatusCode:
+        return self._code
+
+    def details(self) -> str:
+        return "why s3cret was refused"
+
+    def initial_metadata(self) -> tuple[tuple[str, str | bytes], ...]:
+        return ()
+
+    def trailing_metadata(self) -> tuple[Any, ...]:
+        return ()
+
+    def is_active(self) -> bool:
+        return False
+
+    def time_remaining(self) -> float:
+        return 0.0
+
+    def cancel(self) -> bool:
+        return False
+
+    def add_callback(self, callback: object) -> bool:
+        return False
+
+
+RPC: dict[str, type[KnowledgeError]] = {
+    "UNAVAILABLE": ConnectionFailedError,
+    "CANCELLED": ConnectionFailedError,
+    "DEADLINE_EXCEEDED": TimedOutError,
+    "UNAUTHENTICATED": AuthError,
+    "PERMISSION_DENIED": AuthError,
+    "NOT_FOUND": NotFoundError,
+    "RESOURCE_EXHAUSTED": RateLimitedError,
+    "INVALID_ARGUMENT": InvalidInputError,
+    "ALREADY_EXISTS": InvalidInputError,
+    "FAILED_PRECONDITION": InvalidInputError,
+    "OUT_OF_RANGE": InvalidInputError,
+    "UNIMPLEMENTED": InvalidInputError,
+    "INTERNAL": InternalError,
+    "UNKNOWN": InternalError,
+    "DATA_LOSS": InternalError,
+    "ABORTED": InternalError,
+}
+
+
+@pytest.mark.parametrize("code", [each for each in grpc.StatusCode if each is not grpc.StatusCode.OK])
+def test_each_code_of_grpc_has_its_error(code: grpc.StatusCode) -> None:
+    error = error_of(RpcFailure(code))
+    assert type(error) is RPC[code.name]
+    assert code.name in error.details
+    assert "s3cret" not in error.details
+
+
+class _Model(BaseModel):
+    number: int
+
+
+def test_what_is_left_is_an_internal_error_and_garbled_answers_may_pass() -> None:
+    with pytest.raises(ValidationError) as refused:
+        _Model.model_validate({"number": "x"})
+    for garbled in (refused.value, json.JSONDecodeError("no", "x", 0)):
+        error = error_of(ResponseHandlingException(garbled))
+        assert isinstance(error, InternalError)
+        assert error.recoverable
+    for odd in (RuntimeError("odd"), AssertionError(), ValueError("x"), grpc.RpcError("bare"), Exception()):
+        assert isinstance(error_of(odd), InternalError)
+    assert isinstance(error_of(ConnectionResetError()), ConnectionFailedError)
+    assert isinstance(error_of(TimeoutError()), TimedOutError)
+
+
+def test_a_certificate_that_is_not_trusted_is_named() -> None:
+    error = httpx.ConnectError("no")
+    error.__cause__ = ssl.SSLCertVerificationError("self-signed")
+    told = error_of(ResponseHandlingException(error))
+    assert isinstance(told, ConnectionFailedError)
+    assert "certificate" in told.message
+
+
+def test_a_pause_that_the_server_asks_for_is_kept() -> None:
+    error = error_of(ResourceExhaustedResponse("slow down", 7))
+    assert isinstance(error, RateLimitedError)
+    assert error.retry_after == 7.0
+
+
+def test_an_error_of_our_own_passes_as_it_is() -> None:
+    ours = NotFoundError("gone")
+    assert error_of(ours) is ours
+
+
+def test_the_key_is_in_no_error() -> None:
+    error = error_of(refusal(400, "the key s3cret is odd"))
+    assert "s3cret" not in f"{error.message} {error.details} {error.suggestion}"

@@ -1,0 +1,312 @@
+"""How collections lie in Qdrant: settings handed on, foreign ones refused, weights kept true, damage mended."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from qdrant_client import models
+
+from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.model.errors import ConfigError, InvalidInputError, NotFoundError
+from knowledge_mcp.model.query import Prefix
+from knowledge_mcp.stores.bm25 import K1, B
+from knowledge_mcp.stores.filters import keeps_value
+from knowledge_mcp.stores.memory import MemoryStore
+from knowledge_mcp.stores.qdrant import QdrantStore
+from knowledge_mcp.stores.qdrant_connection import QdrantConfig
+from knowledge_mcp.stores.qdrant_layout import INDEXES, META, point_id
+from knowledge_mcp.stores.qdrant_points import clause_prefixes, query_sparse, term_index, weighted
+from knowledge_mcp.testing.qdrant_local import LocalQdrant, refusal
+from knowledge_mcp.testing.store_search import put, same_ranking
+from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, unit_vector
+
+SIZED = {"v": models.VectorParams(size=4, distance=models.Distance.COSINE)}
+
+
+@pytest.fixture
+def local() -> LocalQdrant:
+    return LocalQdrant()
+
+
+@pytest.fixture
+def store(local: LocalQdrant) -> Iterator[QdrantStore]:
+    made = opened(local)
+    made.create_collection("c", SPACE)
+    yield made
+    made.close()
+
+
+class OtherAnalyser(EnglishAnalyser):
+    """Takes every word as it stands."""
+
+    @property
+    def version(self) -> str:
+        return "another"
+
+    def document_terms(self, text: str) -> list[str]:
+        return [f"x{each}" for each in text.lower().split()]
+
+    def query_terms(self, text: str) -> list[str]:
+        return sorted(set(self.document_terms(text)))
+
+    def term_key(self, term: str) -> str:
+        return f"key {term}"
+
+
+def opened(local: LocalQdrant, analyser: EnglishAnalyser | None = None, **more: Any) -> QdrantStore:
+    return QdrantStore(
+        QdrantConfig("http://local", **more), analyser or EnglishAnalyser(), connect=lambda: local.client
+    )
+
+
+def found(store: QdrantStore, text: str) -> list[str]:
+    legs = store.search("c", vector=None, text=text, filter=None, limit=50)
+    return [hit.chunk_id for hit in legs.lexical or ()]
+
+
+# what is there
+
+
+@pytest.mark.requirement("A-REQ-IF-003")
+def test_a_foreign_collection_is_refused_and_never_altered(local: LocalQdrant) -> None:
+    client = local.client
+    client.create_collection("mine", vectors_config=SIZED)
+    client.upsert("mine", [models.PointStruct(id=1, vector={"v": [1.0, 0, 0, 0]}, payload={"x": 1})])
+    store = opened(local)
+    for call in (
+        lambda: store.create_collection("mine", SPACE),
+        lambda: store.collection("mine"),
+        lambda: store.documents("mine"),
+        lambda: store.drop_collection("mine"),
+        lambda: put(store, "d", ["words"], collection="mine"),
+    ):
+        with pytest.raises(ConfigError, match="mine"):
+            call()
+    store.create_collection("c", SPACE)
+    assert [each.name for each in store.collections()] == ["c"]
+    with pytest.raises(InvalidInputError):
+        store.rename_collections({"c": "mine"})
+    assert [each.payload for each in client.scroll("mine")[0]] == [{"x": 1}]
+    assert [each.name for each in store.collections()] == ["c"]
+
+
+def test_a_collection_of_another_layout_version_is_refused(local: LocalQdrant, store: QdrantStore) -> None:
+    local.client.set_payload("c__records", {"layout": 99}, points=[META])
+    with pytest.raises(ConfigError, match="layout 99"):
+        store.documents("c")
+    with pytest.raises(ConfigError):
+        store.create_collection("c", SPACE)
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "x" * 300, "c__records", "c__1", "a:b"])
+def test_a_name_that_qdrant_or_the_layout_cannot_take_is_refused(store: QdrantStore, name: str) -> None:
+    with pytest.raises(InvalidInputError):
+        store.create_collection(name, SPACE)
+    assert store.collection(name) is None
+    with pytest.raises(NotFoundError):
+        store.documents(name)
+    with pytest.raises(InvalidInputError):
+        store.rename_collections({"c": name})
+
+
+class Making(LocalQdrant):
+    """A local Qdrant that keeps how collections were made, and may know no sparse vectors."""
+
+    def __init__(self, *, sparse: bool = True) -> None:
+        super().__init__()
+        self.made: dict[str, dict[str, Any]] = {}
+        self.sparse = sparse
+
+    def __getattr__(self, name: str) -> Any:
+        method = super().__getattr__(name)
+        if name != "create_collection":
+            return method
+
+        def create(collection: str, **asked: Any) -> Any:
+            if asked.get("sparse_vectors_config") and not self.sparse:
+                raise refusal(400, "unknown field `modifier`")
+            self.made[collection] = asked
+            return method(collection, **asked)
+
+        return create
+
+
+def test_settings_of_shards_replicas_disk_and_quantization_are_handed_to_qdrant() -> None:
+    local = Making()
+    store = opened(local, shards=3, replication_factor=2, write_consistency=2, on_disk=True, quantization="scalar")
+    store.create_collection("c", SPACE)
+    assert sorted(local.made) == ["c__1", "c__1__records"]
+    for made in local.made.values():
+        assert (made["shard_number"], made["replication_factor"], made["write_consistency_factor"]) == (3, 2, 2)
+    chunks = local.made["c__1"]
+    assert chunks["vectors_config"]["dense"].on_disk is True
+    assert isinstance(chunks["quantization_config"], models.ScalarQuantization)
+    assert chunks["sparse_vectors_config"]["bm25"].modifier == models.Modifier.IDF
+    assert local.made["c__1__records"]["vectors_config"] == {}
+    binary = Making()
+    opened(binary, quantization="binary").create_collection("c", SPACE)
+    assert isinstance(binary.made["c__1"]["quantization_config"], models.BinaryQuantization)
+    assert set(local.client.get_collection("c__1").payload_schema) == set(INDEXES)
+
+
+@pytest.mark.requirement("A-REQ-SEARCH-002")
+def test_a_server_without_sparse_vectors_gets_the_full_text_fallback(caplog: pytest.LogCaptureFixture) -> None:
+    local = Making(sparse=False)
+    store = opened(local)
+    with caplog.at_level(logging.WARNING):
+        store.create_collection("c", SPACE)
+    assert [each.getMessage() for each in caplog.records] == ["lexical_fallback"]
+    put(store, "d", ["alpha words", "beta words"])
+    assert store.lexical_capability("c") == "full-text"
+    assert len(found(store, "alpha")) == 1
+    assert store.verify("c") == []
+
+
+def test_what_an_interrupted_make_or_drop_has_left_is_done_away_with(local: LocalQdrant, store: QdrantStore) -> None:
+    put(store, "d", ["alpha words"])
+    local.client.set_payload("c__records", {"state": "dropping"}, points=[META])
+    other = opened(local)
+    assert other.collection("c") is None
+    other.create_collection("c", SPACE)
+    assert other.documents("c") == []
+    assert found(other, "alpha") == []
+    local.client.update_collection_aliases(
+        [models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=name)) for name in ("c", "c__records")]
+    )
+    put(other, "x", ["never"], collection="c") if other.collection("c") else other.create_collection("c", SPACE)
+    assert other.documents("c") == []
+    assert sorted(each.name for each in local.client.get_collections().collections) == ["c__1", "c__1__records"]
+
+
+# weights
+
+
+@given(st.lists(st.sampled_from("abcdef"), min_size=1, max_size=40), st.floats(0.5, 50.0))
+def test_a_weight_is_that_of_bm25_without_the_inverse_document_frequency(terms: list[str], mean: float) -> None:
+    vector = weighted(terms, mean)
+    counts = Counter(terms)
+    by_index = dict(zip(vector.indices, vector.values, strict=True))
+    norm = K1 * (1 - B + B * len(terms) / mean)
+    assert by_index.keys() == {term_index(term) for term in counts}
+    for term, count in counts.items():
+        assert math.isclose(by_index[term_index(term)], count / (count + norm))
+    assert vector.indices == sorted(vector.indices)
+    assert query_sparse(["a", "b", "a"]).values == [1.0, 1.0]
+
+
+def test_weights_follow_the_mean_length_when_it_drifts(local: LocalQdrant) -> None:
+    analyser = EnglishAnalyser()
+    loose, oracle = opened(local, drift=0.2), MemoryStore(analyser)
+    loose.create_collection("c", SPACE)
+    oracle.create_collection("c", SPACE)
+    worst = 0.0
+    for turn in range(12):
+        words = " ".join(["alpha", *(f"word{place}" for place in range(4 * turn))])
+        for each in (loose, oracle):
+            put(each, f"d{turn}", [words, "alpha beta"])
+        mine, theirs = (
+            each.search("c", vector=None, text="alpha beta", filter=None, limit=40).lexical or ()
+            for each in (loose, oracle)
+        )
+        scores = {hit.chunk_id: hit.score for hit in theirs}
+        assert scores.keys() == {hit.chunk_id for hit in mine}
+        worst = max(worst, *(abs(hit.score - scores[hit.chunk_id]) / scores[hit.chunk_id] for hit in mine))
+        assert loose.verify("c") == []
+    assert 0.0 < worst < 0.1, "a fifth more or less of the mean is a tenth of a score at the most"
+    meta = local.client.retrieve("c__records", [META])[0].payload or {}
+    assert meta["mean"] > 8, "weights never followed"
+
+
+def test_another_analyser_indexes_the_collection_anew_at_its_first_use(local: LocalQdrant, store: QdrantStore) -> None:
+    put(store, "d", [Passage("The Requirements apply", id="1", terms=(("Alpha",),)), Passage("words", id="2")])
+    assert found(store, "requirement") == ["1"]
+    other = opened(local, OtherAnalyser())
+    assert found(other, "requirement") == []
+    assert found(other, "requirements") == ["1"]
+    assert [each.id for each in other.definitions("c", "key Alpha")] == ["1"]
+    assert other.verify("c") == []
+    oracle = MemoryStore(OtherAnalyser())
+    oracle.create_collection("c", SPACE)
+    put(oracle, "d", [Passage("The Requirements apply", id="1"), Passage("words", id="2")])
+    mine, theirs = (
+        each.search("c", vector=None, text="the words", filter=None, limit=9).lexical or () for each in (other, oracle)
+    )
+    assert same_ranking(mine, theirs, 1e-5)
+
+
+# filters
+
+
+@given(st.text("5.3A", max_size=8), st.text("5.3A", max_size=6))
+def test_a_clause_lies_below_exactly_what_the_filter_says(clause: str, stem: str) -> None:
+    part = Prefix("clause_number", stem)
+    assert (stem.rstrip(".") in clause_prefixes(clause)) == keeps_value(part, clause)
+
+
+# damage
+
+
+DAMAGE: list[tuple[str, str, bool]] = [
+    ("weights", "BM25 weights", True),
+    ("unsettled", "wait for the end of a publish", True),
+    ("orphans", "left over from a publish or delete", True),
+    ("staged", "not finished; no search sees them", True),
+    ("text", "The canonical text is missing", False),
+    ("chunk", "The record says 2 chunks, there are 1", False),
+    ("stray text", "parts of texts belong to no document", True),
+]
+
+
+@pytest.mark.parametrize(("damage", "message", "mended"), DAMAGE, ids=[each for each, *_ in DAMAGE])
+def test_damage_is_found_and_what_is_derived_is_mended(
+    local: LocalQdrant, store: QdrantStore, damage: str, message: str, mended: bool
+) -> None:
+    put(store, "d", [Passage("alpha words", id="1"), Passage("beta words", id="2")], text="the text")
+    assert store.verify("c") == []
+    client = local.client
+    points = client.scroll("c", limit=9)[0]
+    if damage == "weights":
+        client.delete_vectors("c", ["bm25"], points=[points[0].id])
+    elif damage == "unsettled":
+        client.set_payload("c", {"state": "moving"}, points=[points[0].id])
+    elif damage == "orphans":
+        client.delete("c__records", models.PointIdsList(points=[point_id("document", "d")]))
+    elif damage == "staged":
+        store.stage("c", "e", "g", embedded("e", ["x"]))
+    elif damage == "text":
+        kept = models.FieldCondition(key="kind", match=models.MatchValue(value="text"))
+        client.delete("c__records", models.FilterSelector(filter=models.Filter(must=[kept])))
+    elif damage == "chunk":
+        client.delete("c", models.PointIdsList(points=[points[0].id]))
+    else:
+        stray = {"kind": "text", "document_id": "d", "generation": "old", "text": "x"}
+        client.upsert("c__records", [models.PointStruct(id=7, vector={}, payload=stray)])
+    findings = store.verify("c")
+    assert any(message in each.message for each in findings), findings
+    assert all(each.suggestion and not each.repaired for each in findings)
+    assert any(message in each.message and each.repaired == mended for each in store.verify("c", repair=True))
+    left = store.verify("c")
+    assert (left == []) == mended
+    if damage in {"weights", "unsettled", "staged", "stray text"}:
+        assert sorted(found(store, "words")) == ["1", "2"]
+
+
+def test_a_missing_payload_index_is_found_and_made(local: LocalQdrant, store: QdrantStore) -> None:
+    cast("Any", local)._indexes["c__1"].pop("clauses")
+    assert ["clauses" in each.message for each in store.verify("c")] == [True]
+    store.verify("c", repair=True)
+    assert store.verify("c") == []
+
+
+def test_vectors_are_kept_bit_for_bit(store: QdrantStore) -> None:
+    chunks = put(store, "d", [f"passage {number}" for number in range(60)])
+    kept = store.vectors("c", [each.embedding_key for each in chunks])
+    assert kept == {each.embedding_key: each.vector for each in chunks}
+    assert unit_vector("passage 3") in kept.values()

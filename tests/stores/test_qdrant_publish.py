@@ -1,0 +1,317 @@
+"""A publish in Qdrant is several requests: killed after any of them, or met by searches, no mix is ever seen."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.model.errors import InternalError
+from knowledge_mcp.model.query import LegHit
+from knowledge_mcp.stores.qdrant import QdrantStore
+from knowledge_mcp.stores.qdrant_connection import QdrantConfig
+from knowledge_mcp.support.retry import RetryPolicy
+from knowledge_mcp.testing.qdrant_local import LocalQdrant
+from knowledge_mcp.testing.qdrant_server import QdrantServer
+from knowledge_mcp.testing.store_search import put, same_ranking
+from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, record, unit_vector
+from tests.stores.processes import check
+from tests.stores.qdrant_processes import write_once
+
+ROOT = Path(__file__).resolve().parents[2]
+OLD = [Passage(f"alpha old {number}", id=f"old-{number}", direction="near") for number in range(4)]
+NEW = [Passage(f"alpha new {number}", id=f"new-{number}", direction="near") for number in range(3)]
+
+
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
+class Tapped(LocalQdrant):
+    """A local Qdrant that tells of each call before it is made, and may be killed at one of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.before: Callable[[str], None] | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        method = super().__getattr__(name)
+
+        def called(*args: Any, **kwargs: Any) -> Any:
+            if self.before is not None:
+                self.before(name)
+            return method(*args, **kwargs)
+
+        return called
+
+
+@pytest.fixture
+def tapped() -> Tapped:
+    return Tapped()
+
+
+def opened(tapped: LocalQdrant, drift: float = 0.05) -> QdrantStore:
+    config = QdrantConfig("http://local", drift=drift, retries=RetryPolicy(()))
+    return QdrantStore(config, EnglishAnalyser(), connect=lambda: tapped.client)
+
+
+def seen(store: QdrantStore) -> tuple[list[str], list[str]]:
+    legs = store.search("c", vector=unit_vector("near"), text="alpha", filter=None, limit=50)
+    dense, lexical = (sorted(hit.chunk_id for hit in leg or ()) for leg in (legs.dense, legs.lexical))
+    return dense, lexical
+
+
+def whole(ids: list[str]) -> bool:
+    return ids in (["old-0", "old-1", "old-2", "old-3"], ["new-0", "new-1", "new-2"])
+
+
+@pytest.mark.requirement("CLARIFY-006")
+def test_a_publish_killed_before_any_of_its_requests_leaves_one_version_whole(tapped: Tapped) -> None:
+    versions: set[str] = set()
+    for step in range(40):
+        store = opened(tapped)
+        if store.collection("c") is not None:
+            store.drop_collection("c")
+        store.create_collection("c", SPACE)
+        put(store, "d", OLD, text="old text", generation="one")
+        put(store, "e", ["alpha beside"], generation="one")
+        chunks = embedded("d", NEW)
+        store.stage("c", "d", "two", chunks)
+        left = [step]
+
+        def die(_: str, left: list[int] = left) -> None:
+            left[0] -= 1
+            if left[0] < 0:
+                raise Killed
+
+        tapped.before = die
+        finished = False
+        try:
+            store.publish("c", record("d", chunks), "new text", "two")
+            finished = True
+        except Killed:
+            pass
+        tapped.before = None
+        other = opened(tapped)
+        dense, lexical = (
+            [each for each in ids if not each.startswith(embedded("e", ["alpha beside"])[0].chunk.id)]
+            for ids in seen(other)
+        )
+        assert dense == lexical
+        assert whole(dense), f"killed before request {step}: {dense}"
+        text, found = other.document_text("c", "d"), [each.id for each in other.document_chunks("c", "d")]
+        assert sorted(found) == dense
+        assert text == f"{dense[0][:3]} text"
+        assert other.statistics("c").chunks == len(dense) + 1
+        versions.add(dense[0][:3])
+        _mended(other, step)
+        if finished:
+            assert step > 8, "a publish was not cut at all"
+            break
+    assert versions == {"old", "new"}
+
+
+def _mended(store: QdrantStore, step: int) -> None:
+    """Whatever was left over is mended in one of three ways."""
+    if step % 3 == 0:
+        store.verify("c", repair=True)
+    elif step % 3 == 1:
+        store.discard_staged("c")
+    else:
+        put(store, "d", OLD, text="old text", generation="three")
+        store.discard_staged("c")
+    leftovers = [each for each in store.verify("c") if "parts of texts" not in each.message]
+    assert leftovers == []
+    store.verify("c", repair=True)
+    assert store.verify("c") == []
+    put(store, "d", NEW, text="new text", generation="two")
+    assert seen(store)[0][-3:] == ["new-0", "new-1", "new-2"]
+    assert store.verify("c") == []
+
+
+def test_a_search_between_any_two_requests_of_a_publish_sees_one_version_whole(tapped: Tapped) -> None:
+    store, reader = opened(tapped), opened(tapped)
+    store.create_collection("c", SPACE)
+    put(store, "d", OLD, text="old text", generation="one")
+    looks: list[str] = []
+
+    def look(_: str) -> None:
+        before, tapped.before = tapped.before, None
+        dense, lexical = seen(reader)
+        assert dense == lexical
+        assert whole(dense), dense
+        assert sorted(each.id for each in reader.document_chunks("c", "d")) == dense
+        assert reader.document_text("c", "d") == f"{dense[0][:3]} text"
+        looks.append(dense[0][:3])
+        tapped.before = before
+
+    tapped.before = look
+    put(store, "d", NEW, text="new text", generation="two")
+    tapped.before = None
+    assert looks[0] == "old"
+    assert looks[-1] == "new"
+    assert looks == sorted(looks, reverse=True), "a search fell back to the old version"
+
+
+def test_a_publish_between_the_requests_of_a_search_is_seen_whole(tapped: Tapped) -> None:
+    store, reader = opened(tapped), opened(tapped)
+    store.create_collection("c", SPACE)
+    put(store, "d", OLD, generation="0")
+    seen(reader)
+    for turn in range(1, 9):
+        steps = [turn // 2]
+
+        def publish(_: str, steps: list[int] = steps, turn: int = turn) -> None:
+            if steps[0] == 0:
+                tapped.before = None
+                put(store, "d", NEW if turn % 2 else OLD, generation=str(turn))
+            steps[0] -= 1
+
+        tapped.before = publish
+        dense, lexical = seen(reader)
+        tapped.before = None
+        assert whole(dense)
+        assert dense == lexical
+        if steps[0] >= 0:  # the search was over before its turn came
+            put(store, "d", NEW if turn % 2 else OLD, generation=str(turn))
+
+
+def test_an_unfinished_publish_costs_searches_a_second_look_and_shows_nothing_of_it(tapped: Tapped) -> None:
+    store = opened(tapped)
+    store.create_collection("c", SPACE)
+    put(store, "d", OLD, generation="one")
+    chunks = embedded("d", NEW)
+    store.stage("c", "d", "two", chunks)
+    calls: list[str] = []
+
+    def die(name: str) -> None:
+        calls.append(name)
+        if calls.count("batch_update_points") == 5:
+            raise Killed
+
+    tapped.before = die
+    with pytest.raises(Killed):
+        store.publish("c", record("d", chunks), "", "two")
+    tapped.before = None
+    other = opened(tapped)
+    assert whole(seen(other)[0])
+    legs = other.search("c", vector=unit_vector("near"), text="alpha", filter=None, limit=2)
+    assert [len(leg or ()) for leg in (legs.dense, legs.lexical)] == [2, 2], "dropped hits must not use up the limit"
+
+
+def test_two_publishes_of_one_document_leave_one_of_them(tapped: Tapped) -> None:
+    store, rival = opened(tapped), opened(tapped)
+    store.create_collection("c", SPACE)
+    put(store, "d", ["first words"], generation="zero")
+    for step in range(12):
+        mine = embedded("d", NEW)
+        store.stage("c", "d", f"mine {step}", mine)
+        rival.stage("c", "d", f"theirs {step}", embedded("d", OLD))
+        left = [step]
+
+        def overtake(_: str, left: list[int] = left, step: int = step) -> None:
+            left[0] -= 1
+            if left[0] < 0:
+                tapped.before = None
+                rival.publish("c", record("d", embedded("d", OLD)), "old text", f"theirs {step}")
+
+        tapped.before = overtake
+        with contextlib.suppress(InternalError):  # the rival discarded what was to be published
+            store.publish("c", record("d", mine), "new text", f"mine {step}")
+        tapped.before = None
+        store.discard_staged("c")
+        dense, _ = seen(opened(tapped))
+        assert whole(dense), f"overtaken at {step}: {dense}"
+        assert store.verify("c") == []
+        assert store.document_text("c", "d") == f"{dense[0][:3]} text"
+
+
+def test_staged_chunks_change_no_score(tapped: Tapped) -> None:
+    store = opened(tapped)
+    store.create_collection("c", SPACE)
+    put(store, "d", ["alpha beta", "beta gamma", "gamma"])
+
+    def ranking() -> list[LegHit]:
+        return list(store.search("c", vector=None, text="alpha beta", filter=None, limit=9).lexical or ())
+
+    before = ranking()
+    store.stage("c", "e", "g", embedded("e", ["alpha"] * 7))
+    assert ranking() == before
+    store.publish("c", record("e", embedded("e", ["alpha"] * 7)), "", "g")
+    assert not same_ranking(ranking()[:2], before, 1e-3)
+
+
+@pytest.fixture
+def server() -> Iterator[QdrantServer]:
+    made = QdrantServer()
+    yield made
+    made.stop()
+
+
+def test_processes_that_write_and_read_at_once_never_see_a_mix(server: QdrantServer) -> None:
+    """Another process and this one write the same documents, and this one looks at them all the time."""
+    arguments = [sys.executable, "-m", "tests.stores.qdrant_processes", server.url]
+    rival = subprocess.Popen(
+        arguments, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert rival.stdout is not None
+    assert rival.stdout.readline() == "ready\n"
+    config = QdrantConfig(server.url, grpc="off")
+    mine, reader = QdrantStore(config, EnglishAnalyser()), QdrantStore(config, EnglishAnalyser())
+    done = threading.Event()
+    failures: list[BaseException] = []
+    looks: list[int] = []
+
+    def look() -> None:
+        try:
+            while not done.is_set():
+                check(reader)
+                looks.append(1)
+        except BaseException as exc:  # noqa: BLE001 - told to the test's own thread
+            failures.append(exc)
+
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    written = sum(write_once(mine, random.Random(turn), 100_000 + turn) for turn in range(12))
+    said, complaints = rival.communicate("stop\n", timeout=120)
+    done.set()
+    watcher.join()
+    assert (complaints, rival.returncode) == ("", 0)
+    assert failures == []
+    assert min(len(looks), written, int(said)) > 0, "somebody never got to work"
+    for document_id in ("d0", "d1"):
+        mine.discard_staged("c", document_id)
+    assert mine.verify("c") == []
+    check(mine)
+    for each in (mine, reader):
+        each.close()
+
+
+def test_threads_that_make_one_collection_at_once_all_get_it(tapped: Tapped) -> None:
+    stores = [opened(tapped) for _ in range(4)]
+    failures: list[BaseException] = []
+
+    def make(store: QdrantStore) -> None:
+        try:
+            store.create_collection("c", SPACE)
+        except BaseException as exc:  # noqa: BLE001 - told to the test's own thread
+            failures.append(exc)
+
+    threads = [threading.Thread(target=make, args=(each,)) for each in stores]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert failures == []
+    assert [each.name for each in stores[0].collections()] == ["c"]
+    put(stores[0], "d", OLD)
+    assert whole(seen(stores[1])[0])
+    assert len(cast("Any", tapped).get_collections().collections) == 2
