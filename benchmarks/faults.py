@@ -27,7 +27,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -161,13 +161,13 @@ def contents(environ: Environ) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def sqlite(folder: Path, service: OpenAIServer) -> Iterator[Place]:
+def sqlite(folder: Path, service: OpenAIServer) -> Generator[Place]:
     """Keep everything in one file."""
     yield Place(base_environ(folder / "data", service))
 
 
 @contextlib.contextmanager
-def little_disk(folder: Path, service: OpenAIServer) -> Iterator[Place]:
+def little_disk(folder: Path, service: OpenAIServer) -> Generator[Place]:
     """Keep everything in one file on a disk that is soon full."""
     data = folder / "data"
     data.mkdir()
@@ -195,7 +195,7 @@ def little_disk(folder: Path, service: OpenAIServer) -> Iterator[Place]:
 
 
 @contextlib.contextmanager
-def chroma(folder: Path, service: OpenAIServer) -> Iterator[Place]:
+def chroma(folder: Path, service: OpenAIServer) -> Generator[Place]:
     """Keep everything in a real ChromaDB server behind a proxy."""
     from knowledge_mcp.testing.chroma_server import ChromaServer
 
@@ -210,7 +210,7 @@ def chroma(folder: Path, service: OpenAIServer) -> Iterator[Place]:
 
 
 @contextlib.contextmanager
-def qdrant(folder: Path, service: OpenAIServer) -> Iterator[Place]:
+def qdrant(folder: Path, service: OpenAIServer) -> Generator[Place]:
     """Keep everything in the stand-in of Qdrant's server, behind a proxy; ChromaDB cannot be reached."""
     from knowledge_mcp.testing.qdrant_server import QdrantServer
 

@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -58,7 +58,7 @@ def query_vectors(count: int) -> NDArray[np.float32]:
 
 
 @contextmanager
-def opened(name: str, folder: Path) -> Iterator[tuple[Any, psutil.Process | None]]:
+def opened(name: str, folder: Path) -> Generator[tuple[Any, psutil.Process | None]]:
     """Open one kind of store below a folder; gives the store and its server's process."""
     from knowledge_mcp import registry
     from knowledge_mcp.settings import load_settings
@@ -69,22 +69,35 @@ def opened(name: str, folder: Path) -> Iterator[tuple[Any, psutil.Process | None
     environ = {**environment(folder), "CHROMADB_PATH": str(folder / "chroma")}
     if name == "qdrant-local":
         from knowledge_mcp.lexical.analyser import EnglishAnalyser
-        from knowledge_mcp.testing.qdrant_local import local_store
+        from knowledge_mcp.stores.qdrant import QdrantStore
+        from knowledge_mcp.stores.qdrant_connection import QdrantConfig
+        from knowledge_mcp.testing.qdrant_local import LocalQdrant
 
-        yield local_store(EnglishAnalyser(), folder / "qdrant"), None
+        local = LocalQdrant()
+        store = QdrantStore(QdrantConfig("http://local"), EnglishAnalyser(), connect=lambda: local.client)
+        yield store, None
+        store.close()
         return
     if name == "chromadb-server":
         from knowledge_mcp.testing.chroma_server import ChromaServer
 
         with ChromaServer(folder / "chroma-server") as server:
-            more = {"VECTOR_STORE": "chromadb", "CHROMADB_HOST": server.host, "CHROMADB_PORT": str(server.port)}
+            more = {"VECTOR_STORE": "chromadb", "CHROMADB_HOST": "127.0.0.1", "CHROMADB_PORT": str(server.port)}
             store = build_store(load_settings(environ=environ | more, adapters=adapters), "chromadb")
-            yield store, psutil.Process(server.pid)
+            yield store, _process_on(server.port)
             store.close()
         return
     store = build_store(load_settings(environ=environ, adapters=adapters), name.removesuffix("-embedded"))
     yield store, None
     store.close()
+
+
+def _process_on(port: int) -> psutil.Process:
+    """Find the process that listens on a port of the loopback."""
+    for each in psutil.Process().children(recursive=True):
+        if any(one.laddr.port == port for one in each.net_connections("inet") if one.status == psutil.CONN_LISTEN):
+            return each
+    raise RuntimeError(f"nothing of ours listens on port {port}")
 
 
 def timed(call: Callable[[int], object], count: int) -> dict[str, float]:
