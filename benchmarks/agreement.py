@@ -5,9 +5,9 @@ Usage: `python -m benchmarks.agreement [--sets scifact docs] [--stores sqlite ch
 
 SciFact's abstracts (a hundred to a Markdown file) and the documents of `docs/md`, `docs/docx` and `docs/pdf` (below
 `$KNOWLEDGE_EVAL_DATA`, else `../shared/data`) are ingested once by the product with its default model into SQLite,
-copied into the other stores through their ports, and asked: SciFact's own questions, and titles of the documents' sections.
-Each leg and the hybrid (weight .7, 100 candidates a leg) is compared with the memory store, which is exact; sets that
-differ only in hits of equal score (within 1e-6) count as equal.
+copied into the other stores through their ports, and asked: SciFact's own questions, and titles of sections. Each leg
+and the hybrid (weight .7, 100 candidates a leg) is compared with the memory store, which is exact; sets that differ
+only in hits of equal score (within 1e-6) count as equal.
 """
 
 from __future__ import annotations

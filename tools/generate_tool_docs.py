@@ -25,9 +25,10 @@ HEAD = """\
 
 # Tools, resources and prompts
 
-What an assistant gets, surface by surface; `knowledge-mcp --surface NAME[,NAME]` chooses. Every tool only reads.
-Types are strict: text for a number, 1 for a boolean or JSON text for a list is refused, and so is an argument of
-another name; the refusal names the nearest. `null` counts as left out where there is no default.
+What an assistant gets, surface by surface; `knowledge-mcp --surface NAME[,NAME]` chooses. A tool says
+whether it changes what is stored; the others only read. Types are strict: text for a number, 1 for a boolean or JSON
+text for a list is refused, and so is an argument of another name; the refusal names the nearest. `null` counts as
+left out where there is no default.
 
 An answer is JSON, as text for the assistant and as structured content for programs, and matches the tool's
 published output schema. A field marked *optional* is there only when there is something to say. No answer is longer
@@ -35,7 +36,8 @@ than about 25,000 tokens: results are left out at the end, and `truncated` says 
 linked as resources too.
 
 A failure is a result with `isError` and `{"error": {"code", "message", "details", "recoverable", "suggestion"}}`,
-in both places alike. Codes: `config_error`, `connection_error`, `timeout_error`, `auth_error`, `not_found`,
+in both places alike; on the surface `planning` it is `{"status": "error", "error_type", "message"}` with more fields
+where they help. Codes: `config_error`, `connection_error`, `timeout_error`, `auth_error`, `not_found`,
 `invalid_input`, `rate_limited`, `internal_error`. An unknown tool, prompt or resource, and a prompt whose arguments
 do not fit, are protocol errors (-32602) with the same object in `data`.
 """
@@ -66,6 +68,8 @@ def tools_page() -> str:
 def _tool(tool: Tool, surface: Surface) -> Iterator[str]:
     yield f"### `{tool.name}`\n"
     yield f"{tool.description}\n"
+    if tool.writes:
+        yield f"*{'Takes something away' if tool.destroys else 'Changes what is stored'}.*\n"
     asked = input_schema(tool.request)
     if asked["properties"]:
         yield "| Argument | Type | Allowed | Default | |"

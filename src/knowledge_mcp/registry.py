@@ -11,11 +11,18 @@ from typing import Any
 
 __all__ = [
     "ANALYSER",
+    "CALIBRATIONS",
     "CHUNKERS",
-    "CLASSIFIER",
+    "CLASSIFIERS",
+    "CODE_MEDIA_TYPES",
+    "CODE_READER",
     "EMBEDDERS",
     "FUSIONS",
+    "JUDGING_READER",
+    "OCR_ENGINES",
+    "PERMALINK",
     "READERS",
+    "SEEING_READERS",
     "SOURCES",
     "STORES",
     "SURFACES",
@@ -23,23 +30,50 @@ __all__ = [
 ]
 
 SOURCES = {
+    "git": "knowledge_mcp.sources.git:from_options",
+    "scan": "knowledge_mcp.sources.scan:RepositoryScan",
     "files": "knowledge_mcp.sources.files:FileSource",
 }
-READERS = {
+SEEING_READERS = {
     "application/pdf": "knowledge_mcp.readers.pdf:PdfReader",
+    "image/bmp": "knowledge_mcp.readers.image:ImageReader",
+    "image/jpeg": "knowledge_mcp.readers.image:ImageReader",
+    "image/png": "knowledge_mcp.readers.image:ImageReader",
+    "image/tiff": "knowledge_mcp.readers.image:ImageReader",
+}
+READERS = {
+    **SEEING_READERS,
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "knowledge_mcp.readers.docx:DocxReader",
     "text/markdown": "knowledge_mcp.readers.markdown:MarkdownReader",
 }
-CHUNKERS = {
-    "standards": "knowledge_mcp.chunking.clauses:ClauseChunker",
+JUDGING_READER = "knowledge_mcp.readers.filing:FilingReader"
+OCR_ENGINES = {
+    "tesseract": "knowledge_mcp.ocr.tesseract:from_options",
 }
-CLASSIFIER = "knowledge_mcp.analysis.document_type:DocumentClassifier"
+CODE_READER = "knowledge_mcp.readers.code:CodeReader"
+CODE_MEDIA_TYPES = "knowledge_mcp.readers.code:CODE_MEDIA_TYPES"
+PERMALINK = "knowledge_mcp.sources.git:permalink"
+CALIBRATIONS = {
+}
+CHUNKERS = {
+    "repositories": "knowledge_mcp.chunking.code:CodeChunker",
+    "standards": "knowledge_mcp.chunking.clauses:ClauseChunker",
+    "planning": "knowledge_mcp.chunking.recursive:RecursiveChunker",
+}
+CLASSIFIERS = {
+    "standards": "knowledge_mcp.analysis.document_type:DocumentClassifier",
+    "planning": "knowledge_mcp.analysis.planning_types:PlanningClassifier",
+}
 ANALYSER = "knowledge_mcp.lexical.analyser:EnglishAnalyser"
 EMBEDDERS = {
     "local": "knowledge_mcp.embedders.local:from_options",
+    "openai": "knowledge_mcp.embedders.openai:from_options",
+    "azure": "knowledge_mcp.embedders.azure:from_options",
 }
 STORES = {
     "sqlite": "knowledge_mcp.stores.sqlite:from_options",
+    "qdrant": "knowledge_mcp.stores.qdrant:from_options",
+    "chromadb": "knowledge_mcp.stores.chroma:from_options",
     "memory": "knowledge_mcp.stores.memory:from_options",
 }
 FUSIONS = {
@@ -47,6 +81,7 @@ FUSIONS = {
 }
 SURFACES = {
     "standards": "knowledge_mcp.surfaces.standards:SURFACE",
+    "planning": "knowledge_mcp.surfaces.planning:SURFACE",
 }
 
 

@@ -95,8 +95,14 @@ class Fickle(FakeKnowledge):
         return None
 
 
-def _knowledge(settings: Settings, *, surface: str = "standards", start: wiring.Start | None = None) -> Knowledge:
-    del surface, start
+def _knowledge(
+    settings: Settings,
+    *,
+    surface: str = "standards",
+    start: wiring.Start | None = None,
+    roots: Sequence[Path] | None = None,
+) -> Knowledge:
+    del surface, start, roots
     return FakeKnowledge(()) if settings.collection == "empty" else Fickle()
 
 
@@ -104,8 +110,8 @@ def _source(path: Path, *, recursive: bool = True, patterns: Sequence[str] = ())
     return Files(path, patterns, recursive=recursive)
 
 
-def _try_start(settings: Settings, *, surface: str = "standards") -> wiring.Start:
-    del surface
+def _try_start(settings: Settings, *, surfaces: Sequence[str] = ("standards",)) -> wiring.Start:
+    del surfaces
     if settings.collection == "unreachable":
         return wiring.Start(
             (ConnectionFailedError("Qdrant does not answer."), ConnectionFailedError("ChromaDB does not answer."))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -212,28 +213,30 @@ def test_a_migration_that_is_stopped_says_how_to_go_on(
     assert content_hash(place(server, NAME)).sha256 == content_hash(place(kb, NAME)).sha256
 
 
+def terminal_says(terminal: int) -> bytes:
+    """Read what a program has written to its terminal; nothing once it has closed it."""
+    try:
+        return os.read(terminal, 4096)
+    except OSError:
+        return b""
+
+
 def test_a_migration_shows_a_bar_on_a_terminal_and_can_be_interrupted(kb: Store, home: Path) -> None:
     fill(kb, documents=30, chunks=300, collection=NAME)
     own, theirs = pty.openpty()
     line = [sys.executable, "-m", "knowledge_mcp.cli.admin", "migrate", "--from", "sqlite", "--to", "sqlite"]
-    process = subprocess.Popen(
+    with subprocess.Popen(
         [*line, "--to-path", str(home / "backup")], cwd=home, env=environment(home, {"PYTHONPATH": str(ROOT)}),
         stdin=theirs, stdout=subprocess.PIPE, stderr=theirs,
-    )  # fmt: skip
-    os.close(theirs)
-    seen = b""
-    while b"chunk 256/300" not in seen:
-        seen += os.read(own, 4096)
-    process.send_signal(signal.SIGINT)
-    while True:
-        try:
-            data = os.read(own, 4096)
-        except OSError:
-            break
-        if not data:
-            break
-        seen += data
-    process.communicate(timeout=60)
+    ) as process:  # fmt: skip
+        os.close(theirs)
+        seen = b""
+        while not re.search(rb"chunk \d+/300", seen) and (data := terminal_says(own)):
+            seen += data
+        process.send_signal(signal.SIGINT)
+        while data := terminal_says(own):
+            seen += data
+        process.communicate(timeout=60)
     os.close(own)
     assert process.returncode == 130
     assert b"Run the same command again to go on" in seen

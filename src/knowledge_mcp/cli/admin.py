@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from knowledge_mcp import __version__
-from knowledge_mcp.cli import asking, collections, configuration, documents, models, move
+from knowledge_mcp.cli import asking, collections, configuration, documents, models, move, planning
 from knowledge_mcp.cli.doctor import doctor
 from knowledge_mcp.cli.failures import ExitCode
 
@@ -27,6 +27,7 @@ app.command()(asking.requirements)
 app.command()(asking.stats)
 app.add_typer(documents.app, name="documents")
 app.add_typer(collections.app, name="collections")
+app.add_typer(planning.app, name="planning")
 app.command(help=move.MIGRATE_HELP)(move.migrate)
 app.command(help=move.REEMBED_HELP)(move.reembed)
 app.command()(doctor)

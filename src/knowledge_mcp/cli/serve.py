@@ -160,7 +160,7 @@ def _serve(arguments: Arguments) -> int:
     from knowledge_mcp import wiring
 
     # The connections are tried even where settings are wrong: everything is told at once (A-REQ-REL-003).
-    start = wiring.try_start(settings, surface=surfaces[0] if surfaces else "standards")
+    start = wiring.try_start(settings, surfaces=[name for name in surfaces if name in registry.SURFACES])
     if problems:
         lines = [line for each in start.problems for line in (each.message, *each.details.splitlines()) if line]
         problems.extend(line for line in lines if line not in problems)
@@ -189,8 +189,11 @@ def _run(
     from knowledge_mcp import wiring
     from knowledge_mcp.transports.mcp import build_server, run_stdio
 
+    roots = _roots(settings, remote=arguments.transport != "stdio")
     server = build_server(
-        lambda surface: wiring.build_knowledge(settings, surface=surface, start=start), surfaces, version=__version__
+        lambda surface: wiring.build_knowledge(settings, surface=surface, start=start, roots=roots),
+        surfaces,
+        version=__version__,
     )
     gc.enable()
     if arguments.transport == "stdio":
@@ -211,6 +214,13 @@ def _run(
         )
     log_event(_logger, logging.INFO, "server_stop", transport=arguments.transport)
     return ExitCode.SUCCESS
+
+
+def _roots(settings: Settings, *, remote: bool) -> tuple[Path, ...]:
+    """List the folders that tools given a path may read: none for a network server unless they are named."""
+    if settings.allowed_roots is not None:
+        return tuple(Path(each).expanduser() for each in settings.allowed_roots)
+    return () if remote else (Path.cwd(), Path.home())
 
 
 def _together(found: Sequence[KnowledgeError]) -> KnowledgeError:

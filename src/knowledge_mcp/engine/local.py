@@ -121,5 +121,7 @@ class LocalKnowledge:
         """Free everything."""
         for reader in self._pipeline.readers.values():
             reader.close()
+        if self._pipeline.ocr is not None:
+            self._pipeline.ocr.close()
         self._base.embedder.close()
         self._base.store.close()

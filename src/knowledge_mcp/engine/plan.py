@@ -13,7 +13,7 @@ from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import KnowledgeError, UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, SkippedFile
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.ports import Chunker, Classifier, Reader, Source
+from knowledge_mcp.ports import Chunker, Classifier, OcrEngine, Reader, Source
 
 __all__ = ["Pipeline", "Plan", "make_plan", "skipped_file"]
 
@@ -27,11 +27,13 @@ class Pipeline:
     Attributes:
         readers: one per media type.
         chunker, classify: as their ports say.
+        ocr: what the readers share for pages without text, closed after them; None for nothing.
     """
 
     readers: Mapping[str, Reader]
     chunker: Chunker
     classify: Classifier
+    ocr: OcrEngine | None = None
 
     def fingerprint(self, media_type: str) -> str:
         """Hash reader and chunker with their settings: a change of either means that a file is read again."""

@@ -132,6 +132,7 @@ def prepare(
     chunks = pipeline.chunker.chunk(document, kind.kind, base.embedder)
     if not chunks:
         raise UnreadableDocumentError("No text was found in the file.", reason=UnreadableReason.EMPTY, source=item.uri)
+    document = _told_what_is_left(document, chunks)
     on_event(IngestEvent(IngestEventKind.CHUNKED, item.uri, 0, len(chunks)))
     record = _record(base, pipeline, item, document, kind.kind, chunks, now)
     return Prepared(
@@ -142,6 +143,17 @@ def prepare(
         generation=hashlib.sha256(f"{item.sha256}{record.pipeline}{now}".encode()).hexdigest()[:32],
         replaces=earlier.id if earlier is not None and earlier.id != document.id else None,
     )
+
+
+def _told_what_is_left(document: Document, chunks: list[Chunk]) -> Document:
+    """Add a warning where a chunker had to stop before the end of the text."""
+    end = max(chunk.span.end for chunk in chunks)
+    left = document.text[end:]
+    if not left.strip():
+        return document
+    line = document.text.count("\n", 0, end) + 1
+    told = f"The text from line {line} on is in no chunk ({len(left):,} characters): the limit of chunks was reached."
+    return dataclasses.replace(document, warnings=(*document.warnings, told))
 
 
 def _kind(pipeline: Pipeline, item: SourceItem, document: Document) -> Classification:
@@ -170,6 +182,7 @@ def _record(
     now: str,
 ) -> DocumentRecord:
     lost = any(page.method == "none" for page in document.pages)
+    lost = lost or bool(document.text[max(chunk.span.end for chunk in chunks) :].strip())
     return DocumentRecord(
         id=document.id,
         title=document.title,

@@ -53,10 +53,33 @@ class Reader(Protocol):
 
 
 class OcrEngine(Protocol):
-    """Read the words of a page image."""
+    """Read the words of a page image; several pages at once."""
+
+    @property
+    def version(self) -> str:
+        """Name the engine where it can run, empty where it cannot; part of the version of the readers that use it."""
+        ...
+
+    @property
+    def workers(self) -> int:
+        """Tell how many pages it reads at the same time."""
+        ...
+
+    def ready(self, language: str = "eng") -> None:
+        """Make sure that pages of a language, or of several joined by `+`, can be read.
+
+        Raises:
+            ConfigError: the engine is not installed; the suggestion has the line that installs it.
+            InvalidInputError: the language's data is not installed.
+        """
+        ...
 
     def read(self, png: bytes, *, language: str = "eng") -> OcrPage:
         """Recognise one PNG-encoded page image."""
+        ...
+
+    def close(self) -> None:
+        """Free child processes; later calls are errors."""
         ...
 
 

@@ -11,7 +11,14 @@ from knowledge_mcp.settings.choices import (
     missing_adapters,
 )
 from knowledge_mcp.settings.fields import Settings, Variable, variables
-from knowledge_mcp.settings.reading import Reading, SettingValue, find_env_file, load_settings, read_settings
+from knowledge_mcp.settings.reading import (
+    Reading,
+    SettingValue,
+    find_env_file,
+    load_settings,
+    network_environment,
+    read_settings,
+)
 
 __all__ = [
     "LOCAL_MODEL",
@@ -28,6 +35,7 @@ __all__ = [
     "find_env_file",
     "load_settings",
     "missing_adapters",
+    "network_environment",
     "read_settings",
     "variables",
 ]

@@ -45,10 +45,10 @@ class StoreChoice:
 
 def choose_embedding(settings: Settings, surface: str = "standards") -> EmbeddingChoice:
     """Select the embedding provider for a surface in one order, without any fallback."""
+    if surface == "planning":
+        return EmbeddingChoice("local", LOCAL_MODEL, None, "the planning surface always embeds with this model")
     if settings.embedding_provider is not None:
         provider, reason = settings.embedding_provider, f"EMBEDDING_PROVIDER={settings.embedding_provider}"
-    elif surface == "planning":
-        provider, reason = "local", "the planning surface always embeds locally"
     elif surface == "rag" and settings.azure_openai_endpoint is not None:
         provider, reason = "azure", "AZURE_OPENAI_ENDPOINT is set"
     elif settings.openai_api_key is not None:

@@ -40,25 +40,25 @@ class _OtherSettings(BaseModel):
 
     enable_ocr: bool = setting(
         "ENABLE_OCR", True, "Read scanned pages by OCR where Tesseract is installed.",
-        group=_READ, surface="planning", used=False,
+        group=_READ, surface="planning",
     )  # fmt: skip
     ocr_engine: OcrEngineName = setting(
         "OCR_ENGINE", "auto", "`tesseract`, or `auto` to take whichever is installed.", group=_READ, used=False
     )
     image_ratio_threshold: float = setting(
         "IMAGE_RATIO_THRESHOLD", 0.7, "Mean share of images on the pages above which a document is image-based.",
-        group=_READ, surface="planning", ge=0, le=1, used=False,
+        group=_READ, surface="planning", ge=0, le=1,
     )  # fmt: skip
     image_skip: ImageSkip = setting(
         "IMAGE_SKIP", "sample",
         "`strict` skips every image-based document; `sample` reads it when a sample of its pages reads well.",
-        group=_READ, surface="planning", used=False,
+        group=_READ, surface="planning",
     )  # fmt: skip
     allowed_roots: Words | None = setting(
         "ALLOWED_ROOTS", None,
         "Comma-separated folders that tools given a path may read. Unset: none for a network server, the working "
         "directory and the home directory for stdio.",
-        group=_READ, used=False, example="~/documents,/srv/standards",
+        group=_READ, example="~/documents,/srv/standards",
     )  # fmt: skip
 
     port: int = setting(
@@ -105,19 +105,47 @@ class _OtherSettings(BaseModel):
 
     github_pat: SecretStr | None = setting(
         "GITHUB_PAT", None, "GitHub token for private repositories.",
-        group=_REPO, surface="repositories", example="ghp_your-token", used=False,
+        group=_REPO, surface="repositories", example="ghp_your-token",
     )  # fmt: skip
     repo_clone_path: Path = setting(
         "REPO_CLONE_PATH", Path("./data/repos"), "Folder of cloned repositories.",
-        group=_REPO, surface="repositories", config="ingestion.repoClonePath", used=False,
+        group=_REPO, surface="repositories", config="ingestion.repoClonePath",
     )  # fmt: skip
     chunk_max_tokens: int = setting(
         "CHUNK_MAX_TOKENS", 500, "Most tokens of a chunk of code.",
-        group=_REPO, surface="repositories", config="ingestion.chunkMaxTokens", ge=50, le=8000, used=False,
+        group=_REPO, surface="repositories", config="ingestion.chunkMaxTokens", ge=50, le=8000,
     )  # fmt: skip
     chunk_overlap_tokens: int = setting(
         "CHUNK_OVERLAP_TOKENS", 50, "Tokens that neighbouring chunks of code share.",
-        group=_REPO, surface="repositories", config="ingestion.chunkOverlapTokens", ge=0, le=4000, used=False,
+        group=_REPO, surface="repositories", config="ingestion.chunkOverlapTokens", ge=0, le=4000,
+    )  # fmt: skip
+
+    default_extensions: Words | None = setting(
+        "DEFAULT_EXTENSIONS", None,
+        "Comma-separated extensions of the files of a repository that are indexed, instead of the built-in list.",
+        group=_REPO, surface="repositories", config="ingestion.defaultExtensions", example=".py,.ts,.md",
+    )  # fmt: skip
+    default_excludes: Words = setting(
+        "DEFAULT_EXCLUDES", (),
+        "Comma-separated patterns to leave out beside the built-in ones, as in a .gitignore.",
+        group=_REPO, surface="repositories", config="ingestion.defaultExcludes", example="vendor/**,*.snap",
+    )  # fmt: skip
+    search_default_limit: int = setting(
+        "SEARCH_DEFAULT_LIMIT", 10, "Results of a code search that names no limit.",
+        group=_REPO, surface="repositories", config="search.defaultLimit", ge=1, le=50,
+    )  # fmt: skip
+    search_max_limit: int = setting(
+        "SEARCH_MAX_LIMIT", 50, "Most results that a code search may ask for.",
+        group=_REPO, surface="repositories", config="search.maxLimit", ge=1, le=50,
+    )  # fmt: skip
+    search_default_threshold: float = setting(
+        "SEARCH_DEFAULT_THRESHOLD", 0.7,
+        "Similarity below which results of a code search are left out, unless it names its own.",
+        group=_REPO, surface="repositories", config="search.defaultThreshold", ge=0, le=1,
+    )  # fmt: skip
+    search_snippet_max_length: int = setting(
+        "SEARCH_SNIPPET_MAX_LENGTH", 500, "Characters of a code snippet.",
+        group=_REPO, surface="repositories", config="search.snippetMaxLength", ge=50, le=100000,
     )  # fmt: skip
 
     rag_api_url: str | None = setting(

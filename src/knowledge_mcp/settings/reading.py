@@ -19,16 +19,19 @@ from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.settings.choices import contradictions, missing_adapters
 from knowledge_mcp.settings.fields import Settings, Variable, variables
 
-__all__ = ["Reading", "SettingValue", "find_env_file", "load_settings", "read_settings"]
+__all__ = ["Reading", "SettingValue", "find_env_file", "load_settings", "network_environment", "read_settings"]
 
 UNUSED_CONFIG_KEYS = frozenset(
     {
-        "server.name", "server.version", "embedding.maxRetries", "embedding.timeoutMs", "ingestion.defaultExtensions",
-        "ingestion.defaultExcludes", "search.defaultLimit", "search.maxLimit", "search.defaultThreshold",
-        "search.snippetMaxLength",
+        "server.name", "server.version", "embedding.maxRetries", "embedding.timeoutMs",
     }
 )  # fmt: skip
-"""Keys of a configuration file that are known and belong to surfaces which this build does not have."""
+"""Keys of a configuration file that are known and change nothing: names are fixed, retries and times are specified."""
+
+_NETWORK = (
+    "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
+    "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO", "CURL_CA_BUNDLE",
+)  # fmt: skip
 
 BUILT_IN: tuple[Collection[str], Collection[str]] = (frozenset({"local"}), frozenset({"sqlite"}))
 """Embedders and stores assumed where the caller does not name those of the registry."""
@@ -68,6 +71,12 @@ class Reading:
     values: tuple[SettingValue, ...]
     problems: tuple[str, ...]
     env_file: Path | None
+
+
+def network_environment(environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """List the variables for proxies and certificates, for programs that we start."""
+    values = os.environ if environ is None else environ
+    return {name: values[name] for name in _NETWORK if values.get(name)}
 
 
 @dataclass(frozen=True, slots=True)

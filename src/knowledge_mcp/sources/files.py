@@ -28,6 +28,12 @@ _MEDIA_TYPES = {
     ".md": MARKDOWN,
     ".markdown": MARKDOWN,
     ".mdx": MARKDOWN,
+    ".bmp": "image/bmp",
+    ".jpeg": "image/jpeg",
+    ".jpg": "image/jpeg",
+    ".png": "image/png",
+    ".tif": "image/tiff",
+    ".tiff": "image/tiff",
 }
 _HEAD = 1024
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from knowledge_mcp.support.sandbox_worker import Refusal
 if TYPE_CHECKING:
     from liteparse.types import StructureTreeElement
 
-__all__ = ["BATCH", "Facts", "OutlineEntry", "ParsedBatch", "TaggedHeading", "inspect", "pages", "pictured"]
+__all__ = ["BATCH", "Facts", "OutlineEntry", "ParsedBatch", "TaggedHeading", "characters", "inspect", "pages"]
 
 BATCH = 25
 """Pages that are held parsed at a time; the file is opened anew for each batch, which frees what PDFium caches."""
@@ -119,23 +119,21 @@ def _has_no_pages(path: str) -> bool:
         return False
 
 
-def pictured(path: str, numbers: Iterable[int]) -> set[int]:
-    """Tell which of these pages one picture covers for the most part, as it does a scanned page."""
+def characters(path: str, count: int) -> list[int]:
+    """Count the characters of each page's text layer that are no blanks."""
     import pypdfium2
-    import pypdfium2.raw as pdfium
 
-    found: set[int] = set()
+    counts: list[int] = []
     document: Any
-    with contextlib.closing(pypdfium2.PdfDocument(path)) as document:
-        for number in numbers:
-            with contextlib.closing(document[number - 1]) as page:
-                area = page.get_width() * page.get_height()
-                for picture in page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_IMAGE], max_depth=4):
-                    left, bottom, right, top = picture.get_bounds()
-                    if (right - left) * (top - bottom) > 0.5 * area:
-                        found.add(number)
-                        break
-    return found
+    for first in range(0, count, BATCH):
+        with contextlib.closing(pypdfium2.PdfDocument(path)) as document:
+            for index in range(first, min(first + BATCH, count)):
+                with (
+                    contextlib.closing(document[index]) as page,
+                    contextlib.closing(page.get_textpage()) as text,
+                ):
+                    counts.append(len("".join(text.get_text_bounded().split())))
+    return counts
 
 
 def _label(document: Any, index: int) -> str:

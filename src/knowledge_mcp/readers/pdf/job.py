@@ -1,7 +1,8 @@
 """What runs in the sandbox's child: a PDF's bytes to messages of plain JSON values.
 
 Messages of `read`, in this order: `progress` as pages are parsed, `facts` once, then `items` (headings and blocks, some
-hundred at a time) and a final `pages`.
+hundred at a time) and a final `pages`. Where pages need text recognition first, and it is asked for, `scans` names them
+and is the last message; the next call is given what was recognised.
 """
 
 from __future__ import annotations
@@ -17,11 +18,14 @@ from knowledge_mcp.readers.pdf.furniture import remove_contents, remove_furnitur
 from knowledge_mcp.readers.pdf.headings import Heading, detect_headings
 from knowledge_mcp.readers.pdf.layout import Line, PageLayout, Table
 from knowledge_mcp.readers.pdf.outline import merge_headings, outline_headings, tagged_headings
+from knowledge_mcp.readers.pdf.pictures import marks_of
+from knowledge_mcp.readers.pdf.scans import pages_to_recognise, take_recognised, without_copies
 from knowledge_mcp.support.sandbox_worker import Refusal
 
-__all__ = ["check", "read"]
+__all__ = ["check", "compose", "read", "survey"]
 
 _PER_MESSAGE = 400
+_COVERED = 0.5
 
 
 def check(path: str) -> Iterator[dict[str, Any]]:
@@ -33,12 +37,36 @@ def check(path: str) -> Iterator[dict[str, Any]]:
     yield {"pages": engine.inspect(path, thorough=False).pages}
 
 
-def read(path: str, *, use_outline: bool = True) -> Iterator[dict[str, Any]]:
+def survey(path: str) -> Iterator[dict[str, Any]]:
+    """Yield for each page, in order: `page`, `image_ratio`, `images`, `paths`, `slanted`, `characters`.
+
+    Raises:
+        Refusal: as `engine.inspect`, or the pages cannot be parsed.
+    """
+    count = engine.inspect(path, thorough=False).pages
+    characters = engine.characters(path, count)
+    for marks in marks_of(path, range(1, count + 1)):
+        yield {
+            "page": marks.number,
+            "image_ratio": round(marks.image_ratio, 4),
+            "images": marks.images,
+            "paths": marks.paths,
+            "slanted": marks.slanted,
+            "characters": characters[marks.number - 1],
+        }
+
+
+def read(
+    path: str, *, use_outline: bool = True, scans: str = "", recognised: str = "", unread: Sequence[int] = ()
+) -> Iterator[dict[str, Any]]:
     """Read the file and yield messages.
 
     Args:
         path: absolute path of the file.
         use_outline: False leaves bookmarks and tags aside, for measuring what typography alone finds.
+        scans: `find` names the pages that need text recognition, `all` names every page, empty none.
+        recognised: path of the file of words that were recognised.
+        unread: pages that needed recognition and did not get it.
 
     Raises:
         Refusal: it cannot be opened or parsed, or there is no text in it at all.
@@ -51,32 +79,64 @@ def read(path: str, *, use_outline: bool = True) -> Iterator[dict[str, Any]]:
         pages.extend(batch.pages)
         tagged.extend(batch.tagged)
         yield {"progress": [len(pages), facts.pages]}
+    if scans and (needed := pages_to_recognise(path, pages, force=scans == "all")):
+        yield {"scans": [[number, reason] for number, reason in needed.items()]}
+        return
+    taken = take_recognised(pages, recognised) if recognised else set[int]()
+    outline, marked = (facts.outline, tagged) if use_outline else ([], [])
+    described = {"facts": facts.metadata, "labels": facts.labels}
+    yield from compose(path, pages, described, outline=outline, tagged=marked, taken=taken, unread=unread)
+
+
+def compose(
+    path: str,
+    pages: Sequence[PageLayout],
+    described: Mapping[str, Any],
+    *,
+    outline: Sequence[engine.OutlineEntry] = (),
+    tagged: Sequence[engine.TaggedHeading] = (),
+    taken: Collection[int] = (),
+    unread: Collection[int] = (),
+) -> Iterator[dict[str, Any]]:
+    """Yield `facts`, `items` and `pages` of laid-out pages; `described` has `facts` and `labels`.
+
+    Raises:
+        Refusal: there is no text on any page.
+    """
     textless = [page.number for page in pages if not page.elements]
-    bare = remove_furniture(pages)
-    pictured = engine.pictured(path, sorted({*textless, *bare}))
+    bare = remove_furniture(without_copies(pages, taken) if taken else pages)
+    pictured = _pictured(path, {*textless, *bare}.difference(taken, unread))
     _restore(pages, bare, pictured)
     blank = [page.number for page in pages if not page.elements]
     if len(blank) == len(pages):
         raise Refusal(
             "empty",
-            "The PDF has no text: its pages are pictures, or blank.",
+            "The file has no text: its pages are pictures, or blank.",
             details=f"{len(pages)} pages without text of their own",
             suggestion="Run text recognition (OCR) over it, then ingest the result.",
         )
     contents = remove_contents(pages)
     body = body_of(pages)
-    headings = _headings(pages, body, facts.outline if use_outline else [], tagged if use_outline else [])
-    yield {"facts": facts.metadata, "headline": _headline(pages)}
+    headings = _headings(pages, body, outline, tagged)
+    yield {"facts": described["facts"], "headline": _headline(pages)}
     items = blocks_of(pages, headings, body)
     while some := list(itertools.islice(items, _PER_MESSAGE)):
         yield {"items": some}
     yield {
         "pages": [page.number for page in pages],
-        "labels": facts.labels,
+        "labels": described["labels"],
         "blank": blank,
-        "scanned": sorted(pictured.intersection(blank)),
+        "scanned": sorted(pictured.intersection(blank) | set(unread)),
+        "recognised": sorted(taken),
         "contents": contents,
     }
+
+
+def _pictured(path: str, numbers: Collection[int]) -> set[int]:
+    """Tell which of these pages pictures cover for the most part, as they do a scanned page; none without a file."""
+    if not path:
+        return set()
+    return {marks.number for marks in marks_of(path, sorted(numbers)) if marks.image_ratio > _COVERED}
 
 
 def _headings(

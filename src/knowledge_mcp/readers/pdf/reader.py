@@ -6,22 +6,23 @@ import contextlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
-from typing import Any
 
-from knowledge_mcp.model.document import BlockKind, Document, HeadingSource
+from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.errors import UnreadableReason
+from knowledge_mcp.model.extraction import PageEvidence, Survey
 from knowledge_mcp.model.ingest import Inspection
+from knowledge_mcp.model.ocr import ScanOptions
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.readers.assembly import DocumentBuilder
+from knowledge_mcp.ports import OcrEngine
 from knowledge_mcp.readers.isolation import run_isolated, unreadable
+from knowledge_mcp.readers.recognition import Recognition
+from knowledge_mcp.readers.scanned import ScanReading, options_version
 from knowledge_mcp.support.sandbox import Limits, Sandbox
 
 __all__ = ["PdfReader"]
 
 _JOB = "knowledge_mcp.readers.pdf.job"
-_SCANNED = "no text layer; looks scanned (OCR is not part of this reader)"
-_BLANK = "no text on this page"
-_CONTENTS = "contents page; its entries are the headings"
+_RENDER = "knowledge_mcp.readers.pdf.rendering:render"
 _PDF_DATE = re.compile(r"(?:D:)?(\d{4})(\d\d)?(\d\d)?")
 _KEYS = {"Author": "author", "Subject": "subject", "Keywords": "keywords"}
 _NO_TITLE = re.compile(
@@ -31,26 +32,42 @@ _NO_TITLE = re.compile(
 
 
 class PdfReader:
-    """Read PDF files: text, headings, tables, lists, notes, captions, page labels. Thread-safe.
+    """Read PDF files: text, headings, tables, lists, notes, captions, page labels; scanned pages too. Thread-safe.
 
     Args:
         sandbox: where parsing runs; None makes one that this reader owns and closes.
         limits: memory and time for one file.
         use_outline: False leaves bookmarks and tags aside, for measuring what typography alone finds.
+        ocr: who reads scanned pages; it stays its giver's to close. None leaves them unread, each with a note.
+        options: how scanned pages are treated.
     """
 
     def __init__(
-        self, *, sandbox: Sandbox | None = None, limits: Limits | None = None, use_outline: bool = True
+        self,
+        *,
+        sandbox: Sandbox | None = None,
+        limits: Limits | None = None,
+        use_outline: bool = True,
+        ocr: OcrEngine | None = None,
+        options: ScanOptions | None = None,
     ) -> None:
         self._sandbox = sandbox or Sandbox()
         self._owned = sandbox is None
         self._limits = limits or Limits()
         self._use_outline = use_outline
+        self._ocr = ocr
+        self._options = options or ScanOptions()
 
     @property
     def version(self) -> str:
         """Name the reader and its version; a change of what it produces must change this."""
-        return "pdf-1"
+        return f"pdf-1{options_version(self._ocr, self._options)}"
+
+    def with_options(self, options: ScanOptions) -> PdfReader:
+        """Return a reader that treats scanned pages otherwise; it shares this one's children; do not close it."""
+        return PdfReader(
+            sandbox=self._sandbox, limits=self._limits, use_outline=self._use_outline, ocr=self._ocr, options=options
+        )
 
     def check(self, item: SourceItem) -> Inspection:
         """Open the file and count its pages.
@@ -65,36 +82,42 @@ class PdfReader:
                 pages = int(message["pages"])
         return Inspection(pages=pages)
 
+    def survey(self, item: SourceItem) -> Survey:
+        """Tell of every page how much of it is pictures, how many strokes are drawn on it, and its characters.
+
+        Raises:
+            UnreadableDocumentError: as in `check`, or its pages cannot be parsed.
+        """
+        _check_magic(item)
+        messages = run_isolated(self._sandbox, f"{_JOB}:survey", item, {}, limits=self._limits)
+        with contextlib.closing(messages):
+            return Survey(tuple(PageEvidence(message.pop("page"), **message) for message in messages))
+
+    def sample(self, item: SourceItem, pages: Sequence[int]) -> Recognition:
+        """Recognise a few pages for what comes of them; their words are not kept."""
+        return self._scans().sample(item, pages)
+
     def read(self, item: SourceItem, progress: Callable[[int, int], None] | None = None) -> Document:
         """Read the whole file.
+
+        Pages that are recognised count twice in what `progress` is told: once parsed, once recognised.
 
         Raises:
             UnreadableDocumentError: as in `check`; or no page has text; or time or memory ran out.
         """
         _check_magic(item)
-        builder = DocumentBuilder()
-        title, metadata = "", dict[str, str]()
         arguments = {"use_outline": self._use_outline}
-        messages = run_isolated(self._sandbox, f"{_JOB}:read", item, arguments, limits=self._limits)
-        with contextlib.closing(messages):
-            for message in messages:
-                if "progress" in message:
-                    if progress is not None:
-                        progress(*message["progress"])
-                elif "facts" in message:
-                    title = _title(message["facts"].get("Title", ""), message["headline"], item.name)
-                    metadata = _metadata(message["facts"])
-                elif "items" in message:
-                    for fields in message["items"]:
-                        _lay_down(builder, fields)
-                else:
-                    _name_pages(builder, message)
-        return builder.build(item, title=title, metadata=metadata)
+        assembly, recognition = self._scans().run(item, f"{_JOB}:read", arguments, progress)
+        title = _title(assembly.facts.get("Title", ""), assembly.headline, item.name)
+        return assembly.build(item, recognition, title=title, metadata=_metadata(assembly.facts))
 
     def close(self) -> None:
         """End the idle child processes."""
         if self._owned:
             self._sandbox.close()
+
+    def _scans(self) -> ScanReading:
+        return ScanReading(self._sandbox, self._limits, self._ocr, self._options, _RENDER)
 
 
 def _check_magic(item: SourceItem) -> None:
@@ -115,44 +138,6 @@ def _check_magic(item: SourceItem) -> None:
             details=f"no PDF header in the first {len(head)} bytes",
             suggestion="Give the file its true extension, or export it as PDF.",
         )
-
-
-def _lay_down(builder: DocumentBuilder, fields: dict[str, Any]) -> None:
-    if "heading" in fields:
-        fields["source"] = HeadingSource(fields["source"])
-        builder.heading(fields.pop("heading"), **fields)
-    else:
-        builder.block(BlockKind(fields.pop("kind")), fields.pop("text"), **fields)
-
-
-def _name_pages(builder: DocumentBuilder, message: Mapping[str, Any]) -> None:
-    pages: list[int] = message["pages"]
-    labels: list[str] = message["labels"]
-    scanned: list[int] = message["scanned"]
-    notes = dict.fromkeys(message["blank"], _BLANK) | dict.fromkeys(scanned, _SCANNED)
-    contents = dict.fromkeys(message["contents"], _CONTENTS)
-    for number in pages:
-        label = labels[number - 1] if number <= len(labels) else str(number)
-        if number in notes:
-            builder.page(number, label, method="none" if number in scanned else "blank", note=notes[number])
-        else:
-            builder.page(number, label, note=contents.get(number, ""))
-    if scanned:
-        some = "page" if len(scanned) == 1 else "pages"
-        builder.warn(
-            f"No text on {some} {_ranges(scanned)} of {len(pages)}: scanned, and text recognition (OCR) was not run."
-        )
-
-
-def _ranges(numbers: Sequence[int]) -> str:
-    """Print ascending numbers briefly: "2, 5-9"."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][1] + 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
 
 
 def _title(stated: str, headline: str, name: str) -> str:

@@ -1,0 +1,125 @@
+"""The chunker for planning documents: recursive splitting by characters, with the pages of every chunk (B-FR-006)."""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+
+from knowledge_mcp.chunking.splitting import Splitting, shrink, split
+from knowledge_mcp.model.chunk import Chunk, ChunkType
+from knowledge_mcp.model.document import Block, BlockKind, Document, Section, Span
+from knowledge_mcp.model.errors import ConfigError
+from knowledge_mcp.ports import TokenMeasure
+
+__all__ = ["RecursiveChunker"]
+
+_LEVELS = 6
+
+
+class RecursiveChunker:
+    """Cut documents by paragraphs, lines, sentences, clauses, phrases, words (`ports.Chunker`).
+
+    A separator stays with the text before it. A chunk that the embedding model would not read to its end is cut
+    further, so that no part of it is invisible to its vector. Ids are `{document id}_{page:03d}_{index:03d}`.
+
+    Args:
+        size: characters of a chunk, at most (200 tokens of four characters each).
+        overlap: characters that neighbouring chunks share, at most (50 tokens).
+
+    Raises:
+        ConfigError: the overlap is not less than the size, or one of them is negative.
+    """
+
+    def __init__(self, size: int = 800, overlap: int = 200) -> None:
+        if size < 1 or not 0 <= overlap < size:
+            raise ConfigError(f"A chunk of {size} characters cannot share {overlap} of them with the next one.")
+        self._how = Splitting(size, overlap)
+
+    @property
+    def version(self) -> str:
+        """Name the chunker, its version and its settings."""
+        return f"recursive/1 size={self._how.size} overlap={self._how.overlap}"
+
+    def chunk(self, document: Document, document_type: str, measure: TokenMeasure) -> list[Chunk]:
+        """Cut and describe every passage, in order."""
+        text = document.text
+        tokens: dict[Span, int] = {}
+
+        def fits(span: Span) -> bool:
+            tokens[span] = measure.count_tokens(span.of(text))
+            return tokens[span] <= measure.max_tokens
+
+        whole = split(text, Span(0, len(text)), self._how)
+        spans = [part for span in whole for part in shrink(text, span, self._how, fits)]
+        places = _Places(document)
+        return [
+            places.describe(index, span, tokens.get(span) or measure.count_tokens(span.of(text)), document_type)
+            for index, span in enumerate(spans)
+        ]
+
+
+class _Places:
+    """Tell where in its document a span stands."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._blocks = document.blocks
+        self._starts = [block.span.start for block in document.blocks]
+        self._labels = {page.number: page.label for page in document.pages}
+
+    def describe(self, index: int, span: Span, tokens: int, document_type: str) -> Chunk:
+        """Make the chunk of a span."""
+        document = self._document
+        content = span.of(document.text)
+        pages = self._pages(span)
+        block = self._block_at(span.start)
+        path = document.ancestors(block.section if block is not None else None)
+        return Chunk(
+            id=f"{document.id}_{pages[0] if pages else 0:03d}_{index:03d}",
+            document_id=document.id,
+            document_title=document.title,
+            document_type=document_type,
+            index=index,
+            content=content,
+            content_hash=hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest(),
+            context="",
+            token_count=tokens,
+            span=span,
+            section_hierarchy=tuple(section.label for section in path)[:_LEVELS],
+            section_title=path[-1].title if path else "",
+            clause_number=_number(path),
+            parent_chunk_id=None,
+            chunk_type=self._kind(span, block),
+            normative=False,
+            source_path=document.source_uri,
+            page_numbers=pages,
+            page_labels=tuple(self._labels.get(page, str(page)) for page in pages),
+        )
+
+    def _pages(self, span: Span) -> tuple[int, ...]:
+        """List the pages that a span stands on, in order."""
+        found = [page.number for page in self._document.pages if page.span.overlaps(span)]
+        if not found:
+            block = self._block_at(span.start)
+            found = list(block.pages) if block is not None else []
+        return tuple(sorted(found))
+
+    def _block_at(self, place: int) -> Block | None:
+        """Return the block that begins at or before a place, the first one where none does."""
+        if not self._blocks:
+            return None
+        return self._blocks[max(bisect_right(self._starts, place) - 1, 0)]
+
+    def _kind(self, span: Span, block: Block | None) -> ChunkType:
+        """Call a chunk a table where nothing else stands in it."""
+        if block is None or block.kind is not BlockKind.TABLE:
+            return ChunkType.GUIDANCE
+        last = max(bisect_left(self._starts, span.end), 1)
+        first = max(bisect_right(self._starts, span.start) - 1, 0)
+        inside = self._blocks[first:last]
+        return ChunkType.TABLE if all(each.kind is BlockKind.TABLE for each in inside) else ChunkType.GUIDANCE
+
+
+def _number(path: Sequence[Section]) -> str | None:
+    return next((section.number for section in reversed(path) if section.number), None)

@@ -1,0 +1,227 @@
+"""One run of `knowledge planning ingest`: file by file, with progress, a summary, a report, and watching on."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from knowledge_mcp.cli.failures import ExitCode, harmless, say
+from knowledge_mcp.cli.planning_folder import FolderWatch, Outcome, documents_in, file_one, unsupported_in
+from knowledge_mcp.engine.filing_values import FilingRequest
+from knowledge_mcp.engine.jobs import Line
+from knowledge_mcp.model.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bars
+    from rich.progress import TaskID
+
+    from knowledge_mcp.engine.filing import FilingDesk
+
+__all__ = ["INTERVAL", "Choices", "FolderRun"]
+
+INTERVAL = 2.0
+"""Seconds between two looks at a folder that is watched."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """Hold the command line."""
+
+    folder: Path
+    application_ref: str
+    document_type: str | None = None
+    recursive: bool = True
+    force_ocr: bool = False
+    ocr_language: str | None = None
+    watch: bool = False
+    report: Path | None = None
+    as_json: bool = False
+
+
+class FolderRun:
+    """File every document of a folder for one application; an instance is used once.
+
+    Args:
+        desk: where they are filed.
+        choices: what was asked for.
+        pause: waits between two looks at a watched folder; False ends the watching.
+    """
+
+    def __init__(self, desk: FilingDesk, choices: Choices, *, pause: Callable[[], bool] | None = None) -> None:
+        self._desk = desk
+        self._choices = choices
+        self._pause = pause or _wait
+        self._outcomes: dict[Path, Outcome] = {}
+        self._watch = FolderWatch(choices.folder, recursive=choices.recursive)
+
+    def run(self) -> ExitCode:
+        """File, summarize, report, watch.
+
+        Raises:
+            KnowledgeError: of a kind that every further document would meet too.
+        """
+        choices = self._choices
+        if not choices.application_ref:
+            raise InvalidInputError("The application's reference is empty.", suggestion="Give it with --ref.")
+        if not documents_in(choices.folder, recursive=choices.recursive) and not choices.watch:
+            say(f"No document was found in {choices.folder}.")
+            return ExitCode.NOTHING_DONE
+        left = unsupported_in(choices.folder, recursive=choices.recursive) if choices.folder.is_dir() else []
+        if left:
+            say(f"Left out, as files of no supported kind: {', '.join(path.name for path in left[:10])}"
+                f"{f' and {len(left) - 10} more' if len(left) > 10 else ''}")  # fmt: skip
+        self._file(self._watch.due(settled=False))
+        self._finish()
+        if choices.watch:
+            self._go_on()
+        return self._exit_code()
+
+    def _go_on(self) -> None:
+        say(f"Watching {self._choices.folder}; Ctrl-C ends it.")
+        try:
+            while self._pause():
+                due = self._watch.due()
+                if due:
+                    self._file(due)
+                    self._finish()
+        except KeyboardInterrupt:
+            say("Stopped watching.")
+
+    def _file(self, paths: Sequence[Path]) -> None:
+        with _Show(len(paths)) as show:
+            for number, path in enumerate(paths, 1):
+                show.begin(number, path)
+                outcome = file_one(self._desk, self._request(path), Line(show.progress, bool), time.perf_counter)
+                self._outcomes[path] = outcome
+                show.end(number, outcome)
+
+    def _request(self, path: Path) -> FilingRequest:
+        choices = self._choices
+        return FilingRequest(
+            file_path=str(path),
+            application_ref=choices.application_ref,
+            document_type=choices.document_type,
+            force_ocr=choices.force_ocr,
+            ocr_language=choices.ocr_language,
+        )
+
+    def _finish(self) -> None:
+        """Write summary and report of all that was filed so far."""
+        outcomes = [self._outcomes[path] for path in sorted(self._outcomes)]
+        if self._choices.as_json:
+            from knowledge_mcp.cli.session import write_json
+
+            documents = [{"file": str(each.path), **each.answer} for each in outcomes]
+            write_json({"application_ref": self._choices.application_ref, "documents": documents})
+        else:
+            _print_table(outcomes)
+        if self._choices.report is not None:
+            self._write_report(self._choices.report, outcomes)
+
+    def _write_report(self, path: Path, outcomes: Sequence[Outcome]) -> None:
+        from knowledge_mcp.cli.planning_report import report_html
+
+        now = datetime.now().astimezone()
+        content = report_html(self._choices.application_ref, self._choices.folder, outcomes, now)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content, encoding="utf-8")
+        except OSError as exc:
+            raise InvalidInputError(f"The report cannot be written: {exc.strerror or exc}.") from exc
+        say(f"Report: {path}")
+
+    def _exit_code(self) -> ExitCode:
+        failed = any(each.status == "error" for each in self._outcomes.values())
+        return ExitCode.FAILURE if failed else ExitCode.SUCCESS
+
+
+def _wait() -> bool:
+    threading.Event().wait(INTERVAL)
+    return True
+
+
+class _Show:
+    """Show how a run moves: a bar per file on a terminal, a line per file elsewhere; all on stderr."""
+
+    def __init__(self, files: int) -> None:
+        self._files = files
+        self._bars: Bars | None = None
+        self._bar: TaskID | None = None
+        self._name = ""
+
+    def __enter__(self) -> Self:
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+            self._bars = Progress(
+                SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(bar_width=24),
+                TextColumn("{task.percentage:>3.0f} %"), TimeElapsedColumn(),
+                console=Console(stderr=True, highlight=False), transient=True,
+            )  # fmt: skip
+            self._bars.start()
+            self._bar = self._bars.add_task("", total=100.0)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bars is not None:
+            self._bars.stop()
+
+    def begin(self, number: int, path: Path) -> None:
+        self._name = f"[{number}/{self._files}] {harmless(path.name)}"
+        if self._bars is not None and self._bar is not None:
+            self._bars.reset(self._bar, description=self._name, total=100.0)
+
+    def progress(self, done: float, total: float | None, message: str) -> None:
+        if self._bars is not None and self._bar is not None:
+            self._bars.update(self._bar, completed=done, total=total, description=f"{self._name}: {message}")
+
+    def end(self, number: int, outcome: Outcome) -> None:
+        line = f"[{number}/{self._files}] {outcome.path.name}: {_said(outcome)}"
+        if self._bars is not None:
+            self._bars.console.print(harmless(line), markup=False)
+        else:
+            say(line)
+
+
+def _said(outcome: Outcome) -> str:
+    answer = outcome.answer
+    match outcome.status:
+        case "success":
+            kind = str(answer["document_type"]).replace("_", " ")
+            return f"ingested as {kind}, {answer['chunks_created']} chunks, {outcome.seconds:.1f} s"
+        case "already_ingested":
+            return "known already"
+        case "skipped":
+            return f"skipped, image-based (image ratio {answer['image_ratio']:.2f})"
+        case _:
+            return f"failed: {answer['message']}"
+
+
+def _print_table(outcomes: Sequence[Outcome]) -> None:
+    from rich.table import Table
+
+    from knowledge_mcp.cli.session import out, shown
+
+    table = Table()
+    for name in ("File", "Outcome", "Type", "Read by"):
+        table.add_column(name, overflow="fold")
+    table.add_column("Pages", justify="right")
+    table.add_column("Chunks", justify="right")
+    for each in outcomes:
+        answer = each.answer
+        outcome = each.status if each.status != "error" else f"error: {answer['error_type']}"
+        cells = [str(answer.get(name, "")) for name in ("document_type", "extraction_method")]
+        numbers = [str(answer.get(name, "")) for name in ("total_pages", "chunks_created")]
+        table.add_row(*map(shown, (each.path.name, outcome, *cells, *numbers)))
+    out().print(table)
+    counts = {
+        status: sum(each.status == status for each in outcomes) for status in sorted({e.status for e in outcomes})
+    }
+    out().print(", ".join(f"{count} {status.replace('_', ' ')}" for status, count in counts.items()), markup=False)

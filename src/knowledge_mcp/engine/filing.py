@@ -1,0 +1,347 @@
+"""Filing documents for applications: each file once for each application, its successor in its place, jobs for it all.
+
+The same bytes for the same application are one document, whatever path they come by; a file whose bytes have changed
+replaces the document that came by the same path; the same file under two applications is two documents.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from knowledge_mcp.engine.base import Base
+from knowledge_mcp.engine.confinement import allowed_path
+from knowledge_mcp.engine.filing_values import Filing, FilingError, FilingRequest, explain, label_of, page_coverage
+from knowledge_mcp.engine.jobs import CancelledError, Jobs, Line
+from knowledge_mcp.engine.local import LocalKnowledge
+from knowledge_mcp.engine.plan import Pipeline
+from knowledge_mcp.model.collection import DocumentRecord, DocumentStatus
+from knowledge_mcp.model.errors import InternalError, NotFoundError, UnreadableDocumentError, UnreadableReason
+from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, IngestReport, SkippedFile
+from knowledge_mcp.model.source import SourceItem
+from knowledge_mcp.support.locks import locked
+
+__all__ = ["EXTENSIONS", "FilingDesk", "document_id_for", "sanitized"]
+
+EXTENSIONS: Mapping[str, str] = {
+    ".bmp": "image/bmp",
+    ".jpeg": "image/jpeg",
+    ".jpg": "image/jpeg",
+    ".pdf": "application/pdf",
+    ".png": "image/png",
+    ".tif": "image/tiff",
+    ".tiff": "image/tiff",
+}
+"""Media types of what can be filed, by extension (B-FR-005)."""
+
+_BLOCK = 8192
+_READ = 70.0
+"""Share of the progress, in hundredths, that reading a document is taken for; embedding is the rest."""
+
+_ERROR_TYPES = {
+    UnreadableReason.EMPTY.value: "no_content",
+    UnreadableReason.UNSUPPORTED.value: "unsupported_file_type",
+    "invalid_input": "no_chunks",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """One file as it was found: its path as given and resolved, its bytes' hash, and what tells a change."""
+
+    given: str
+    path: Path
+    sha256: str
+    identity: tuple[int, ...]
+
+
+class FilingDesk(LocalKnowledge):
+    """Answer from one collection, and file documents in it. Thread-safe.
+
+    Args:
+        base, pipeline, health_threshold_ms: as `LocalKnowledge`.
+        folder: where locks and the journal of jobs are kept.
+        roots: folders that files may be taken from; None for all, where the caller is this machine's own user.
+        workers: documents that are filed at the same time.
+        patience: seconds that running jobs get to end when this is closed.
+    """
+
+    def __init__(
+        self,
+        base: Base,
+        pipeline: Pipeline,
+        *,
+        folder: Path,
+        roots: Sequence[Path] | None,
+        workers: int = 2,
+        patience: float = 10.0,
+        health_threshold_ms: int = 500,
+    ) -> None:
+        super().__init__(base, pipeline, health_threshold_ms=health_threshold_ms)
+        self._locks = folder / "locks"
+        self._roots = roots
+        self._patience = patience
+        self.jobs = Jobs(folder / "jobs", self._work, explain=explain, workers=workers)
+
+    def warm_up(self) -> None:
+        """Take up jobs that a process left, and load what the first query would have to load."""
+        self.jobs.recover()
+        super().warm_up()
+
+    def close(self) -> None:
+        """Let running jobs end for a while, stop them, and free everything."""
+        self.jobs.close(self._patience)
+        super().close()
+
+    def documents_of(self, application_ref: str) -> list[DocumentRecord]:
+        """List the records of one application by id."""
+        return [record for record in self.documents() if label_of(record, "application_ref") == application_ref]
+
+    def check_path(self, request: FilingRequest) -> Path:
+        """Make sure that a file may be read, is there, and is of a kind that can be filed; returns it resolved.
+
+        Raises:
+            InvalidInputError: the path is not absolute, or not allowed.
+            FilingError: `file_not_found` or `unsupported_file_type`.
+        """
+        path = allowed_path(request.file_path, self._roots)
+        if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises where a folder is closed to us
+            kind = "This is no file" if os.path.isdir(path) else "File not found"  # noqa: PTH112
+            raise FilingError("file_not_found", f"{kind}: {request.file_path}", suggestion="Check the path.")
+        if path.suffix.lower() not in EXTENSIONS:
+            known = ", ".join(sorted(EXTENSIONS))
+            raise FilingError(
+                "unsupported_file_type",
+                f"Unsupported file type: {path.suffix or path.name}",
+                suggestion=f"Supported are {known}.",
+            )
+        return path
+
+    def file(self, request: FilingRequest, line: Line) -> Filing:
+        """File one document; whatever stops it on the way leaves what was there before.
+
+        Raises:
+            FilingError: it cannot be filed, `error_type` says why.
+            CancelledError: the caller gave up; nothing is left of it.
+            KnowledgeError: path, store or embedder.
+        """
+        file = _opened(request.file_path, self.check_path(request))
+        uri = f"planning:{request.application_ref}:{_text(file.path)}"
+        names = sorted({uri, f"content:{request.application_ref}:{file.sha256}"})
+        with ExitStack() as stack:
+            for name in names:
+                try:
+                    mine = stack.enter_context(locked(self._locks, name, give_up=line.cancelled))
+                except OSError as exc:
+                    raise InternalError("The lock of the document cannot be had.", details=str(exc)) from exc
+                if not mine:
+                    raise CancelledError("The ingest was cancelled.")
+            return self._file(request, file, uri, line)
+
+    # ---- one document, locked
+
+    def _file(self, request: FilingRequest, file: _File, uri: str, line: Line) -> Filing:
+        records = self.documents_of(request.application_ref)
+        there = next((record for record in records if record.sha256 == file.sha256), None)
+        older = [record for record in records if record.source_path == uri and record.sha256 != file.sha256]
+        if there is not None and not self._is_to_be_read_again(there, request, file):
+            for record in older:
+                self._remove_if_there(record.id)
+            return Filing(
+                status="already_ingested",
+                document_id=there.id,
+                message="Document has already been ingested with the same content",
+                document_type=there.document_type,
+                replaced=tuple(record.id for record in older),
+            )
+        document_id = there.id if there is not None else document_id_for(request.application_ref, file.sha256, self)
+        item = _item(request, file, there.source_path if there is not None else uri, document_id)
+        report = self._ingest(item, file, line, document_id, force=there is not None)
+        if not report.documents:
+            return _not_filed((*report.skipped, *report.failed)[0])
+        for record in older:  # where `there` came by another path, the engine does not know them as earlier versions
+            self._remove_if_there(record.id)
+        return _filing(report.documents[0].record, item, older)
+
+    def _is_to_be_read_again(self, there: DocumentRecord, request: FilingRequest, file: _File) -> bool:
+        """Tell whether a new reading can give what the one before did not: forced, otherwise, or with new means."""
+        if request.force_ocr and label_of(there, "force_ocr") != "true":
+            return True
+        by_ocr = label_of(there, "extraction_method") in {"ocr", "mixed"}
+        if request.ocr_language is not None and by_ocr and label_of(there, "ocr_language") != request.ocr_language:
+            return True
+        fingerprint = self._pipeline.fingerprint(EXTENSIONS[file.path.suffix.lower()])
+        return there.status is DocumentStatus.PARTIAL and there.pipeline != fingerprint
+
+    def _ingest(self, item: SourceItem, file: _File, line: Line, document_id: str, *, force: bool) -> IngestReport:
+        def on_event(event: IngestEvent) -> None:
+            if event.kind in {IngestEventKind.READING, IngestEventKind.CHUNKED, IngestEventKind.EMBEDDED}:
+                if line.cancelled():
+                    raise CancelledError("The ingest was cancelled.")
+                line.progress(*_progress(event))
+            if event.kind is IngestEventKind.CHUNKED and _identity(file.path) != file.identity:
+                raise UnreadableDocumentError(
+                    f"{file.path.name}: The file was changed while it was read.",
+                    reason=UnreadableReason.INACCESSIBLE,
+                    source=item.uri,
+                )
+
+        published = False
+        try:
+            report = self.ingest(_One(item), IngestOptions(force=force), on_event=on_event, cancelled=line.cancelled)
+            published = bool(report.documents)
+            if not published and not report.failed and not report.skipped:
+                raise CancelledError("The ingest was cancelled.")
+            return report
+        finally:
+            if not published and self._base.exists():
+                self._base.store.discard_staged(self._base.collection, document_id)
+
+    def _remove_if_there(self, document_id: str) -> None:
+        try:
+            self.remove(document_id)
+        except NotFoundError:
+            return
+
+    def _work(self, request: Mapping[str, Any], line: Line) -> Mapping[str, Any]:
+        return self.file(FilingRequest.from_json(request), line).as_json()
+
+
+@dataclass(frozen=True, slots=True)
+class _One:
+    item: SourceItem
+
+    def items(self) -> Iterator[SourceItem | SkippedFile]:
+        yield self.item
+
+
+def sanitized(application_ref: str) -> str:
+    """Write a reference so that it can stand in an id: `25/01178/REM` becomes `25_01178_REM`."""
+    return re.sub(r"[^A-Za-z0-9.-]+", "_", application_ref)
+
+
+def document_id_for(application_ref: str, sha256: str, desk: FilingDesk) -> str:
+    """Name a document `{sanitized ref}_{first six digits of its hash}` (B-FR-008).
+
+    Where another document has that name (another reference that looks alike when sanitized, or six equal digits), six
+    digits that follow from both reference and hash are added.
+    """
+    proposed = f"{sanitized(application_ref)}_{sha256[:6]}"
+    try:
+        other = desk.document(proposed)
+    except NotFoundError:
+        return proposed
+    if other.sha256 == sha256 and label_of(other, "application_ref") == application_ref:
+        return proposed
+    return f"{proposed}-{hashlib.sha256(f'{application_ref}|{sha256}'.encode()).hexdigest()[:6]}"
+
+
+def _opened(given: str, path: Path) -> _File:
+    digest = hashlib.sha256()
+    try:
+        identity = _identity(path)
+        with path.open("rb") as stream:
+            while block := stream.read(_BLOCK):
+                digest.update(block)
+    except FileNotFoundError as exc:
+        raise FilingError("file_not_found", f"File not found: {given}") from exc
+    except OSError as exc:
+        said = exc.strerror or type(exc).__name__
+        raise FilingError(
+            "extraction_failed", f"The file cannot be read: {said}.", suggestion="Check its permissions."
+        ) from exc
+    return _File(given, path, digest.hexdigest(), identity)
+
+
+def _identity(path: Path) -> tuple[int, ...]:
+    """Return what changes when another file, or other bytes, stand in a place; empty where there is none."""
+    try:
+        if os.path.realpath(path) != str(path):  # a link has taken the place of what was there
+            return ()
+        status = path.stat()
+    except OSError:
+        return ()
+    return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+def _item(request: FilingRequest, file: _File, uri: str, document_id: str) -> SourceItem:
+    labels = {
+        "application_ref": request.application_ref,
+        "file_path": _text(Path(file.given)),
+        "source_file": _text(Path(file.given).name),
+    }
+    if request.force_ocr:
+        labels["force_ocr"] = "true"
+    if request.ocr_language is not None:
+        labels["ocr_language"] = request.ocr_language
+    return SourceItem(
+        uri=uri,
+        name=_text(Path(file.given).name),
+        media_type=EXTENSIONS[file.path.suffix.lower()],
+        size=file.identity[2],
+        sha256=file.sha256,
+        open=functools.partial(file.path.open, "rb"),
+        path=file.path,
+        labels=tuple(labels.items()),
+        document_id=document_id,
+        document_type=request.document_type,
+        language=request.ocr_language,
+        force_ocr=request.force_ocr,
+    )
+
+
+def _text(path: Path | str) -> str:
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def _progress(event: IngestEvent) -> tuple[float, float, str]:
+    share = event.done / event.total if event.total else 0.0
+    if event.kind is IngestEventKind.READING:
+        pages = f" page {event.done} of {event.total}" if event.total else ""
+        return round(_READ * share, 1), 100.0, f"reading{pages}"
+    return round(_READ + (99.0 - _READ) * share, 1), 100.0, f"embedding chunk {event.done} of {event.total}"
+
+
+def _filing(record: DocumentRecord, item: SourceItem, older: Sequence[DocumentRecord]) -> Filing:
+    confidence = label_of(record, "document_type_confidence")
+    by_caller = item.document_type is not None
+    return Filing(
+        status="success",
+        document_id=record.id,
+        chunks_created=record.chunk_count,
+        extraction_method=label_of(record, "extraction_method") or "text_layer",
+        contains_drawings=label_of(record, "contains_drawings") == "true",
+        total_chars=int(label_of(record, "total_chars") or 0),
+        total_words=int(label_of(record, "total_words") or 0),
+        image_ratio=float(label_of(record, "image_ratio") or 0.0),
+        total_pages=record.pages,
+        document_type=record.document_type,
+        document_type_confidence=float(confidence) if confidence else None,
+        document_type_reason="given by the caller" if by_caller else label_of(record, "document_type_reason") or None,
+        pages=page_coverage(label_of(record, "page_coverage")),
+        warnings=record.warnings,
+        replaced=tuple(each.id for each in older),
+    )
+
+
+def _not_filed(skipped: SkippedFile) -> Filing:
+    if skipped.reason == UnreadableReason.IMAGE_BASED:
+        facts = dict(skipped.facts)
+        return Filing(
+            status="skipped",
+            reason="image_based",
+            image_ratio=float(facts.get("image_ratio", "0")),
+            total_pages=int(facts.get("total_pages", "0")),
+            message=f"{skipped.message} {skipped.suggestion}".strip(),
+            pages=page_coverage(facts.get("page_coverage", "")),
+        )
+    raise FilingError(
+        _ERROR_TYPES.get(skipped.reason, "extraction_failed"), skipped.message, suggestion=skipped.suggestion
+    )

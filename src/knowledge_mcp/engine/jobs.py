@@ -1,0 +1,376 @@
+"""Work that outlives the call that asked for it: done on threads of its own, written down, taken up after a restart.
+
+A job is one JSON file in the journal's folder, replaced as a whole at each change of state. Several processes may share
+the folder: each holds a lock as long as it lives, and a job whose process is gone is taken up by the next one that
+looks, or failed where it was tried too often.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import secrets
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from knowledge_mcp.model.errors import InternalError, KnowledgeError, NotFoundError
+from knowledge_mcp.support import locks
+from knowledge_mcp.support.events import log_event
+
+__all__ = ["CancelledError", "Job", "JobState", "Jobs", "Line", "RunningJob"]
+
+_logger = logging.getLogger(__name__)
+_KEPT = timedelta(days=7)
+_MOST_ATTEMPTS = 3
+_WRITTEN_EVERY = 2.0
+"""Seconds between two notes of a job's progress in the journal."""
+_STOPPING = 5.0
+"""Seconds that a job gets to notice that it is to stop."""
+_JOB_ID = "0123456789abcdef"
+
+
+class CancelledError(KnowledgeError):
+    """Say that the work was stopped because its caller asked for that, or because the process ends."""
+
+    recoverable_by_default = True
+    default_suggestion = "Ask again; nothing of it was kept."
+
+
+class JobState(StrEnum):
+    """Where a job is."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def is_final(self) -> bool:
+        """Tell whether it will not change any more."""
+        return self in {JobState.DONE, JobState.FAILED, JobState.CANCELLED}
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Describe one job at one moment.
+
+    Attributes:
+        id: 16 hex digits.
+        request: what is to be done, plain JSON values.
+        state: where it is.
+        created_at, updated_at: ISO 8601 UTC.
+        attempts: how often it was begun.
+        done, total, message: how far it is; `total` is None where that is not known.
+        result: what came of it, plain JSON values; None until then.
+        owner: name of the lock that its process holds.
+    """
+
+    id: str
+    request: Mapping[str, Any]
+    state: JobState
+    created_at: str
+    updated_at: str
+    attempts: int = 0
+    done: float = 0.0
+    total: float | None = None
+    message: str = ""
+    result: Mapping[str, Any] | None = None
+    owner: str = ""
+
+
+def _tell_nobody(done: float, total: float | None, message: str) -> None:
+    del done, total, message
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Give the work a line to whoever follows it: `progress(done, total, message)`, and whether to stop."""
+
+    progress: Callable[[float, float | None, str], None] = _tell_nobody
+    cancelled: Callable[[], bool] = bool
+
+
+@dataclass
+class RunningJob:
+    """Follow a job of this process."""
+
+    job: Job
+    journaled: bool
+    stop: threading.Event = field(default_factory=threading.Event)
+    finished: threading.Event = field(default_factory=threading.Event)
+    error: BaseException | None = None
+    written: float = 0.0
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until it is done, at most so long; tells whether it is."""
+        return self.finished.wait(seconds)
+
+
+class Jobs:
+    """Run jobs, keep their journal, and take up those whose process is gone. Thread-safe.
+
+    Args:
+        folder: of the journal; made when the first job is written.
+        work: does what a request says and returns plain JSON values; a KnowledgeError fails the job, `CancelledError`
+            cancels it.
+        explain: makes the result of a failed job from its error.
+        workers: jobs that run at the same time; the others wait.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        work: Callable[[Mapping[str, Any], Line], Mapping[str, Any]],
+        *,
+        explain: Callable[[KnowledgeError], Mapping[str, Any]],
+        workers: int = 2,
+    ) -> None:
+        self._folder = folder
+        self._work = work
+        self._explain = explain
+        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="job")
+        self._lock = threading.Lock()
+        self._running: dict[str, RunningJob] = {}
+        self._owner = secrets.token_hex(8)
+        self._free: Callable[[], None] | None = None
+        self._closing = False
+        self._idle = threading.Condition(self._lock)
+
+    def submit(self, request: Mapping[str, Any], *, journaled: bool) -> RunningJob:
+        """Begin a job as soon as a worker is free.
+
+        Args:
+            request: plain JSON values.
+            journaled: whether it is written down, to be looked up by its id and taken up after a restart. A request
+                that is under way already is not begun twice: its job is returned.
+
+        Raises:
+            CancelledError: the process is about to end.
+            InternalError: the journal cannot be written.
+        """
+        if journaled:
+            self.recover()
+            with self._lock:
+                for running in self._running.values():
+                    if running.journaled and running.job.request == request and not running.stop.is_set():
+                        return running
+        now = _now()
+        job = Job(secrets.token_hex(8), dict(request), JobState.QUEUED, now, now, owner=self._owner)
+        return self._start(RunningJob(job, journaled))
+
+    def look_up(self, job_id: str) -> Job:
+        """Return a job as it stands, also one of another process.
+
+        Raises:
+            NotFoundError: none has this id, or it was forgotten after a week.
+        """
+        with self._lock:
+            running = self._running.get(job_id)
+            if running is not None:
+                return running.job
+        job = self._read(self._file(job_id)) if _is_id(job_id) else None
+        if job is None:
+            raise NotFoundError(f"Job not found: {job_id}", suggestion="A job is forgotten a week after its end.")
+        if not job.state.is_final and self._is_orphan(job):
+            self.recover()
+            with self._lock:
+                running = self._running.get(job_id)
+            return running.job if running is not None else self._read(self._file(job_id)) or job
+        return job
+
+    def cancel(self, job_id: str) -> Job:
+        """Tell a job to stop, also one of another process, and return it as it stands.
+
+        Raises:
+            NotFoundError: as `look_up`.
+        """
+        with self._lock:
+            running = self._running.get(job_id)
+            if running is not None:
+                running.stop.set()
+                return running.job
+        job = self.look_up(job_id)
+        if not job.state.is_final:
+            self._mark(job_id).touch()
+        return job
+
+    def recover(self) -> int:
+        """Take up the jobs whose process is gone; returns how many. Those begun three times are failed instead."""
+        if not self._folder.is_dir():
+            return 0
+        taken = 0
+        # one process at a time, or two would take up the same job
+        with locks.locked(self._folder / "locks", "recovery"):
+            for path in sorted(self._folder.glob("*.json")):
+                job = self._read(path)
+                if job is None:
+                    continue
+                if job.state.is_final and _is_old(job):
+                    path.unlink(missing_ok=True)
+                elif not job.state.is_final and self._is_orphan(job):
+                    taken += self._take_up(job)
+        return taken
+
+    def close(self, patience: float = 10.0) -> None:
+        """Let running jobs end, at most so long, then stop them; what is written down is taken up by the next start."""
+        with self._lock:
+            self._closing = True
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        with self._idle:
+            self._idle.wait_for(lambda: not self._busy(), timeout=patience)
+            for running in self._running.values():
+                running.stop.set()
+            self._idle.wait_for(lambda: not self._busy(), timeout=_STOPPING)
+            left = list(self._running.values())
+            free, self._free = self._free, None
+        for running in left:
+            running.error = running.error or CancelledError("The server is stopping.")
+            running.finished.set()
+        if free is not None:
+            free()
+
+    # ---- one job
+
+    def _busy(self) -> bool:
+        return any(running.job.state is JobState.RUNNING for running in self._running.values())
+
+    def _start(self, running: RunningJob) -> RunningJob:
+        with self._lock:
+            if self._closing:
+                raise CancelledError("The server is stopping.", suggestion="Ask again once it is back.")
+            self._running[running.job.id] = running
+        try:
+            if running.journaled:
+                self._hold()
+                self._write(running.job)
+            self._pool.submit(self._run, running)
+        except (OSError, RuntimeError) as exc:
+            with self._lock:
+                self._running.pop(running.job.id, None)
+            raise InternalError("The job could not be written down.", details=str(exc)) from exc
+        return running
+
+    def _run(self, running: RunningJob) -> None:
+        if not running.stop.is_set():
+            self._change(running, state=JobState.RUNNING, attempts=running.job.attempts + 1)
+        line = Line(
+            lambda done, total, message: self._tell(running, done, total, message), lambda: self._is_stopped(running)
+        )
+        changed: dict[str, Any]
+        try:
+            if self._is_stopped(running):
+                raise CancelledError("The job was cancelled.")
+            changed = {"state": JobState.DONE, "result": dict(self._work(running.job.request, line))}
+        except CancelledError as exc:
+            running.error = exc
+            # told to stop because the process ends: it is to be taken up again
+            interrupted = self._closing and running.journaled
+            changed = {"state": JobState.QUEUED if interrupted else JobState.CANCELLED, "message": exc.message}
+            if interrupted:
+                changed["attempts"] = max(running.job.attempts - 1, 0)
+        except KnowledgeError as exc:
+            running.error = exc
+            changed = {"state": JobState.FAILED, "message": exc.message, "result": dict(self._explain(exc))}
+        except Exception as exc:
+            _logger.exception("a job crashed")
+            running.error = exc
+            error = InternalError("The job failed.", details=type(exc).__name__)
+            changed = {"state": JobState.FAILED, "message": error.message, "result": dict(self._explain(error))}
+        self._change(running, **changed)
+        if running.journaled:
+            self._mark(running.job.id).unlink(missing_ok=True)
+        with self._idle:
+            self._running.pop(running.job.id, None)
+            self._idle.notify_all()
+        running.finished.set()
+        log_event(_logger, logging.INFO, "job_end", job_id=running.job.id, state=running.job.state.value)
+
+    def _tell(self, running: RunningJob, done: float, total: float | None, message: str) -> None:
+        running.job = replace(running.job, done=done, total=total, message=message, updated_at=_now())
+        now = time.monotonic()
+        if running.journaled and now - running.written >= _WRITTEN_EVERY:
+            running.written = now
+            self._change(running)  # for whoever asks another process
+
+    def _is_stopped(self, running: RunningJob) -> bool:
+        return running.stop.is_set() or (running.journaled and self._mark(running.job.id).exists())
+
+    def _change(self, running: RunningJob, **changed: Any) -> None:
+        running.job = replace(running.job, updated_at=_now(), **changed)
+        if running.journaled:
+            try:
+                self._write(running.job)
+            except OSError:
+                _logger.exception("the job's state could not be written down")
+
+    # ---- the journal
+
+    def _take_up(self, job: Job) -> int:
+        if job.attempts >= _MOST_ATTEMPTS:
+            error = InternalError(f"The job was begun {job.attempts} times, and the server ended each time.")
+            with contextlib.suppress(OSError):
+                self._write(
+                    replace(job, state=JobState.FAILED, message=error.message, result=dict(self._explain(error)))
+                )
+            return 0
+        try:
+            self._start(RunningJob(replace(job, state=JobState.QUEUED, owner=self._owner), journaled=True))
+        except CancelledError:
+            return 0
+        log_event(_logger, logging.INFO, "job_taken_up", job_id=job.id, attempts=job.attempts)
+        return 1
+
+    def _is_orphan(self, job: Job) -> bool:
+        return job.owner != self._owner and locks.is_free(self._folder / "locks", job.owner)
+
+    def _hold(self) -> None:
+        with self._lock:
+            if self._free is None:
+                self._free = locks.held(self._folder / "locks", self._owner)
+
+    def _file(self, job_id: str) -> Path:
+        return self._folder / f"{job_id}.json"
+
+    def _mark(self, job_id: str) -> Path:
+        """Name the file by which another process says that a job is to stop."""
+        return self._folder / f"{job_id}.cancel"
+
+    def _write(self, job: Job) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        path = self._file(job.id)
+        part = path.with_suffix(f".{secrets.token_hex(4)}.part")
+        part.write_text(json.dumps(asdict(job), ensure_ascii=False), encoding="utf-8")
+        os.replace(part, path)  # noqa: PTH105 - replaces in one step
+
+    def _read(self, path: Path) -> Job | None:
+        try:
+            fields: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            fields["state"] = JobState(fields["state"])
+            return Job(**fields)
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, TypeError, KeyError) as exc:
+            _logger.warning("the journal's %s cannot be read: %s", path.name, exc)
+            return None
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _is_old(job: Job) -> bool:
+    return datetime.now(UTC) - datetime.fromisoformat(job.updated_at) > _KEPT
+
+
+def _is_id(text: str) -> bool:
+    return len(text) == 16 and all(sign in _JOB_ID for sign in text)

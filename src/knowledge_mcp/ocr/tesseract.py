@@ -1,0 +1,333 @@
+"""The OCR engine that runs the `tesseract` program: one process per page, several at a time, each page upright.
+
+A page is read as it lies. Only where that reads badly is it looked at: straightened, turned as Tesseract's orientation
+detection says (or, where that is unsure, each way), and read as scattered text at last. The best reading counts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import struct
+import tempfile
+import threading
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError, TimedOutError
+from knowledge_mcp.model.ocr import OcrPage, OcrWord
+from knowledge_mcp.ocr.invocation import find_program, run_program
+from knowledge_mcp.ocr.tsv import is_sideways, mean_confidence, skew_of, text_of, weight_of, words_of
+from knowledge_mcp.support.sandbox import Limits, Refusal, Sandbox, SandboxFailure
+
+__all__ = ["Options", "TesseractEngine", "from_options"]
+
+_JOB = "knowledge_mcp.ocr.turning"
+_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_HEADER = struct.Struct(">8x4x4sII")
+_LANGUAGE = re.compile(r"[A-Za-z0-9_/]{2,40}(?:\+[A-Za-z0-9_/]{2,40}){0,9}")
+_MOST_PIXELS = 60_000_000
+_MEMORY = 512 * 1024 * 1024
+_GOOD, _WEAK = 80.0, 60.0
+_SKEWED = 1.5
+"""Degrees from which on a page is straightened and read again; below them Tesseract loses nothing."""
+_SURE_TURN = 2.0
+_CLEARLY = 1.5
+"""A page that lies as it came is believed to lie right unless another way reads so many times as much."""
+_BLANK = 0.0004
+_REMEMBERED = 16
+"""Pages whose reading is kept: a document is judged by a sample of its pages, which are then read with the others."""
+_PAGE, _SCATTERED = "3", "11"
+_LIMITS = Limits(memory=768 * 1024 * 1024, seconds=60.0, silence=60.0)
+
+
+class Options(Protocol):
+    """What `from_options` reads of the settings."""
+
+    @property
+    def enable_ocr(self) -> bool: ...
+
+
+def from_options(options: Options) -> TesseractEngine | None:
+    """Make the engine that the settings ask for; None where they switch OCR off. Nothing is started or looked for."""
+    return TesseractEngine() if options.enable_ocr else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """One way of reading a page: how it was turned, and what was read."""
+
+    png: bytes
+    words: tuple[OcrWord, ...]
+    rotation: int = 0
+    skew: float = 0.0
+
+    @property
+    def confidence(self) -> float:
+        return mean_confidence(self.words)
+
+    @property
+    def weight(self) -> float:
+        return weight_of(self.words)
+
+
+class TesseractEngine:
+    """Read page images with Tesseract (`ports.OcrEngine`). Thread-safe; at most `workers` programs run at a time.
+
+    Args:
+        program: name on the PATH, or a path.
+        workers: programs at a time; default: one per processor, four at most.
+        seconds: wall-clock time for one page, all its readings together.
+        memory: bytes of address space of one program.
+        tessdata: folder of language data; default: the program's own.
+        sandbox: where images are turned; None makes one that this engine owns and closes.
+    """
+
+    def __init__(
+        self,
+        *,
+        program: str = "tesseract",
+        workers: int | None = None,
+        seconds: float = 120.0,
+        memory: int = _MEMORY,
+        tessdata: Path | None = None,
+        sandbox: Sandbox | None = None,
+    ) -> None:
+        self._program = program
+        self._workers = max(1, workers if workers is not None else min(os.cpu_count() or 1, 4))
+        self._seconds = seconds
+        self._memory = memory
+        self._tessdata = ["--tessdata-dir", str(tessdata)] if tessdata is not None else []
+        self._sandbox = sandbox or Sandbox(_LIMITS, keep=1)
+        self._owned = sandbox is None
+        self._slots = threading.BoundedSemaphore(self._workers)
+        self._lock = threading.Lock()
+        self._languages: tuple[str, ...] | None = None
+        self._recent: OrderedDict[tuple[bytes, str], OcrPage] = OrderedDict()
+
+    @property
+    def version(self) -> str:
+        """Name the engine where it is installed, empty where it is not; part of a reader's version."""
+        try:
+            find_program(self._program)
+        except KnowledgeError:
+            return ""
+        return "tesseract-1"
+
+    @property
+    def workers(self) -> int:
+        """Tell how many pages are read at a time."""
+        return self._workers
+
+    def languages(self) -> tuple[str, ...]:
+        """List the languages whose data is installed, `osd` (orientation) among them.
+
+        Raises:
+            ConfigError: the program is not installed.
+            InternalError, TimedOutError: it does not run.
+        """
+        path = find_program(self._program)
+        with self._lock:
+            if self._languages is None:
+                command = [path, *self._tessdata, "--list-langs"]
+                output, errors = run_program(command, seconds=20.0, memory=self._memory)
+                names = (line.strip() for line in (output or errors).splitlines())
+                self._languages = tuple(sorted(name for name in names if _LANGUAGE.fullmatch(name)))
+            return self._languages
+
+    def ready(self, language: str = "eng") -> None:
+        """Make sure that pages of a language, or of several joined by `+`, can be read.
+
+        Raises:
+            ConfigError: the program is not installed; the suggestion has the line that installs it.
+            InvalidInputError: a language's data is not installed; names those that are, and how to install it.
+        """
+        installed = self.languages()
+        if not _LANGUAGE.fullmatch(language):
+            raise InvalidInputError(
+                f"{language[:80]!r} is no language of Tesseract's.",
+                suggestion=f"Give one of {_listed(installed)}, or several joined by `+`.",
+            )
+        missing = [name for name in language.split("+") if name not in installed]
+        if missing:
+            packages = " ".join(f"tesseract-ocr-{name.replace('_', '-').lower()}" for name in missing)
+            raise InvalidInputError(
+                f"Tesseract has no data for the language {' and '.join(missing)}; installed: {_listed(installed)}.",
+                suggestion=f"Install it: `apt-get install {packages}` (Debian, Ubuntu) or "
+                "`brew install tesseract-lang` (macOS), or choose an installed language.",
+            )
+
+    def read(self, png: bytes, *, language: str = "eng") -> OcrPage:
+        """Read one PNG-encoded page image, however it lies.
+
+        Raises:
+            ConfigError, InvalidInputError: as `ready`; or the image is no PNG, or too large.
+            TimedOutError: it took longer than allowed.
+            InternalError: the program crashed or failed.
+        """
+        _check(png)
+        self.ready(language)
+        key = (hashlib.sha256(png).digest(), language)
+        with self._lock:
+            known = self._recent.get(key)
+        if known is not None:
+            return known
+        with self._slots:
+            page = _page(_Attempts(self, language, time.monotonic() + self._seconds).best(png))
+        with self._lock:
+            self._recent[key] = page
+            while len(self._recent) > _REMEMBERED:
+                self._recent.popitem(last=False)
+        return page
+
+    def close(self) -> None:
+        """End the idle child processes."""
+        if self._owned:
+            self._sandbox.close()
+
+    # ---- for the attempts
+
+    def recognise(self, png: bytes, language: str, mode: str, deadline: float) -> tuple[OcrWord, ...]:
+        """Run the program over one image; `mode` is its page segmentation mode."""
+        options = ["-l", language, "--psm", mode, "-c", "tessedit_create_tsv=1"]
+        output, _ = self._run([*options], png, deadline)
+        return words_of(output)
+
+    def detects_orientation(self) -> bool:
+        """Tell whether the data is installed by which Tesseract detects how a page lies."""
+        return "osd" in self.languages()
+
+    def orientation(self, png: bytes, deadline: float) -> int | None:
+        """Ask which turn clockwise makes an image upright; None where Tesseract is not sure, or lacks the data."""
+        if not self.detects_orientation():
+            return None
+        output, _ = self._run(["--psm", "0"], png, deadline, accepted=(0, 1))
+        facts = dict(line.split(": ", 1) for line in output.splitlines() if ": " in line)
+        if float(facts.get("Orientation confidence", 0)) < _SURE_TURN:
+            return None
+        return int(facts.get("Rotate", 0))
+
+    def picture(self, function: str, png: bytes, **arguments: Any) -> Any:
+        """Run a job of `turning` over an image in a child process and return its one value."""
+        with tempfile.NamedTemporaryFile(suffix=".png") as file:
+            file.write(png)
+            file.flush()
+            try:
+                (value,) = self._sandbox.run(f"{_JOB}:{function}", {"path": file.name, **arguments}, limits=_LIMITS)
+            except (Refusal, SandboxFailure) as failure:
+                raise InternalError("The page image could not be turned upright.", details=str(failure)) from failure
+        return value
+
+    def _run(
+        self, options: list[str], png: bytes, deadline: float, accepted: tuple[int, ...] = (0,)
+    ) -> tuple[str, str]:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise TimedOutError(f"Text recognition took longer than {self._seconds:.0f} seconds and was stopped.")
+        command = [find_program(self._program), *self._tessdata, "stdin", "stdout", *options]
+        return run_program(command, given=png, seconds=left, memory=self._memory, accepted=accepted)
+
+
+class _Attempts:
+    """Read one page in the ways that it takes."""
+
+    def __init__(self, engine: TesseractEngine, language: str, deadline: float) -> None:
+        self._engine = engine
+        self._language = language
+        self._deadline = deadline
+
+    def best(self, png: bytes) -> _Reading:
+        first = self._attempt(_Reading(png, ()))
+        sideways = is_sideways(first.words)
+        if first.confidence >= _GOOD and not sideways:
+            skew = skew_of(first.words)
+            if abs(skew) < _SKEWED:
+                return first
+            return self._better(first, self._attempt(self._straightened(first, -skew)))
+        look: dict[str, float] = self._engine.picture("look", png)
+        if not first.words and look["ink"] < _BLANK:
+            return first
+        straight = first
+        if look["skew"]:
+            straight = self._straightened(first, look["skew"])
+        turn = self._engine.orientation(straight.png, self._deadline)
+        best = first if straight is first else self._better(first, self._attempt(straight))
+        for degrees in self._turns(turn, best):
+            if best.confidence >= _GOOD and not is_sideways(best.words):
+                return best
+            best = self._better(best, self._attempt(self._turned(straight, degrees)))
+        return best if best.confidence >= _WEAK else self._scattered(best, sure=turn is not None)
+
+    def _turns(self, turn: int | None, best: _Reading) -> tuple[int, ...]:
+        """List the turns to try: the one detected, else what the words suggest, all where nothing can detect it."""
+        if turn is not None:
+            return (turn,) if turn else ()
+        if is_sideways(best.words):
+            return (90, 270)
+        return () if self._engine.detects_orientation() else (90, 180, 270)
+
+    def _scattered(self, best: _Reading, *, sure: bool) -> _Reading:
+        """Read words wherever they stand, as on a drawing; lying each way where nothing says which way is up."""
+        best = self._better(best, self._attempt(best, _SCATTERED))
+        if sure or best.rotation or best.confidence >= _WEAK:
+            return best
+        upright = best
+        for degrees in (90, 180, 270):
+            turned = self._attempt(self._turned(upright, degrees), _SCATTERED)
+            if turned.weight > _CLEARLY * upright.weight:
+                best = self._better(best, turned)
+        return best
+
+    def _attempt(self, reading: _Reading, mode: str = _PAGE) -> _Reading:
+        words = self._engine.recognise(reading.png, self._language, mode, self._deadline)
+        return replace(reading, words=words)
+
+    def _better(self, one: _Reading, other: _Reading) -> _Reading:
+        """Choose what has more letters that are sure; of two alike, the one that does not lie on its side."""
+        if is_sideways(one.words) and not is_sideways(other.words):
+            return other if other.weight > 0.8 * one.weight else one
+        return other if other.weight > one.weight else one
+
+    def _straightened(self, reading: _Reading, degrees: float) -> _Reading:
+        turned: bytes = self._engine.picture("turned", reading.png, degrees=degrees)
+        return replace(reading, png=turned, words=(), skew=degrees)
+
+    def _turned(self, reading: _Reading, degrees: int) -> _Reading:
+        turned: bytes = self._engine.picture("turned", reading.png, degrees=degrees)
+        return replace(reading, png=turned, words=(), rotation=degrees)
+
+
+def _page(reading: _Reading) -> OcrPage:
+    width, height = _size(reading.png)
+    words = reading.words
+    return OcrPage(
+        words, text_of(words), mean_confidence(words), reading.rotation, round(reading.skew, 1), width, height
+    )
+
+
+def _check(png: bytes) -> None:
+    """Make sure that it is a PNG of a bearable size.
+
+    Bytes of no image format must never reach the program: it takes them for a list of files to open.
+    """
+    if not png.startswith(_SIGNATURE) or len(png) < _HEADER.size or _HEADER.unpack_from(png)[0] != b"IHDR":
+        raise InvalidInputError("The page image is no PNG.", details=f"{len(png)} bytes")
+    width, height = _size(png)
+    if not 0 < width * height <= _MOST_PIXELS:
+        raise InvalidInputError(
+            f"The page image has {width} x {height} pixels, more than can be read.",
+            suggestion="Split the page, or scan it with fewer dots per inch.",
+        )
+
+
+def _size(png: bytes) -> tuple[int, int]:
+    _, width, height = _HEADER.unpack_from(png)
+    return width, height
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(name for name in names if name != "osd") or "none"

@@ -1,0 +1,142 @@
+"""Bytes of a text file to text, whatever its encoding, with a word of warning where that is a guess."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from dataclasses import dataclass
+
+__all__ = ["DecodedText", "NotTextError", "decode_text"]
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16's, with which it begins
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_DECLARED = re.compile(rb"(?:coding|charset|encoding)\s*[:=]\s*[\"']?([A-Za-z][\w.-]{1,30})")
+_HEAD = 1024
+_SAMPLE = 64 * 1024
+_CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+_C1 = re.compile("[\x80-\x84\x86-\x9f]")
+_RUN_OF_RETURNS = re.compile("\r+\n")
+
+
+class NotTextError(ValueError):
+    """Say that bytes are no text in any encoding known."""
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedText:
+    """Hold a file's text.
+
+    Attributes:
+        text: lines end with a line feed, at the same places as in the file; no carriage return, no NUL.
+        encoding: the name of its encoding.
+        warning: why characters may be wrong; empty where the encoding is sure.
+    """
+
+    text: str
+    encoding: str
+    warning: str = ""
+
+
+def decode_text(data: bytes) -> DecodedText:
+    """Decode a file's bytes: by its mark, as UTF-8, as it declares itself, as UTF-16 without a mark, else by a guess.
+
+    Raises:
+        NotTextError: it is binary, or text of no encoding that can be told.
+    """
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            text = _try(data, "utf-8-sig" if encoding == "utf-8" else encoding)
+            if text is None:
+                raise NotTextError(f"It is marked as {encoding.upper()} and is not.")
+            return DecodedText(_clean(text), encoding)
+    wide = _wide(data)
+    if wide:
+        text = _try(data, wide)
+        if text is not None:
+            return DecodedText(_clean(text), wide)
+    if b"\x00" in data[:_HEAD]:
+        raise NotTextError("It is binary.")
+    text = _try(data, "utf-8")
+    if text is not None:
+        return DecodedText(_clean(text), "utf-8")
+    return _guess(data)
+
+
+def _try(data: bytes, encoding: str) -> str | None:
+    try:
+        return data.decode(encoding)
+    except (UnicodeDecodeError, LookupError):
+        return None
+
+
+def _wide(data: bytes) -> str:
+    """Name UTF-16's byte order where every other byte of the head is zero, as in western text."""
+    head = data[: _HEAD - _HEAD % 2]
+    if len(head) < 4 or len(data) % 2:
+        return ""
+    half = len(head) // 2
+    even, odd = head[0::2].count(0), head[1::2].count(0)
+    if odd > 0.7 * half and even < 0.05 * half:
+        return "utf-16-le"
+    return "utf-16-be" if even > 0.7 * half and odd < 0.05 * half else ""
+
+
+def _guess(data: bytes) -> DecodedText:
+    if len(_CONTROLS.findall(data[:_SAMPLE])) > 0.01 * len(data[:_SAMPLE]):
+        raise NotTextError("It is binary.")
+    declared = _DECLARED.search(data[:_HEAD])
+    if declared is not None:
+        name = declared.group(1).decode("ascii")
+        text = _try(data, name) if _is_text_codec(name) else None
+        if text is not None:
+            return DecodedText(_clean(text), codecs.lookup(name).name)
+    name = _detected(data)
+    text = _try(data, name) if name else None
+    if name is None or text is None or len(_C1.findall(text)) > 0.01 * len(text):
+        raise NotTextError("Its encoding is not known.")
+    warning = f"The file is not UTF-8 and does not name its encoding; it was read as {name}, so some characters "
+    return DecodedText(_clean(text), name, warning + "may be wrong.")
+
+
+def _is_text_codec(name: str) -> bool:
+    try:
+        found = codecs.lookup(name)
+    except LookupError:
+        return False
+    return getattr(found, "_is_text_encoding", True) and found.name not in {"idna", "punycode", "unicode_escape"}
+
+
+def _detected(data: bytes) -> str | None:
+    """Name the likely encoding; western, of which nothing but letters with accents tells, where nothing else does."""
+    try:
+        from charset_normalizer import from_bytes
+    except ImportError:
+        return "cp1252" if _try(data, "cp1252") is not None else "latin-1"
+    best = from_bytes(data[:_SAMPLE]).best()
+    if best is None:
+        return "cp1252" if _try(data, "cp1252") is not None else None
+    if best.encoding.startswith(("cp12", "iso8859", "latin", "mac", "cp4", "cp8", "hp")):
+        return "cp1252" if _try(data, "cp1252") is not None and best.encoding in _WESTERN else best.encoding
+    return best.encoding
+
+
+_WESTERN = frozenset("cp1250 cp1252 cp1254 cp1257 latin_1 iso8859_1 iso8859_15 cp437 cp850 cp858 hp_roman8".split())
+
+
+def _clean(text: str) -> str:
+    """Make line ends line feeds without moving a line; lone returns end lines only where nothing else does."""
+    if "\r" in text:
+        text = _RUN_OF_RETURNS.sub("\n", text) if "\n" in text else text.replace("\r", "\n")
+        text = text.replace("\r", " ")
+    if "\x00" in text:
+        text = text.replace("\x00", "\ufffd")
+    return text.removeprefix("\ufeff").encode("utf-8", "replace").decode("utf-8") if _odd(text) else text
+
+
+def _odd(text: str) -> bool:
+    return text.startswith("\ufeff") or any("\ud800" <= character <= "\udfff" for character in text)

@@ -1,0 +1,377 @@
+"""The planning tools: from a request to the desk where documents are filed, and back to an answer."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from knowledge_mcp.engine.filing import FilingDesk
+from knowledge_mcp.engine.filing_values import FilingError, label_of
+from knowledge_mcp.engine.jobs import CancelledError, Job, RunningJob
+from knowledge_mcp.model.collection import DocumentRecord, DocumentStatus
+from knowledge_mcp.model.errors import ConfigError, InternalError, KnowledgeError, NotFoundError
+from knowledge_mcp.model.query import Equals, Filter, Hit, In, SearchMode, SearchQuery
+from knowledge_mcp.ports import Knowledge
+from knowledge_mcp.surfaces.contract import Call, Tool
+from knowledge_mcp.surfaces.planning.requests import (
+    DeleteRequest,
+    DocumentTextRequest,
+    IngestRequest,
+    JobRequest,
+    ListRequest,
+    SearchRequest,
+)
+from knowledge_mcp.surfaces.planning.responses import (
+    DeleteResponse,
+    DocumentSummary,
+    DocumentTextResponse,
+    IngestResponse,
+    JobResponse,
+    ListResponse,
+    SearchResponse,
+    SearchResult,
+    SearchResultMetadata,
+)
+
+__all__ = [
+    "HEARTBEAT",
+    "TOOLS",
+    "cancel_ingest",
+    "delete_document",
+    "get_document_text",
+    "ingest_document",
+    "ingest_status",
+    "list_ingested_documents",
+    "search_application_docs",
+]
+
+HEARTBEAT = 2.0
+"""Seconds, at most, between two signs of life to a caller that waits."""
+_GLANCE = 0.1
+_STEP = 0.001
+
+
+def ingest_document(knowledge: Knowledge, request: IngestRequest, call: Call | None = None) -> IngestResponse:
+    """Answer `ingest_document`: wait for it with signs of life, or answer with the id of its job."""
+    desk, asked = _desk(knowledge), request.filing()
+    desk.check_path(asked)  # told at once, whoever waits
+    running = desk.jobs.submit(asked.as_json(), journaled=not request.wait)
+    if not request.wait:
+        return IngestResponse(
+            status="accepted",
+            job_id=running.job.id,
+            message="The document is being ingested; ask ingest_status what became of it.",
+        )
+    _follow(running, call or Call())
+    if isinstance(running.error, KnowledgeError):
+        raise running.error
+    if running.error is not None or running.job.result is None:
+        raise InternalError("The ingest failed.", details=type(running.error).__name__) from running.error
+    return IngestResponse.model_validate(running.job.result)
+
+
+def ingest_status(knowledge: Knowledge, request: JobRequest) -> JobResponse:
+    """Answer `ingest_status`."""
+    return _job(_looked_up(knowledge, request.job_id, cancel=False))
+
+
+def cancel_ingest(knowledge: Knowledge, request: JobRequest) -> JobResponse:
+    """Answer `cancel_ingest`."""
+    return _job(_looked_up(knowledge, request.job_id, cancel=True))
+
+
+def search_application_docs(knowledge: Knowledge, request: SearchRequest) -> SearchResponse:
+    """Answer `search_application_docs`."""
+    narrowed, nothing = _filter(knowledge, request)
+    hits: tuple[Hit, ...] = ()
+    if not nothing:
+        query = SearchQuery(request.query, request.max_results, SearchMode.SEMANTIC, filter=narrowed)
+        hits = knowledge.search(query).hits
+    records: dict[str, DocumentRecord | None] = {}
+    results = [_result(knowledge, hit, records) for hit in hits]
+    more: dict[str, Any] = {} if results else {"message": nothing or "No passage was found."}
+    return SearchResponse(status="success", query=request.query, results_count=len(results), results=results, **more)
+
+
+def get_document_text(knowledge: Knowledge, request: DocumentTextRequest) -> DocumentTextResponse:
+    """Answer `get_document_text`."""
+    record = _record(knowledge, request.document_id)
+    try:
+        text = knowledge.document_text(record.id)
+    except NotFoundError as exc:
+        raise _no_document(request.document_id, exc) from exc
+    if not record.chunk_count:
+        raise FilingError("no_chunks", f"No chunks found for document: {record.id}", suggestion="Ingest it again.")
+    end = len(text) if request.max_chars is None else request.offset + request.max_chars
+    more: dict[str, Any] = {}
+    if request.offset or request.max_chars is not None:
+        more["total_chars"] = len(text)
+        if end < len(text):
+            more["next_offset"] = end
+    return DocumentTextResponse(
+        status="success",
+        document_id=record.id,
+        file_path=_file_path(record),
+        document_type=record.document_type,
+        chunk_count=record.chunk_count,
+        text=text[request.offset : end],
+        **more,
+    )
+
+
+def list_ingested_documents(knowledge: Knowledge, request: ListRequest) -> ListResponse:
+    """Answer `list_ingested_documents`; by file name, then by id."""
+    reference = request.application_ref.strip()
+    fitting = [
+        record
+        for record in knowledge.documents()
+        if label_of(record, "application_ref") == reference
+        and (request.document_types is None or record.document_type in request.document_types)
+        and (request.name_contains is None or request.name_contains.casefold() in _source_file(record).casefold())
+    ]
+    fitting.sort(key=lambda record: (_source_file(record), record.id))
+    end = len(fitting) if request.limit is None else request.offset + request.limit
+    more: dict[str, Any] = {"next_offset": end} if end < len(fitting) else {}
+    return ListResponse(
+        status="success",
+        application_ref=request.application_ref,
+        document_count=len(fitting),
+        documents=[_summary(record) for record in fitting[request.offset : end]],
+        **more,
+    )
+
+
+def delete_document(knowledge: Knowledge, request: DeleteRequest) -> DeleteResponse:
+    """Answer `delete_document`."""
+    record = _record(knowledge, request.document_id)
+    try:
+        gone = knowledge.remove(record.id)
+    except NotFoundError as exc:
+        raise _no_document(request.document_id, exc) from exc
+    return DeleteResponse(status="success", document_id=record.id, chunks_deleted=gone)
+
+
+# ---- ingesting
+
+
+def _desk(knowledge: Knowledge) -> FilingDesk:
+    if not isinstance(knowledge, FilingDesk):
+        raise ConfigError("This knowledge base cannot file planning documents.", details=type(knowledge).__name__)
+    return knowledge
+
+
+def _follow(running: RunningJob, call: Call) -> None:
+    """Wait for a job; tell its progress as it moves, and a little more of it where it does not."""
+    told, said, at = -1.0, "", time.monotonic() - HEARTBEAT
+    while not running.wait(_GLANCE):
+        if call.cancelled():
+            running.stop.set()
+            raise CancelledError("The ingest was cancelled.")
+        job = running.job
+        now = time.monotonic()
+        moved = job.done > told or job.message != said
+        if now - at >= HEARTBEAT or (moved and now - at >= HEARTBEAT / 4):
+            # a protocol's progress must grow with every message
+            told = job.done if job.done > told else told + _STEP
+            said, at = job.message, now
+            call.progress(told, 100.0, said or "waiting for its turn")
+    if running.error is None:
+        call.progress(100.0, 100.0, "done")
+
+
+def _looked_up(knowledge: Knowledge, job_id: str, *, cancel: bool) -> Job:
+    jobs = _desk(knowledge).jobs
+    try:
+        return jobs.cancel(job_id) if cancel else jobs.look_up(job_id)
+    except NotFoundError as exc:
+        raise FilingError("job_not_found", exc.message, suggestion=exc.suggestion) from exc
+
+
+def _job(job: Job) -> JobResponse:
+    more: dict[str, Any] = {"result": dict(job.result)} if job.result is not None else {}
+    return JobResponse.model_validate(
+        {
+            "status": "success",
+            "job_id": job.id,
+            "state": job.state.value,
+            "progress": {"done": 100.0 if job.state.is_final and job.result else job.done, "message": job.message},
+            "file_path": str(job.request.get("file_path", "")),
+            "application_ref": str(job.request.get("application_ref", "")),
+            "created_at": job.created_at,
+            "updated_at": job.updated_at,
+            **more,
+        }
+    )
+
+
+# ---- searching and reading
+
+
+def _filter(knowledge: Knowledge, request: SearchRequest) -> tuple[Filter | None, str]:
+    """Build the engine's filter, and say why nothing can be found where that is known beforehand."""
+    types = request.document_types
+    if request.application_ref is None:
+        return (None if types is None else In("document_type", tuple(types))), ""
+    reference = request.application_ref.strip()
+    own = [record for record in knowledge.documents() if label_of(record, "application_ref") == reference]
+    ids = tuple(record.id for record in own if types is None or record.document_type in types)
+    if ids:
+        return (Equals("document_id", ids[0]) if len(ids) == 1 else In("document_id", ids)), ""
+    if not own:
+        return None, f"No document of application {reference} has been ingested."
+    there = ", ".join(sorted({record.document_type for record in own}))
+    return None, f"Application {reference} has no document of these types; it has: {there}."
+
+
+def _result(knowledge: Knowledge, hit: Hit, records: dict[str, DocumentRecord | None]) -> SearchResult:
+    chunk = hit.chunk
+    if chunk.document_id not in records:
+        try:
+            records[chunk.document_id] = knowledge.document(chunk.document_id)
+        except NotFoundError:  # it went between the search and now
+            records[chunk.document_id] = None
+    record = records[chunk.document_id]
+    return SearchResult(
+        chunk_id=chunk.id,
+        text=chunk.content,
+        relevance_score=round(hit.score, 4),
+        metadata=SearchResultMetadata.model_validate(
+            {
+                "application_ref": label_of(record, "application_ref") if record else "",
+                "document_id": chunk.document_id,
+                "source_file": _source_file(record) if record else "",
+                "document_type": chunk.document_type,
+                "page_numbers": ",".join(map(str, chunk.page_numbers)),
+                "chunk_index": chunk.index,
+                "total_chunks": record.chunk_count if record else 0,
+                "extraction_method": _method(record),
+                "char_count": len(chunk.content),
+                "word_count": len(chunk.content.split()),
+            }
+        ),
+    )
+
+
+def _summary(record: DocumentRecord) -> DocumentSummary:
+    more: dict[str, Any] = {"pages": record.pages} if record.pages else {}
+    if record.status is not DocumentStatus.READY:
+        more["status"] = record.status.value
+    if record.warnings:
+        more["warnings"] = list(record.warnings)
+    return DocumentSummary.model_validate(
+        {
+            "document_id": record.id,
+            "file_path": _file_path(record),
+            "document_type": record.document_type,
+            "chunk_count": record.chunk_count,
+            "ingested_at": record.updated_at,
+            "extraction_method": _method(record),
+            "contains_drawings": label_of(record, "contains_drawings") == "true",
+            **more,
+        }
+    )
+
+
+def _record(knowledge: Knowledge, document_id: str) -> DocumentRecord:
+    try:
+        return knowledge.document(document_id)
+    except NotFoundError as exc:
+        raise _no_document(document_id, exc) from exc
+
+
+def _no_document(document_id: str, exc: NotFoundError) -> FilingError:
+    return FilingError("document_not_found", f"Document not found: {document_id}", suggestion=exc.suggestion)
+
+
+def _file_path(record: DocumentRecord) -> str:
+    return label_of(record, "file_path") or record.source_path
+
+
+def _source_file(record: DocumentRecord) -> str:
+    return label_of(record, "source_file") or record.source_path.rpartition("/")[2]
+
+
+def _method(record: DocumentRecord | None) -> str:
+    return (label_of(record, "extraction_method") if record else "") or "text_layer"
+
+
+TOOLS = (
+    Tool(
+        name="ingest_document",
+        title="Ingest a document",
+        description=(
+            "Take a file (PDF, PNG, JPEG, TIFF, BMP) in for a planning application: it is read, scanned pages by text "
+            "recognition, classified, and made searchable. The same file for the same application is ingested once; a "
+            "changed file under the same path replaces its earlier version. Image-based documents are skipped unless "
+            "force_ocr is set. Long documents take minutes: pass wait=false for a job_id."
+        ),
+        request=IngestRequest,
+        response=IngestResponse,
+        run=ingest_document,
+        run_long=ingest_document,
+        writes=True,
+    ),
+    Tool(
+        name="search_application_docs",
+        title="Search application documents",
+        description=(
+            "Find passages by meaning in the ingested documents, in one application or in all, optionally of some "
+            "document types only. Each result names its file and pages."
+        ),
+        request=SearchRequest,
+        response=SearchResponse,
+        run=search_application_docs,
+        items="results",
+    ),
+    Tool(
+        name="get_document_text",
+        title="Read a document",
+        description=(
+            "Get the whole text of an ingested document, each passage once and in order. For a long document pass "
+            "max_chars and go on at next_offset."
+        ),
+        request=DocumentTextRequest,
+        response=DocumentTextResponse,
+        run=get_document_text,
+    ),
+    Tool(
+        name="list_ingested_documents",
+        title="List an application's documents",
+        description=(
+            "List the documents that were ingested for an application, with their types and how they were read; "
+            "optionally of some types or names only. An application without any gives an empty list."
+        ),
+        request=ListRequest,
+        response=ListResponse,
+        run=list_ingested_documents,
+        items="documents",
+    ),
+    Tool(
+        name="delete_document",
+        title="Delete a document",
+        description="Remove an ingested document with all its passages; the file itself stays.",
+        request=DeleteRequest,
+        response=DeleteResponse,
+        run=delete_document,
+        writes=True,
+        destroys=True,
+    ),
+    Tool(
+        name="ingest_status",
+        title="Ask for an ingest",
+        description="Tell how far an ingest that was started with wait=false is, and what came of it once it is done.",
+        request=JobRequest,
+        response=JobResponse,
+        run=ingest_status,
+    ),
+    Tool(
+        name="cancel_ingest",
+        title="Cancel an ingest",
+        description="Stop an ingest that was started with wait=false; nothing of it is kept.",
+        request=JobRequest,
+        response=JobResponse,
+        run=cancel_ingest,
+        writes=True,
+    ),
+)
+"""All tools of the surface, in the order in which they are listed."""

@@ -1,0 +1,163 @@
+"""The program as a child: missing, hanging, crashing, lying; what it is given and what it is kept from."""
+
+from __future__ import annotations
+
+import os
+import struct
+import threading
+import time
+import zlib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from knowledge_mcp.model.errors import ConfigError, InternalError, InvalidInputError, TimedOutError
+from knowledge_mcp.ocr.tesseract import TesseractEngine
+from tests.ocr.engines import program
+from tests.ocr.pages import drawn, png
+
+HEADER = "level\\tpage_num\\tblock_num\\tpar_num\\tline_num\\tword_num\\tleft\\ttop\\twidth\\theight\\tconf\\ttext\\n"
+WORDS = f'cat > /dev/null; printf "{HEADER}5\\t1\\t1\\t1\\t1\\t1\\t10\\t10\\t60\\t20\\t96\\tharbour\\n"'
+IMAGE = png(drawn(("harbour",), width=400))
+
+
+def header_of(width: int, height: int) -> bytes:
+    body = b"IHDR" + struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + body + struct.pack(">I", zlib.crc32(body))
+
+
+def engine_of(folder: Path, script: str, **options: float) -> TesseractEngine:
+    return TesseractEngine(program=program(folder, script), seconds=options.get("seconds", 20.0), workers=2)
+
+
+@pytest.mark.requirement("document-store-api:FR-005")
+def test_a_missing_program_is_named_with_the_lines_that_install_it() -> None:
+    engine = TesseractEngine(program="no-such-tesseract")
+    with pytest.raises(ConfigError) as caught:
+        engine.read(IMAGE)
+    assert "apt-get install tesseract-ocr" in caught.value.suggestion
+    assert "brew install tesseract" in caught.value.suggestion
+    assert engine.version == ""
+
+
+def test_a_program_that_is_there_is_part_of_the_version(tmp_path: Path) -> None:
+    assert engine_of(tmp_path, WORDS).version == "tesseract-1"
+
+
+def test_words_come_back_from_the_program(tmp_path: Path) -> None:
+    page = engine_of(tmp_path, WORDS).read(IMAGE)
+    assert [(word.text, word.confidence, word.box) for word in page.words] == [("harbour", 96.0, (10, 10, 70, 30))]
+
+
+def test_a_program_that_hangs_is_stopped_with_all_it_started(tmp_path: Path) -> None:
+    noted = tmp_path / "pid"
+    engine = engine_of(tmp_path, f"sleep 600 & echo $! > {noted}; wait", seconds=1.0)
+    started = time.monotonic()
+    with pytest.raises(TimedOutError, match="stopped"):
+        engine.read(IMAGE)
+    assert time.monotonic() - started < 15
+    left = int(noted.read_text())
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline and _runs(left):
+        threading.Event().wait(0.02)
+    assert not _runs(left)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        pytest.param("kill -SEGV $$", "SIGSEGV", id="crash"),
+        pytest.param("echo the data is broken >&2; exit 1", "exit code 1", id="failure"),
+    ],
+)
+def test_a_program_that_fails_is_an_error_with_its_last_words(tmp_path: Path, script: str, said: str) -> None:
+    with pytest.raises(InternalError) as caught:
+        engine_of(tmp_path, script).read(IMAGE)
+    assert said in caught.value.message
+    if "echo" in script:
+        assert "the data is broken" in caught.value.details
+
+
+def test_a_program_without_memory_says_that_the_page_is_too_large(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match="memory"):
+        engine_of(tmp_path, "echo 'std::bad_alloc' >&2; exit 1").read(IMAGE)
+
+
+def test_a_program_that_cannot_be_started_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "tesseract"
+    path.write_bytes(b"\x00\x01 no program")
+    path.chmod(0o755)
+    with pytest.raises(InternalError, match="could not be started"):
+        TesseractEngine(program=str(path)).languages()
+
+
+def test_the_program_sees_one_thread_and_nothing_of_our_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    noted = tmp_path / "environment"
+    engine_of(tmp_path, f"env > {noted}; {WORDS}").read(IMAGE)
+    seen = noted.read_text()
+    assert "OMP_THREAD_LIMIT=1" in seen
+    assert "sk-secret" not in seen
+
+
+@pytest.mark.skipif(os.uname().sysname != "Linux", reason="only Linux limits another process's memory")
+def test_the_program_runs_under_a_memory_limit(tmp_path: Path) -> None:
+    noted = tmp_path / "limit"
+    engine_of(tmp_path, f"{WORDS}; ulimit -v > {noted}").read(IMAGE)
+    assert int(noted.read_text()) == 512 * 1024
+
+
+def test_no_more_programs_run_than_there_are_workers(tmp_path: Path) -> None:
+    count = f'n=$(ls {tmp_path}/run.* 2>/dev/null | wc -l); echo "$n" >> {tmp_path}/counts'
+    script = f"touch {tmp_path}/run.$$; {count}; sleep 0.1; {WORDS}; rm {tmp_path}/run.$$"
+    engine = engine_of(tmp_path, script)
+    images = [png(drawn((f"harbour {number}",), width=400)) for number in range(6)]
+    with ThreadPoolExecutor(6) as pool:
+        assert all(page.words for page in pool.map(engine.read, images))
+    seen = [int(line) for line in (tmp_path / "counts").read_text().split()]
+    assert len(seen) == 6
+    assert 1 <= max(seen) <= 2
+
+
+@pytest.mark.parametrize("data", [b"", b"/etc/passwd\n", b"\x89PNG\r\n\x1a\n" + b"x" * 40, b"\xff\xd8\xff" + b"x" * 40])
+def test_bytes_that_are_no_png_never_reach_the_program(tmp_path: Path, data: bytes) -> None:
+    noted = tmp_path / "reached"
+    with pytest.raises(InvalidInputError, match="no PNG"):
+        engine_of(tmp_path, f"touch {noted}; {WORDS}").read(data)
+    assert not noted.exists()
+
+
+def test_an_image_of_too_many_pixels_never_reaches_the_program(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match="60000 x 60000"):
+        engine_of(tmp_path, WORDS).read(header_of(60_000, 60_000))
+
+
+def test_without_orientation_data_each_turn_is_tried(tmp_path: Path) -> None:
+    """The second page that the program is given reads well, whichever turn it has."""
+    path = tmp_path / "tesseract"
+    good = "".join(f"5\\t1\\t1\\t1\\t1\\t{n}\\t{10 + 90 * n}\\t10\\t80\\t20\\t96\\tharbour\\n" for n in range(5))
+    bad = "5\\t1\\t1\\t1\\t1\\t1\\t10\\t10\\t60\\t20\\t31\\tjnoqJeq\\n"
+    path.write_text(
+        f"""#!/bin/sh
+case "$*" in *--list-langs*) printf "List of available languages (1):\\neng\\n"; exit 0;; esac
+cat > /dev/null
+if [ -e {tmp_path}/once ]; then printf "{HEADER}{good}"; else touch {tmp_path}/once; printf "{HEADER}{bad}"; fi
+"""
+    )
+    path.chmod(0o755)
+    engine = TesseractEngine(program=str(path))
+    page = engine.read(IMAGE)
+    engine.close()
+    assert page.rotation == 90
+    assert page.text.startswith("harbour harbour")

@@ -1,0 +1,121 @@
+"""The engine on real pages, with the real program: what lies askew, on its side, on its head, or reads badly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from PIL import Image, ImageFilter
+
+from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.ocr.tesseract import TesseractEngine, from_options
+from tests.machine import needs
+from tests.ocr.pages import LETTER, TITLE_BLOCK, columns, drawn, error_rate, noisy, png, sheet_of_lines, tilted
+
+TEXT = "\n".join(LETTER)
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[TesseractEngine]:
+    needs("tesseract")
+    made = TesseractEngine()
+    yield made
+    made.close()
+
+
+@pytest.mark.requirement("document-store-api:FR-005")
+def test_a_clean_page_is_read_to_the_letter(engine: TesseractEngine) -> None:
+    page = engine.read(png(drawn(LETTER)))
+    assert error_rate(page.text, TEXT) <= 0.005
+    assert page.confidence > 85
+    assert page.doubtful < 0.05
+    assert (page.rotation, page.skew) == (0, 0.0)
+    assert len({word.line for word in page.words}) == len(LETTER)
+
+
+def test_a_noisy_page_is_read_nearly_to_the_letter(engine: TesseractEngine) -> None:
+    assert error_rate(engine.read(png(noisy(drawn(LETTER)))).text, TEXT) <= 0.02
+
+
+@pytest.mark.parametrize("turn", [90, 180, 270])
+def test_a_page_that_lies_turned_is_read_upright(engine: TesseractEngine, turn: int) -> None:
+    upright = drawn(LETTER[:5], size=36, width=1100)
+    page = engine.read(png(upright.rotate(turn, expand=True)))  # against the clock
+    assert error_rate(page.text, "\n".join(LETTER[:5])) <= 0.005
+    assert page.rotation == turn
+    assert (page.width, page.height) == upright.size
+    first = page.words[0]
+    assert first.text == "The"
+    assert first.box[0] < 120
+    assert first.box[1] < 120
+
+
+@pytest.mark.parametrize("degrees", [-9.0, 4.0])
+def test_a_page_that_lies_askew_is_straightened(engine: TesseractEngine, degrees: float) -> None:
+    page = engine.read(png(tilted(drawn(LETTER[:5], size=36, width=1100), degrees)))
+    assert error_rate(page.text, "\n".join(LETTER[:5])) <= 0.01
+    assert page.skew == pytest.approx(-degrees, abs=0.6)
+    tops = [word.box[1] for word in page.words if word.line == 3]
+    assert max(tops) - min(tops) < 25
+
+
+def test_two_columns_are_read_one_after_the_other(engine: TesseractEngine) -> None:
+    other = ("In the valley the hay was late that year,", "and rain fell on every second day.") * 4
+    page = engine.read(png(columns((*LETTER, LETTER[0]), other)))
+    assert error_rate(page.text, "\n".join((*LETTER, LETTER[0], *other))) <= 0.01
+    assert len({word.block for word in page.words}) >= 2
+
+
+def test_a_blank_page_has_no_words_and_is_no_error(engine: TesseractEngine) -> None:
+    page = engine.read(png(Image.new("L", (1240, 800), 252)))
+    assert (page.words, page.text, page.confidence) == ((), "", 0.0)
+
+
+def test_a_page_too_poor_to_read_has_a_low_confidence(engine: TesseractEngine) -> None:
+    page = engine.read(png(noisy(drawn(LETTER[:3], size=30).filter(ImageFilter.GaussianBlur(4.6)))))
+    assert page.confidence < 70
+    assert not page.words or page.doubtful > 0.2
+
+
+@pytest.mark.parametrize("turn", [0, 90])
+def test_a_drawing_gives_its_title_block(engine: TesseractEngine, turn: int) -> None:
+    page = engine.read(png(sheet_of_lines().rotate(turn, expand=True)))
+    words = page.text.split()
+    wanted = [word for line in TITLE_BLOCK for word in line.split()]
+    assert sum(word in words for word in wanted) >= 0.8 * len(wanted)
+    assert page.rotation == turn
+
+
+@pytest.mark.requirement("document-store-api:FR-005")
+def test_a_language_without_data_is_named_with_those_that_are_installed(engine: TesseractEngine) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        engine.read(png(drawn(LETTER[:1])), language="eng+tlh_Latn")
+    assert "tlh_Latn" in caught.value.message
+    assert "installed: " in caught.value.message
+    assert "eng" in caught.value.message
+    assert "apt-get install tesseract-ocr-tlh-latn" in caught.value.suggestion
+
+
+@pytest.mark.parametrize("language", ["", "../etc", "eng;ls", "eng+", "-l", "--user-words=/etc/passwd"])
+def test_what_is_no_language_is_refused_before_it_is_given_to_the_program(
+    engine: TesseractEngine, language: str
+) -> None:
+    with pytest.raises(InvalidInputError, match="no language"):
+        engine.ready(language)
+
+
+def test_a_page_read_before_is_not_read_again(engine: TesseractEngine) -> None:
+    image = png(drawn(("Once is enough for one page.",)))
+    assert engine.read(image) is engine.read(image)
+
+
+class _Switch:
+    def __init__(self, on: bool) -> None:
+        self.enable_ocr = on
+
+
+def test_the_settings_switch_recognition_on_and_off() -> None:
+    assert from_options(_Switch(on=False)) is None
+    made = from_options(_Switch(on=True))
+    assert made is not None
+    assert 1 <= made.workers <= 4

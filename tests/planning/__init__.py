@@ -1,0 +1,1 @@
+"""Tests of the planning document store, from its stages to its servers."""

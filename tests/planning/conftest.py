@@ -1,0 +1,24 @@
+"""What the tests of the planning document store share."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from tests.planning.world import World
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    """Run asynchronous tests on asyncio, as the server does."""
+    return "asyncio"
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Generator[World]:
+    """Return an empty store, and close it."""
+    made = World(tmp_path)
+    yield made
+    made.desk.close()

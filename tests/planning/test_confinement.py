@@ -1,0 +1,87 @@
+"""Paths that callers give: links are resolved first, and nothing outside the allowed folders is read or told of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from knowledge_mcp.engine.confinement import PathNotAllowedError, allowed_path
+from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.surfaces.planning.errors import render_error
+from tests.planning.world import REF, World, paper
+
+
+def test_a_file_below_an_allowed_folder_is_resolved(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    (root / "deep").mkdir(parents=True)
+    (root / "deep" / "a.pdf").touch()
+    (root / "link.pdf").symlink_to(root / "deep" / "a.pdf")
+    assert allowed_path(str(root / "deep" / "a.pdf"), [root]) == root / "deep" / "a.pdf"
+    assert allowed_path(str(root / "link.pdf"), [root]) == root / "deep" / "a.pdf"
+    assert allowed_path(f"{root}/deep/../deep/./a.pdf", [tmp_path / "other", root]) == root / "deep" / "a.pdf"
+    (tmp_path / "alias").symlink_to(root)
+    assert allowed_path(str(root / "deep" / "a.pdf"), [tmp_path / "alias"]) == root / "deep" / "a.pdf"
+
+
+def test_nothing_leads_out_of_the_allowed_folders(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    (tmp_path / "rootless").mkdir()
+    secret = tmp_path / "secret.pdf"
+    secret.touch()
+    (root / "link.pdf").symlink_to(secret)
+    (root / "folder").symlink_to(tmp_path)
+    (root / "loop.pdf").symlink_to(root / "loop.pdf")
+    for given in (
+        secret,
+        root / "link.pdf",
+        root / "folder" / "secret.pdf",
+        f"{root}/../secret.pdf",
+        tmp_path / "rootless" / "a.pdf",
+        "/etc/passwd",
+        "/proc/self/environ",
+    ):
+        with pytest.raises(PathNotAllowedError):
+            allowed_path(str(given), [root])
+        assert allowed_path(str(given), None)
+    for given in ("a.pdf", "~/a.pdf", "", f"{root}/a\0.pdf"):
+        with pytest.raises(InvalidInputError):
+            allowed_path(given, [root])
+
+
+def test_whether_something_stands_outside_is_not_told(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    there, nowhere = paper(tmp_path / "secret.pdf"), tmp_path / "nowhere.pdf"
+    answers: list[dict[str, str]] = []
+    for path in (there, nowhere, tmp_path, tmp_path / "x.exe"):
+        with pytest.raises(InvalidInputError) as caught:
+            world.ingest(str(path))
+        answers.append(render_error(caught.value))
+    assert all(answer == answers[0] for answer in answers)
+    assert answers[0]["error_type"] == "path_not_allowed"
+    world.desk.close()
+
+
+def test_without_any_allowed_folder_no_path_is_read_and_the_setting_is_named(tmp_path: Path) -> None:
+    world = World(tmp_path, roots=())
+    with pytest.raises(PathNotAllowedError, match="may not read any file") as caught:
+        world.ingest(world.paper("a.pdf"))
+    assert "ALLOWED_ROOTS" in caught.value.suggestion
+    world.desk.close()
+
+
+def test_a_link_out_that_takes_a_file_s_place_while_it_is_read_is_noticed(world: World) -> None:
+    path = Path(world.paper("a.pdf"))
+    secret = paper(world.folder / "secret.pdf", "Nobody may read this.")
+
+    def swap(page: int) -> None:
+        if page == 1:
+            path.unlink()
+            path.symlink_to(secret)
+
+    world.reader.hooks.append(swap)
+    with pytest.raises(InvalidInputError) as caught:
+        world.ingest(str(path))
+    assert render_error(caught.value)["error_type"] == "extraction_failed"
+    assert world.call("list_ingested_documents", application_ref=REF)["document_count"] == 0

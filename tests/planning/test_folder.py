@@ -1,0 +1,220 @@
+"""The folder command: every document filed, told and reported; new and changed ones too while it watches."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from knowledge_mcp import wiring
+from knowledge_mcp.cli import planning
+from knowledge_mcp.cli.failures import ExitCode
+from knowledge_mcp.cli.planning_folder import FolderWatch, Outcome, documents_in
+from knowledge_mcp.cli.planning_report import pages_to_show, report_html
+from knowledge_mcp.cli.planning_run import Choices, FolderRun
+from knowledge_mcp.engine.filing import FilingDesk
+from knowledge_mcp.model.errors import ConnectionFailedError, InvalidInputError, NotFoundError
+from knowledge_mcp.settings import Settings
+from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+from tests.planning.world import REF, Sheet, World, paper, report
+
+
+class Lasting(FilingDesk):
+    """A desk that several commands use, one after the other."""
+
+    def close(self) -> None:
+        """Stay open: the world closes it."""
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> World:
+    """Return a store beside a folder of documents of every fate."""
+    world = World(tmp_path)
+    world.paper("Transport Assessment.pdf")
+    world.paper("plans/Site Plan.pdf", "Scale 1:500", "North point")
+    world.paper("plans/scan.pdf", Sheet(image_ratio=1.0, ocr=9.0), Sheet(image_ratio=0.95, ocr=2.0))
+    (world.papers / "damaged.pdf").write_bytes(b"{")
+    (world.papers / "notes.txt").write_text("x")
+    world.paper(".hidden.pdf")
+    return world
+
+
+@pytest.fixture
+def command(filled: World, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return a function that runs `knowledge planning` on that store."""
+    desk = Lasting(filled.base, filled.pipeline, folder=filled.data, roots=None)
+
+    def build(_: Settings, **__: Any) -> FilingDesk:
+        return desk
+
+    monkeypatch.setattr(wiring, "build_knowledge", build)
+
+    def run(*arguments: str) -> Any:
+        return CliRunner().invoke(planning.app, list(arguments), catch_exceptions=False)
+
+    return run
+
+
+def test_a_folder_is_filed_and_each_file_s_fate_is_told(filled: World, command: Any) -> None:
+    ended = command("ingest", str(filled.papers), "--ref", REF)
+    assert ended.exit_code == ExitCode.FAILURE
+    assert "damaged.pdf: failed: damaged.pdf: damaged." in ended.stderr
+    assert re.search(r"\[\d/4\] Transport Assessment.pdf: ingested as transport assessment, \d+ chunks", ended.stderr)
+    assert "skipped, image-based" in ended.stderr
+    assert "Left out, as files of no supported kind: notes.txt" in ended.stderr
+    assert "1 error, 1 skipped, 2 success" in ended.stdout
+    again = command("ingest", str(filled.papers), "--ref", REF, "--json")
+    fates = {Path(each["file"]).name: each["status"] for each in json.loads(again.stdout)["documents"]}
+    assert fates == {
+        "Transport Assessment.pdf": "already_ingested",
+        "Site Plan.pdf": "already_ingested",
+        "scan.pdf": "skipped",
+        "damaged.pdf": "error",
+    }
+
+
+def test_documents_are_listed_searched_read_and_deleted(filled: World, command: Any) -> None:
+    assert "No document of application" in command("list", "--ref", REF).stdout
+    single = command("ingest", str(filled.papers / "Transport Assessment.pdf"), "--ref", REF)
+    assert single.exit_code == ExitCode.SUCCESS
+    listed = json.loads(command("list", "--ref", REF, "--json").stdout)
+    (document,) = listed["documents"]
+    assert "Transport" in command("list", "--ref", REF).stdout
+    found = command("search", "cycle parking", "--ref", REF, "--limit", "2")
+    assert "Transport Assessment.pdf, page" in found.stdout
+    assert "No document" in command("search", "cycle parking", "--ref", "99/9").stdout
+    text = command("text", document["document_id"])
+    assert text.stdout == "\n\n".join(report()) + "\n"
+    refused = command("delete", document["document_id"])
+    assert refused.exit_code == ExitCode.FAILURE
+    assert "--yes" in refused.stderr
+    gone = command("delete", document["document_id"], "--yes")
+    assert gone.stdout == f"Removed {document['document_id']}: {document['chunk_count']} chunks.\n"
+    missing = command("text", document["document_id"])
+    assert missing.exit_code == ExitCode.FAILURE
+    assert f"Document not found: {document['document_id']}" in missing.stderr
+
+
+def test_a_folder_without_documents_or_without_a_reference_is_told(filled: World, command: Any, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    assert command("ingest", str(tmp_path / "empty"), "--ref", REF).exit_code == ExitCode.NOTHING_DONE
+    assert command("ingest", str(tmp_path / "nowhere"), "--ref", REF).exit_code == ExitCode.FAILURE
+    assert command("ingest", str(filled.papers), "--ref", " ").exit_code == ExitCode.FAILURE
+    assert command("ingest", str(filled.papers / "notes.txt"), "--ref", REF).exit_code == ExitCode.FAILURE
+    with pytest.raises(NotFoundError):
+        documents_in(tmp_path / "nowhere")
+    with pytest.raises(InvalidInputError):
+        documents_in(filled.papers / "notes.txt")
+
+
+def test_what_every_document_would_meet_ends_the_run(tmp_path: Path) -> None:
+    world = World(tmp_path, embedder=HashingEmbedder(failure=ConnectionFailedError("The model is not there.")))
+    world.paper("a.pdf")
+    with pytest.raises(ConnectionFailedError):
+        FolderRun(world.desk, Choices(world.papers, REF)).run()
+    world.desk.close()
+
+
+def test_a_watched_folder_s_new_and_changed_documents_are_filed_once_they_stop_growing(world: World) -> None:
+    world.paper("a.pdf", *report(topic="First. "))
+    steps = iter(
+        [
+            lambda: world.paper("b.pdf", *report(topic="Second. ", pages=1)),
+            lambda: world.paper("b.pdf", *report(topic="Second. ", pages=2)),  # still growing
+            lambda: None,
+            lambda: world.paper("a.pdf", *report(topic="Changed. ", pages=4)),
+            lambda: None,
+            (world.papers / "a.pdf").unlink,
+            lambda: None,
+        ]
+    )
+
+    def pause() -> bool:
+        step = next(steps, None)
+        if step is not None:
+            step()
+        return step is not None
+
+    assert FolderRun(world.desk, Choices(world.papers, REF, watch=True), pause=pause).run() == ExitCode.SUCCESS
+    listed = world.call("list_ingested_documents", application_ref=REF)["documents"]
+    assert sorted(Path(each["file_path"]).name for each in listed) == ["a.pdf", "b.pdf"]
+    texts = [world.desk.document_text(each["document_id"]) for each in listed]
+    assert sorted(text[:7] for text in texts) == ["Changed", "Second."]
+    assert len(world.reader.readings) == 3  # a, b once it was whole, a once more
+
+
+def test_a_file_is_due_once_for_each_of_its_versions(tmp_path: Path) -> None:
+    watch = FolderWatch(tmp_path)
+    assert watch.due() == []
+    made = paper(tmp_path / "a.pdf", "x")
+    assert watch.due() == []
+    assert watch.due() == [made]
+    assert watch.due() == []
+    paper(tmp_path / "a.pdf", "x, and more")
+    assert watch.due() == []
+    assert watch.due() == [made]
+    made.unlink()
+    assert watch.due() == []
+    assert FolderWatch(tmp_path / "gone").due() == []
+
+
+def test_the_report_shows_pictures_of_the_pages_that_were_not_read_and_escapes_everything(tmp_path: Path) -> None:
+    from reportlab.pdfgen import canvas
+
+    name = "<script>alert(1)</script>.pdf"
+    path = tmp_path / "plan.pdf"
+    sheet: Any = canvas.Canvas(str(path))
+    for _ in range(3):
+        sheet.rect(100, 100, 200, 200, fill=1)
+        sheet.showPage()
+    sheet.save()
+    renamed = path.rename(tmp_path / name.replace("/", "_"))
+    outcomes = [
+        Outcome(
+            renamed,
+            {
+                "status": "success", "document_type": "site_plan", "chunks_created": 3, "warnings": ["<b>lost</b>"],
+                "extraction_method": "mixed", "pages": [
+                    {"first": 1, "last": 1, "method": "text_layer"},
+                    {"first": 2, "last": 2, "method": "none", "reason": "looks <i>scanned</i>"},
+                    {"first": 3, "last": 3, "method": "ocr", "confidence": 41.0},
+                ],
+            },
+            1.0,
+        ),
+        Outcome(tmp_path / "gone.pdf", {"status": "skipped", "image_ratio": 0.9, "pages": [
+            {"first": 1, "last": 2, "method": "skipped", "image_ratio": 0.9}]}, 0.1),
+        Outcome(
+            tmp_path / "bad.pdf", {"status": "error", "error_type": "no_content", "message": "Nothing & nobody."}, 0.1
+        ),
+    ]  # fmt: skip
+    assert pages_to_show(outcomes[0]) == {2: "looks <i>scanned</i>", 3: "read with doubt: confidence 41 %"}
+    written = report_html(REF, tmp_path, outcomes, datetime(2026, 11, 22, 9, 30, tzinfo=UTC))
+    assert "<script" not in written
+    assert "<b>lost" not in written
+    assert "<i>scanned" not in written
+    assert "Nothing &amp; nobody." in written
+    assert "1 ingested, 1 skipped, 1 failed" in written
+    pictures = re.findall(r'src="data:image/jpeg;base64,([^"]+)"', written)
+    assert len(pictures) == 2
+    from PIL import Image
+
+    for picture in pictures:
+        image = Image.open(io.BytesIO(base64.b64decode(picture)))
+        assert image.width == pytest.approx(180, abs=2)
+    assert written.count("no picture could be drawn") == 2
+
+
+def test_the_report_is_written_where_it_is_asked_for(filled: World, command: Any, tmp_path: Path) -> None:
+    ended = command("ingest", str(filled.papers), "--ref", REF, "--report", str(tmp_path / "out" / "report.html"))
+    assert "Report:" in ended.stderr
+    written = (tmp_path / "out" / "report.html").read_text()
+    assert "scan.pdf: pages to look at" in written
+    assert "skipped: pictures cover 100% of the page" in written

@@ -1,0 +1,301 @@
+"""Jobs: done beside their callers, written down, taken up or failed after a restart, stopped without a trace."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from knowledge_mcp.engine.filing_values import FilingError, explain
+from knowledge_mcp.engine.jobs import CancelledError, Jobs, JobState, Line
+from knowledge_mcp.model.errors import NotFoundError
+from knowledge_mcp.support.locks import held, is_free, locked
+from knowledge_mcp.surfaces.contract import Call
+from knowledge_mcp.surfaces.planning.tools import HEARTBEAT
+from tests.planning.world import REF, Gate, World, report
+
+Work = Callable[[Mapping[str, Any], Line], Mapping[str, Any]]
+
+
+def echo(request: Mapping[str, Any], line: Line) -> Mapping[str, Any]:
+    line.progress(50.0, 100.0, "half way")
+    return {"status": "success", "echo": request["n"]}
+
+
+def jobs_in(folder: Path, work: Work = echo, workers: int = 2) -> Jobs:
+    return Jobs(folder, work, explain=explain, workers=workers)
+
+
+def test_a_job_ends_with_its_result_and_is_found_by_its_id_in_another_process_s_view(tmp_path: Path) -> None:
+    jobs = jobs_in(tmp_path)
+    running = jobs.submit({"n": 1}, journaled=True)
+    assert running.wait(10)
+    assert running.job.state is JobState.DONE
+    assert running.job.result == {"status": "success", "echo": 1}
+    assert (running.job.done, running.job.message) == (50.0, "half way")
+    assert jobs_in(tmp_path).look_up(running.job.id) == running.job
+    jobs.close()
+
+
+def test_a_failed_job_keeps_the_error_that_its_caller_would_have_got(tmp_path: Path) -> None:
+    def fail(_: Mapping[str, Any], __: Line) -> Mapping[str, Any]:
+        raise FilingError("no_content", "There is nothing in it.")
+
+    def crash(_: Mapping[str, Any], __: Line) -> Mapping[str, Any]:
+        raise RuntimeError("secret")
+
+    failed = jobs_in(tmp_path / "a", fail).submit({}, journaled=True)
+    assert failed.wait(10)
+    assert failed.job.state is JobState.FAILED
+    assert failed.job.result == {"status": "error", "error_type": "no_content", "message": "There is nothing in it."}
+    crashed = jobs_in(tmp_path / "b", crash).submit({}, journaled=True)
+    assert crashed.wait(10)
+    assert "secret" not in json.dumps(dict(crashed.job.result or {}))
+    assert (crashed.job.result or {})["error_type"] == "internal_error"
+
+
+def test_jobs_beyond_the_workers_wait_for_their_turn(tmp_path: Path) -> None:
+    let_go = threading.Event()
+    begun = threading.Semaphore(0)
+
+    def wait(_: Mapping[str, Any], __: Line) -> Mapping[str, Any]:
+        begun.release()
+        assert let_go.wait(20)
+        return {}
+
+    jobs = jobs_in(tmp_path, wait, workers=1)
+    first, second = jobs.submit({"n": 1}, journaled=False), jobs.submit({"n": 2}, journaled=False)
+    assert begun.acquire(timeout=10)
+    assert not begun.acquire(timeout=0.1)
+    assert (first.job.state, second.job.state) == (JobState.RUNNING, JobState.QUEUED)
+    let_go.set()
+    assert first.wait(10)
+    assert second.wait(10)
+    assert not list(tmp_path.glob("*.json"))  # what nobody can ask for is not written down
+    jobs.close()
+
+
+def test_a_job_is_stopped_where_it_stands(tmp_path: Path) -> None:
+    begun = threading.Event()
+
+    def work(_: Mapping[str, Any], line: Line) -> Mapping[str, Any]:
+        begun.set()
+        while not line.cancelled():
+            threading.Event().wait(0.01)
+        raise CancelledError("It was cancelled.")
+
+    jobs = jobs_in(tmp_path, work)
+    running = jobs.submit({}, journaled=True)
+    assert begun.wait(10)
+    jobs.cancel(running.job.id)
+    assert running.wait(10)
+    assert jobs.look_up(running.job.id).state is JobState.CANCELLED
+    with pytest.raises(NotFoundError):
+        jobs.cancel("0123456789abcdef")
+    jobs.close()
+
+
+def test_a_job_of_another_process_is_stopped_by_a_mark_and_its_progress_is_seen(tmp_path: Path) -> None:
+    begun = threading.Event()
+
+    def work(_: Mapping[str, Any], line: Line) -> Mapping[str, Any]:
+        line.progress(40.0, 100.0, "reading page 2 of 5")
+        begun.set()
+        while not line.cancelled():
+            threading.Event().wait(0.01)
+        raise CancelledError("It was cancelled.")
+
+    first, second = jobs_in(tmp_path, work), jobs_in(tmp_path)
+    running = first.submit({}, journaled=True)
+    assert begun.wait(10)
+    seen = second.look_up(running.job.id)
+    assert (seen.done, seen.message) == (40.0, "reading page 2 of 5")
+    second.cancel(running.job.id)
+    assert running.wait(10)
+    assert second.look_up(running.job.id).state is JobState.CANCELLED
+    assert not list(tmp_path.glob("*.cancel"))
+    first.close()
+    second.close()
+
+
+def test_a_job_whose_process_is_gone_is_taken_up_by_the_next_one(tmp_path: Path) -> None:
+    begun = threading.Event()
+
+    def work(_: Mapping[str, Any], line: Line) -> Mapping[str, Any]:
+        begun.set()
+        while not line.cancelled():
+            threading.Event().wait(0.01)
+        raise CancelledError("The server is stopping.")
+
+    first = jobs_in(tmp_path, work)
+    job_id = first.submit({"n": 7}, journaled=True).job.id
+    assert begun.wait(10)
+    second = jobs_in(tmp_path)
+    assert second.recover() == 0  # its process lives
+    assert second.look_up(job_id).state is JobState.RUNNING
+    first.close(patience=0.0)
+    assert second.recover() == 1
+    while not (job := second.look_up(job_id)).state.is_final:
+        threading.Event().wait(0.01)
+    assert (job.state, dict(job.result or {})) == (JobState.DONE, {"status": "success", "echo": 7})
+    second.close()
+
+
+def test_a_job_that_took_its_process_down_three_times_is_failed(tmp_path: Path) -> None:
+    jobs = jobs_in(tmp_path)
+    running = jobs.submit({"n": 1}, journaled=True)
+    assert running.wait(10)
+    jobs.close()
+    path = tmp_path / f"{running.job.id}.json"
+    fields = json.loads(path.read_text())
+    path.write_text(json.dumps({**fields, "state": "running", "attempts": 3, "result": None}))
+    later = jobs_in(tmp_path)
+    assert later.recover() == 0
+    job = later.look_up(running.job.id)
+    assert job.state is JobState.FAILED
+    assert (job.result or {})["error_type"] == "internal_error"
+
+
+def test_old_jobs_are_forgotten_and_damaged_ones_do_no_harm(tmp_path: Path) -> None:
+    jobs = jobs_in(tmp_path)
+    running = jobs.submit({"n": 1}, journaled=True)
+    assert running.wait(10)
+    path = tmp_path / f"{running.job.id}.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "updated_at": "2020-01-01T00:00:00+00:00"}))
+    (tmp_path / "ffffffffffffffff.json").write_text("{")
+    jobs.recover()
+    assert not path.exists()
+    with pytest.raises(NotFoundError):
+        jobs.look_up("ffffffffffffffff")
+    jobs.close()
+    with pytest.raises(CancelledError):
+        jobs.submit({"n": 2}, journaled=False)
+
+
+# ---- through the tools
+
+
+def test_signs_of_life_come_at_least_every_five_seconds() -> None:
+    assert HEARTBEAT <= 5.0
+
+
+def test_a_cancelled_ingest_leaves_neither_chunks_nor_locks_and_the_earlier_version_whole(world: World) -> None:
+    path = world.paper("a.pdf", *report(topic="Old. "))
+    old = world.ingest(path)
+    world.paper("a.pdf", *report(topic="New. ", pages=4))
+    gate = Gate()
+    world.reader.hooks.append(gate)
+    gone = threading.Event()
+    caught: list[BaseException] = []
+
+    def ask() -> None:
+        try:
+            world.ingest(path, line=Call(cancelled=gone.is_set))
+        except CancelledError as exc:
+            caught.append(exc)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    assert gate.reached.wait(10)
+    gone.set()
+    asking.join(10)
+    gate.open.set()
+    world.desk.jobs.close()
+    assert caught
+    assert world.store.discard_staged("application_docs") == 0
+    assert world.chunks() == old["chunks_created"]
+    assert not list((world.data / "locks").glob("*.lock"))
+
+
+def test_cancelling_while_another_ingest_holds_the_document_ends_the_wait(world: World) -> None:
+    path = world.paper("a.pdf")
+    gate = Gate()
+    world.reader.hooks.append(gate)
+    first = world.desk.jobs.submit({"file_path": path, "application_ref": REF}, journaled=False)
+    assert gate.reached.wait(10)
+    with pytest.raises(CancelledError):
+        world.ingest(path, line=Call(cancelled=lambda: True))
+    gate.open.set()
+    assert first.wait(10)
+    assert first.job.state is JobState.DONE
+
+
+def test_two_callers_at_once_make_one_document(world: World) -> None:
+    path = world.paper("a.pdf")
+    told: list[str] = []
+    callers = [threading.Thread(target=lambda: told.append(world.ingest(path)["status"])) for _ in range(4)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join(30)
+    assert sorted(told) == ["already_ingested"] * 3 + ["success"]
+
+
+def test_a_job_can_be_asked_for_and_cancelled_by_its_id(world: World) -> None:
+    path = world.paper("a.pdf")
+    gate = Gate()
+    world.reader.hooks.append(gate)
+    accepted = world.ingest(path, wait=False)
+    assert accepted["status"] == "accepted"
+    assert gate.reached.wait(10)
+    asked = world.call("ingest_status", job_id=accepted["job_id"])
+    assert (asked["state"], asked["file_path"], asked["application_ref"]) == ("running", path, REF)
+    world.call("cancel_ingest", job_id=accepted["job_id"])
+    gate.open.set()
+    state = asked
+    while state["state"] == "running":
+        state = world.call("ingest_status", job_id=accepted["job_id"])
+    assert state["state"] == "cancelled"
+    assert "result" not in state
+    assert world.chunks() == 0
+
+
+def test_a_wrong_path_is_told_at_once_also_to_who_does_not_wait(world: World) -> None:
+    with pytest.raises(FilingError):
+        world.ingest(str(world.papers / "nowhere.pdf"), wait=False)
+    assert not (world.data / "jobs").exists()
+
+
+# ---- locks
+
+
+def test_a_lock_has_one_holder_and_leaves_no_file(tmp_path: Path) -> None:
+    inside = 0
+    most = 0
+    count = threading.Lock()
+
+    def work() -> None:
+        nonlocal inside, most
+        for _ in range(20):
+            with locked(tmp_path, "x") as mine:
+                assert mine
+                with count:
+                    inside += 1
+                    most = max(most, inside)
+                with count:
+                    inside -= 1
+
+    workers = [threading.Thread(target=work) for _ in range(3)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(60)
+    assert most == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_whoever_gives_up_does_not_get_the_lock(tmp_path: Path) -> None:
+    free = held(tmp_path, "x")
+    assert not is_free(tmp_path, "x")
+    assert is_free(tmp_path, "y")
+    with locked(tmp_path, "x", give_up=lambda: True) as mine:
+        assert not mine
+    free()
+    free()
+    assert is_free(tmp_path, "x")
+    with locked(tmp_path, "x") as mine:
+        assert mine

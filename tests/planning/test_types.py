@@ -1,0 +1,175 @@
+"""The types of planning documents: by file name, by words, else other; each with its confidence."""
+
+from __future__ import annotations
+
+import pytest
+
+from knowledge_mcp.analysis.planning_types import PlanningClassifier, PlanningType
+from knowledge_mcp.model.document import Classification, Document
+
+T = PlanningType
+
+NAMES = {
+    T.TRANSPORT_ASSESSMENT: [
+        "Transport Assessment.pdf",
+        "TravelPlan_v2.pdf",
+        "25-01178-REM traffic_impact_assessment.pdf",
+        "Transport Statement.pdf",
+        "Highways Technical Note.pdf",
+    ],
+    T.DESIGN_ACCESS_STATEMENT: [
+        "Design and Access Statement.pdf",
+        "D&A Statement.pdf",
+        "DESIGN_&_ACCESS_STATEMENT_REV_A.PDF",
+        "DAS Part 1.pdf",
+        "DesignAndAccessStatement.pdf",
+    ],
+    T.SITE_PLAN: [
+        "Site Plan.pdf",
+        "1234-LocationPlan.pdf",
+        "Block_Plan_1-500.pdf",
+        "Layout plan rev C.pdf",
+        "site layout plan.pdf",
+    ],
+    T.FLOOR_PLAN: [
+        "Proposed Floor Plans.pdf",
+        "Ground floor.pdf",
+        "First Floor Plan.pdf",
+        "FirstFloor.pdf",
+        "A101-FLOORPLAN.pdf",
+    ],
+    T.ELEVATION: ["Proposed Elevations.pdf", "street scene.pdf", "North-Elevation.pdf", "A-201_elevation_rev2.pdf"],
+    T.PLANNING_STATEMENT: ["Planning Statement.pdf", "Supporting_Statement.pdf", "planning-supporting-statement.pdf"],
+    T.ENVIRONMENTAL_STATEMENT: [
+        "Environmental Impact Assessment.pdf",
+        "Environmental_Statement_Vol_1.pdf",
+        "EIA screening.pdf",
+    ],
+    T.NOISE_ASSESSMENT: [
+        "Noise Assessment.pdf",
+        "noise-report.pdf",
+        "NoiseSurvey.pdf",
+        "Acoustic Design.pdf",
+        "Noise Impact Assessment.pdf",
+    ],
+    T.FLOOD_RISK_ASSESSMENT: [
+        "Flood Risk Assessment.pdf",
+        "FRA.pdf",
+        "Drainage_Strategy.pdf",
+        "Surface Water Drainage Strategy.pdf",
+    ],
+    T.ECOLOGY_REPORT: [
+        "Ecology Report.pdf",
+        "ecology_survey.pdf",
+        "Preliminary Ecological Appraisal.pdf",
+        "Bat Survey 2025.pdf",
+        "Biodiversity Net Gain.pdf",
+    ],
+    T.HERITAGE_STATEMENT: [
+        "Heritage Statement.pdf",
+        "heritage-assessment.pdf",
+        "Archaeological desk based assessment.pdf",
+    ],
+    T.ARBORICULTURAL_REPORT: [
+        "Arboricultural Report.pdf",
+        "Tree Survey.pdf",
+        "arboricultural_survey.pdf",
+        "TreeSurvey.pdf",
+    ],
+    T.OTHER: [
+        "scan0001.pdf",
+        "correspondence.pdf",
+        "Application form.pdf",
+        "platform.pdf",
+        "fragment.pdf",
+        "CIL form.pdf",
+    ],
+}
+
+WORDS = {
+    T.TRANSPORT_ASSESSMENT: "Trip generation was derived from TRICS. Vehicle movements in the peak hours are low, "
+    "junction capacity is not exceeded, and cycle parking is provided. Bus services pass the site.",
+    T.DESIGN_ACCESS_STATEMENT: "The design rationale follows the character of the area. Massing and materiality were "
+    "tested; scale and form respond to the street frontage. Inclusive access is provided. Appearance matters.",
+    T.SITE_PLAN: "Site Plan. Scale 1:500. Site boundary shown by a red line. North point. "
+    "Ordnance Survey, Crown copyright.",
+    T.FLOOR_PLAN: "Ground floor. Kitchen. Living room. Bedroom 1 with en-suite. Bathroom. Landing. "
+    "Gross internal area.",
+    T.ELEVATION: "Front elevation. Rear elevation. Side elevation. Ridge height 8.2. Eaves level 5.1. Facing brick.",
+    T.PLANNING_STATEMENT: "The National Planning Policy Framework (NPPF) and the Local Plan are material "
+    "considerations. The development plan and the planning history are set out, then the planning balance.",
+    T.ENVIRONMENTAL_STATEMENT: "Under the EIA Regulations a scoping opinion was sought. Baseline conditions, "
+    "significant effects on sensitive receptors, mitigation measures, residual effects and cumulative effects follow.",
+    T.NOISE_ASSESSMENT: "Noise levels of 55 dB LAeq were measured. BS 8233 and BS 4142 apply to noise-sensitive "
+    "rooms; glazing gives the sound insulation that the acoustic model asks for.",
+    T.FLOOD_RISK_ASSESSMENT: "The site lies in Flood Zone 2. Surface water is held by attenuation to the "
+    "greenfield runoff rate; infiltration was tested. The sequential test and a climate change allowance "
+    "are met. SuDS are used.",
+    T.ECOLOGY_REPORT: "Habitats and hedgerows were walked. No bat roosts, great crested newts or badgers were found. "
+    "Protected species and nesting birds need care; biodiversity net gain is ten per cent.",
+    T.HERITAGE_STATEMENT: "The listed building (Grade II) stands in the conservation area. Its significance and the "
+    "setting of the church are heritage assets; Historic England was asked. Archaeological remains are unlikely.",
+    T.ARBORICULTURAL_REPORT: "To BS 5837 each tree was put into category B by stem diameter and crown spread. The root "
+    "protection area (RPA) is kept by tree protection fencing; a tree preservation order applies to the canopy.",
+    T.OTHER: "Dear Sir or Madam, please find enclosed the cheque for the fee. Yours faithfully.",
+}
+
+
+def classified(name: str, text: str = "") -> Classification:
+    """Classify a document of this name and text."""
+    return PlanningClassifier()(
+        Document(
+            id="x",
+            title="",
+            document_type=None,
+            text=text,
+            sections=(),
+            blocks=(),
+            pages=(),
+            sha256="",
+            source_uri=f"planning:25/01178/REM:/data/raw/{name}",
+            media_type="application/pdf",
+        )
+    )
+
+
+def test_there_are_thirteen_types_and_each_has_examples_here() -> None:
+    assert len(PlanningType) == 13
+    assert set(NAMES) == set(WORDS) == set(PlanningType)
+
+
+@pytest.mark.requirement("document-store-api:APP-document_types", "document-store-api:NICE-classification")
+@pytest.mark.parametrize("kind", PlanningType)
+def test_the_file_name_tells_the_type(kind: PlanningType) -> None:
+    for name in NAMES[kind]:
+        found = classified(name)
+        assert found.kind == kind.value, name
+        assert found.confidence is not None
+        assert found.confidence >= 0.85 if kind is not T.OTHER else found.confidence <= 0.3
+
+
+@pytest.mark.requirement("document-store-api:APP-document_types", "document-store-api:NICE-classification")
+@pytest.mark.parametrize("kind", PlanningType)
+def test_the_words_tell_the_type_where_the_name_does_not(kind: PlanningType) -> None:
+    found = classified("scan0001.pdf", WORDS[kind])
+    assert found.kind == kind.value, found
+    assert found.confidence is not None
+    assert 0.5 <= found.confidence < 0.85 if kind is not T.OTHER else found.confidence <= 0.3
+    assert found.reason
+
+
+@pytest.mark.requirement("document-store-api:APP-document_types")
+def test_the_name_is_asked_before_the_words() -> None:
+    assert classified("Noise Report.pdf", WORDS[T.ECOLOGY_REPORT]).kind == "noise_assessment"
+
+
+def test_a_name_of_two_kinds_is_less_certain_than_a_plain_one() -> None:
+    double = classified("Flood Risk Assessment - site plan.pdf").confidence
+    assert double is not None
+    assert (classified("Flood Risk Assessment.pdf").confidence or 0) > double
+    assert classified("Flood Risk Assessment - site plan.pdf").kind == "flood_risk_assessment"
+
+
+def test_the_folder_does_not_tell_the_type() -> None:
+    document = classified("noise report/scan.pdf")
+    assert document.kind == "other"
