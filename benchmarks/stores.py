@@ -227,8 +227,9 @@ def plot(results: list[dict[str, Any]], path: Path) -> None:
         axis.grid(axis="y", alpha=0.3)
         axis.spines[["top", "right"]].set_visible(False)
     axes[0][0].set_ylabel("milliseconds a search: median (bar), p95 (line)")
-    axes[0][0].legend(frameon=False, fontsize=8)
-    figure.tight_layout()
+    handles, labels = axes[0][0].get_legend_handles_labels()
+    figure.legend(handles, labels, frameon=False, fontsize=8, loc="lower center", ncols=len(names))
+    figure.tight_layout(rect=(0, 0.06, 1, 1))
     figure.savefig(path, format="svg", metadata={"Date": None})
 
 
