@@ -78,7 +78,7 @@ def test_documents_go_through_openai_into_qdrant_and_are_found_with_what_it_cost
         qdrant.stop()
 
 
-@pytest.mark.requirement("D-REQ-10.5", "D-REQ-10.6", "D-REQ-10.7", "D-REQ-10.3", "D-REQ-10.4")
+@pytest.mark.requirement("A-REQ-IF-002", "A-REQ-IF-003")
 def test_azure_is_reached_by_endpoint_key_and_deployment(tmp_path: Path) -> None:
     with OpenAIServer(deployments={"our-embedding": "text-embedding-3-small"}) as server:
         chosen = {

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Protocol
 
-__all__ = ["Maker", "Priority", "Requirement", "Specification", "Status", "maker"]
+__all__ = ["Maker", "Priority", "Requirement", "Specification", "Status", "maker", "with_built"]
 
 
 class Specification(StrEnum):
@@ -61,6 +62,19 @@ class Maker(Protocol):
     def __call__(self, id: str, title: str, deviation: str | None = None) -> Requirement:
         """Make the entry `id`."""
         ...
+
+
+def with_built(requirements: Iterable[Requirement], ids: Collection[str]) -> tuple[Requirement, ...]:
+    """Mark those named as built, of a specification that is built part by part.
+
+    Raises:
+        ValueError: an id is none of theirs.
+    """
+    found = tuple(replace(each, status=Status.BUILT) if each.id in ids else each for each in requirements)
+    unknown = set(ids) - {each.id for each in found}
+    if unknown:
+        raise ValueError(f"There is no requirement {', '.join(sorted(unknown))}.")
+    return found
 
 
 def maker(specification: Specification, priority: Priority, status: Status) -> Maker:

@@ -8,9 +8,7 @@ __all__ = ["CLARIFICATIONS", "STANDARDS"]
 
 _must = maker(Specification.STANDARDS, Priority.MUST, Status.BUILT)
 _should = maker(Specification.STANDARDS, Priority.SHOULD, Status.BUILT)
-_later = maker(Specification.STANDARDS, Priority.MUST, Status.PLANNED)
 _clarified = maker(Specification.CLARIFICATIONS, Priority.MUST, Status.BUILT)
-_clarified_later = maker(Specification.CLARIFICATIONS, Priority.MUST, Status.PLANNED)
 
 STANDARDS: tuple[Requirement, ...] = (
     _must(
@@ -92,12 +90,12 @@ STANDARDS: tuple[Requirement, ...] = (
         "says; the modality of each statement is kept",
     ),
     _must("A-REQ-IF-001", "the server speaks MCP over stdio, and over SSE, with full schemas and handled errors"),
-    _later(
+    _must(
         "A-REQ-IF-002",
         "OpenAI embeddings with a configurable model, dimensions and batch size",
         "OPENAI_API_KEY is required once the provider is openai; without one the local model is used, and said",
     ),
-    _later(
+    _must(
         "A-REQ-IF-003",
         "Qdrant as the first and ChromaDB as the second store, chosen by VECTOR_STORE",
         "with nothing configured the embedded default is SQLite: embedded Chroma is unsafe with two writers",
@@ -142,9 +140,7 @@ CLARIFICATIONS: tuple[Requirement, ...] = (
         "all files are checked before the first embedding; without a terminal --on-error decides (default: continue); "
         "a password is not asked for: a protected file is skipped with the advice to remove it",
     ),
-    _clarified_later(
-        "CLARIFY-002", "each failure of OpenAI's service has its code and its action, and no local fallback"
-    ),
+    _clarified("CLARIFY-002", "each failure of OpenAI's service has its code and its action, and no local fallback"),
     _clarified(
         "CLARIFY-003",
         "similar terms are found by meaning, then by an edit distance of at most two",
@@ -153,7 +149,7 @@ CLARIFICATIONS: tuple[Requirement, ...] = (
     _clarified(
         "CLARIFY-004", "deeper than six levels the hierarchy is cut and logged, the clause number is kept whole"
     ),
-    _clarified_later(
+    _clarified(
         "CLARIFY-005",
         "an unreachable Qdrant falls back to ChromaDB with a warning; without either the start fails with 3",
         "while ChromaDB stands in, stats and health say degraded and why; only at start, never in the middle of a run",

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from knowledge_mcp.stores.chroma_places import Catalogue, Place
     from knowledge_mcp.stores.chroma_view import Limits, View
 
-__all__ = ["ChromaOptions", "ChromaStore", "from_options"]
+__all__ = ["ChromaOptions", "ChromaStore", "Secret", "from_options"]
 
 T = TypeVar("T")
 
