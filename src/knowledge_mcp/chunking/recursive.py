@@ -51,7 +51,8 @@ class RecursiveChunker:
             return tokens[span] <= measure.max_tokens
 
         whole = split(text, Span(0, len(text)), self._how)
-        spans = [part for span in whole for part in shrink(text, span, self._how, fits)]
+        parts = {part for span in whole for part in shrink(text, span, self._how, fits)}
+        spans = sorted(parts, key=lambda span: (span.start, span.end))  # parts of overlapping pieces interleave
         places = _Places(document)
         return [
             places.describe(index, span, tokens.get(span) or measure.count_tokens(span.of(text)), document_type)
