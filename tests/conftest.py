@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+import warnings
+from collections.abc import Callable, Generator
 
 import pytest
 from hypothesis import settings
@@ -21,6 +23,22 @@ settings.load_profile("ci" if in_ci() else "local")
 def needs() -> Callable[[str], str]:
     """Return a function that gives a program's path, skips where it is missing, and fails there in CI."""
     return _needs
+
+
+@pytest.fixture
+def logging_restored() -> Generator[None]:
+    """Put logging back as it was: a command sets it up for a process of its own."""
+    root = logging.getLogger()
+    before, level, raising = root.handlers[:], root.level, logging.raiseExceptions
+    shown = warnings.showwarning
+    yield
+    root.handlers[:] = before
+    root.setLevel(level)
+    logging.raiseExceptions = raising
+    logging.captureWarnings(capture=False)
+    warnings.showwarning = shown
+    for name in ("asyncio", "httpcore", "httpx", "mcp", "pypdfium2", "python_multipart", "urllib3"):
+        logging.getLogger(name).setLevel(logging.NOTSET)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

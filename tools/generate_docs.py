@@ -20,6 +20,7 @@ import typer.main
 from knowledge_mcp import registry
 from knowledge_mcp.cli.admin import app as admin
 from knowledge_mcp.cli.ingest import app as ingest
+from knowledge_mcp.cli.repositories import app as repositories
 from knowledge_mcp.cli.serve import build_parser
 from knowledge_mcp.settings import Variable, variables
 
@@ -48,7 +49,8 @@ setting.
 COMMANDS_HEAD = """\
 # Commands
 
-`knowledge-ingest` takes documents in, `knowledge-mcp` serves them to assistants, `knowledge` asks and looks after them.
+`knowledge-ingest` takes documents in, `knowledge-mcp` serves them to assistants, `knowledge` asks and looks after them,
+`pk-mcp` indexes and searches git repositories.
 Results go to stdout; progress, questions, logs and errors go to stderr.
 """
 
@@ -113,6 +115,7 @@ def commands_page() -> str:
     parts += _command("knowledge-ingest", typer.main.get_command(ingest), 2)
     parts += _server()
     parts += _command("knowledge", typer.main.get_command(admin), 2)
+    parts += _command("pk-mcp", typer.main.get_command(repositories), 2)
     return re.sub(r"\n{3,}", "\n\n", "\n".join(parts)).rstrip("\n") + "\n"
 
 

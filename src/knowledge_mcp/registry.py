@@ -22,6 +22,7 @@ __all__ = [
     "OCR_ENGINES",
     "PERMALINK",
     "READERS",
+    "SCAN_DEFAULTS",
     "SEEING_READERS",
     "SOURCES",
     "STORES",
@@ -52,8 +53,13 @@ OCR_ENGINES = {
 }
 CODE_READER = "knowledge_mcp.readers.code:CodeReader"
 CODE_MEDIA_TYPES = "knowledge_mcp.readers.code:CODE_MEDIA_TYPES"
+SCAN_DEFAULTS = (
+    "knowledge_mcp.sources.scan:DEFAULT_EXTENSIONS",
+    "knowledge_mcp.sources.scan:DEFAULT_EXCLUDES",
+)
 PERMALINK = "knowledge_mcp.sources.git:permalink"
 CALIBRATIONS = {
+    "code": "knowledge_mcp.ranking.calibrate:code_similarity",
 }
 CHUNKERS = {
     "repositories": "knowledge_mcp.chunking.code:CodeChunker",
@@ -82,6 +88,7 @@ FUSIONS = {
 SURFACES = {
     "standards": "knowledge_mcp.surfaces.standards:SURFACE",
     "planning": "knowledge_mcp.surfaces.planning:SURFACE",
+    "repositories": "knowledge_mcp.surfaces.repositories:SURFACE",
 }
 
 

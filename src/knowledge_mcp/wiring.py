@@ -175,6 +175,8 @@ def _repository_desk(settings: Settings, base: Base) -> Knowledge:
         scan=registry.load(registry.SOURCES["scan"]),
         permalink=registry.load(registry.PERMALINK),
         similarity=registry.load(registry.CALIBRATIONS["code"]),
+        extensions=registry.load(registry.SCAN_DEFAULTS[0]),
+        excludes=registry.load(registry.SCAN_DEFAULTS[1]),
     )
     limits = SearchLimits(
         default_limit=settings.search_default_limit,

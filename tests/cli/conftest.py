@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import io
-import logging
 import sys
-import warnings
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -21,22 +19,6 @@ from tests.cli import stand_in
 from tests.cli.running import Finished
 
 Command = Callable[..., Finished]
-
-
-@pytest.fixture
-def logging_restored() -> Generator[None]:
-    """Put logging back as it was: a command sets it up for a process of its own."""
-    root = logging.getLogger()
-    before, level, raising = root.handlers[:], root.level, logging.raiseExceptions
-    shown = warnings.showwarning
-    yield
-    root.handlers[:] = before
-    root.setLevel(level)
-    logging.raiseExceptions = raising
-    logging.captureWarnings(capture=False)
-    warnings.showwarning = shown
-    for name in ("asyncio", "httpcore", "httpx", "mcp", "pypdfium2", "python_multipart", "urllib3"):
-        logging.getLogger(name).setLevel(logging.NOTSET)
 
 
 @pytest.fixture

@@ -222,7 +222,7 @@ def terminal_says(terminal: int) -> bytes:
 
 
 def test_a_migration_shows_a_bar_on_a_terminal_and_can_be_interrupted(kb: Store, home: Path) -> None:
-    fill(kb, documents=30, chunks=300, collection=NAME)
+    fill(kb, documents=60, chunks=300, collection=NAME)
     own, theirs = pty.openpty()
     line = [sys.executable, "-m", "knowledge_mcp.cli.admin", "migrate", "--from", "sqlite", "--to", "sqlite"]
     with subprocess.Popen(
@@ -231,7 +231,7 @@ def test_a_migration_shows_a_bar_on_a_terminal_and_can_be_interrupted(kb: Store,
     ) as process:  # fmt: skip
         os.close(theirs)
         seen = b""
-        while not re.search(rb"chunk \d+/300", seen) and (data := terminal_says(own)):
+        while not re.search(rb"chunk \d+/300|\d+/60", seen) and (data := terminal_says(own)):
             seen += data
         process.send_signal(signal.SIGINT)
         while data := terminal_says(own):

@@ -22,3 +22,8 @@ def world(tmp_path: Path) -> Generator[World]:
     made = World(tmp_path)
     yield made
     made.desk.close()
+
+
+@pytest.fixture(autouse=True)
+def _own_logging(logging_restored: None) -> None:
+    """Undo what a command set up: these tests run commands in this process."""

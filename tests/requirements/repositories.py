@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.requirements.model import Priority, Requirement, Specification, Status, maker
+from tests.requirements.model import Priority, Requirement, Specification, Status, maker, with_built
 
 __all__ = ["REPOSITORIES"]
 
@@ -251,7 +251,7 @@ _DELIVERABLES = (
     ),
 )
 
-REPOSITORIES: tuple[Requirement, ...] = (
+_ALL: tuple[Requirement, ...] = (
     *_TOOLS,
     *_INTERFACES,
     *_DATA,
@@ -264,3 +264,131 @@ REPOSITORIES: tuple[Requirement, ...] = (
     *_DEPLOYMENT,
     *_DELIVERABLES,
 )
+
+_BUILT = """
+C-10.1-localhost
+C-10.2-environment
+C-10.2-messages
+C-10.2-redaction
+C-10.3-inputs
+C-10.3-url
+C-10.4-isolation
+C-10.4-names
+C-10.4-traversal
+C-11.2-batches
+C-11.2-binary
+C-11.2-per_repository
+C-11.2-threshold
+C-11.2-unchanged
+C-11.3-embeddings
+C-11.4-maxChunksPerFile
+C-11.4-maxConcurrentIndexing
+C-11.4-maxEmbeddingBatchSize
+C-11.4-maxFileSize
+C-11.4-maxQueryResults
+C-12.2-end_to_end
+C-13.2-client
+C-13.2-process
+C-13.3-folders
+C-13.4-startup
+C-14.2-dependencies
+C-15.3-help
+C-15.3-index
+C-15.3-remove
+C-15.3-search
+C-15.3-status
+C-15.4-chunking
+C-15.4-private
+C-15.4-public
+C-15.4-relevant
+C-15.4-setup
+C-15.4-several
+C-2.3-query_flow
+C-2.4-index_flow
+C-3.1-server_info
+C-3.2-limit
+C-3.2-metadata
+C-3.2-query
+C-3.2-repository
+C-3.2-result
+C-3.2-semantic_search
+C-3.2-snippet
+C-3.2-text
+C-3.2-threshold
+C-3.3-list_indexed_repositories
+C-3.3-repository_info
+C-3.3-summary
+C-4.1-identity
+C-4.1-many
+C-4.1-one
+C-4.2-search
+C-4.3-search
+C-4.4-index
+C-4.4-options
+C-4.4-reindex
+C-4.4-remove
+C-4.4-result
+C-4.4-status
+C-4.5-repositories
+C-5.1-chunk_id
+C-5.1-collection_name
+C-5.1-metadata
+C-5.2-repositories_json
+C-5.2-settings
+C-5.3-file_chunk
+C-6.1-tools
+C-6.2-backoff
+C-6.2-batches
+C-6.3-cosine
+C-6.3-merge
+C-6.4-branch
+C-6.4-clone
+C-6.4-name
+C-6.4-reuse
+C-6.4-shallow
+C-6.4-token
+C-6.5-excludes
+C-6.5-extensions
+C-6.5-file_info
+C-6.5-gitignore
+C-6.5-walk
+C-6.6-hash
+C-6.6-lines
+C-6.6-positions
+C-6.6-small
+C-6.6-structure
+C-6.6-tokens
+C-8.1-CHROMADB_HOST
+C-8.1-CHROMADB_PORT
+C-8.1-CHUNK_MAX_TOKENS
+C-8.1-CHUNK_OVERLAP_TOKENS
+C-8.1-DATA_PATH
+C-8.1-EMBEDDING_MODEL
+C-8.1-GITHUB_PAT
+C-8.1-LOG_LEVEL
+C-8.1-OPENAI_API_KEY
+C-8.1-REPO_CLONE_PATH
+C-8.2-file
+C-8.2-search_defaults
+C-8.3-template
+C-9.1-authentication
+C-9.1-classes
+C-9.1-external
+C-9.1-format
+C-9.1-internal
+C-9.1-validation
+C-9.3-command
+C-9.3-components
+C-9.4-command
+C-9.4-embedding_duration_ms
+C-9.4-embeddings_generated
+C-9.4-indexing_duration_ms
+C-9.4-indexing_files_processed
+C-9.4-queries_total
+C-9.4-query_duration_ms
+C-A.2-codes
+C-B.2-similarity
+"""
+"""Shown by marked tests; what is marked and not here is shown in part only."""
+
+REPOSITORIES = with_built(_ALL, frozenset(_BUILT.split()))

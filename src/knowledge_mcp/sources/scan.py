@@ -8,7 +8,7 @@ import io
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -25,7 +25,7 @@ from knowledge_mcp.sources.scan_types import (
     media_type_of,
 )
 
-__all__ = ["MAX_FILE_BYTES", "RepositoryScan", "shown"]
+__all__ = ["DEFAULT_EXCLUDES", "DEFAULT_EXTENSIONS", "MAX_FILE_BYTES", "RepositoryScan", "shown"]
 
 MAX_FILE_BYTES = 1024 * 1024
 """Larger files are left out (C 11.4)."""
@@ -52,6 +52,7 @@ class RepositoryScan:
         exclude_patterns: left out beside `DEFAULT_EXCLUDES`, as in a `.gitignore` at the root.
         gitignore: whether `.gitignore` files are heeded.
         max_bytes: larger files are left out.
+        only: the only paths to look at, written as an item's name is; None for all.
 
     Attributes:
         left_out: how many files and folders were passed over without a word, by reason: `extension`, `excluded`,
@@ -71,6 +72,7 @@ class RepositoryScan:
         exclude_patterns: Sequence[str] = (),
         gitignore: bool = True,
         max_bytes: int = MAX_FILE_BYTES,
+        only: Collection[str] | None = None,
     ) -> None:
         self._root = Path(os.path.realpath(Path(root).expanduser()))
         if not os.path.lexists(self._root):
@@ -78,6 +80,7 @@ class RepositoryScan:
         if not os.path.isdir(self._root):  # noqa: PTH112 - a folder closed to us is an answer here, not an OSError
             raise InvalidInputError(f"{shown(self._root)} is not a folder.", suggestion="Give a folder.")
         self._repository = repository
+        self._only = only
         chosen = (*DEFAULT_EXTENSIONS, *DEFAULT_NAMES) if include_extensions is None else tuple(include_extensions)
         if any(not one.strip(" .") for one in chosen):
             raise InvalidInputError("An extension is empty.", suggestion="Give extensions such as '.py'.")
@@ -106,6 +109,8 @@ class RepositoryScan:
                 if is_folder:
                     if self._enters(name, path, rules):
                         folders.append((path, rules.below(self._root, path) if rules is not None else None))
+                elif self._only is not None and shown(path) not in self._only:
+                    continue
                 elif self._looks_at(name, path, rules):
                     found = self._file(path)
                     if found is not None:

@@ -147,7 +147,7 @@ def delete_document(connection: Connection, place: Place, document_id: str) -> i
         )
         _unsettle(connection, place, document_id, "deleted")
         gone = models.DeleteOperation(delete=models.PointIdsList(points=[head_id(document_id)]))
-        connection.write(place.records, [gone, _changed(f"-{head.generation}")], strong=True)
+        connection.write(place.records, [gone, _changed(f"-{head.document_id}/{head.generation}")], strong=True)
     everything = models.DeleteOperation(delete=models.FilterSelector(filter=every))
     connection.write(place.home, [everything])
     texts = models.Filter(must=[*_must(every), equals("kind", "text")])
@@ -295,7 +295,7 @@ def _sweep(connection: Connection, place: Place, old: Head | None, fresh: Head) 
                 models.SetPayloadOperation(set_payload=settled),
             ],
         )
-        connection.write(place.records, [_changed(fresh.generation)])
+        connection.write(place.records, [_changed(f"{fresh.document_id}/{fresh.generation}")])
         if old is not None:
             _drop_text(connection, place, old)
     except KnowledgeError as exc:

@@ -1,0 +1,321 @@
+"""`pk-mcp index|search|status|refresh|reindex|remove|health|metrics`: code repositories, indexed and searched."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from knowledge_mcp import __version__
+from knowledge_mcp.cli.failures import ExitCode
+from knowledge_mcp.cli.logs import set_up_logging
+from knowledge_mcp.cli.repositories_run import followed, index_code, index_result
+from knowledge_mcp.cli.session import AsJson, ConfigFile, Verbose, guarded, load, out, reading_of, write_json
+
+if TYPE_CHECKING:
+    from knowledge_mcp.engine.repositories import RepositoryDesk
+
+__all__ = ["app", "health", "index", "main", "metrics", "refresh", "reindex", "remove", "search", "status"]
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
+    epilog="`knowledge-mcp --surface repositories` serves what is indexed to assistants.",
+)
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Repository, as `pk-mcp status` shows it.")]
+
+
+@contextmanager
+def _desk(config: Path | None, *, verbose: bool, as_json: bool) -> Generator[RepositoryDesk]:
+    """Open the repositories for one command, guarded, and close them."""
+    with guarded(verbose=verbose, as_json=as_json):
+        from knowledge_mcp import registry, wiring
+        from knowledge_mcp.settings import load_settings
+
+        reading = reading_of(config)
+        told = any(value.variable.field == "log_level" and value.origin != "default" for value in reading.values)
+        quiet = "INFO" if verbose else "ERROR"
+        set_up_logging(reading.settings.log_level if told else quiet, reading.settings.log_format)
+        engine = logging.getLogger("knowledge_mcp.engine")
+        before = engine.level
+        if not verbose:  # files that are left out are told in the summary
+            engine.setLevel(logging.CRITICAL)
+        settings = load_settings(config, surface="repositories", adapters=(registry.EMBEDDERS, registry.STORES))
+        desk = cast("RepositoryDesk", wiring.build_knowledge(settings, surface="repositories"))
+        try:
+            yield desk
+        finally:
+            desk.close()
+            engine.setLevel(before)
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"pk-mcp {__version__}")
+        raise typer.Exit
+
+
+@app.callback(help="Index code repositories, and search them by what the code does.")
+def _common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    del version
+
+
+@app.command()
+def index(
+    source: Annotated[
+        str, typer.Argument(metavar="URL|PATH", help="https address of a repository, or a folder of this machine.")
+    ],
+    name: Annotated[str, typer.Option("--name", help="Name of the repository, instead of its last part.")] = "",
+    branch: Annotated[str, typer.Option("--branch", help="Branch to clone, instead of the default one.")] = "",
+    shallow: Annotated[
+        bool, typer.Option("--shallow/--full-history", help="Clone the newest commit only, or all of them.")
+    ] = True,
+    include: Annotated[
+        list[str] | None, typer.Option("--include", metavar="EXT", help="Extension to index, e.g. .py; repeatable.")
+    ] = None,
+    exclude: Annotated[
+        list[str] | None, typer.Option("--exclude", metavar="PATTERN", help="Pattern to leave out; repeatable.")
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Clone and embed everything again.")] = False,
+    as_json: AsJson = False,
+    config: ConfigFile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Index a repository; one that is indexed already is brought up to date.
+
+    Examples: pk-mcp index https://github.com/user/my-api.git --branch main
+
+    pk-mcp index ~/src/my-api --exclude "vendor/**"
+
+    Exit codes: 0 success, 1 some files failed or another failure, 3 configuration, credentials or connection.
+    """
+    code = ExitCode.SUCCESS
+    with _desk(config, verbose=verbose, as_json=as_json) as desk:
+        from knowledge_mcp.engine.repository_values import IndexRequest
+
+        request = IndexRequest(
+            source=source,
+            name=name,
+            branch=branch,
+            shallow=shallow,
+            include_extensions=tuple(include) if include else None,
+            exclude_patterns=tuple(exclude or ()),
+            fresh=fresh,
+        )
+        with followed() as line:
+            done = desk.index(request, line)
+        index_result(done, as_json=as_json)
+        code = index_code(done)
+    raise typer.Exit(code)
+
+
+@app.command()
+def refresh(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]…", help="Repositories; all where none is named.")
+    ] = None,
+    as_json: AsJson = False,
+    config: ConfigFile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Bring repositories up to date: only what changed is read and embedded.
+
+    Example: pk-mcp refresh my-api
+    """
+    _update(names or [], fresh=False, as_json=as_json, config=config, verbose=verbose)
+
+
+@app.command()
+def reindex(
+    name: Name,
+    as_json: AsJson = False,
+    config: ConfigFile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Index a repository anew, everything of it; what is there answers until the new index takes its place.
+
+    Example: pk-mcp reindex my-api
+    """
+    _update([name], fresh=True, as_json=as_json, config=config, verbose=verbose)
+
+
+def _update(names: list[str], *, fresh: bool, as_json: bool, config: Path | None, verbose: bool) -> None:
+    code = ExitCode.SUCCESS
+    with _desk(config, verbose=verbose, as_json=as_json) as desk:
+        for name in names or [each.name for each in desk.repositories()]:
+            with followed() as line:
+                done = desk.refresh(name, line, fresh=fresh)
+            index_result(done, as_json=as_json)
+            code = max(code, index_code(done))
+    raise typer.Exit(code)
+
+
+@app.command()
+def search(
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="What the code does, a symbol, or an error message.")],
+    limit: Annotated[int | None, typer.Option("--limit", "-n", help="Most results.")] = None,
+    threshold: Annotated[float | None, typer.Option("--threshold", "-t", help="Least similarity, 0 to 1.")] = None,
+    repository: Annotated[str | None, typer.Option("--repo", "-r", metavar="NAME", help="Only this one.")] = None,
+    language: Annotated[str | None, typer.Option("--language", "-l", help="Only this language.")] = None,
+    path: Annotated[str | None, typer.Option("--path", "-p", metavar="GLOB", help="Only files that fit.")] = None,
+    symbol: Annotated[str | None, typer.Option("--symbol", "-s", help="Only this symbol, and what is in it.")] = None,
+    mode: Annotated[str | None, typer.Option("--mode", "-m", help="hybrid (default), dense or keyword.")] = None,
+    as_json: AsJson = False,
+    config: ConfigFile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Search the indexed repositories.
+
+    Example: pk-mcp search "where are tokens validated" --repo my-api --language python
+    """
+    with _desk(config, verbose=verbose, as_json=as_json) as desk:
+        from knowledge_mcp.cli.repositories_report import print_results
+        from knowledge_mcp.surfaces.repositories.requests import SearchRequest
+        from knowledge_mcp.surfaces.repositories.tools import semantic_search
+
+        values: dict[str, Any] = {
+            "query": query,
+            "limit": limit,
+            "threshold": threshold,
+            "repository": repository,
+            "language": language,
+            "path": path,
+            "symbol": symbol,
+            "mode": mode,
+        }
+        answer = semantic_search(desk, load(SearchRequest, values)).model_dump(mode="json", exclude_unset=True)
+        if as_json:
+            write_json(answer)
+        else:
+            print_results(answer)
+
+
+@app.command()
+def status(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Only this repository.")] = None,
+    check: Annotated[bool, typer.Option("--check", help="Ask each remote for its newest commit.")] = False,
+    as_json: AsJson = False,
+    config: ConfigFile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Tell which repositories are indexed, how many files and chunks, and how fresh they are.
+
+    Example: pk-mcp status --check
+    """
+    with _desk(config, verbose=verbose, as_json=as_json) as desk:
+        from knowledge_mcp.cli.repositories_report import print_status
+        from knowledge_mcp.surfaces.repositories.passages import entry
+
+        found = [desk.repository(name)] if name else desk.repositories()
+        entries = [
+            entry(info, desk.freshness(info, ask=check)).model_dump(mode="json", exclude_unset=True) for info in found
+        ]
+        if as_json:
+            write_json(
+                {
+                    "repositories": entries,
+                    "summary": {
+                        "total_repositories": len(found),
+                        "total_files_indexed": sum(info.file_count for info in found),
+                        "total_chunks": sum(info.chunk_count for info in found),
+                    },
+                }
+            )
+        else:
+            print_status(entries)
+
+
+@app.command()
+def remove(
+    name: Name,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: AsJson = False,
+    config: ConfigFile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Remove a repository from the index, with its clone; a folder of yours stays as it is.
+
+    Example: pk-mcp remove my-api --yes
+    """
+    with _desk(config, verbose=verbose, as_json=as_json) as desk:
+        info = desk.repository(name)
+        if not yes and not _confirmed(f"Remove '{info.name}' ({info.file_count} files, {info.chunk_count} chunks)?"):
+            raise typer.Exit(ExitCode.FAILURE)
+        with followed() as line:
+            chunks = desk.remove(info.name, line=line)
+        if as_json:
+            write_json({"repository": info.name, "chunks_removed": chunks})
+        else:
+            out().print(f"Removed {info.name}: {chunks} chunks.", markup=False)
+
+
+@app.command()
+def health(as_json: AsJson = False, config: ConfigFile = None, verbose: Verbose = False) -> None:
+    """Tell as JSON whether the store and the embedding service answer, and how fast.
+
+    Exit codes: 0 healthy or degraded, 1 unhealthy, 3 configuration.
+    """
+    del as_json  # it is always JSON
+    code = ExitCode.SUCCESS
+    with _desk(config, verbose=verbose, as_json=True) as desk:
+        from knowledge_mcp.cli.repositories_report import health_status
+
+        told = health_status(desk)
+        write_json(told)
+        code = ExitCode.FAILURE if told["status"] == "unhealthy" else ExitCode.SUCCESS
+    raise typer.Exit(code)
+
+
+@app.command()
+def metrics(
+    prometheus: Annotated[bool, typer.Option("--prometheus", help="Write Prometheus' text format.")] = False,
+    as_json: AsJson = False,
+    config: ConfigFile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Tell how many searches, embeddings and indexed files there were, and how long they took.
+
+    Example: pk-mcp metrics --prometheus
+    """
+    with _desk(config, verbose=verbose, as_json=as_json) as desk:
+        from knowledge_mcp.cli.repositories_report import print_metrics
+
+        found = desk.metrics.snapshot()
+        if prometheus:
+            sys.stdout.write(found.as_prometheus())
+        elif as_json:
+            write_json(found.as_json())
+        else:
+            print_metrics(found)
+
+
+def _confirmed(question: str) -> bool:
+    if not sys.stdin.isatty():
+        sys.stderr.write("Nothing was removed: without a terminal to ask on, pass --yes.\n")
+        return False
+    return typer.confirm(question, err=True)
+
+
+def main() -> None:
+    """Run the command; ends the process with its exit code."""
+    try:
+        app(prog_name="pk-mcp")
+    except KeyboardInterrupt:
+        sys.stderr.write("Interrupted.\n")
+        sys.exit(ExitCode.INTERRUPTED)
+
+
+if __name__ == "__main__":
+    main()

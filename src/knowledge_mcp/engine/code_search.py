@@ -1,0 +1,307 @@
+"""Search over repositories: meaning and words per collection, one similarity for both, merged and cut at a threshold.
+
+Each candidate has a similarity of 0..1 that means the same in every collection: what its cosine is calibrated to,
+raised towards 1 by the words that it shares with the question, more so where the question is a name than prose.
+A chunk that defines a symbol asked for by name comes first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import translate
+
+from knowledge_mcp.engine.base import PASSING, Base
+from knowledge_mcp.engine.code_symbols import defines, is_name, lexical_share, names_in, stands_in
+from knowledge_mcp.engine.repository_index import base_of
+from knowledge_mcp.engine.repository_manifest import MANIFEST_ID, path_of
+from knowledge_mcp.engine.repository_values import CodeAnswer, CodeHit, CodeQuery, RepositoryInfo, RepositoryParts
+from knowledge_mcp.model.chunk import Chunk, Vector
+from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, SpaceMismatchError
+from knowledge_mcp.model.query import In, LegHit, LegScore
+
+__all__ = ["HALF_ALONE", "HALF_BESIDE", "CodeSearch", "glob_matches"]
+
+HALF_ALONE = 0.5
+"""BM25 sum at which a keyword hit's similarity is one half; the default threshold then costs keyword search 2 %."""
+
+HALF_BESIDE = 6.0
+"""The same beside meaning, where words shall tell good hits from better ones (`benchmarks/code_search.py`)."""
+
+_DEPTH = 100
+_REMARK = 0.8
+"""What a lone comment's meaning counts: few words are near to much, and say little."""
+
+_FEW_TOKENS = 24
+_COMMENT = re.compile(r"\s*(?:#|//|--|/?\*|;|%|$)")
+_EVERYTHING = 1.0
+
+
+@dataclass(slots=True)
+class _Candidate:
+    chunk_id: str
+    dense: LegScore | None = None
+    lexical: LegScore | None = None
+    similarity: float = 0.0
+    exact: bool = False
+    chunk: Chunk | None = None
+
+
+@dataclass(slots=True)
+class _Trip:
+    """Gather what one search over several collections found and met on its way."""
+
+    degraded: dict[str, None] = field(default_factory=dict[str, None])
+    notes: dict[str, None] = field(default_factory=dict[str, None])
+    vector: Vector | None = None
+    mode: str = "hybrid"
+
+
+class CodeSearch:
+    """Search collections of code. Thread-safe.
+
+    Args:
+        base: the desk's parts.
+        parts: of which the calibration is used.
+    """
+
+    def __init__(self, base: Base, parts: RepositoryParts) -> None:
+        self._base = base
+        self._similarity = parts.similarity
+
+    def search(self, query: CodeQuery, repositories: Sequence[RepositoryInfo]) -> CodeAnswer:
+        """Find the best chunks of some repositories.
+
+        Raises:
+            InvalidInputError: blank text.
+            KnowledgeError: the embedder, where only meaning was asked for; the store.
+        """
+        if not query.text.strip():
+            raise InvalidInputError("The query is empty.", suggestion="Ask with at least one word.")
+        trip = _Trip(mode=query.mode)
+        if repositories:
+            self._embed(query, trip)
+        found: list[CodeHit] = []
+        below = 0
+        for info in repositories:
+            try:
+                candidates = self._candidates(query, info, trip)
+            except SpaceMismatchError as exc:
+                trip.degraded[f"{info.name} was not searched: {exc.message} `pk-mcp reindex` indexes it anew."] = None
+                continue
+            kept = [each for each in candidates if each.similarity >= query.threshold]
+            below += len(candidates) - len(kept)
+            found.extend(
+                CodeHit(info, each.chunk, None, each.similarity, each.dense, each.lexical, each.exact)
+                for each in kept
+                if each.chunk is not None
+            )
+        found.sort(key=lambda hit: (not hit.exact_symbol, -hit.similarity, hit.repository.name, hit.chunk.id))
+        hits = tuple(self._with_record(hit) for hit in found[: query.limit])
+        return CodeAnswer(
+            hits=hits,
+            total_matches=len(found),
+            below_threshold=below,
+            searched=tuple(repositories),
+            degraded=tuple(trip.degraded),
+            notes=tuple(trip.notes),
+        )
+
+    # ---- one collection
+
+    def _embed(self, query: CodeQuery, trip: _Trip) -> None:
+        if query.mode == "keyword":
+            return
+        try:
+            trip.vector = self._base.embedder.embed_query(query.text)
+        except PASSING as exc:
+            if query.mode == "dense":
+                raise
+            trip.degraded[f"Meaning was not searched ({exc.message}); results match words only."] = None
+            trip.mode = "keyword"
+
+    def _candidates(self, query: CodeQuery, info: RepositoryInfo, trip: _Trip) -> list[_Candidate]:
+        base = base_of(self._base, info.collection)
+        if trip.vector is not None:
+            base.check_space()
+        documents = self._documents(base, query, trip, info)
+        symbols = self._symbols(base, query, documents)
+        chosen = documents
+        if query.symbol is not None:
+            owners = {chunk.document_id for chunk in symbols.values()}
+            chosen = owners if documents is None else owners & documents
+        if chosen is not None and not chosen:
+            return []
+        legs = base.search(
+            vector=trip.vector,
+            text=query.text if trip.mode != "dense" else None,
+            filter=None if chosen is None else In("document_id", tuple(sorted(chosen))),
+            limit=max(_DEPTH, 2 * query.limit),
+        )
+        for leg, error in (("Meaning", legs.dense_error), ("Words", legs.lexical_error)):
+            if error:
+                trip.degraded[f"{leg} could not be searched in {info.name}: {error}"] = None
+        found = _joined(legs.dense, legs.lexical)
+        for chunk_id in symbols if trip.mode != "dense" or query.symbol is not None else ():
+            found.setdefault(chunk_id, _Candidate(chunk_id))
+        chunks = {each.id: each for each in base.store.chunks(info.collection, list(found))}
+        for each in found.values():
+            each.chunk = chunks.get(each.chunk_id)
+        kept = [each for each in found.values() if each.chunk is not None and each.chunk.document_id != MANIFEST_ID]
+        if query.symbol is not None:
+            name = query.symbol
+            kept = [each for each in kept if each.chunk is not None and stands_in(each.chunk, name)]
+        self._score(base, query, trip, kept, symbols)
+        return kept
+
+    def _documents(self, base: Base, query: CodeQuery, trip: _Trip, info: RepositoryInfo) -> set[str] | None:
+        """List the files that language and path allow; None for all."""
+        if query.language is None and query.path is None:
+            return None
+        records = [each for each in base.store.documents(base.collection) if each.id != MANIFEST_ID]
+        if query.language is not None:
+            wanted = query.language.strip().casefold()
+            there = {dict(each.metadata).get("language", "").casefold() for each in records}
+            records = [each for each in records if _has_language(each, wanted)]
+            if not records:
+                known = ", ".join(sorted(each for each in there if each))
+                trip.notes[f"{info.name} has no {query.language}; it has: {known}."] = None
+        if query.path is not None:
+            before = bool(records)
+            records = [each for each in records if glob_matches(path_of(each.id), query.path)]
+            if before and not records:
+                trip.notes[f"No file of {info.name} matches the path {query.path}."] = None
+        return {each.id for each in records}
+
+    def _symbols(self, base: Base, query: CodeQuery, documents: set[str] | None) -> dict[str, Chunk]:
+        """Find the chunks that define a symbol which is asked for by its name."""
+        names = [query.symbol] if query.symbol is not None else names_in(query.text)
+        found: dict[str, Chunk] = {}
+        for name in names:
+            last = re.split(r"\.|::|#|->", name.removesuffix("()"))[-1]
+            for term in dict.fromkeys((name, last)):
+                for chunk in base.store.definitions(base.collection, self._base.analyser.term_key(term)):
+                    if defines(chunk, name) and (documents is None or chunk.document_id in documents):
+                        found[chunk.id] = chunk
+        return found
+
+    # ---- scores
+
+    def _score(
+        self, base: Base, query: CodeQuery, trip: _Trip, found: Sequence[_Candidate], symbols: Mapping[str, Chunk]
+    ) -> None:
+        space = base.embedder.space
+        alone = trip.mode == "keyword"
+        share, half = (_EVERYTHING, HALF_ALONE) if alone else (lexical_share(query.text), HALF_BESIDE)
+        named = is_name(query.text) or query.symbol is not None
+        cosines = self._missing_cosines(base, trip.vector, found)
+        for each in found:
+            bm25 = max(each.lexical.score, 0.0) if each.lexical is not None else 0.0
+            words = bm25 / (bm25 + half)
+            cosine = each.dense.score if each.dense is not None else cosines.get(each.chunk_id)
+            meaning = 0.0 if cosine is None else min(max(self._similarity(space, cosine), 0.0), 1.0)
+            if each.chunk is not None and _is_remark(each.chunk):
+                meaning *= _REMARK
+            if trip.mode == "dense":
+                each.similarity = meaning
+                continue
+            each.similarity = meaning + (1.0 - meaning) * share * words
+            if each.chunk_id in symbols:
+                each.exact = named
+                each.similarity = 1.0 if is_name(query.text) else max(each.similarity, (1.0 + each.similarity) / 2)
+
+    def _missing_cosines(self, base: Base, vector: Vector | None, found: Sequence[_Candidate]) -> dict[str, float]:
+        """Work out the cosines of what only words found, so that all are measured alike."""
+        if vector is None:
+            return {}
+        keys: dict[str, str] = {}
+        for each in found:
+            if each.dense is None and each.chunk is not None:
+                text = each.chunk.embedding_text
+                keys[each.chunk_id] = hashlib.sha256(text.encode()).hexdigest()
+        if not keys:
+            return {}
+        try:
+            known = base.store.vectors(base.collection, list(keys.values()))
+        except KnowledgeError:
+            return {}  # they are then measured by their words alone
+        asked = struct.unpack(f"<{len(vector) // 4}f", vector)
+        return {
+            chunk_id: sum(map(_product, asked, struct.unpack(f"<{len(known[key]) // 4}f", known[key])))
+            for chunk_id, key in keys.items()
+            if key in known
+        }
+
+    def _with_record(self, hit: CodeHit) -> CodeHit:
+        return replace(hit, record=self._base.store.document(hit.repository.collection, hit.chunk.document_id))
+
+
+def _is_remark(chunk: Chunk) -> bool:
+    """Tell whether a chunk is nothing but a short comment."""
+    if chunk.definitions or chunk.token_count > _FEW_TOKENS:
+        return False
+    return all(_COMMENT.match(line) for line in chunk.content.split("\n"))
+
+
+def _product(one: float, other: float) -> float:
+    return one * other
+
+
+def _joined(dense: Sequence[LegHit] | None, lexical: Sequence[LegHit] | None) -> dict[str, _Candidate]:
+    found: dict[str, _Candidate] = {}
+    for rank, hit in enumerate(dense or (), 1):
+        found.setdefault(hit.chunk_id, _Candidate(hit.chunk_id)).dense = LegScore(rank, hit.score)
+    for rank, hit in enumerate(lexical or (), 1):
+        found.setdefault(hit.chunk_id, _Candidate(hit.chunk_id)).lexical = LegScore(rank, hit.score)
+    return found
+
+
+_ALIASES = {
+    "c#": "csharp", "c++": "cpp", "golang": "go", "js": "javascript", "md": "markdown", "py": "python", "rb": "ruby",
+    "rs": "rust", "sh": "bash", "shell": "bash", "ts": "typescript", "yml": "yaml",
+}  # fmt: skip
+
+
+def _has_language(record: DocumentRecord, wanted: str) -> bool:
+    labels = dict(record.metadata)
+    language = labels.get("language", "").casefold()
+    known = _ALIASES.get(wanted, wanted)
+    return language == known or (known == "typescript" and language == "tsx") or labels.get("extension") == f".{wanted}"
+
+
+def glob_matches(path: str, pattern: str) -> bool:
+    """Tell whether a path fits a glob: `*` within a folder, `**` across folders; without a slash the name is matched.
+
+    A pattern that names a folder fits all below it.
+    """
+    pattern = pattern.strip().removeprefix("./").removeprefix("/")
+    if pattern.endswith("/"):
+        pattern += "**"
+    if "/" not in pattern and "**" not in pattern:
+        return re.match(translate(pattern), path.rpartition("/")[2]) is not None or path.startswith(f"{pattern}/")
+    if not any(sign in pattern for sign in "*?["):
+        return path == pattern or path.startswith(f"{pattern}/")
+    return re.fullmatch(_expression(pattern), path) is not None
+
+
+def _expression(pattern: str) -> str:
+    parts: list[str] = []
+    place = 0
+    while place < len(pattern):
+        if pattern.startswith("**/", place):
+            parts.append("(?:.*/)?")
+            place += 3
+        elif pattern.startswith("**", place):
+            parts.append(".*")
+            place += 2
+        elif pattern[place] == "*":
+            parts.append("[^/]*")
+            place += 1
+        else:
+            parts.append("[^/]" if pattern[place] == "?" else re.escape(pattern[place]))
+            place += 1
+    return "".join(parts)

@@ -1,0 +1,71 @@
+"""Processes over a folder: `python -m tests.repositories.server FOLDER serve|pk-mcp [ARGUMENT…]`, on a fast embedder.
+
+Only the composition root is replaced: the real server and the real command run over a desk whose store is SQLite and
+whose clones may come from this machine. `KILL_AT` kills the process, as a power failure would, at the so manieth batch
+of passages that is embedded; `TOKEN` is sent to the host that `TOKEN_HOST` names.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from knowledge_mcp import registry, wiring
+from knowledge_mcp.model.chunk import Vector
+from knowledge_mcp.ports import Knowledge
+from knowledge_mcp.settings import Settings
+from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+from tests.repositories.world import make_desk, sqlite
+
+
+class Mortal(HashingEmbedder):
+    """Embed, and end the process without a word at a chosen batch."""
+
+    batches = int(os.environ.get("KILL_AT", "0"))
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        """Embed, or die."""
+        if self.batches:
+            self.batches -= 1
+            if not self.batches:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return super().embed_documents(texts)
+
+
+def main() -> None:
+    """Run the server or the command over the folder."""
+    folder, command, *arguments = Path(sys.argv[1]), *sys.argv[2:]
+    tokens = {os.environ["TOKEN_HOST"]: os.environ["TOKEN"]} if "TOKEN" in os.environ else None
+
+    def knowledge(
+        settings: Settings,
+        *,
+        surface: str = "",
+        start: wiring.Start | None = None,
+        roots: Sequence[Path] | None = None,
+    ) -> Knowledge:
+        del settings, surface, start, roots
+        return make_desk(folder, store=sqlite(folder), embedder=Mortal(), tokens=tokens)
+
+    def try_start(settings: Settings, *, surfaces: Sequence[str] = ()) -> wiring.Start:
+        del settings, surfaces
+        return wiring.Start(backend="sqlite")
+
+    for name, stand_in in (("build_knowledge", knowledge), ("try_start", try_start)):
+        setattr(wiring, name, stand_in)
+    registry.SURFACES.setdefault("repositories", "knowledge_mcp.surfaces.repositories:SURFACE")
+    if command == "serve":
+        from knowledge_mcp.cli.serve import main as serve
+
+        sys.exit(serve(["--surface", "repositories", *arguments]))
+    from knowledge_mcp.cli.repositories import main as run
+
+    sys.argv = [command, *arguments]
+    run()
+
+
+if __name__ == "__main__":
+    main()

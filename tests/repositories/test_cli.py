@@ -1,0 +1,137 @@
+"""`pk-mcp` from end to end, each command in a process of its own, over SQLite and a Git server on loopback."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from knowledge_mcp import wiring
+from knowledge_mcp.cli.repositories import app
+from knowledge_mcp.testing.git_server import GitServer, MadeRepository
+from tests.cli.running import ROOT, Finished, environment
+from tests.repositories.world import FILES, World, make_desk
+
+
+def pk(folder: Path, *arguments: str, **extra: str) -> Finished:
+    """Run the command over a folder."""
+    command = [sys.executable, "-m", "tests.repositories.server", str(folder), "pk-mcp", *arguments]
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment(folder, extra), check=False, capture_output=True, text=True, timeout=60
+    )
+    return Finished(done.returncode, done.stdout, done.stderr)
+
+
+def told(finished: Finished) -> dict[str, Any]:
+    """Return the JSON that a command wrote."""
+    content: dict[str, Any] = json.loads(finished.out)
+    return content
+
+
+@pytest.mark.slow
+@pytest.mark.requirement(
+    "C-15.3-index", "C-15.3-search", "C-15.3-status", "C-15.3-remove", "C-9.4-command", "C-9.3-command",
+    "C-9.3-components", "C-9.4-queries_total", "C-9.4-query_duration_ms", "C-9.4-embeddings_generated",
+    "C-9.4-embedding_duration_ms", "C-9.4-indexing_files_processed", "C-9.4-indexing_duration_ms",
+)  # fmt: skip
+def test_a_repository_s_whole_life_on_the_command_line(tmp_path: Path) -> None:
+    made = MadeRepository(tmp_path / "served" / "team" / "my-api")
+    first = made.commit(FILES)
+    with GitServer(tmp_path / "served", token="t0ken-of-mine") as server:
+        secret = {"TOKEN": "t0ken-of-mine", "TOKEN_HOST": server.host}
+        indexed = pk(tmp_path, "index", server.url("team/my-api.git"), "--json", **secret)
+        assert indexed.code == 0, indexed.err
+        assert (told(indexed)["commit"], told(indexed)["files_processed"]) == (first, len(FILES))
+        second = made.commit({"new.py": "def fresh_function():\n    pass\n"})
+        checked = told(pk(tmp_path, "status", "my-api", "--check", "--json", **secret))
+        assert (checked["repositories"][0]["stale"], checked["repositories"][0]["head_commit"]) == (True, second)
+        refreshed = pk(tmp_path, "refresh", "my-api", **secret)
+        assert "commit diff" in refreshed.out
+        anew = pk(tmp_path, "reindex", "my-api", "--json", **secret)
+        assert told(anew)["files_processed"] == len(FILES) + 1
+        everything = [indexed, refreshed, anew]
+    found = pk(tmp_path, "search", "fresh_function", "--json")
+    assert told(found)["results"][0]["file_path"] == "new.py"
+    shown = pk(tmp_path, "search", "validate a token", "--threshold", "0.1", "--language", "python", "--repo", "my-api")
+    assert "src/auth/tokens.py:1-17" in shown.out
+    health = pk(tmp_path, "health")
+    assert set(told(health)) == {"status", "timestamp", "version", "components"}
+    assert told(health)["status"] == "healthy"
+    assert {name: each["status"] for name, each in told(health)["components"].items()} == {
+        "sqlite": "up",
+        "local": "up",
+    }
+    counted = told(pk(tmp_path, "metrics", "--json"))
+    assert counted["counters"]["queries_total"] == 2
+    assert counted["histograms"]["query_duration_ms"]["count"] == 2
+    assert counted["counters"]["indexing_files_processed"] == 2 * (len(FILES) + 1)
+    assert counted["counters"]["embeddings_generated"] > 0
+    prometheus = pk(tmp_path, "metrics", "--prometheus").out
+    assert "# TYPE pk_mcp_queries_total counter\npk_mcp_queries_total 2\n" in prometheus
+    assert 'pk_mcp_query_duration_ms_bucket{le="+Inf"} 2' in prometheus
+    assert pk(tmp_path, "remove", "my-api", "--yes").code == 0
+    assert "t0ken-of-mine" not in "".join(each.out + each.err for each in everything)
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("C-9.1-classes", "C-9.1-internal")
+def test_failures_are_told_with_their_category_and_exit_code(tmp_path: Path) -> None:
+    bad = pk(tmp_path, "index", "http://github.com/o/n", "--json")
+    assert bad.code == 1
+    assert told(bad)["error"]["code"] == "invalid_input"
+    assert told(bad)["error"]["recoverable"] is True
+    unknown = pk(tmp_path, "refresh", "nothing", "--json")
+    assert told(unknown)["error"]["code"] == "not_found"
+    assert "Traceback" not in bad.err + unknown.err
+    with GitServer(tmp_path) as server:
+        server.behaviour.status = 503
+        down = pk(tmp_path, "index", server.url("o/n.git"), "--json")
+    assert down.code == 3
+    assert told(down)["error"]["code"] == "connection_error"
+    wrong = pk(tmp_path, "search", "x" * 1001, "--json")
+    assert told(wrong)["error"]["code"] == "invalid_input"
+    missing = pk(tmp_path, "index", str(tmp_path / "nowhere"))
+    assert missing.code == 1
+    assert "Next:" in missing.err
+
+
+def test_the_tables_show_what_there_is(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def build(*_: object, **__: object) -> object:
+        return make_desk(world.folder, store=world.store)
+
+    def set_up(*_: object) -> None: ...
+
+    monkeypatch.setattr(wiring, "build_knowledge", build)
+    monkeypatch.setattr("knowledge_mcp.cli.repositories.set_up_logging", set_up)
+    monkeypatch.setattr(type(world.store), "close", set_up)
+    runner = CliRunner()
+    assert "pk-mcp index" in runner.invoke(app, ["status"]).output
+    assert "nothing" in runner.invoke(app, ["search", "x"]).output
+    world.index(world.repository(files={**FILES, "big.json": "[" + "1, " * 600_000 + "1]"}).folder)
+    status = runner.invoke(app, ["status"])
+    assert "my-api" in status.output
+    assert "ready" in status.output
+    indexed = runner.invoke(app, ["index", str(world.served / "team" / "my-api")])
+    assert "unchanged" in indexed.output
+    anew = runner.invoke(app, ["reindex", "my-api"])
+    assert "big.json" in anew.output
+    assert "queries_total" in runner.invoke(app, ["metrics"]).output
+    refused = runner.invoke(app, ["remove", "my-api"])
+    assert (refused.exit_code, "--yes" in refused.output) == (1, True)
+    assert runner.invoke(app, ["status", "--json"]).exit_code == 0
+    gone = runner.invoke(app, ["remove", "my-api", "--yes", "--json"])
+    assert json.loads(gone.stdout)["repository"] == "my-api"
+
+
+@pytest.mark.requirement("C-15.3-help")
+@pytest.mark.parametrize("command", ["index", "search", "status", "refresh", "reindex", "remove", "health", "metrics"])
+def test_each_command_explains_itself(command: str) -> None:
+    shown = CliRunner().invoke(app, [command, "--help"])
+    assert shown.exit_code == 0
+    assert "--json" in shown.output
+    assert "pk-mcp" in shown.output or "Usage" in shown.output

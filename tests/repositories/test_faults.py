@@ -1,0 +1,249 @@
+"""What goes wrong: bad addresses, tokens that must not be seen, hostile names, processes killed on their way."""
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from knowledge_mcp.engine.jobs import CancelledError, Line
+from knowledge_mcp.engine.repository_values import IndexRequest
+from knowledge_mcp.model.chunk import Vector
+from knowledge_mcp.model.errors import (
+    AuthError,
+    ConnectionFailedError,
+    InvalidInputError,
+    KnowledgeError,
+    NotFoundError,
+)
+from knowledge_mcp.support.locks import locked
+from knowledge_mcp.testing.git_server import GitServer, MadeRepository
+from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+from tests.cli.running import ROOT, environment
+from tests.repositories.world import FILES, World, make_desk, sqlite
+
+TOKEN = "ghp_verysecret0123456789"
+
+
+def everything_written(folder: Path) -> str:
+    """Return whatever stands in the files below a folder."""
+    return "".join(
+        path.read_bytes().decode("latin-1") for path in folder.rglob("*") if path.is_file() and not path.is_symlink()
+    )
+
+
+@pytest.mark.requirement("C-10.3-url", "C-10.4-isolation", "C-10.4-traversal")
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://github.com/o/n", "https://github.com/o", "https://github.com/o/n/../../x", "git://github.com/o/n",
+        "ssh://git@github.com/o/n", "https://user:pw@github.com/o/n", "https://github.com/o/n?x=1", "file:///etc",
+        "ext::sh -c true://x", "git@github.com:o/n.git", "https://--upload-pack=x/o/n", "https://github.com/o/..",
+    ],
+)  # fmt: skip
+def test_an_address_that_is_not_accepted_is_refused_before_anything_is_done(world: World, address: str) -> None:
+    with pytest.raises(InvalidInputError) as raised:
+        world.index(address)
+    assert "pw" not in f"{raised.value.message}{raised.value.details}".split()
+    assert world.listed() == {}
+    assert not (world.folder / "repos").exists()
+    assert world.store.collections() == []
+
+
+@pytest.mark.requirement("C-10.4-names")
+@pytest.mark.parametrize("name", ["..", "../up", "a/b", "-x", ".hidden", "a\nb", "\x1b[31mred", ""])
+def test_a_hostile_name_is_refused_or_made_harmless(world: World, server: GitServer, name: str) -> None:
+    world.repository()
+    try:
+        done = world.index(server.url("team/my-api.git"), name=name)
+    except InvalidInputError:
+        assert world.listed() == {}
+        return
+    assert done.repository == "my-api"
+    assert (world.folder / "repos" / "my-api").is_dir()
+
+
+def test_hostile_file_names_are_indexed_and_shown_harmlessly(world: World) -> None:
+    made = world.repository(files={"-rf.py": "def dash_file(): pass\n", "a\x1b[31m\nb.py": "def escape_file(): pass\n"})
+    world.index(made.folder)
+    found = {each["file_path"] for each in world.search("file", limit=50)["results"]}
+    assert "-rf.py" in found
+    assert len(found) == 2
+    assert all(path.isprintable() for path in found)
+    made.commit({"-rf.py": "def dash_file_two(): pass\n"})
+    assert world.desk.refresh("my-api").files_processed == 1
+
+
+def test_a_missing_branch_repository_or_network_leaves_nothing_half_done(world: World, server: GitServer) -> None:
+    world.repository()
+    with pytest.raises(NotFoundError, match="no branch nowhere"):
+        world.index(server.url("team/my-api.git"), branch="nowhere")
+    with pytest.raises(NotFoundError):
+        world.index(server.url("team/none.git"))
+    world.index(server.url("team/my-api.git"))
+    before = world.listed()
+    server.behaviour.status = 503
+    with pytest.raises(ConnectionFailedError):
+        world.desk.refresh("my-api")
+    assert world.listed() == before
+    assert world.search("refresh_token")["results"]
+
+
+@pytest.mark.requirement("C-6.4-token", "C-8.1-GITHUB_PAT", "C-10.2-redaction", "C-10.2-messages", "C-15.4-private")
+def test_a_private_repository_is_indexed_and_its_token_is_written_nowhere(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    MadeRepository(tmp_path / "served" / "team" / "secret").commit(FILES)
+    caplog.set_level(logging.DEBUG)
+    with GitServer(tmp_path / "served", token=TOKEN) as server:
+        world = World(tmp_path / "w", tokens={server.host: TOKEN}, store=sqlite(tmp_path / "w"))
+        assert world.index(server.url("team/secret.git")).status == "success"
+        world.desk.refresh("secret")
+        world.desk.close()
+    assert TOKEN not in everything_written(tmp_path / "w")
+    assert TOKEN not in caplog.text
+
+
+@pytest.mark.requirement("C-9.1-authentication")
+def test_a_wrong_token_is_told_and_not_shown(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    MadeRepository(tmp_path / "served" / "team" / "secret").commit(FILES)
+    caplog.set_level(logging.DEBUG)
+    with GitServer(tmp_path / "served", token="another") as server:
+        world = World(tmp_path / "w", tokens={server.host: TOKEN})
+        with pytest.raises(AuthError) as raised:
+            world.index(server.url("team/secret.git"))
+        none = World(tmp_path / "n")
+        with pytest.raises(AuthError, match="wants a token"):
+            none.index(server.url("team/secret.git"))
+    told = f"{raised.value.message}{raised.value.details}{raised.value.suggestion}{caplog.text}"
+    assert TOKEN not in told
+    assert world.listed() == {}
+
+
+@pytest.mark.slow
+def test_a_killed_indexing_is_never_shown_as_ready_and_the_next_one_finishes_it(tmp_path: Path) -> None:
+    files = {f"src/m{number}.py": f"def f{number}():\n    return {number}\n" for number in range(200)}
+    made = MadeRepository(tmp_path / "code")
+    made.commit(files)
+    command = [sys.executable, "-m", "tests.repositories.server", str(tmp_path), "pk-mcp", "index", str(made.folder)]
+    killed = subprocess.run(
+        command, cwd=ROOT, env=environment(tmp_path, {"KILL_AT": "2"}), check=False, capture_output=True
+    )
+    assert killed.returncode == -signal.SIGKILL
+    world = World(tmp_path, store=sqlite(tmp_path))
+    entry = world.listed()["code"]
+    assert entry["status"] == "error"
+    assert "interrupted" in entry["error_message"]
+    done = world.desk.refresh("code")
+    assert (done.status, world.listed()["code"]["status"]) == ("success", "ready")
+    assert world.listed()["code"]["file_count"] == 200
+    assert world.store.verify("repo_code") == []
+    assert world.listed()["code"]["chunk_count"] == 200
+    world.desk.close()
+
+
+@pytest.mark.requirement("C-11.4-maxConcurrentIndexing")
+def test_one_repository_is_indexed_at_a_time(world: World) -> None:
+    made = world.repository()
+    told: list[str] = []
+    waiting = threading.Event()
+
+    def progress(done: float, total: float | None, message: str) -> None:
+        del done, total
+        told.append(message)
+        waiting.set()
+
+    with locked(world.folder / "data" / "locks", "indexing"):
+        thread = threading.Thread(
+            target=lambda: world.desk.index(IndexRequest(str(made.folder)), Line(progress, lambda: False))
+        )
+        thread.start()
+        assert waiting.wait(20)
+        assert world.listed() == {}
+    thread.join(20)
+    assert "waiting" in told[0]
+    assert world.listed()["my-api"]["status"] == "ready"
+
+
+class Gated(HashingEmbedder):
+    """Wait at the second batch until the gate is open."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.batches = 0
+        self.reached = threading.Event()
+        self.open = threading.Event()
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        self.batches += 1
+        if self.batches == 2:
+            self.reached.set()
+            assert self.open.wait(20)
+        return super().embed_documents(texts)
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("C-13.5-shutdown")
+def test_closing_the_desk_ends_an_indexing_cleanly_and_the_next_start_resumes_it(tmp_path: Path) -> None:
+    files = {f"src/m{number}.py": f"def f{number}():\n    return {number}\n" for number in range(450)}
+    made = MadeRepository(tmp_path / "code")
+    made.commit(files)
+    embedder = Gated()
+    desk = make_desk(tmp_path, store=sqlite(tmp_path), embedder=embedder)
+    failed: list[BaseException] = []
+
+    def index() -> None:
+        try:
+            desk.index(IndexRequest(str(made.folder)))
+        except KnowledgeError as exc:
+            failed.append(exc)
+
+    thread = threading.Thread(target=index)
+    thread.start()
+    assert embedder.reached.wait(20)
+    closing = threading.Thread(target=desk.close)
+    closing.start()
+    embedder.open.set()
+    closing.join(20)
+    thread.join(20)
+    assert [type(each) for each in failed] == [CancelledError]
+    world = World(tmp_path, store=sqlite(tmp_path))
+    entry = world.listed()["code"]
+    assert (entry["status"], 0 < entry["file_count"] < 450) == ("error", True)
+    assert world.desk.refresh("code").files_unchanged == entry["file_count"]
+    assert world.listed()["code"]["status"] == "ready"
+    world.desk.close()
+
+
+def test_a_damaged_clone_and_a_lost_clone_are_made_anew(world: World, server: GitServer) -> None:
+    made = world.repository()
+    world.index(server.url("team/my-api.git"))
+    clone = world.folder / "repos" / "my-api"
+    (clone / ".git" / "HEAD").write_text("garbage")
+    made.commit({"one.py": "a = 1\n"})
+    world.desk.refresh("my-api")
+    assert (clone / "one.py").exists()
+    subprocess.run(["rm", "-rf", str(clone)], check=True)
+    made.commit({"two.py": "b = 2\n"})
+    assert world.desk.refresh("my-api").files_processed == 1
+    assert (clone / "two.py").exists()
+
+
+def test_a_folder_that_has_gone_is_told_and_its_index_stays(world: World) -> None:
+    made = world.repository()
+    world.index(made.folder)
+    made.folder.rename(made.folder.with_name("moved"))
+    with pytest.raises(NotFoundError):
+        world.desk.refresh("my-api")
+    world.desk.look_again()
+    entry = world.listed()["my-api"]
+    assert entry["status"] == "ready"
+    assert world.search("refresh_token")["results"]
+    assert json.loads((world.folder / "data" / "repositories.json").read_text())["repositories"]["my-api"]

@@ -1,0 +1,183 @@
+"""Repositories for tests: real ones made in a folder, a desk over them, a fast embedder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from knowledge_mcp.chunking.code import CodeChunker
+from knowledge_mcp.engine.base import Base
+from knowledge_mcp.engine.jobs import Line
+from knowledge_mcp.engine.plan import Pipeline
+from knowledge_mcp.engine.repositories import RepositoryDesk
+from knowledge_mcp.engine.repository_values import (
+    IndexRequest,
+    IndexResult,
+    RepositoryParts,
+    SearchLimits,
+    source_code,
+)
+from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.ports import Embedder, Store
+from knowledge_mcp.ranking.calibrate import code_similarity
+from knowledge_mcp.ranking.fusion import fuse
+from knowledge_mcp.readers.code import CODE_MEDIA_TYPES, CodeReader
+from knowledge_mcp.sources.git import GitClones
+from knowledge_mcp.sources.git_url import permalink
+from knowledge_mcp.sources.scan import RepositoryScan
+from knowledge_mcp.stores.memory import MemoryStore
+from knowledge_mcp.stores.sqlite import SqliteStore
+from knowledge_mcp.support.sandbox import Sandbox
+from knowledge_mcp.surfaces.arguments import parse
+from knowledge_mcp.surfaces.contract import Call
+from knowledge_mcp.surfaces.repositories import SURFACE
+from knowledge_mcp.testing.git_server import MadeRepository
+from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+
+__all__ = ["FILES", "SANDBOX", "TOOLS", "World", "make_desk", "sqlite", "stopping"]
+
+SANDBOX = Sandbox()
+"""One child process parses for all tests of a run; the session closes it."""
+
+TOOLS = {tool.name: tool for tool in SURFACE.tools}
+
+FILES: Mapping[str, str] = {
+    "src/auth/tokens.py": '''"""Tokens of web requests."""
+
+import hmac
+import time
+
+
+class TokenValidator:
+    """Validate signed tokens."""
+
+    def __init__(self, secret: bytes) -> None:
+        self._secret = secret
+
+    def validate_token(self, token: str) -> bool:
+        """Check the signature and the expiry of a token."""
+        body, _, signature = token.rpartition(".")
+        expected = hmac.new(self._secret, body.encode(), "sha256").hexdigest()
+        return hmac.compare_digest(expected, signature) and float(body) > time.time()
+
+
+def refresh_token(token: str) -> str:
+    """Issue a new token in place of one that expires soon."""
+    raise RuntimeError("E4711: refresh window closed")
+''',
+    "src/db/pool.ts": """export class ConnectionPool {
+  private idle: Connection[] = [];
+
+  /** Take a connection from the pool, or open one. */
+  async acquireConnection(timeoutMs: number): Promise<Connection> {
+    const found = this.idle.pop();
+    if (found !== undefined) {
+      return found;
+    }
+    return openConnection(timeoutMs);
+  }
+}
+""",
+    "src/geometry/area.go": """package geometry
+
+// CircleArea computes the surface of a circle.
+func CircleArea(radius float64) float64 {
+	return 3.14159 * radius * radius
+}
+""",
+    "docs/deploy.md": "# Deployment\n\nRoll out with a blue-green switch of the load balancer.\n",
+    "config.yaml": "retries: 3\nbackoff_seconds: 2\n",
+}
+
+
+def make_desk(
+    folder: Path,
+    *,
+    store: Store | None = None,
+    embedder: Embedder | None = None,
+    tokens: Mapping[str, str] | None = None,
+    limits: SearchLimits | None = None,
+    chunker: CodeChunker | None = None,
+) -> RepositoryDesk:
+    """Put a desk together whose clones, locks and files lie below a folder."""
+    base = Base(
+        store=store or MemoryStore(EnglishAnalyser()),
+        collection="repositories",
+        embedder=embedder or HashingEmbedder(),
+        analyser=EnglishAnalyser(),
+        fuse=fuse,
+    )
+    reader = CodeReader(sandbox=SANDBOX)
+    pipeline = Pipeline(dict.fromkeys(CODE_MEDIA_TYPES, reader), chunker or CodeChunker(), source_code)
+    parts = RepositoryParts(
+        copies=GitClones(folder / "repos", tokens=tokens, loopback_http=True),
+        scan=RepositoryScan,
+        permalink=permalink,
+        similarity=code_similarity,
+    )
+    return RepositoryDesk(base, pipeline, parts, folder=folder / "data", limits=limits, version="9.9.9")
+
+
+def sqlite(folder: Path) -> SqliteStore:
+    """Return the store of a folder; several processes may share it."""
+    (folder / "data").mkdir(parents=True, exist_ok=True)
+    return SqliteStore(folder / "data" / "knowledge.sqlite", EnglishAnalyser())
+
+
+@dataclass
+class World:
+    """Hold a desk over a folder, and make repositories in it."""
+
+    folder: Path
+    store: Store = field(default_factory=lambda: MemoryStore(EnglishAnalyser()))
+    embedder: HashingEmbedder = field(default_factory=HashingEmbedder)
+    tokens: Mapping[str, str] | None = None
+    limits: SearchLimits | None = None
+
+    def __post_init__(self) -> None:
+        """Put the parts together."""
+        self.served = self.folder / "served"
+        self.desk = make_desk(
+            self.folder, store=self.store, embedder=self.embedder, tokens=self.tokens, limits=self.limits
+        )
+
+    def repository(self, name: str = "team/my-api", files: Mapping[str, str | bytes] | None = None) -> MadeRepository:
+        """Make a repository with one commit."""
+        made = MadeRepository(self.served / name)
+        made.commit(FILES if files is None else files)
+        return made
+
+    def index(self, source: str | Path, **more: Any) -> IndexResult:
+        """Index an address or a folder."""
+        return self.desk.index(IndexRequest(str(source), **more))
+
+    def call(self, name: str, /, *, line: Call | None = None, **arguments: Any) -> dict[str, Any]:
+        """Call a tool as a transport does, and return exactly what would be sent."""
+        tool = TOOLS[name]
+        request = parse(tool.request, arguments)
+        response = (
+            tool.run(self.desk, request) if tool.run_long is None else tool.run_long(self.desk, request, line or Call())
+        )
+        return response.model_dump(mode="json", exclude_unset=True)
+
+    def search(self, query: str, **more: Any) -> dict[str, Any]:
+        """Call `semantic_search`, without a threshold unless one is given."""
+        arguments: dict[str, Any] = {"query": query, "threshold": 0.0, **more}
+        return self.call("semantic_search", **arguments)
+
+    def listed(self) -> dict[str, dict[str, Any]]:
+        """Return the repositories that `list_indexed_repositories` names, by name."""
+        return {each["name"]: each for each in self.call("list_indexed_repositories")["repositories"]}
+
+
+def stopping(after: int) -> Line:
+    """Return a line that says to stop once so much progress was told."""
+    told: list[str] = []
+
+    def progress(done: float, total: float | None, message: str) -> None:
+        del total, message
+        told.extend(["x"] if done else [])
+
+    return Line(progress, lambda: len(told) >= after)
