@@ -327,7 +327,7 @@ def main() -> int:
                         outcomes.append(run_case(name, files, place, service, kinds[number], expected))
                         print(json.dumps(dataclasses.asdict(outcomes[-1])), flush=True)
                 number += 1
-    print("\n| case | first run | told | second run | equal to an undisturbed run | texts embedded again |")
+    print("\n| case | first run | told | second run | equal to an undisturbed run | texts sent by the second run |")
     print("|---|---|---|---|---|---|")
     for each in outcomes:
         equal = "yes" if each.equal else "NO"
