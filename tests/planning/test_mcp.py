@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 import threading
-from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.types import TextContent
 
 from tests.planning.world import REF, paper, report
-from tests.transports.spawned import ROOT, WebServer
+from tests.transports.spawned import ROOT, web_server
 
 pytestmark = pytest.mark.anyio
 
@@ -31,24 +30,7 @@ TOOLS = [
     "ingest_status", "cancel_ingest",
 ]  # fmt: skip
 TOKEN = "case-officer-7"
-
-
-@contextmanager
-def web_server(folder: Path, *tokens: str) -> Generator[WebServer]:
-    """Spawn an HTTP server over a folder on a free port, and end it by SIGTERM."""
-    command = [sys.executable, "-m", "tests.planning.server", "http", str(folder), *tokens]
-    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
-        server = WebServer(process)
-        reader = threading.Thread(target=server.read_log, daemon=True)
-        reader.start()
-        try:
-            assert server.started.wait(30), "the server did not start in time"
-            assert server.port, "".join(server.log)
-            yield server
-        finally:
-            process.terminate()
-            process.wait(20)
-            reader.join(10)
+SERVER = "tests.planning.server"
 
 
 @asynccontextmanager
@@ -59,7 +41,7 @@ async def connected(transport: str, folder: Path, *, token: str = "") -> AsyncGe
         async with Client(StdioServerParameters(command=sys.executable, args=command, cwd=str(ROOT))) as client:
             yield client
         return
-    with web_server(folder, *([f"officer={token}"] if token else [])) as server:
+    with web_server(str(folder), *([f"officer={token}"] if token else []), module=SERVER) as server:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         if transport == "http":
             http = httpx2.AsyncClient(headers=headers, timeout=30)
@@ -179,7 +161,7 @@ async def test_a_caller_that_cannot_wait_asks_for_its_job(tmp_path: Path) -> Non
     path = paper(tmp_path / "papers" / "slow.pdf", *report())
     (tmp_path / "hold").touch()
     arguments = {"file_path": str(path), "application_ref": REF, "wait": False}
-    with anyio.fail_after(60), web_server(tmp_path) as server:
+    with anyio.fail_after(60), web_server(str(tmp_path), module=SERVER) as server:
         async with Client(streamable_http_client(f"{server.url}/mcp")) as client:
             accepted = payload(await client.call_tool("ingest_document", arguments))
             assert accepted["status"] == "accepted"
@@ -206,14 +188,14 @@ async def test_a_restarted_server_takes_up_what_its_predecessor_left(tmp_path: P
     (tmp_path / "hold").touch()
     arguments = {"file_path": str(path), "application_ref": REF, "wait": False}
     with anyio.fail_after(90):
-        with web_server(tmp_path) as server:
+        with web_server(str(tmp_path), module=SERVER) as server:
             async with Client(streamable_http_client(f"{server.url}/mcp")) as client:
                 job = payload(await client.call_tool("ingest_document", arguments))["job_id"]
                 await until((tmp_path / "held").exists)
                 server.process.kill()
                 server.process.wait(20)
                 (tmp_path / "hold").unlink()
-        with web_server(tmp_path) as server:
+        with web_server(str(tmp_path), module=SERVER) as server:
             async with Client(streamable_http_client(f"{server.url}/mcp")) as client:
                 state = {"state": "queued"}
                 while state["state"] in {"queued", "running"}:
@@ -225,7 +207,7 @@ async def test_a_restarted_server_takes_up_what_its_predecessor_left(tmp_path: P
 
 @pytest.mark.requirement("document-store-api:FR-010")
 async def test_nothing_but_health_is_answered_without_a_token(tmp_path: Path) -> None:
-    with web_server(tmp_path, f"officer={TOKEN}") as server:
+    with web_server(str(tmp_path), f"officer={TOKEN}", module=SERVER) as server:
         async with httpx2.AsyncClient(timeout=10) as http:
             assert (await http.get(f"{server.url}/health")).json()["status"] == "ok"
             for authorization in ("", "Bearer wrong", f"Basic {TOKEN}", f"bearer{TOKEN}"):

@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Protocol
 
 from knowledge_mcp.cli.failures import harmless, say
+from knowledge_mcp.cli.progress import bars
 from knowledge_mcp.engine.carry import MoveEvent, MoveEventKind
 
 if TYPE_CHECKING:
@@ -60,17 +61,7 @@ class MoveBar:
     """Show one bar for the documents, with the current one's name and chunks."""
 
     def __init__(self, console: Console) -> None:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-        self._bars = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            console=console,
-            transient=True,
-        )
+        self._bars = bars(console)
         self._bar = self._bars.add_task("", total=None)
         self._running = False
 

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from knowledge_mcp.cli.failures import ExitCode
-from knowledge_mcp.cli.logs import set_up_logging
 from knowledge_mcp.cli.planning_run import Choices, FolderRun
-from knowledge_mcp.cli.session import AsJson, ConfigFile, Verbose, guarded, load, out, reading_of, shown, write_json
+from knowledge_mcp.cli.session import AsJson, ConfigFile, Verbose, guarded, load, out, settings_of, shown, write_json
 
 if TYPE_CHECKING:
     from knowledge_mcp.engine.filing import FilingDesk
@@ -39,14 +38,9 @@ DocumentId = Annotated[str, typer.Argument(metavar="DOCUMENT_ID", help="Id, as `
 def _desk(config: Path | None, *, verbose: bool, as_json: bool) -> Generator[FilingDesk]:
     """Open the planning documents for one command, guarded, and close them."""
     with guarded(verbose=verbose, as_json=as_json):
-        from knowledge_mcp import registry, wiring
-        from knowledge_mcp.settings import load_settings
+        from knowledge_mcp import wiring
 
-        reading = reading_of(config)
-        told = any(value.variable.field == "log_level" and value.origin != "default" for value in reading.values)
-        quiet = "INFO" if verbose else "ERROR"
-        set_up_logging(reading.settings.log_level if told else quiet, reading.settings.log_format)
-        settings = load_settings(config, surface="planning", adapters=(registry.EMBEDDERS, registry.STORES))
+        settings = settings_of(config, verbose=verbose, surface="planning", quiet="ERROR")
         desk = cast("FilingDesk", wiring.build_knowledge(settings, surface="planning"))
         try:
             yield desk

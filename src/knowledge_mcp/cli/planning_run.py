@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Self
 
 from knowledge_mcp.cli.failures import ExitCode, harmless, say
 from knowledge_mcp.cli.planning_folder import FolderWatch, Outcome, documents_in, file_one, unsupported_in
+from knowledge_mcp.cli.progress import bars
 from knowledge_mcp.engine.filing_values import FilingRequest
 from knowledge_mcp.engine.jobs import Line
 from knowledge_mcp.model.errors import InvalidInputError
@@ -158,13 +159,8 @@ class _Show:
     def __enter__(self) -> Self:
         if sys.stderr.isatty():
             from rich.console import Console
-            from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-            self._bars = Progress(
-                SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(bar_width=24),
-                TextColumn("{task.percentage:>3.0f} %"), TimeElapsedColumn(),
-                console=Console(stderr=True, highlight=False), transient=True,
-            )  # fmt: skip
+            self._bars = bars(Console(stderr=True, highlight=False), percent=True)
             self._bars.start()
             self._bar = self._bars.add_task("", total=100.0)
         return self

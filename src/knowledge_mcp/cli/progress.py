@@ -11,8 +11,9 @@ from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import Progress as Bars
 
-__all__ = ["BarProgress", "LineProgress", "Progress", "Tally"]
+__all__ = ["BarProgress", "LineProgress", "Progress", "Tally", "bars"]
 
 
 @dataclass(slots=True)
@@ -102,22 +103,26 @@ class LineProgress:
         """Nothing is in the way."""
 
 
+def bars(console: Console, *, percent: bool = False) -> Bars:
+    """Make the bars that every command shows: text, bar, how much of how much or the share, time; gone at the end."""
+    from rich import progress
+
+    return progress.Progress(
+        progress.SpinnerColumn(),
+        progress.TextColumn("{task.description}", markup=False),
+        progress.BarColumn(bar_width=24),
+        progress.TextColumn("{task.percentage:>3.0f} %") if percent else progress.MofNCompleteColumn(),
+        progress.TimeElapsedColumn(),
+        console=console,
+        transient=True,
+    )
+
+
 class BarProgress:
     """Show one bar for the files and one for the current file's pages or chunks."""
 
     def __init__(self, console: Console) -> None:
-        from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
-        from rich.progress import Progress as Bars
-
-        self._bars = Bars(
-            SpinnerColumn(),
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            console=console,
-            transient=True,
-        )
+        self._bars = bars(console)
         self._files = self._bars.add_task("Checking files", total=None)
         self._step = self._bars.add_task("", total=None, visible=False)
         self._to_do = 0

@@ -13,9 +13,8 @@ import typer
 
 from knowledge_mcp import __version__
 from knowledge_mcp.cli.failures import ExitCode
-from knowledge_mcp.cli.logs import set_up_logging
 from knowledge_mcp.cli.repositories_run import followed, index_code, index_result
-from knowledge_mcp.cli.session import AsJson, ConfigFile, Verbose, guarded, load, out, reading_of, write_json
+from knowledge_mcp.cli.session import AsJson, ConfigFile, Verbose, guarded, load, out, settings_of, write_json
 
 if TYPE_CHECKING:
     from knowledge_mcp.engine.repositories import RepositoryDesk
@@ -37,18 +36,13 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="Repository, as `pk-mc
 def _desk(config: Path | None, *, verbose: bool, as_json: bool) -> Generator[RepositoryDesk]:
     """Open the repositories for one command, guarded, and close them."""
     with guarded(verbose=verbose, as_json=as_json):
-        from knowledge_mcp import registry, wiring
-        from knowledge_mcp.settings import load_settings
+        from knowledge_mcp import wiring
 
-        reading = reading_of(config)
-        told = any(value.variable.field == "log_level" and value.origin != "default" for value in reading.values)
-        quiet = "INFO" if verbose else "ERROR"
-        set_up_logging(reading.settings.log_level if told else quiet, reading.settings.log_format)
+        settings = settings_of(config, verbose=verbose, surface="repositories", quiet="ERROR")
         engine = logging.getLogger("knowledge_mcp.engine")
         before = engine.level
         if not verbose:  # files that are left out are told in the summary
             engine.setLevel(logging.CRITICAL)
-        settings = load_settings(config, surface="repositories", adapters=(registry.EMBEDDERS, registry.STORES))
         desk = cast("RepositoryDesk", wiring.build_knowledge(settings, surface="repositories"))
         try:
             yield desk

@@ -13,6 +13,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from knowledge_mcp.cli.failures import ExitCode, harmless, say
+from knowledge_mcp.cli.progress import bars
 from knowledge_mcp.cli.report import duration
 from knowledge_mcp.cli.session import out, shown, write_json
 
@@ -65,21 +66,11 @@ class _Lines:
 @contextmanager
 def _bar() -> Generator[_Bar]:
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bars
 
-    bars = Bars(
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )
-    task = bars.add_task("Fetching and scanning", total=None)
-    with bars:
-        yield _Bar(lambda done, total, text: bars.update(task, completed=done, total=total, description=text))
+    moving = bars(Console(stderr=True))
+    task = moving.add_task("Fetching and scanning", total=None)
+    with moving:
+        yield _Bar(lambda done, total, text: moving.update(task, completed=done, total=total, description=text))
 
 
 class _Bar:

@@ -91,8 +91,22 @@ def reading_of(config: Path | None) -> Reading:
     return read_settings(config, adapters=(registry.EMBEDDERS, registry.STORES))
 
 
-def settings_of(config: Path | None, collection: str | None = None, *, verbose: bool = False) -> Settings:
+def settings_of(
+    config: Path | None,
+    collection: str | None = None,
+    *,
+    verbose: bool = False,
+    surface: str = "standards",
+    quiet: str = "WARNING",
+) -> Settings:
     """Read the settings and set up logging.
+
+    Args:
+        config: a settings file.
+        collection: instead of the configured one.
+        verbose: log from INFO where the settings name no level.
+        surface: whose settings are checked.
+        quiet: the level without `verbose` where the settings name none.
 
     Raises:
         ConfigError: one for all that is wrong.
@@ -102,10 +116,8 @@ def settings_of(config: Path | None, collection: str | None = None, *, verbose: 
 
     reading = reading_of(config)
     told = any(value.variable.field == "log_level" and value.origin != "default" for value in reading.values)
-    set_up_logging(
-        reading.settings.log_level if told else "INFO" if verbose else "WARNING", reading.settings.log_format
-    )
-    settings = load_settings(config, adapters=(registry.EMBEDDERS, registry.STORES))
+    set_up_logging(reading.settings.log_level if told else "INFO" if verbose else quiet, reading.settings.log_format)
+    settings = load_settings(config, surface=surface, adapters=(registry.EMBEDDERS, registry.STORES))
     return settings if collection is None else settings.model_copy(update={"collection": collection})
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from knowledge_mcp.embedders.cache import CachedEmbedder, cached
+from knowledge_mcp.embedders.cache import CachedEmbedder
 from knowledge_mcp.embedders.remote import RemoteEmbedder
 from knowledge_mcp.embedders.remote_models import MODELS, choose_model
+from knowledge_mcp.embedders.remote_options import RemoteOptions, embedder_of
 from knowledge_mcp.embedders.remote_service import Secret, Service, http_client, openai_library
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.support.retry import RetryPolicy
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["AzureOptions", "from_options"]
 
 
-class AzureOptions(Protocol):
+class AzureOptions(RemoteOptions, Protocol):
     """Name the settings that this embedder needs."""
 
     @property
@@ -29,20 +29,6 @@ class AzureOptions(Protocol):
     def azure_openai_embedding_deployment(self) -> str | None: ...
     @property
     def azure_openai_api_version(self) -> str: ...
-    @property
-    def embedding_model(self) -> str | None: ...
-    @property
-    def embedding_dimensions(self) -> int | None: ...
-    @property
-    def embedding_batch_size(self) -> int: ...
-    @property
-    def embedding_concurrency(self) -> int: ...
-    @property
-    def embedding_price(self) -> float | None: ...
-    @property
-    def embedding_cache(self) -> bool: ...
-    @property
-    def data_folder(self) -> Path: ...
 
 
 def from_options(options: AzureOptions, *, retries: RetryPolicy | None = None) -> CachedEmbedder | RemoteEmbedder:
@@ -91,10 +77,7 @@ def from_options(options: AzureOptions, *, retries: RetryPolicy | None = None) -
         address_setting="AZURE_OPENAI_ENDPOINT",
         billing="https://portal.azure.com (the resource's quotas and its subscription's cost)",
     )
-    embedder = RemoteEmbedder(
-        service, batch_size=options.embedding_batch_size, concurrency=options.embedding_concurrency, retries=retries
-    )
-    return cached(embedder, options.data_folder) if options.embedding_cache else embedder
+    return embedder_of(service, options, retries)
 
 
 def _wanted(options: AzureOptions) -> tuple[str, Secret, str]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from knowledge_mcp.embedders.cache import CachedEmbedder, cached
+from knowledge_mcp.embedders.cache import CachedEmbedder
 from knowledge_mcp.embedders.remote import RemoteEmbedder
 from knowledge_mcp.embedders.remote_models import DEFAULT_MODEL, choose_model
+from knowledge_mcp.embedders.remote_options import RemoteOptions, embedder_of
 from knowledge_mcp.embedders.remote_service import Secret, Service, http_client, openai_library
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.support.retry import RetryPolicy
@@ -20,27 +20,13 @@ __all__ = ["OpenAIOptions", "from_options"]
 ADDRESS = "https://api.openai.com/v1"
 
 
-class OpenAIOptions(Protocol):
+class OpenAIOptions(RemoteOptions, Protocol):
     """Name the settings that this embedder needs."""
 
     @property
     def openai_api_key(self) -> Secret | None: ...
     @property
     def openai_base_url(self) -> str | None: ...
-    @property
-    def embedding_model(self) -> str | None: ...
-    @property
-    def embedding_dimensions(self) -> int | None: ...
-    @property
-    def embedding_batch_size(self) -> int: ...
-    @property
-    def embedding_concurrency(self) -> int: ...
-    @property
-    def embedding_price(self) -> float | None: ...
-    @property
-    def embedding_cache(self) -> bool: ...
-    @property
-    def data_folder(self) -> Path: ...
 
 
 def from_options(options: OpenAIOptions, *, retries: RetryPolicy | None = None) -> CachedEmbedder | RemoteEmbedder:
@@ -85,7 +71,4 @@ def from_options(options: OpenAIOptions, *, retries: RetryPolicy | None = None) 
         address_setting="OPENAI_BASE_URL",
         billing="https://platform.openai.com/settings/organization/billing",
     )
-    embedder = RemoteEmbedder(
-        service, batch_size=options.embedding_batch_size, concurrency=options.embedding_concurrency, retries=retries
-    )
-    return cached(embedder, options.data_folder) if options.embedding_cache else embedder
+    return embedder_of(service, options, retries)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
-import os
 import secrets
 import threading
 import time
@@ -25,6 +24,7 @@ from typing import Any
 from knowledge_mcp.model.errors import InternalError, KnowledgeError, NotFoundError
 from knowledge_mcp.support import locks
 from knowledge_mcp.support.events import log_event
+from knowledge_mcp.support.whole_file import write_whole
 
 __all__ = ["CancelledError", "Job", "JobState", "Jobs", "Line", "RunningJob"]
 
@@ -346,11 +346,7 @@ class Jobs:
         return self._folder / f"{job_id}.cancel"
 
     def _write(self, job: Job) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        path = self._file(job.id)
-        part = path.with_suffix(f".{secrets.token_hex(4)}.part")
-        part.write_text(json.dumps(asdict(job), ensure_ascii=False), encoding="utf-8")
-        os.replace(part, path)  # noqa: PTH105 - replaces in one step
+        write_whole(self._file(job.id), json.dumps(asdict(job), ensure_ascii=False).encode())
 
     def _read(self, path: Path) -> Job | None:
         try:

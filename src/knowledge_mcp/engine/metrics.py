@@ -8,8 +8,6 @@ from __future__ import annotations
 import json
 import logging
 import math
-import os
-import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -18,6 +16,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from knowledge_mcp.support.locks import locked
+from knowledge_mcp.support.whole_file import write_whole
 
 __all__ = ["BUCKETS", "COUNTERS", "HISTOGRAMS", "Histogram", "Metrics", "Snapshot"]
 
@@ -159,10 +158,7 @@ class Metrics:
             with locked(self._locks, "metrics.json"):
                 total = self._read()
                 total.merge(mine)
-                self._path.parent.mkdir(parents=True, exist_ok=True)
-                part = self._path.with_name(f".metrics.{secrets.token_hex(4)}.part")
-                part.write_text(json.dumps(total.as_json()), encoding="utf-8")
-                os.replace(part, self._path)  # noqa: PTH105 - replaces in one step
+                write_whole(self._path, json.dumps(total.as_json()).encode())
         except OSError as exc:
             _logger.warning("metrics could not be written: %s", exc.strerror or type(exc).__name__)
             with self._lock:

@@ -7,8 +7,6 @@ or the file after, also where the process is killed or the power fails.
 from __future__ import annotations
 
 import json
-import os
-import secrets
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ from typing import Any
 from knowledge_mcp.engine.repository_values import RepositoryInfo
 from knowledge_mcp.model.errors import InternalError
 from knowledge_mcp.support.locks import locked
+from knowledge_mcp.support.whole_file import write_whole
 
 __all__ = ["RepositoriesFile"]
 
@@ -41,29 +40,13 @@ class RepositoriesFile:
         try:
             with locked(self._locks, "repositories.json"):
                 content = {"version": "1.0", "repositories": {each.name: _entry(each) for each in list_all()}}
-                self._replace(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+                text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+                write_whole(self.path, text.encode("utf-8", "backslashreplace"), durable=True)
         except OSError as exc:
             said = exc.strerror or type(exc).__name__
             raise InternalError(
                 f"{self.path} cannot be written: {said}.", suggestion="Check its permissions and the disk's free space."
             ) from exc
-
-    def _replace(self, text: str) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        part = self.path.with_name(f".repositories.{secrets.token_hex(4)}.part")
-        try:
-            with part.open("w", encoding="utf-8", errors="backslashreplace") as stream:
-                stream.write(text)
-                stream.flush()
-                os.fsync(stream.fileno())
-            os.replace(part, self.path)  # noqa: PTH105 - replaces in one step
-        finally:
-            part.unlink(missing_ok=True)
-        folder = os.open(self.path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
 
 
 def _entry(info: RepositoryInfo) -> dict[str, Any]:
