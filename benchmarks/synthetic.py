@@ -99,10 +99,12 @@ def _chunk(document: str, kind: DocumentType, index: int, text: str, start: int)
     )
 
 
-def _documents(size: int, draw: np.random.Generator) -> Iterator[tuple[str, DocumentType, list[str]]]:
+def _documents(
+    size: int, draw: np.random.Generator, per_document: int
+) -> Iterator[tuple[str, DocumentType, list[str]]]:
     words, chances, kinds = np.array(_words()), _frequencies(), list(DocumentType)
-    for number in range((size + _PER_DOCUMENT - 1) // _PER_DOCUMENT):
-        count = min(_PER_DOCUMENT, size - number * _PER_DOCUMENT)
+    for number in range((size + per_document - 1) // per_document):
+        count = min(per_document, size - number * per_document)
         lengths = draw.integers(40, 160, count)
         drawn = words[draw.choice(_VOCABULARY, size=int(lengths.sum()), p=chances)]
         ends = np.cumsum(lengths)
@@ -111,17 +113,18 @@ def _documents(size: int, draw: np.random.Generator) -> Iterator[tuple[str, Docu
 
 
 def documents(
-    size: int, space: EmbeddingSpace, base: NDArray[np.float32]
+    size: int, space: EmbeddingSpace, base: NDArray[np.float32], *, per_document: int = _PER_DOCUMENT
 ) -> Iterator[tuple[DocumentRecord, str, list[EmbeddedChunk]]]:
-    """Make `size` chunks in documents of 500: each one's record, canonical text and chunks; always the same.
+    """Make `size` chunks in documents: each one's record, canonical text and chunks; always the same.
 
     Args:
         size: chunks in all.
         space: what the vectors say they are.
         base: real unit vectors (n, dimensions) that the made ones are mixed from.
+        per_document: chunks of a document.
     """
     draw = np.random.default_rng(3)
-    for document, kind, texts in _documents(size, draw):
+    for document, kind, texts in _documents(size, draw, per_document):
         vectors = _vectors(len(texts), space.dimensions, draw, base)
         start, chunks = 0, list[EmbeddedChunk]()
         for index, (text, vector) in enumerate(zip(texts, vectors, strict=True)):

@@ -14,7 +14,9 @@ __all__ = ["in_ci", "needs", "node22"]
 
 ROOT = Path(__file__).resolve().parent.parent
 INSTALL_LINES = {
+    "chromium-headless-shell": "apt-get install chromium-headless-shell (or chromium)",
     "git": "apt-get install git",
+    "kubectl": "install kubectl 1.27 or newer (its own repository; Debian's kubernetes-client is too old)",
     "node": "apt-get install nodejs (22 or newer)",
     "tesseract": "apt-get install tesseract-ocr",
 }

@@ -18,10 +18,10 @@ from typing import Any
 import typer.main
 
 from knowledge_mcp import registry
+from knowledge_mcp.cli import rag_api, serve
 from knowledge_mcp.cli.admin import app as admin
 from knowledge_mcp.cli.ingest import app as ingest
 from knowledge_mcp.cli.repositories import app as repositories
-from knowledge_mcp.cli.serve import build_parser
 from knowledge_mcp.settings import Variable, variables
 
 __all__ = ["generated", "main"]
@@ -49,8 +49,8 @@ setting.
 COMMANDS_HEAD = """\
 # Commands
 
-`knowledge-ingest` takes documents in, `knowledge-mcp` serves them to assistants, `knowledge` asks and looks after them,
-`pk-mcp` indexes and searches git repositories.
+`knowledge-ingest` takes documents in, `knowledge-mcp` serves them to assistants, `rag-api` to programs, `knowledge`
+asks and looks after them, `pk-mcp` indexes and searches git repositories.
 Results go to stdout; progress, questions, logs and errors go to stderr.
 """
 
@@ -113,7 +113,8 @@ def commands_page() -> str:
     """Write the reference of all commands with every option."""
     parts = [NOTE, "", COMMANDS_HEAD]
     parts += _command("knowledge-ingest", typer.main.get_command(ingest), 2)
-    parts += _server()
+    parts += _server("knowledge-mcp", serve.build_parser())
+    parts += _server("rag-api", rag_api.build_parser())
     parts += _command("knowledge", typer.main.get_command(admin), 2)
     parts += _command("pk-mcp", typer.main.get_command(repositories), 2)
     return re.sub(r"\n{3,}", "\n\n", "\n".join(parts)).rstrip("\n") + "\n"
@@ -160,9 +161,8 @@ def _row(name: str, parameter: Any) -> str:
     return f"| `{name}` | {shown} | {str(parameter.help or '').replace('|', '/')} |"
 
 
-def _server() -> Iterator[str]:
-    parser = build_parser()
-    yield from ("## `knowledge-mcp`", "", "```text", "knowledge-mcp [OPTIONS]", "```", "", parser.description or "", "")
+def _server(name: str, parser: argparse.ArgumentParser) -> Iterator[str]:
+    yield from (f"## `{name}`", "", "```text", f"{name} [OPTIONS]", "```", "", parser.description or "", "")
     yield from ("| Option | Default | What it does |", "|---|---|---|")
     for action in parser._actions:  # noqa: SLF001 - argparse offers no other way to list them
         names = ", ".join(action.option_strings)

@@ -16,12 +16,16 @@ __all__ = [
     "CLASSIFIERS",
     "CODE_MEDIA_TYPES",
     "CODE_READER",
+    "CONVERTING_READERS",
+    "DOCUMENT_READERS",
     "EMBEDDERS",
+    "FETCHERS",
     "FUSIONS",
     "JUDGING_READER",
     "OCR_ENGINES",
     "PERMALINK",
     "READERS",
+    "REMOTES",
     "SCAN_DEFAULTS",
     "SEEING_READERS",
     "SOURCES",
@@ -47,6 +51,24 @@ READERS = {
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "knowledge_mcp.readers.docx:DocxReader",
     "text/markdown": "knowledge_mcp.readers.markdown:MarkdownReader",
 }
+_OFFICE = "application/vnd.openxmlformats-officedocument"
+CONVERTING_READERS = {
+    "application/epub+zip": "knowledge_mcp.readers.office:OfficeReader",
+    "application/vnd.ms-excel": "knowledge_mcp.readers.office:OfficeReader",
+    "application/vnd.ms-outlook": "knowledge_mcp.readers.office:OfficeReader",
+    "application/vnd.oasis.opendocument.text": "knowledge_mcp.readers.office:OfficeReader",
+    f"{_OFFICE}.presentationml.presentation": "knowledge_mcp.readers.office:OfficeReader",
+    f"{_OFFICE}.spreadsheetml.sheet": "knowledge_mcp.readers.office:OfficeReader",
+}
+DOCUMENT_READERS = {
+    **CONVERTING_READERS,
+    "application/json": "knowledge_mcp.readers.data:DataReader",
+    "application/xhtml+xml": "knowledge_mcp.readers.html:HtmlReader",
+    "application/xml": "knowledge_mcp.readers.data:DataReader",
+    "text/csv": "knowledge_mcp.readers.data:DataReader",
+    "text/html": "knowledge_mcp.readers.html:HtmlReader",
+    "text/plain": "knowledge_mcp.readers.plain:PlainTextReader",
+}
 JUDGING_READER = "knowledge_mcp.readers.filing:FilingReader"
 OCR_ENGINES = {
     "tesseract": "knowledge_mcp.ocr.tesseract:from_options",
@@ -62,6 +84,7 @@ CALIBRATIONS = {
     "code": "knowledge_mcp.ranking.calibrate:code_similarity",
 }
 CHUNKERS = {
+    "rag": "knowledge_mcp.chunking.contextual:ContextualChunker",
     "repositories": "knowledge_mcp.chunking.code:CodeChunker",
     "standards": "knowledge_mcp.chunking.clauses:ClauseChunker",
     "planning": "knowledge_mcp.chunking.recursive:RecursiveChunker",
@@ -82,12 +105,21 @@ STORES = {
     "chromadb": "knowledge_mcp.stores.chroma:from_options",
     "memory": "knowledge_mcp.stores.memory:from_options",
 }
+FETCHERS = {
+    "web": "knowledge_mcp.sources.web:from_options",
+}
+REMOTES = {
+    "knowledge": "knowledge_mcp.remote.knowledge:from_options",
+    "library": "knowledge_mcp.remote.client:from_options",
+}
 FUSIONS = {
     "rrf": "knowledge_mcp.ranking.fusion:fuse",
 }
 SURFACES = {
+    "convert": "knowledge_mcp.surfaces.convert:SURFACE",
     "standards": "knowledge_mcp.surfaces.standards:SURFACE",
     "planning": "knowledge_mcp.surfaces.planning:SURFACE",
+    "rag": "knowledge_mcp.surfaces.rag:SURFACE",
     "repositories": "knowledge_mcp.surfaces.repositories:SURFACE",
 }
 

@@ -21,7 +21,11 @@ def test_a_file_of_tokens_is_read_in_both_forms(tmp_path: Path, text: str) -> No
     path.chmod(0o600)
     problems: list[str] = []
     settings = Settings(mcp_api_key=SecretStr("own"), mcp_api_keys_file=path)
-    assert read_tokens(settings, problems) == {"default": "own", "alice": "a1", "bob": "b:2"}
+    ring = read_tokens(settings, problems)
+    shown = {text: ring.recognise(text.encode()) for text in ("own", "a1", "b:2", "other")}
+    assert {text: key and key.name for text, key in shown.items()} == {
+        "own": "default", "a1": "alice", "b:2": "bob", "other": None,
+    }  # fmt: skip
     assert problems == []
 
 
@@ -30,13 +34,13 @@ def test_a_file_of_tokens_is_read_in_both_forms(tmp_path: Path, text: str) -> No
     [
         ("alice", "line 1"),
         ("alice:", "'alice'"),
-        (": secret", "client name"),
+        (": secret", "name is missing"),
         ("a: x\na: y", "given twice"),
         ("a: two words", "without blanks"),
         ("a: sch\u00fc", "visible ASCII"),
         ('{"a": 1}', "visible ASCII"),
         ("{", "not a valid JSON object"),
-        ("# nothing\n", "holds no token"),
+        ("# nothing\n", "holds no key"),
     ],
 )
 def test_a_wrong_file_of_tokens_is_a_problem_that_shows_no_token(tmp_path: Path, text: str, told: str) -> None:
@@ -71,6 +75,6 @@ def test_a_file_of_tokens_that_all_can_read_is_warned_of(tmp_path: Path, caplog:
 )
 def test_loopback_addresses_are_known(host: str, *, loopback: bool) -> None:
     assert is_loopback(host) is loopback
-    assert bool(listening_problems(host, {}, allowed=False)) is not loopback
-    assert listening_problems(host, {"a": "b"}, allowed=False) == []
-    assert listening_problems(host, {}, allowed=True) == []
+    assert bool(listening_problems(host, tokens=False, allowed=False)) is not loopback
+    assert listening_problems(host, tokens=True, allowed=False) == []
+    assert listening_problems(host, tokens=False, allowed=True) == []

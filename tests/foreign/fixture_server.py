@@ -33,6 +33,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from knowledge_mcp.testing.knowledge import FakeKnowledge
 from knowledge_mcp.transports.http import build_app, serve
+from knowledge_mcp.transports.keys import KeyRing
 from knowledge_mcp.transports.mcp import KnowledgeServer, build_server
 from tests.foreign.fixture_inputs import add_input_required
 
@@ -298,4 +299,4 @@ if __name__ == "__main__":
         if sys.argv[2] == "fixture"
         else build_server(lambda _: FakeKnowledge(), ["standards"], version="1")
     )
-    serve(WithToken(build_app(built, tokens={"suite": "a-token"}), "a-token"), "127.0.0.1", 0, "INFO")
+    serve(WithToken(build_app(built, keys=KeyRing.of({"suite": "a-token"})), "a-token"), "127.0.0.1", 0, "INFO")

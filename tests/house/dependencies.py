@@ -27,6 +27,13 @@ IMPORT_NAMES = {
     "yaml": "pyyaml",
 }
 
+# Packages that several distributions share, by the longest beginning of what is imported.
+SHARED = {
+    "opentelemetry.exporter": "opentelemetry-exporter-otlp-proto-http",
+    "opentelemetry.sdk": "opentelemetry-sdk",
+    "opentelemetry": "opentelemetry-api",
+}
+
 
 def normal(name: str) -> str:
     """Return a distribution's name in the one form in which names are compared."""
@@ -53,8 +60,17 @@ def imported(root: Path) -> dict[str, str]:
         for name, line in imported_modules(module.tree):
             top = name.split(".")[0]
             if top not in sys.stdlib_module_names and top != PACKAGE:
-                found.setdefault(normal(IMPORT_NAMES.get(top.lower(), top)), f"{module.path}:{line}")
+                found.setdefault(_distribution(name), f"{module.path}:{line}")
     return found
+
+
+def _distribution(name: str) -> str:
+    """Name the distribution that brings an import."""
+    for beginning, distribution in SHARED.items():
+        if f"{name}.".startswith(f"{beginning}."):
+            return distribution
+    top = name.split(".", maxsplit=1)[0]
+    return normal(IMPORT_NAMES.get(top.lower(), top))
 
 
 def unexplained(root: Path, record: Path) -> list[str]:

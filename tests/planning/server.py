@@ -14,6 +14,7 @@ from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.stores.sqlite import SqliteStore
 from knowledge_mcp.surfaces.planning import SURFACE, tools
+from knowledge_mcp.transports.keys import KeyRing
 from knowledge_mcp.transports.mcp import KnowledgeServer, run_stdio
 from knowledge_mcp.transports.provider import KnowledgeProviders
 from tests.planning.world import World
@@ -51,7 +52,7 @@ def main(arguments: list[str]) -> None:
     from knowledge_mcp.transports.http import build_app, serve
 
     tokens = dict(token.split("=", 1) for token in arguments[2:])
-    serve(build_app(server, tokens=tokens), "127.0.0.1", 0, "INFO")
+    serve(build_app(server, keys=KeyRing.of(tokens)), "127.0.0.1", 0, "INFO")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from knowledge_mcp.engine.filing_values import FilingError, explain
-from knowledge_mcp.engine.jobs import CancelledError, Jobs, JobState, Line
+from knowledge_mcp.engine.jobs import CancelledError, Jobs, Line
+from knowledge_mcp.engine.journal import FolderJournal, JobState
 from knowledge_mcp.model.errors import NotFoundError
 from knowledge_mcp.support.locks import held, is_free, locked
 from knowledge_mcp.surfaces.contract import Call
@@ -27,7 +28,7 @@ def echo(request: Mapping[str, Any], line: Line) -> Mapping[str, Any]:
 
 
 def jobs_in(folder: Path, work: Work = echo, workers: int = 2) -> Jobs:
-    return Jobs(folder, work, explain=explain, workers=workers)
+    return Jobs(FolderJournal(folder), work, explain=explain, workers=workers)
 
 
 def test_a_job_ends_with_its_result_and_is_found_by_its_id_in_another_process_s_view(tmp_path: Path) -> None:

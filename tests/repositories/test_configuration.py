@@ -108,8 +108,8 @@ def test_the_template_shows_every_specified_variable() -> None:
 def test_nothing_listens_on_the_network_unless_that_is_asked_for() -> None:
     parsed = build_parser().parse_args(["--surface", "repositories"])
     assert (parsed.transport, parsed.host) == ("stdio", None)
-    assert listening_problems("0.0.0.0", {}, allowed=False)
-    assert listening_problems(None, {}, allowed=False) == []
+    assert listening_problems("0.0.0.0", tokens=False, allowed=False)
+    assert listening_problems(None, tokens=False, allowed=False) == []
 
 
 @pytest.mark.requirement("C-8.1-DATA_PATH", "C-13.3-folders", "C-14.2-dependencies")

@@ -6,7 +6,7 @@ from tests.requirements.model import Priority, Requirement, Specification, Statu
 
 __all__ = ["RAG"]
 
-_must = maker(Specification.RAG, Priority.MUST, Status.PLANNED)
+_must = maker(Specification.RAG, Priority.MUST, Status.BUILT)
 
 _CONVERSION = (
     _must(

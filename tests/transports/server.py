@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 
+from knowledge_mcp.transports.keys import KeyRing
 from knowledge_mcp.transports.mcp import build_server, run_stdio
 from tests.transports.trouble import TroubledKnowledge, long_document
 
@@ -25,7 +26,9 @@ def main(arguments: list[str]) -> None:
     from knowledge_mcp.transports.http import build_app, serve
 
     tokens = dict(token.split("=", 1) for token in arguments[1:])
-    app = build_app(server, tokens=tokens, allowed_origins=["https://app.example"], max_body_bytes=4 * 1024 * 1024)
+    app = build_app(
+        server, keys=KeyRing.of(tokens), allowed_origins=["https://app.example"], max_body_bytes=4 * 1024 * 1024
+    )
     serve(app, "127.0.0.1", 0, "INFO")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 
 import anyio
 import pytest
@@ -12,6 +13,7 @@ from knowledge_mcp.testing.knowledge import FakeKnowledge
 from knowledge_mcp.transports.auth import BearerAuth
 from knowledge_mcp.transports.guards import BodyLimit, HostGuard
 from knowledge_mcp.transports.http import build_app
+from knowledge_mcp.transports.keys import KeyRing
 from knowledge_mcp.transports.mcp import build_server
 from tests.transports.asgi import Echo, ask
 
@@ -138,7 +140,7 @@ CREDENTIALS = {
 @pytest.mark.parametrize(("header", "name"), CREDENTIALS.items())
 async def test_a_token_is_recognised_by_its_name_or_refused(header: str, name: str | None) -> None:
     echo = Echo()
-    answer = await ask(BearerAuth(echo, TOKENS), headers=[GOOD_HOST, ("authorization", header)])
+    answer = await ask(BearerAuth(echo, KeyRing.of(TOKENS)), headers=[GOOD_HOST, ("authorization", header)])
     if name is not None:
         assert answer.status == 200
         assert echo.asked[0]["user"].access_token.client_id == name
@@ -158,14 +160,14 @@ async def test_a_token_is_recognised_by_its_name_or_refused(header: str, name: s
     ],
 )  # fmt: skip
 async def test_exactly_the_health_check_needs_no_token(method: str, path: str, status: int) -> None:
-    answer = await ask(BearerAuth(Echo(), TOKENS), path, method=method, headers=[GOOD_HOST])
+    answer = await ask(BearerAuth(Echo(), KeyRing.of(TOKENS)), path, method=method, headers=[GOOD_HOST])
     assert answer.status == status
 
 
 async def test_a_failed_login_is_logged_with_address_method_and_path_but_not_the_token(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    app = BearerAuth(Echo(), TOKENS)
+    app = BearerAuth(Echo(), KeyRing.of(TOKENS))
     await ask(app, "/sse", headers=[GOOD_HOST, ("authorization", "Bearer guessed")])
     await ask(app, "/sse", headers=[GOOD_HOST], kind="websocket")
     assert [record.levelno for record in caplog.records] == [logging.WARNING, logging.WARNING]
@@ -177,12 +179,31 @@ async def test_a_failed_login_is_logged_with_address_method_and_path_but_not_the
 @pytest.mark.parametrize("tokens", [{}, {"alice": ""}])
 def test_authentication_without_a_token_cannot_be_built(tokens: dict[str, str]) -> None:
     with pytest.raises(ValueError, match="token"):
-        BearerAuth(Echo(), tokens)
+        BearerAuth(Echo(), KeyRing.of(tokens))
+
+
+@pytest.mark.requirement("document-store-api:FR-010")
+async def test_a_token_is_revoked_and_another_granted_by_a_change_of_their_file(tmp_path: Path) -> None:
+    path, now = tmp_path / "tokens", [0.0]
+    path.write_text("alice: one\nbob: two\n")
+    app = BearerAuth(Echo(), KeyRing(None, path, clock=lambda: now[0]))
+
+    async def status(token: str) -> int:
+        now[0] += 2.0
+        return (await ask(app, "/mcp", headers=[GOOD_HOST, ("authorization", f"Bearer {token}")])).status
+
+    assert [await status(token) for token in ("one", "two", "three")] == [200, 200, 401]
+    path.write_text("bob: two\ncarol: three\n")
+    assert [await status(token) for token in ("one", "two", "three")] == [401, 200, 200]
+    path.write_text("{")  # a mistake locks nobody out
+    assert [await status(token) for token in ("one", "two", "three")] == [401, 200, 200]
+    path.write_text('{"keys": [{"name": "dora", "key": "four", "read": ["some-*"]}]}')
+    assert [await status(token) for token in ("two", "four")] == [401, 401]  # limits are not looked at here
 
 
 async def test_the_app_guards_every_route_and_browsers_get_their_preflight() -> None:
     server = build_server(lambda _: FakeKnowledge(), ["standards"], version="1")
-    app = build_app(server, tokens=TOKENS, allowed_origins=["https://app.example", "https://many.example:*"])
+    app = build_app(server, keys=KeyRing.of(TOKENS), allowed_origins=["https://app.example", "https://many.example:*"])
     for path in ("/mcp", "/sse", "/messages/", "/health", "/nowhere"):
         assert (await ask(app, path, headers=[("host", "evil.example")])).status == 421
         assert (await ask(app, path, headers=[GOOD_HOST, ("origin", "https://evil.example")])).status == 403

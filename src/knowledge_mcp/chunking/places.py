@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+
 from knowledge_mcp.chunking.passages import Piece
-from knowledge_mcp.model.document import Block, Document, Span
+from knowledge_mcp.model.document import Block, Document, Page, Span
 
 __all__ = ["lines_of", "pages_of"]
 
@@ -16,10 +19,16 @@ def pages_of(document: Document, piece: Piece) -> tuple[int, ...]:
             found.update(block.pages)
         else:
             part = Span(max(block.span.start, piece.span.start), min(block.span.end, piece.span.end))
-            by_number = {page.number: page.span for page in document.pages[block.pages[0] - 1 : block.pages[-1]]}
+            by_number = {page.number: page.span for page in _between(document.pages, block.pages[0], block.pages[-1])}
             held = [n for n in block.pages if n in by_number and by_number[n].overlaps(part)]
             found.update(held or block.pages)
     return tuple(sorted(found))
+
+
+def _between(pages: Sequence[Page], first: int, last: int) -> Sequence[Page]:
+    """Take the pages with these numbers; some may be missing where only markers in the text tell them."""
+    begin = bisect_left(pages, first, key=lambda page: page.number)
+    return pages[begin : bisect_right(pages, last, lo=begin, key=lambda page: page.number)]
 
 
 def lines_of(text: str, piece: Piece) -> tuple[int, int] | None:

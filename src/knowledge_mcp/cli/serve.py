@@ -24,6 +24,8 @@ from knowledge_mcp.support.events import log_event
 
 if TYPE_CHECKING:
     from knowledge_mcp.settings import Settings
+    from knowledge_mcp.transports.keys import KeyRing
+    from knowledge_mcp.transports.provider import Desk
     from knowledge_mcp.wiring import Start
 
 __all__ = ["Arguments", "build_parser", "main"]
@@ -34,6 +36,7 @@ examples:
   knowledge-mcp
   knowledge-mcp --transport http --port 3002
   knowledge-mcp --log-level debug --config settings.json
+  RAG_API_URL=https://rag.example.com knowledge-mcp --surface rag
 
 exit codes: 0 clean stop, 1 failure to start, 3 configuration or connection.
 `knowledge config client` prints what to put into an assistant's configuration.
@@ -51,6 +54,7 @@ class Arguments:
     host: str | None
     port: int | None
     allow_unauthenticated: bool
+    remote: bool
     config: Path | None
 
 
@@ -95,6 +99,11 @@ def build_parser() -> argparse.ArgumentParser:
         "--allow-unauthenticated",
         action="store_true",
         help="allow an address other than loopback without any token: everybody who reaches it can read everything",
+    )
+    parser.add_argument(
+        "--remote",
+        action="store_true",
+        help="ask the service at RAG_API_URL instead of a store of this machine (`rag` does where that is set)",
     )
     parser.add_argument(
         "--config", type=Path, metavar="FILE", help="JSON or YAML settings; the environment and .env win over it"
@@ -151,16 +160,23 @@ def _serve(arguments: Arguments) -> int:
     settings = reading.settings
     set_up_logging(arguments.log_level or settings.log_level, settings.log_format)
     problems = [*reading.problems, *_surface_problems(surfaces, registry.SURFACES)]
-    tokens: dict[str, str] = {}
+    if arguments.remote and settings.rag_api_url is None:
+        problems.append("--remote needs RAG_API_URL, which is not set.")
+    tokens: KeyRing | None = None
     if arguments.transport != "stdio":
         from knowledge_mcp.cli.listening import listening_problems, read_tokens
 
         tokens = read_tokens(settings, problems)
-        problems.extend(listening_problems(arguments.host, tokens, allowed=arguments.allow_unauthenticated))
+        problems.extend(
+            listening_problems(arguments.host, tokens=tokens.required, allowed=arguments.allow_unauthenticated)
+        )
     from knowledge_mcp import wiring
 
     # The connections are tried even where settings are wrong: everything is told at once (A-REQ-REL-003).
-    start = wiring.try_start(settings, surfaces=[name for name in surfaces if name in registry.SURFACES])
+    local = [
+        name for name in surfaces if name in registry.SURFACES and not _is_elsewhere(name, settings, arguments.remote)
+    ]
+    start = wiring.try_start(settings, surfaces=local)
     if problems:
         lines = [line for each in start.problems for line in (each.message, *each.details.splitlines()) if line]
         problems.extend(line for line in lines if line not in problems)
@@ -183,26 +199,37 @@ def _surface_problems(surfaces: Sequence[str], known: Sequence[str] | dict[str, 
     return problems if surfaces else ["--surface names no surface."]
 
 
+def _is_elsewhere(surface: str, settings: Settings, remote: bool) -> bool:
+    """Tell whether a surface needs no store of this process."""
+    return surface == "convert" or remote or (surface == "rag" and settings.rag_api_url is not None)
+
+
 def _run(
-    arguments: Arguments, settings: Settings, surfaces: tuple[str, ...], tokens: dict[str, str], start: Start
+    arguments: Arguments, settings: Settings, surfaces: tuple[str, ...], tokens: KeyRing | None, start: Start
 ) -> int:
     from knowledge_mcp import wiring
     from knowledge_mcp.transports.mcp import build_server, run_stdio
 
     roots = _roots(settings, remote=arguments.transport != "stdio")
+
+    def desk(surface: str) -> Desk:
+        if surface in {"rag", "convert"} or arguments.remote:
+            return wiring.build_desk(settings, surface=surface, start=start, roots=roots)
+        return wiring.build_knowledge(settings, surface=surface, start=start, roots=roots)
+
     server = build_server(
-        lambda surface: wiring.build_knowledge(settings, surface=surface, start=start, roots=roots),
+        desk,
         surfaces,
         version=__version__,
     )
     gc.enable()
-    if arguments.transport == "stdio":
+    if tokens is None:
         _log_start(arguments, settings, surfaces, start, where="stdio")
         run_stdio(server)
     else:
         from knowledge_mcp.cli.listening import listen
 
-        host = arguments.host or ("0.0.0.0" if tokens else "127.0.0.1")
+        host = arguments.host or ("0.0.0.0" if tokens.required else "127.0.0.1")
         port = arguments.port or settings.port
         listen(
             server,
@@ -244,7 +271,7 @@ def _log_start(arguments: Arguments, settings: Settings, surfaces: Sequence[str]
         transport=arguments.transport,
         address=where,
         surfaces=",".join(surfaces),
-        vector_store=start.backend,
+        vector_store=start.backend or "none here",
         vector_store_reason=start.degraded or store.reason,
         vector_store_status="degraded" if start.degraded else "healthy",
         collection=settings.collection,

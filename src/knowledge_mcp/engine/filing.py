@@ -20,6 +20,7 @@ from knowledge_mcp.engine.base import Base
 from knowledge_mcp.engine.confinement import allowed_path
 from knowledge_mcp.engine.filing_values import Filing, FilingError, FilingRequest, explain, label_of, page_coverage
 from knowledge_mcp.engine.jobs import CancelledError, Jobs, Line
+from knowledge_mcp.engine.journal import FolderJournal
 from knowledge_mcp.engine.local import LocalKnowledge
 from knowledge_mcp.engine.plan import Pipeline
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStatus
@@ -88,7 +89,7 @@ class FilingDesk(LocalKnowledge):
         self._locks = folder / "locks"
         self._roots = roots
         self._patience = patience
-        self.jobs = Jobs(folder / "jobs", self._work, explain=explain, workers=workers)
+        self.jobs = Jobs(FolderJournal(folder / "jobs"), self._work, explain=explain, workers=workers)
 
     def warm_up(self) -> None:
         """Take up jobs that a process left, and load what the first query would have to load."""

@@ -89,7 +89,7 @@ class Ingest:
         goes_on = not plan.skipped or (not self._options.stop_on_error and on_unreadable(plan.skipped))
         planned: tuple[PlannedDocument, ...] = ()
         if goes_on:
-            names = Names(self._base)
+            names = Names(plan.known)
             for record in plan.unchanged:
                 names.keep(record)
                 self._done.append(IngestedDocument(record, embedded=0, reused=0, unchanged=True))

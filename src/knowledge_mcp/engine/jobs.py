@@ -1,32 +1,27 @@
 """Work that outlives the call that asked for it: done on threads of its own, written down, taken up after a restart.
 
-A job is one JSON file in the journal's folder, replaced as a whole at each change of state. Several processes may share
-the folder: each holds a lock as long as it lives, and a job whose process is gone is taken up by the next one that
-looks, or failed where it was tried too often.
+Several processes may share one journal: each is seen there as long as it lives, and a job whose process is gone is
+taken up by the next one that looks, or failed where it was tried too often.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
-from pathlib import Path
 from typing import Any
 
+from knowledge_mcp.engine.journal import Job, JobState, Journal
 from knowledge_mcp.model.errors import InternalError, KnowledgeError, NotFoundError
-from knowledge_mcp.support import locks
 from knowledge_mcp.support.events import log_event
-from knowledge_mcp.support.whole_file import write_whole
 
-__all__ = ["CancelledError", "Job", "JobState", "Jobs", "Line", "RunningJob"]
+__all__ = ["CancelledError", "Jobs", "Line", "RunningJob"]
 
 _logger = logging.getLogger(__name__)
 _KEPT = timedelta(days=7)
@@ -43,49 +38,6 @@ class CancelledError(KnowledgeError):
 
     recoverable_by_default = True
     default_suggestion = "Ask again; nothing of it was kept."
-
-
-class JobState(StrEnum):
-    """Where a job is."""
-
-    QUEUED = "queued"
-    RUNNING = "running"
-    DONE = "done"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-
-    @property
-    def is_final(self) -> bool:
-        """Tell whether it will not change any more."""
-        return self in {JobState.DONE, JobState.FAILED, JobState.CANCELLED}
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """Describe one job at one moment.
-
-    Attributes:
-        id: 16 hex digits.
-        request: what is to be done, plain JSON values.
-        state: where it is.
-        created_at, updated_at: ISO 8601 UTC.
-        attempts: how often it was begun.
-        done, total, message: how far it is; `total` is None where that is not known.
-        result: what came of it, plain JSON values; None until then.
-        owner: name of the lock that its process holds.
-    """
-
-    id: str
-    request: Mapping[str, Any]
-    state: JobState
-    created_at: str
-    updated_at: str
-    attempts: int = 0
-    done: float = 0.0
-    total: float | None = None
-    message: str = ""
-    result: Mapping[str, Any] | None = None
-    owner: str = ""
 
 
 def _tell_nobody(done: float, total: float | None, message: str) -> None:
@@ -120,7 +72,7 @@ class Jobs:
     """Run jobs, keep their journal, and take up those whose process is gone. Thread-safe.
 
     Args:
-        folder: of the journal; made when the first job is written.
+        journal: where they are written down.
         work: does what a request says and returns plain JSON values; a KnowledgeError fails the job, `CancelledError`
             cancels it.
         explain: makes the result of a failed job from its error.
@@ -129,13 +81,13 @@ class Jobs:
 
     def __init__(
         self,
-        folder: Path,
+        journal: Journal,
         work: Callable[[Mapping[str, Any], Line], Mapping[str, Any]],
         *,
         explain: Callable[[KnowledgeError], Mapping[str, Any]],
         workers: int = 2,
     ) -> None:
-        self._folder = folder
+        self._journal = journal
         self._work = work
         self._explain = explain
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="job")
@@ -178,14 +130,14 @@ class Jobs:
             running = self._running.get(job_id)
             if running is not None:
                 return running.job
-        job = self._read(self._file(job_id)) if _is_id(job_id) else None
+        job = self._journal.read(job_id) if _is_id(job_id) else None
         if job is None:
             raise NotFoundError(f"Job not found: {job_id}", suggestion="A job is forgotten a week after its end.")
         if not job.state.is_final and self._is_orphan(job):
             self.recover()
             with self._lock:
                 running = self._running.get(job_id)
-            return running.job if running is not None else self._read(self._file(job_id)) or job
+            return running.job if running is not None else self._journal.read(job_id) or job
         return job
 
     def cancel(self, job_id: str) -> Job:
@@ -201,22 +153,16 @@ class Jobs:
                 return running.job
         job = self.look_up(job_id)
         if not job.state.is_final:
-            self._mark(job_id).touch()
+            self._journal.ask_to_stop(job_id)
         return job
 
     def recover(self) -> int:
         """Take up the jobs whose process is gone; returns how many. Those begun three times are failed instead."""
-        if not self._folder.is_dir():
-            return 0
         taken = 0
-        # one process at a time, or two would take up the same job
-        with locks.locked(self._folder / "locks", "recovery"):
-            for path in sorted(self._folder.glob("*.json")):
-                job = self._read(path)
-                if job is None:
-                    continue
+        with self._journal.recovering() as may:
+            for job in self._journal.all() if may else ():
                 if job.state.is_final and _is_old(job):
-                    path.unlink(missing_ok=True)
+                    self._journal.forget(job.id)
                 elif not job.state.is_final and self._is_orphan(job):
                     taken += self._take_up(job)
         return taken
@@ -252,12 +198,14 @@ class Jobs:
         try:
             if running.journaled:
                 self._hold()
-                self._write(running.job)
+                self._journal.write(running.job)
             self._pool.submit(self._run, running)
-        except (OSError, RuntimeError) as exc:
+        except (KnowledgeError, RuntimeError) as exc:
             with self._lock:
                 self._running.pop(running.job.id, None)
-            raise InternalError("The job could not be written down.", details=str(exc)) from exc
+            if isinstance(exc, KnowledgeError):
+                raise
+            raise InternalError("The job could not be begun.", details=str(exc)) from exc
         return running
 
     def _run(self, running: RunningJob) -> None:
@@ -288,7 +236,8 @@ class Jobs:
             changed = {"state": JobState.FAILED, "message": error.message, "result": dict(self._explain(error))}
         self._change(running, **changed)
         if running.journaled:
-            self._mark(running.job.id).unlink(missing_ok=True)
+            with contextlib.suppress(KnowledgeError):
+                self._journal.settled(running.job.id)
         with self._idle:
             self._running.pop(running.job.id, None)
             self._idle.notify_all()
@@ -303,14 +252,14 @@ class Jobs:
             self._change(running)  # for whoever asks another process
 
     def _is_stopped(self, running: RunningJob) -> bool:
-        return running.stop.is_set() or (running.journaled and self._mark(running.job.id).exists())
+        return running.stop.is_set() or (running.journaled and self._journal.is_asked_to_stop(running.job.id))
 
     def _change(self, running: RunningJob, **changed: Any) -> None:
         running.job = replace(running.job, updated_at=_now(), **changed)
         if running.journaled:
             try:
-                self._write(running.job)
-            except OSError:
+                self._journal.write(running.job)
+            except KnowledgeError:
                 _logger.exception("the job's state could not be written down")
 
     # ---- the journal
@@ -318,8 +267,8 @@ class Jobs:
     def _take_up(self, job: Job) -> int:
         if job.attempts >= _MOST_ATTEMPTS:
             error = InternalError(f"The job was begun {job.attempts} times, and the server ended each time.")
-            with contextlib.suppress(OSError):
-                self._write(
+            with contextlib.suppress(KnowledgeError):
+                self._journal.write(
                     replace(job, state=JobState.FAILED, message=error.message, result=dict(self._explain(error)))
                 )
             return 0
@@ -331,33 +280,12 @@ class Jobs:
         return 1
 
     def _is_orphan(self, job: Job) -> bool:
-        return job.owner != self._owner and locks.is_free(self._folder / "locks", job.owner)
+        return job.owner != self._owner and not self._journal.is_held(job.owner)
 
     def _hold(self) -> None:
         with self._lock:
             if self._free is None:
-                self._free = locks.held(self._folder / "locks", self._owner)
-
-    def _file(self, job_id: str) -> Path:
-        return self._folder / f"{job_id}.json"
-
-    def _mark(self, job_id: str) -> Path:
-        """Name the file by which another process says that a job is to stop."""
-        return self._folder / f"{job_id}.cancel"
-
-    def _write(self, job: Job) -> None:
-        write_whole(self._file(job.id), json.dumps(asdict(job), ensure_ascii=False).encode())
-
-    def _read(self, path: Path) -> Job | None:
-        try:
-            fields: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-            fields["state"] = JobState(fields["state"])
-            return Job(**fields)
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError, TypeError, KeyError) as exc:
-            _logger.warning("the journal's %s cannot be read: %s", path.name, exc)
-            return None
+                self._free = self._journal.hold(self._owner)
 
 
 def _now() -> str:

@@ -44,8 +44,12 @@ class Pipeline:
 
 @dataclass(slots=True)
 class Plan:
-    """List what is to be done: items to read, records already up to date, files that cannot be read."""
+    """List what is to be done: items to read, records already up to date, files that cannot be read.
 
+    `known` are the records of what is there that the run has to do with.
+    """
+
+    known: list[DocumentRecord] = field(default_factory=list[DocumentRecord])
     todo: list[SourceItem] = field(default_factory=list[SourceItem])
     pages: dict[str, int] = field(default_factory=dict[str, int])
     unchanged: list[DocumentRecord] = field(default_factory=list[DocumentRecord])
@@ -70,7 +74,10 @@ def make_plan(
 ) -> Plan:
     """Open every file that is new or changed and make sure that it can be read (clarification 1)."""
     plan = Plan()
-    known = {record.source_path: record for record in base.store.documents(base.collection)} if base.exists() else {}
+    exists = base.exists()
+    if exists and not options.ids_are_settled:
+        plan.known.extend(base.store.documents(base.collection))
+    known = {record.source_path: record for record in plan.known}
     for item in source.items():
         if cancelled():
             break
@@ -79,6 +86,9 @@ def make_plan(
             continue
         on_event(IngestEvent(IngestEventKind.FOUND, item.uri))
         record = known.get(item.uri)
+        if exists and options.ids_are_settled and item.document_id is not None:
+            record = base.store.document(base.collection, item.document_id)
+            plan.known.extend([record] if record is not None else [])
         if record is not None and not options.force and _is_current(record, item, pipeline):
             plan.unchanged.append(record)
             on_event(IngestEvent(IngestEventKind.UNCHANGED, item.uri, record.chunk_count, record.chunk_count))

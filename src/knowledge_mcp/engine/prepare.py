@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from knowledge_mcp.engine.base import Base
@@ -74,8 +74,7 @@ class Names:
     and takes the record over.
     """
 
-    def __init__(self, base: Base) -> None:
-        records = base.store.documents(base.collection) if base.exists() else []
+    def __init__(self, records: Sequence[DocumentRecord]) -> None:
         self._by_source = {record.source_path: record for record in records}
         self._by_id = {record.id: record for record in records}
         self._claimed: dict[str, str] = {}
@@ -126,7 +125,8 @@ def prepare(
     reader = pipeline.readers[item.media_type]
     read = reader.read(item, lambda done, total: on_event(IngestEvent(IngestEventKind.READING, item.uri, done, total)))
     earlier = names.earlier(item.uri)
-    document = dataclasses.replace(read, id=names.claim(item, item.document_id or read.id))
+    document_id = names.claim(item, item.document_id or read.id)
+    document = dataclasses.replace(read, id=document_id, title=item.title or read.title)
     kind = _kind(pipeline, item, document)
     document = dataclasses.replace(document, metadata=_merged(document.metadata, kind, item))
     chunks = pipeline.chunker.chunk(document, kind.kind, base.embedder)

@@ -63,12 +63,15 @@ class IngestOptions:
         force: read and embed again even where bytes and pipeline are unchanged.
         dry_run: report what would be done; embeds and writes nothing.
         stop_on_error: abort at the first unreadable file instead of skipping it.
+        ids_are_settled: every item carries the id that is its own and no other's: only the records of these ids are
+            looked at, however many others there are.
         max_cost: USD that may be spent on embeddings; the run stops before it would spend more. None for no limit.
     """
 
     force: bool = False
     dry_run: bool = False
     stop_on_error: bool = False
+    ids_are_settled: bool = False
     max_cost: float | None = None
 
 

@@ -25,6 +25,7 @@ class SourceItem:
         labels: flat pairs that whoever ingests knows of it (application, language, commit …); kept on its record, where
             they win over what the document says under the same name.
         document_id: the id that its document shall have, None for the reader's proposal.
+        title: what its document is called, None for what the document says.
         document_type: what kind of document it is, None where the document or the classifier tells.
         language: of its text for OCR, as the engine spells it, e.g. `eng+deu`; None for the reader's default.
         force_ocr: read every page by OCR, whatever text it holds already.
@@ -39,6 +40,7 @@ class SourceItem:
     path: Path | None = None
     labels: tuple[tuple[str, str], ...] = ()
     document_id: str | None = None
+    title: str | None = None
     document_type: str | None = None
     language: str | None = None
     force_ocr: bool = False

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from knowledge_mcp.ports.answering import Fusion, Knowledge, Reranker
 from knowledge_mcp.ports.embedding import Embedder, TokenMeasure
+from knowledge_mcp.ports.library import Fetcher, Library
 from knowledge_mcp.ports.reading import Chunker, Classifier, OcrEngine, Reader, Source
 from knowledge_mcp.ports.storing import Analyser, Store
 
@@ -15,8 +16,10 @@ __all__ = [
     "Chunker",
     "Classifier",
     "Embedder",
+    "Fetcher",
     "Fusion",
     "Knowledge",
+    "Library",
     "OcrEngine",
     "Reader",
     "Reranker",

@@ -7,6 +7,7 @@ come, so that the offsets of references stay right, and `lay` puts the result in
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from knowledge_mcp.model.document import BlockKind, Reference, ReferenceKind, Span
@@ -36,6 +37,7 @@ class RichText:
         self._open_blank = True
         self._verbatim = verbatim
         self.marks: list[Mark] = []
+        self.breaks: list[int] = []
         if text:
             self.add(text)
 
@@ -89,8 +91,12 @@ class RichText:
         if 0 <= start < end <= self._length and target:
             self.marks.append(Mark(start, end, kind, target))
 
+    def break_page(self) -> None:
+        """Say that what comes stands on the next page."""
+        self.breaks.append(self._length)
+
     def extend(self, other: RichText, *, escape_bars: bool = False) -> None:
-        """Append another text with its marks as it stands; with `escape_bars` fit for a cell of a Markdown table."""
+        """Append another text with marks and page breaks; with `escape_bars` fit for a cell of a Markdown table."""
         text = other.text
         positions = list(range(len(text) + 1))
         if escape_bars:
@@ -99,6 +105,7 @@ class RichText:
         self._append(text)
         for mark in other.marks:
             self.marks.append(Mark(base + positions[mark.start], base + positions[mark.end], mark.kind, mark.target))
+        self.breaks.extend(base + positions[place] for place in other.breaks)
 
     def _append(self, text: str) -> None:
         if text:
@@ -145,8 +152,11 @@ def lay(
     marker: str = "",
     depth: int = 0,
     lines: tuple[int, int] | None = None,
+    pages: Sequence[int] = (),
 ) -> tuple[Span | None, list[Reference]]:
     """Lay down a text as one block, a list item's marker before it, and give its references to the builder.
+
+    Its page breaks are where the second of its pages begins, the third …; a table breaks before a row.
 
     Returns:
         The block's span, None where it was empty; and the references that are still to be resolved, which the builder
@@ -154,7 +164,14 @@ def lay(
     """
     prefix = f"{marker} " if kind is BlockKind.LIST_ITEM and marker else ""
     text = f"{prefix}{rich.text}"
-    span = builder.block(kind, text, marker=marker, depth=depth, lines=lines)
+    breaks = [place + len(prefix) for place in rich.breaks]
+    if kind is BlockKind.TABLE:
+        breaks = [text.rfind("\n", 0, place) + 1 for place in breaks]
+    if len(breaks) == len(pages):  # what comes before all pages counts to the first
+        breaks = breaks[1:]
+    if len(breaks) != len(pages) - 1:
+        breaks = []
+    span = builder.block(kind, text, pages=pages, marker=marker, depth=depth, lines=lines, breaks=breaks)
     if span is None:
         return None, []
     return span, _references(builder, rich, span, text, len(prefix))

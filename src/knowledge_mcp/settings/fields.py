@@ -11,6 +11,7 @@ from typing import Any, cast
 from pydantic import BaseModel, ConfigDict, SecretStr
 
 from knowledge_mcp.settings.embedding import EmbeddingSettings
+from knowledge_mcp.settings.rag import RagSettings
 from knowledge_mcp.settings.storing import StoreSettings
 from knowledge_mcp.settings.variables import ImageSkip, LogFormat, LogLevel, OcrEngineName, Variable, Words, setting
 
@@ -21,7 +22,6 @@ _READ = "Reading documents"
 _SERVE = "Serving"
 _LOG = "Logging and health"
 _REPO = "Repositories surface"
-_RAG = "RAG surface"
 
 
 class _OtherSettings(BaseModel):
@@ -148,17 +148,8 @@ class _OtherSettings(BaseModel):
         group=_REPO, surface="repositories", config="search.snippetMaxLength", ge=50, le=100000,
     )  # fmt: skip
 
-    rag_api_url: str | None = setting(
-        "RAG_API_URL", None, "Address of the RAG REST service.",
-        group=_RAG, surface="rag", example="https://rag.example.com", used=False,
-    )  # fmt: skip
-    rag_api_key: SecretStr | None = setting(
-        "RAG_API_KEY", None, "Bearer token of the RAG REST service.",
-        group=_RAG, surface="rag", example="your-key", used=False,
-    )  # fmt: skip
 
-
-class Settings(_OtherSettings, EmbeddingSettings, StoreSettings):
+class Settings(_OtherSettings, RagSettings, EmbeddingSettings, StoreSettings):
     """Hold every setting, read once and frozen; paths are absolute, secrets masked in every text form."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)

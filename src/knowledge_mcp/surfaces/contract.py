@@ -74,7 +74,8 @@ class Tool:
     Attributes:
         name, title, description: as published.
         request, response: models of arguments and answer.
-        run: answer one validated request; blocking, raises only KnowledgeErrors.
+        run: answer one validated request with the surface's desk (`Knowledge`, `Library` …); blocking, raises only
+            KnowledgeErrors.
         items: field of the response that holds the list of results, empty where there is none.
         run_long: answer instead of `run` with a line to the caller, for what takes long and can be cancelled.
         writes: whether it changes what is stored.
@@ -86,9 +87,9 @@ class Tool:
     description: str
     request: type[Request]
     response: type[Response]
-    run: Callable[[Knowledge, Any], Response]
+    run: Callable[[Any, Any], Response]
     items: str = ""
-    run_long: Callable[[Knowledge, Any, Call], Response] | None = None
+    run_long: Callable[[Any, Any, Call], Response] | None = None
     writes: bool = False
     destroys: bool = False
 

@@ -203,7 +203,8 @@ class _Handler(BaseHTTPRequestHandler):
 
 def main() -> None:
     """Serve until standard input ends; the address is the first line of standard output."""
-    port, key = [*sys.argv[1:], "0", ""][:2] if len(sys.argv) < 3 else sys.argv[1:3]
+    given = sys.argv[1:3]
+    port, key = [*given, *("0", "")[len(given) :]]
     server = QdrantServer(port=int(port), api_key=key or None)
     sys.stdout.write(f"{server.url}\n")
     sys.stdout.flush()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hmac
 import logging
-from collections.abc import Mapping
 
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -13,6 +11,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from knowledge_mcp.transports.guards import send_error
+from knowledge_mcp.transports.keys import KeyRing
 
 __all__ = ["BearerAuth"]
 
@@ -29,14 +28,15 @@ class BearerAuth:
 
     Args:
         app: what stands behind.
-        tokens: token by name; at least one, none of them empty.
+        keys: the tokens by name; one that is limited to some collections is refused, for limits are not looked at here.
+            A token that is taken out of its file is refused from the next request on.
     """
 
-    def __init__(self, app: ASGIApp, tokens: Mapping[str, str]) -> None:
-        if not tokens or not all(tokens.values()):
-            raise ValueError("at least one token is needed, and none may be empty")
+    def __init__(self, app: ASGIApp, keys: KeyRing) -> None:
+        if not keys.required:
+            raise ValueError("at least one token is needed")
         self._app = AuthContextMiddleware(app)
-        self._tokens = [(name, token.encode()) for name, token in tokens.items()]
+        self._keys = keys
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in {"http", "websocket"}:
@@ -56,11 +56,10 @@ class BearerAuth:
     def _recognise(self, header: str) -> str | None:
         scheme, _, value = header.partition(" ")
         token = value.strip(" ").encode("latin-1")  # the bytes as they came
-        found = None
-        for name, known in self._tokens:  # all of them, so that the time does not tell which one it was
-            if hmac.compare_digest(token, known):
-                found = name
-        return found if scheme.lower() == "bearer" else None
+        found = self._keys.recognise(token)
+        if found is None or not found.may_do_everything:
+            return None
+        return found.name if scheme.lower() == "bearer" else None
 
     @staticmethod
     async def _refuse(scope: Scope, send: Send, *, missing: bool) -> None:

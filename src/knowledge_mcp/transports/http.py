@@ -8,7 +8,7 @@ import re
 import signal
 import socket
 import threading
-from collections.abc import AsyncGenerator, Generator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Generator, Iterable
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from starlette.routing import Route
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.transports.auth import BearerAuth
 from knowledge_mcp.transports.guards import BodyLimit, HostGuard
+from knowledge_mcp.transports.keys import KeyRing
 from knowledge_mcp.transports.mcp import KnowledgeServer
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ GRACE_SECONDS = 3
 def build_app(
     server: KnowledgeServer,
     *,
-    tokens: Mapping[str, str],
+    keys: KeyRing,
     allowed_hosts: Iterable[str] = (),
     allowed_origins: Iterable[str] = (),
     max_body_bytes: int = MAX_BODY_BYTES,
@@ -51,7 +52,7 @@ def build_app(
 
     Args:
         server: what to serve; it is warmed up when the app starts and closed when it stops.
-        tokens: bearer token by name; none at all means no authentication, which is the caller's decision.
+        keys: bearer tokens by name; a ring that requires none means no authentication, which is the caller's decision.
         allowed_hosts, allowed_origins: beside the loopback ones, as `HostGuard` takes them. Browsers get CORS answers
             for the origins named here.
         max_body_bytes: larger request bodies are answered with 413.
@@ -80,8 +81,8 @@ def build_app(
 
     routes = [Route("/health", health, methods=["GET"]), *streamable.routes, *sse.routes]
     app: ASGIApp = BodyLimit(Starlette(routes=routes, lifespan=lifespan), max_body_bytes)
-    if tokens:
-        app = BearerAuth(app, tokens)
+    if keys.required:
+        app = BearerAuth(app, keys)
     if origins := list(allowed_origins):
         app = _with_cors(app, origins)
     return HostGuard(app, allowed_hosts, origins)

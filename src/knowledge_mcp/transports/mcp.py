@@ -39,12 +39,11 @@ from mcp.types import Tool as McpTool
 from pydantic import AnyUrl
 
 from knowledge_mcp.model.errors import KnowledgeError, NotFoundError
-from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.surfaces.catalogue import load_surfaces
 from knowledge_mcp.surfaces.contract import Completer, Prompt, Surface, Tool
 from knowledge_mcp.surfaces.schemas import input_schema, output_schema
 from knowledge_mcp.transports.errors import crash, missing_argument, protocol_error, unknown_name
-from knowledge_mcp.transports.provider import KnowledgeProviders
+from knowledge_mcp.transports.provider import Desk, KnowledgeProviders
 from knowledge_mcp.transports.resources import ResourceReader
 from knowledge_mcp.transports.tools import ToolRunner
 from knowledge_mcp.transports.unreadable import AnsweringReader
@@ -205,13 +204,11 @@ class KnowledgeServer(MCPServer[Any]):
         return list(completer(self._providers.get(surface), typed))
 
 
-def build_server(
-    knowledge_factory: Callable[[str], Knowledge], surfaces: Sequence[str], *, version: str
-) -> KnowledgeServer:
+def build_server(knowledge_factory: Callable[[str], Desk], surfaces: Sequence[str], *, version: str) -> KnowledgeServer:
     """Build the server; opens nothing and imports nothing heavy.
 
     Args:
-        knowledge_factory: makes the Knowledge of the surface that is named; called once for each, by the first call
+        knowledge_factory: makes the desk of the surface that is named; called once for each, by the first call
             that needs it, on a worker thread.
         surfaces: names, as `--surface` takes them.
         version: ours, as clients will see it.

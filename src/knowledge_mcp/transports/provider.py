@@ -1,4 +1,4 @@
-"""One Knowledge for each surface: made when it is first needed, warmed up in the background, closed at the end."""
+"""One desk for each surface: made when it is first needed, warmed up in the background, closed at the end."""
 
 from __future__ import annotations
 
@@ -6,31 +6,46 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any, Generic, Protocol, TypeVar
 
 from knowledge_mcp.model.errors import InternalError, KnowledgeError
-from knowledge_mcp.ports import Knowledge
 
-__all__ = ["KnowledgeProvider", "KnowledgeProviders"]
+__all__ = ["Desk", "KnowledgeProvider", "KnowledgeProviders"]
 
 logger = logging.getLogger(__name__)
 
 
-class KnowledgeProvider:
-    """Hold the one Knowledge; thread-safe.
+class Desk(Protocol):
+    """Answer the tools of one surface: a Knowledge, a Library, or whatever else the surface's tools ask."""
+
+    def warm_up(self) -> None:
+        """Load what the first call would have to load."""
+        ...
+
+    def close(self) -> None:
+        """Free everything."""
+        ...
+
+
+D = TypeVar("D", bound=Desk)
+
+
+class KnowledgeProvider(Generic[D]):
+    """Hold the one desk; thread-safe.
 
     Args:
         factory: makes it, called once; when it fails, the next call tries again.
     """
 
-    def __init__(self, factory: Callable[[], Knowledge]) -> None:
+    def __init__(self, factory: Callable[[], D]) -> None:
         self._factory = factory
         self._lock = threading.Lock()
-        self._knowledge: Knowledge | None = None
+        self._knowledge: D | None = None
         self._warming: threading.Thread | None = None
         self._closed = False
 
-    def get(self) -> Knowledge:
-        """Return the Knowledge, made now if it was not before; blocking.
+    def get(self) -> D:
+        """Return it, made now if it was not before; blocking.
 
         Raises:
             KnowledgeError: it cannot be made, or was closed already.
@@ -91,15 +106,15 @@ class KnowledgeProviders:
     """Hold one provider for each surface: every surface has a collection and a way of reading of its own.
 
     Args:
-        factory: makes the Knowledge of the surface that is named.
+        factory: makes the desk of the surface that is named.
         surfaces: their names.
     """
 
-    def __init__(self, factory: Callable[[str], Knowledge], surfaces: Sequence[str]) -> None:
+    def __init__(self, factory: Callable[[str], Desk], surfaces: Sequence[str]) -> None:
         self._providers = {name: KnowledgeProvider(partial(factory, name)) for name in surfaces}
 
-    def get(self, surface: str) -> Knowledge:
-        """Return one surface's Knowledge, made now if it was not before; blocking; errors as the provider's."""
+    def get(self, surface: str) -> Any:
+        """Return one surface's desk, made now if it was not before; blocking; errors as the provider's."""
         return self._providers[surface].get()
 
     def start_warm_up(self, *, delay: float = 0.0) -> None:

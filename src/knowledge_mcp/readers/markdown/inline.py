@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from knowledge_mcp.model.document import ReferenceKind
 from knowledge_mcp.readers.markdown.embedded_html import inline_text
+from knowledge_mcp.readers.markdown.pages import BREAK
 from knowledge_mcp.readers.richtext import RichText
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def inline_rich(tokens: Sequence[Token]) -> RichText:
     for index, token in enumerate(tokens):
         kind = token.type
         if kind in {"text", "code_inline", "text_special"}:
-            rich.add(token.content)
+            _add(rich, token.content)
         elif kind == "softbreak":
             _soft_break(rich, tokens, index)
         elif kind == "hardbreak":
@@ -46,9 +47,17 @@ def inline_rich(tokens: Sequence[Token]) -> RichText:
     return rich
 
 
+def _add(rich: RichText, text: str) -> None:
+    first, *others = text.split(BREAK)
+    rich.add(first)
+    for piece in others:
+        rich.break_page()
+        rich.add(piece)
+
+
 def _soft_break(rich: RichText, tokens: Sequence[Token], index: int) -> None:
     """Join lines with a blank, but keep lines that begin as items: Markdown itself knows no "a)"."""
-    following = tokens[index + 1].content if index + 1 < len(tokens) else ""
+    following = tokens[index + 1].content.lstrip(BREAK) if index + 1 < len(tokens) else ""
     if _LETTERED_ITEM.match(following):
         rich.break_line()
     else:

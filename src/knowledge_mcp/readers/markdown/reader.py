@@ -15,12 +15,14 @@ from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.ingest import Inspection
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.assembly import DocumentBuilder
+from knowledge_mcp.readers.markdown.pages import without_markers
 from knowledge_mcp.readers.markdown.source import decode, read_frontmatter, read_source
 from knowledge_mcp.readers.properties import named_type, proposed_id
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
 __all__ = ["MarkdownReader"]
@@ -29,7 +31,7 @@ _MAX_NESTING = 60
 
 
 class MarkdownReader:
-    """Read .md, .markdown and .mdx files; blocks carry their source lines, there are no pages."""
+    """Read .md, .markdown and .mdx files; blocks carry their source lines, and pages where markers tell them."""
 
     @property
     def version(self) -> str:
@@ -48,16 +50,20 @@ class MarkdownReader:
         builder = DocumentBuilder()
         text, warning = decode(item, read_source(item))
         front = read_frontmatter(text)
-        for sentence in ([warning] if warning else []) + front.warnings:
+        source, marks = without_markers(_after_lines(text, front.lines), _blocks)
+        for sentence in ([warning] if warning else []) + front.warnings + marks.warnings:
             builder.warn(sentence)
-        tokens = _parse(_after_lines(text, front.lines))
+        tokens = _parse(source)
         if any(token.level >= _MAX_NESTING - 1 for token in tokens):
             raise _too_deep(item)
-        walker = Walker(builder, first_line=front.lines + 1, is_mdx=item.name.lower().endswith(".mdx"))
+        is_mdx = item.name.lower().endswith(".mdx")
+        walker = Walker(builder, first_line=front.lines + 1, is_mdx=is_mdx, marks=marks)
         walker.walk(tokens)
         walker.finish()
         if not builder.has_text:
             raise _empty(item)
+        for number in marks.numbers:
+            builder.page(number)
         document_type, sentence = named_type(front.values)
         if sentence:
             builder.warn(sentence)
@@ -76,6 +82,15 @@ class MarkdownReader:
 
 
 def _parse(text: str) -> Sequence[Token]:
+    return _parser().parse(text)
+
+
+def _blocks(text: str) -> Sequence[Token]:
+    """Parse no further than to blocks."""
+    return _parser().disable("inline").parse(text)
+
+
+def _parser() -> MarkdownIt:
     from markdown_it import MarkdownIt
     from mdit_py_plugins.deflist import deflist_plugin
     from mdit_py_plugins.footnote import footnote_plugin
@@ -84,7 +99,7 @@ def _parse(text: str) -> Sequence[Token]:
     parser.use(deflist_plugin).use(footnote_plugin)
     # footnotes stay where they are written, cited or not
     parser.disable(["footnote_tail", "footnote_inline"])
-    return parser.parse(text)
+    return parser
 
 
 def _after_lines(text: str, count: int) -> str:

@@ -18,6 +18,7 @@ from knowledge_mcp.readers.labels import (
 )
 from knowledge_mcp.readers.markdown.embedded_html import HtmlPiece, html_pieces
 from knowledge_mcp.readers.markdown.inline import anchor_names, image_alone, inline_rich
+from knowledge_mcp.readers.markdown.pages import PageMarks
 from knowledge_mcp.readers.richtext import RichText, lay, table_text
 
 if TYPE_CHECKING:
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 __all__ = ["Walker"]
 
 _BULLET = "•"
-_ATTRIBUTES = re.compile(r"\s*\{:?\s*(?:#(?P<id>[\w.:-]+))?[^{}]*\}\s*$")
+_ATTRIBUTES = re.compile(r"\s*\{:?\s*(?:#(?P<id>[\w.:-]+))?(?P<pairs>[^{}]*)\}\s*$")
+_LEVEL = re.compile(r"(?:^|\s)level=\"?(\d{1,3})\"?(?=\s|$)")
+_NUMBER = re.compile(r"(?:^|\s)number=(\"[^\"]*\"|\S+)")
 _ALERT = re.compile(r"\[!(?P<kind>NOTE|TIP|IMPORTANT|WARNING|CAUTION|EXAMPLE)\]\s*", re.IGNORECASE)
 _MDX_CODE = re.compile(r"(?:import|export)\s.+")
 _ID = re.compile(r"<\w+\s[^>]*?\b(?:id|name)\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE)
@@ -46,9 +49,12 @@ class _Open:
 class Walker:
     """Feed all tokens to `walk`, then call `finish` once; `first_line` is the number of the tokens' first line."""
 
-    def __init__(self, builder: DocumentBuilder, *, first_line: int = 1, is_mdx: bool = False) -> None:
+    def __init__(
+        self, builder: DocumentBuilder, *, first_line: int = 1, is_mdx: bool = False, marks: PageMarks | None = None
+    ) -> None:
         self._builder = builder
         self._first_line = first_line
+        self._marks = marks or PageMarks()
         self._is_mdx = is_mdx
         self._lists: list[_List] = []
         self._quotes: list[str | None] = []
@@ -61,6 +67,7 @@ class Walker:
         self._waiting_names: list[str] = []
         self._pending: list[Reference] = []
         self._lines: tuple[int, int] | None = None
+        self._pages: tuple[int, ...] = ()
         self.title = ""
 
     def walk(self, tokens: Sequence[Token]) -> None:
@@ -69,7 +76,9 @@ class Walker:
         while index < len(tokens):
             token = tokens[index]
             if token.map is not None and token.map[1] > token.map[0]:
-                self._lines = (self._first_line + token.map[0], self._first_line + token.map[1] - 1)
+                first, last = self._marks.original(token.map[0]), self._marks.original(token.map[1] - 1)
+                self._lines = (self._first_line + first, self._first_line + last)
+                self._pages = self._marks.on(first, last)
             if token.type == "table_open":
                 stop = next(k for k in range(index, len(tokens)) if tokens[k].type == "table_close")
                 self._table(tokens[index:stop])
@@ -131,18 +140,19 @@ class Walker:
             return
         words = rich.text.strip()
         attributes = _ATTRIBUTES.search(words)
-        if attributes:
-            words = words[: attributes.start()]
+        pairs = ""
+        if attributes and not inline.content.rstrip().endswith("\\}"):
+            words, pairs = words[: attributes.start()], attributes.group("pairs")
             names.append(attributes.group("id") or "")
-        self._section(level, words, informative_statement(following), names)
+        self._section(level, words, informative_statement(following), names, pairs)
 
-    def _section(self, level: int, words: str, stated: bool | None, names: Sequence[str]) -> None:
+    def _section(self, level: int, words: str, stated: bool | None, names: Sequence[str], pairs: str = "") -> None:
         self._waiting_names = []
-        parts = split_clause_number(words)
-        depth = self._level(level, parts)
+        parts, depth = self._told(pairs, words, level)
         informative = parts.informative if stated is None else stated
         shown = " ".join(words.split())
-        printed = shown if parts.keyword or parts.informative is not None else None
+        is_told = _NUMBER.search(pairs) is not None
+        printed = shown if parts.keyword or parts.informative is not None or is_told else None
         span = self._builder.heading(
             parts.title,
             level=depth,
@@ -150,6 +160,7 @@ class Walker:
             number=parts.number,
             informative=informative,
             printed=printed,
+            pages=self._pages,
             lines=self._lines,
         )
         if span is None:
@@ -160,6 +171,17 @@ class Walker:
         if depth == 1 and not self.title:
             self.title = shown
         self._name(shown, parts, names)
+
+    def _told(self, pairs: str, words: str, level: int) -> tuple[NumberedTitle, int]:
+        """Read number and level, which the heading's attributes may tell: `{: level="7" number="5.3"}`."""
+        parts = split_clause_number(words)
+        number, depth = _NUMBER.search(pairs), _LEVEL.search(pairs)
+        if number:
+            given = number.group(1).strip('"')
+            shown = " ".join(words.split())
+            title = shown.removeprefix(given).lstrip(" .):,;") if given else shown
+            parts = NumberedTitle(given or None, title or shown, parts.informative, parts.keyword if given else "")
+        return parts, int(depth.group(1)) if depth else self._level(level, parts)
 
     def _level(self, level: int, parts: NumberedTitle) -> int:
         """Place a numbered heading below the open section whose number it goes on; marks alone end at six."""
@@ -275,11 +297,17 @@ class Walker:
 
     def _table(self, tokens: Sequence[Token]) -> None:
         rows: list[list[RichText]] = []
+        at_break = False
         for token in tokens:
             if token.type == "tr_open":
                 rows.append([])
+                at_break = token.map is not None and self._marks.breaks_before(self._marks.original(token.map[0]))
             elif token.type == "inline":
-                rows[-1].append(inline_rich(token.children or []))
+                cell = inline_rich(token.children or [])
+                if at_break:
+                    cell.breaks.insert(0, 0)
+                    at_break = False
+                rows[-1].append(cell)
         self._lay(BlockKind.TABLE, table_text(rows))
 
     def _html(self, source: str) -> None:
@@ -302,7 +330,7 @@ class Walker:
             self._block(RichText(piece.text))
 
     def _lay(self, kind: BlockKind, rich: RichText, *, marker: str = "", depth: int = 0) -> None:
-        _, pending = lay(self._builder, kind, rich, marker=marker, depth=depth, lines=self._lines)
+        _, pending = lay(self._builder, kind, rich, marker=marker, depth=depth, lines=self._lines, pages=self._pages)
         self._pending.extend(pending)
 
 

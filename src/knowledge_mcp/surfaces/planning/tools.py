@@ -7,7 +7,8 @@ from typing import Any
 
 from knowledge_mcp.engine.filing import FilingDesk
 from knowledge_mcp.engine.filing_values import FilingError, label_of
-from knowledge_mcp.engine.jobs import CancelledError, Job, RunningJob
+from knowledge_mcp.engine.jobs import CancelledError, RunningJob
+from knowledge_mcp.engine.journal import Job
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStatus
 from knowledge_mcp.model.errors import ConfigError, InternalError, KnowledgeError, NotFoundError
 from knowledge_mcp.model.query import Equals, Filter, Hit, In, SearchMode, SearchQuery

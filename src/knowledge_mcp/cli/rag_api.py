@@ -1,0 +1,353 @@
+"""`rag-api`: start the REST service of the library, where wanted with MCP over HTTP in the same process."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, cast
+
+from knowledge_mcp import __version__
+from knowledge_mcp.cli.failures import ExitCode, exit_code_of, print_failure
+from knowledge_mcp.cli.logs import set_up_logging
+from knowledge_mcp.model.errors import ConfigError, InternalError, InvalidInputError, KnowledgeError
+from knowledge_mcp.support.events import log_event
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+    from knowledge_mcp.ports import Knowledge, Library
+    from knowledge_mcp.settings import Settings
+    from knowledge_mcp.transports.keys import KeyRing
+    from knowledge_mcp.transports.provider import KnowledgeProvider, KnowledgeProviders
+    from knowledge_mcp.transports.rest.app import RestService
+    from knowledge_mcp.wiring import Start
+
+__all__ = ["Arguments", "build_parser", "main"]
+
+HELP = """\
+examples:
+  rag-api
+  RAG_API_KEY=a-long-random-text rag-api --port 8000
+  RAG_API_KEYS_FILE=keys.json rag-api --with-mcp --log-level debug
+
+exit codes: 0 clean stop, 1 failure to start, 3 configuration or connection.
+"""
+_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+_EVERYWHERE = frozenset({"0.0.0.0", "::"})
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """Hold the command line; None means that the setting decides."""
+
+    host: str | None
+    port: int | None
+    allow_unauthenticated: bool
+    with_mcp: bool
+    engine: str
+    grace: float
+    drain: float | None
+    log_level: str | None
+    config: Path | None
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(ExitCode.CONFIGURATION, f"Error: {message}\nNext: `{self.prog} --help` lists the options.\n")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Describe the command line; the documentation is made from this."""
+    parser = _Parser(
+        prog="rag-api",
+        description="Serve the library over HTTP: take documents in, search them, list and remove them.",
+        epilog=HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--host",
+        metavar="ADDRESS",
+        help="address to listen on (default: RAG_API_HOST, else 0.0.0.0 with a key configured, else 127.0.0.1)",
+    )
+    parser.add_argument("--port", type=_port, metavar="PORT", help="port (default: RAG_API_PORT, else 8000)")
+    parser.add_argument(
+        "--allow-unauthenticated",
+        action="store_true",
+        help="allow an address other than loopback without any key: everybody who reaches it can do everything",
+    )
+    parser.add_argument(
+        "--with-mcp",
+        action="store_true",
+        help="also serve the tools of the rag surface at /mcp, /sse and /messages/, to keys without limits",
+    )
+    parser.add_argument(
+        "--engine",
+        metavar="NAME[,NAME]",
+        default="standards",
+        help="surfaces whose engines `knowledge-mcp --remote` may use (default: standards; none for none)",
+    )
+    parser.add_argument(
+        "--grace", type=_seconds, default=25.0, metavar="SECONDS", help="time for running requests to end (default: 25)"
+    )
+    parser.add_argument(
+        "--drain",
+        type=_seconds,
+        metavar="SECONDS",
+        help="time between /ready turning to 503 on SIGTERM and the last request being accepted "
+        "(default: 2, on a loopback address 0)",
+    )
+    parser.add_argument(
+        "--log-level",
+        type=str.upper,
+        choices=("DEBUG", "INFO", "WARNING", "ERROR"),
+        metavar="LEVEL",
+        help="DEBUG, INFO, WARNING or ERROR (default: LOG_LEVEL, else INFO); logs go to stderr",
+    )
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help="JSON or YAML settings; the environment and .env win over it"
+    )
+    parser.add_argument("--version", action="version", version=f"rag-api {__version__}")
+    return parser
+
+
+def _port(text: str) -> int:
+    try:
+        port = int(text)
+    except ValueError:
+        port = -1
+    if not 0 <= port <= 65535:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a port (1 to 65535, or 0 for any that is free)")
+    return port
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= 3600:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of seconds (0 to 3600)")
+    return seconds
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Serve until told to stop; returns the exit code."""
+    arguments = Arguments(**vars(build_parser().parse_args(argv)))
+    try:
+        return _serve(arguments)
+    except KeyboardInterrupt:
+        return ExitCode.SUCCESS
+    except KnowledgeError as exc:
+        print_failure(exc, verbose=arguments.log_level == "DEBUG")
+        return exit_code_of(exc)
+    except Exception as exc:
+        _logger.debug("start-up failed", exc_info=True)
+        print_failure(InternalError("The server failed.", details=f"{type(exc).__name__}: {exc}"), verbose=True)
+        return ExitCode.FAILURE
+
+
+def _serve(arguments: Arguments) -> int:
+    from knowledge_mcp import registry, wiring
+    from knowledge_mcp.settings import read_settings
+
+    reading = read_settings(arguments.config, surface="rag", adapters=(registry.EMBEDDERS, registry.STORES))
+    settings = reading.settings
+    level = arguments.log_level or settings.log_level
+    set_up_logging(level, settings.log_format)
+    _need_the_extra()
+    from knowledge_mcp.transports.keys import KeyRing
+
+    keys = KeyRing.from_options(settings)
+    host = arguments.host or settings.rag_api_host or ("0.0.0.0" if keys.required else "127.0.0.1")
+    engines = _names(arguments.engine)
+    problems = [*reading.problems, *_key_problems(arguments, host, keys)]
+    problems += [
+        f"--engine names '{name}', which has no engine here." for name in engines if name not in registry.SURFACES
+    ]
+    # The connections are tried even where settings are wrong: everything is told at once (A-REQ-REL-003).
+    start = wiring.try_start(settings, surfaces=["rag"])
+    _tell_all(problems, start)
+    port = settings.rag_api_port if arguments.port is None else arguments.port
+    from knowledge_mcp.transports.http import listen
+    from knowledge_mcp.transports.rest.serving import serve_rest
+
+    try:
+        listener = listen(host, port)
+    except InvalidInputError as exc:
+        raise InternalError(exc.message, suggestion=exc.suggestion) from exc
+    _tell_who_may_come(host, keys, settings)
+    service, providers = _build(arguments, settings, start, keys, (host, listener.getsockname()[1]), engines)
+    drain = arguments.drain if arguments.drain is not None else 0.0 if _is_loopback(host) else 2.0
+    try:
+        serve_rest(
+            service,
+            listener,
+            grace=arguments.grace,
+            drain=drain,
+            log_level=level,
+            started=lambda address: _log_start(arguments, settings, start, keys, address),
+        )
+    finally:
+        providers.close()
+    log_event(_logger, logging.INFO, "server_stop", service="rag-api")
+    return ExitCode.SUCCESS
+
+
+def _need_the_extra() -> None:
+    try:
+        import fastapi
+        import prometheus_client
+        import python_multipart
+    except ImportError as exc:
+        raise ConfigError(
+            f"The REST service needs '{exc.name}', which is not installed.",
+            suggestion="Install it with `pip install 'knowledge-mcp[api]'`.",
+        ) from exc
+    del fastapi, prometheus_client, python_multipart
+
+
+def _names(text: str) -> tuple[str, ...]:
+    found = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    return () if found == ("none",) else found
+
+
+def _key_problems(arguments: Arguments, host: str, keys: KeyRing) -> list[str]:
+    found = [keys.problem] if keys.problem else []
+    if not (keys.required or _is_loopback(host) or arguments.allow_unauthenticated):
+        reached = f"{host} can be reached from other machines, and no key is configured"
+        found.append(f"{reached}: set RAG_API_KEY (or RAG_API_KEYS_FILE), or pass --allow-unauthenticated.")
+    return found
+
+
+def _tell_all(problems: list[str], start: Start) -> None:
+    """Raise one error for everything that keeps the service from starting."""
+    if problems:
+        lines = [line for each in start.problems for line in (each.message, *each.details.splitlines()) if line]
+        problems.extend(line for line in lines if line not in problems)
+        raise ConfigError(
+            f"{len(problems)} things are wrong." if len(problems) > 1 else problems[0],
+            details="\n".join(problems),
+            suggestion="Correct what is named above; `knowledge config show` tells where each value comes from.",
+        )
+    if len(start.problems) == 1:
+        raise start.problems[0]
+    if start.problems:
+        lines = [line for each in start.problems for line in (each.message, each.details) if line]
+        kind = ConfigError if any(isinstance(each, ConfigError) for each in start.problems) else type(start.problems[0])
+        raise kind(f"{len(start.problems)} things keep the server from starting.", details="\n".join(lines))
+
+
+def _build(
+    arguments: Arguments,
+    settings: Settings,
+    start: Start,
+    keys: KeyRing,
+    address: tuple[str, int],
+    engines: tuple[str, ...],
+) -> tuple[RestService, KnowledgeProviders]:
+    from knowledge_mcp import wiring
+    from knowledge_mcp.transports.provider import KnowledgeProvider, KnowledgeProviders
+    from knowledge_mcp.transports.rest.app import build_rest_app
+    from knowledge_mcp.transports.rest.engine import engine_router
+    from knowledge_mcp.transports.rest.gates import may_use
+
+    hosts = (*settings.allowed_hosts, *_own_hosts(*address))
+    library = KnowledgeProvider(lambda: wiring.build_library(settings, start=start))
+    providers = KnowledgeProviders(
+        lambda name: wiring.build_knowledge(settings, surface=name, start=start, roots=()), engines
+    )
+    router = engine_router(lambda name: cast("Knowledge", providers.get(name)), engines, may_use) if engines else None
+    service = build_rest_app(
+        library,
+        keys,
+        options=settings.model_copy(update={"allowed_hosts": hosts}),
+        version=__version__,
+        mcp_app=_mcp_app(library, settings, hosts) if arguments.with_mcp else None,
+        engine_router=router,
+    )
+    return service, providers
+
+
+def _mcp_app(library: KnowledgeProvider[Library], settings: Settings, hosts: tuple[str, ...]) -> ASGIApp:
+    from knowledge_mcp.transports.http import build_app
+    from knowledge_mcp.transports.keys import KeyRing
+    from knowledge_mcp.transports.mcp import build_server
+
+    return build_app(
+        build_server(lambda _: _Lent(library), ["rag"], version=__version__),
+        keys=KeyRing(),
+        allowed_hosts=hosts,
+        allowed_origins=settings.allowed_origins,
+        max_body_bytes=settings.max_body_bytes,
+    )
+
+
+class _Lent:
+    """Lend the service's library to the tools: they use it, and do not close it."""
+
+    def __init__(self, library: KnowledgeProvider[Library]) -> None:
+        self._library = library
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._library.get(), name)
+
+    def warm_up(self) -> None:
+        """Do nothing: its owner does."""
+
+    def close(self) -> None:
+        """Do nothing: its owner does."""
+
+
+def _is_loopback(host: str) -> bool:
+    from knowledge_mcp.cli.listening import is_loopback
+
+    return is_loopback(host)
+
+
+def _own_hosts(host: str, port: int) -> tuple[str, ...]:
+    """List the Host names by which the service is reached without anybody configuring them."""
+    shown = f"[{host}]" if ":" in host else host
+    names = _LOOPBACK if host in _EVERYWHERE else dict.fromkeys((*_LOOPBACK, shown))
+    return tuple(f"{name}:{port}" for name in names)
+
+
+def _tell_who_may_come(host: str, keys: KeyRing, settings: Settings) -> None:
+    if not keys.required and _is_loopback(host):
+        _logger.info("no key is configured: only programs on this machine can connect, and need none")
+    elif not keys.required:
+        _logger.warning("NO AUTHENTICATION: everybody who reaches %s can read and change the whole library", host)
+    if not _is_loopback(host) and not settings.allowed_hosts:
+        _logger.warning("MCP_ALLOWED_HOSTS is not set: requests that name another host than this machine are refused")
+
+
+def _log_start(arguments: Arguments, settings: Settings, start: Start, keys: KeyRing, address: str) -> None:
+    from knowledge_mcp.settings import choose_embedding, choose_store
+
+    store, embedding = choose_store(settings), choose_embedding(settings, "rag")
+    log_event(
+        _logger,
+        logging.INFO,
+        "server_start",
+        service="rag-api",
+        version=__version__,
+        address=address,
+        keys=",".join(keys.names),
+        mcp=arguments.with_mcp,
+        engines=",".join(_names(arguments.engine)),
+        vector_store=start.backend,
+        vector_store_reason=start.degraded or store.reason,
+        vector_store_status="degraded" if start.degraded else "healthy",
+        embedding_provider=embedding.provider,
+        embedding_model=embedding.model,
+        embedding_reason=embedding.reason,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

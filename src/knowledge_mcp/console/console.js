@@ -1,0 +1,80 @@
+/* The console's start: which view an address shows, and the parts that are always there. */
+
+import { announce, byId } from "./dom.js";
+import { current } from "./catalogue.js";
+import { setUpCollections, showCollections } from "./collections.js";
+import { setUpDocument, showDocument } from "./document.js";
+import { setUpDocuments, showDocuments } from "./documents.js";
+import { setUpIngest, showIngest } from "./ingest.js";
+import { setUpKey } from "./key.js";
+import { read } from "./route.js";
+import { setUpSearch, showSearch } from "./search.js";
+import { setUpStatus } from "./status.js";
+
+const VIEWS = {
+  search: { title: "Search", show: showSearch },
+  document: { title: "Document", show: showDocument },
+  documents: { title: "Documents", show: showDocuments },
+  collections: { title: "Collections", show: showCollections },
+  ingest: { title: "Add documents", show: showIngest },
+  missing: { title: "No such page", show: () => {} },
+};
+
+const left = new Map();
+let shown = "";
+let shownHash = "";
+let list = "#/search";
+
+function show() {
+  const { view: wanted, argument, parameters } = read();
+  const view = Object.hasOwn(VIEWS, wanted) ? wanted : "missing";
+  const isNewView = view !== shown;
+  if (isNewView && shown) left.set(shownHash, { focus: document.activeElement, top: scrollY });
+  if (shown === "search" || shown === "documents") list = shownHash || "#/search";
+  if (shown === "search" && isNewView) document.querySelector("[data-view=search]").href = list;
+  const returned = isNewView ? left.get(location.hash) : undefined;
+  const first = shown === "";
+  if (parameters.get("c")) current.collection = parameters.get("c");
+  for (const name of Object.keys(VIEWS)) byId(`view-${name}`).hidden = name !== view;
+  for (const link of document.querySelectorAll("nav a[data-view]")) {
+    if (link.dataset.view === (view === "document" ? "documents" : view)) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  document.title = `${VIEWS[view].title} · Knowledge console`;
+  shown = view;
+  shownHash = location.hash;
+  if (isNewView && !first) place(view, returned);
+  VIEWS[view].show({ argument, parameters, list });
+}
+
+/** Put focus and scrolling where they were, or at the head of a view that is new. */
+function place(view, returned) {
+  if (returned?.focus?.isConnected && returned.focus !== document.body) {
+    returned.focus.focus({ preventScroll: true });
+    scrollTo(0, returned.top);
+    return;
+  }
+  scrollTo(0, 0);
+  if (view === "search") byId("q").focus({ preventScroll: true });
+  else byId(`view-${view}`).querySelector("h1").focus({ preventScroll: true });
+  announce(VIEWS[view].title);
+}
+
+function start() {
+  setUpKey();
+  setUpSearch();
+  setUpDocument();
+  setUpDocuments();
+  setUpCollections();
+  setUpIngest();
+  setUpStatus();
+  byId("skip").addEventListener("click", (event) => {
+    event.preventDefault();
+    byId("main").focus();
+  });
+  addEventListener("hashchange", show);
+  addEventListener("key-changed", show);
+  show();
+}
+
+start();

@@ -1,0 +1,75 @@
+/* The search's choice of one document: names are offered while one types, the id is what is sent. */
+
+import { call } from "./api.js";
+import { byId, fill, h } from "./dom.js";
+
+const PAUSE = 250;
+const known = new Map();
+
+let chosen = "";
+let timer = 0;
+
+export function setUpDocumentFilter() {
+  byId("document-filter").addEventListener("input", () => {
+    const text = byId("document-filter").value.trim();
+    chosen = known.get(text) ?? "";
+    clearTimeout(timer);
+    if (text && !chosen) timer = setTimeout(() => offer(text), PAUSE);
+  });
+}
+
+async function offer(text) {
+  try {
+    const collection = byId("search-collection").value;
+    const answer = await call("GET", "/documents", { query: { collection, name_contains: text, limit: 10 } });
+    const documents = answer.documents ?? [];
+    for (const each of documents) known.set(labelOf(each), each.doc_id);
+    fill(
+      byId("document-options"),
+      documents.map((each) => h("option", { value: labelOf(each) })),
+    );
+    chosen = known.get(byId("document-filter").value.trim()) ?? chosen;
+  } catch {
+    fill(byId("document-options"));
+  }
+}
+
+/** Name a document so that no two are named alike. */
+function labelOf(document) {
+  const name = document.title || document.filename || document.source || "document";
+  const file = document.filename && document.filename !== name ? ` (${document.filename})` : "";
+  return `${name}${file} · ${document.doc_id}`;
+}
+
+/** Return the chosen id, empty for none; or a problem, where something is typed that names no document. */
+export function documentFilter() {
+  const text = byId("document-filter").value.trim();
+  if (text === "") return { id: "", problem: "" };
+  const id = chosen || (/^[0-9a-f]{16}$/.test(text) ? text : "");
+  return {
+    id,
+    problem: id ? "" : "Choose a document from the list that opens while you type, or leave the field empty.",
+  };
+}
+
+/** Choose by id, as an address does; its name is looked up, and the id shown until it is known. */
+export async function chooseDocument(id) {
+  const input = byId("document-filter");
+  if (!id) {
+    chosen = "";
+    input.value = "";
+    return;
+  }
+  if (chosen === id) return;
+  chosen = id;
+  input.value = id;
+  byId("options").open = true;
+  try {
+    const document = await call("GET", `/documents/${encodeURIComponent(id)}`, { query: { limit: 1 } });
+    if (chosen !== id || input.value !== id) return;
+    known.set(labelOf(document), id);
+    input.value = labelOf(document);
+  } catch {
+    // the search itself tells that there is no such document
+  }
+}

@@ -1,0 +1,201 @@
+/* The documents of a collection, page by page: their names, how much of them is searchable, and away with them. */
+
+import { call, isAborted } from "./api.js";
+import { announce, busy, byId, count, fill, h, moment, number, problem } from "./dom.js";
+import { changed, current, fillChoice } from "./catalogue.js";
+import { documentMayGo } from "./confirm.js";
+import { go, to } from "./route.js";
+
+const PAGE = 25;
+
+let running = null;
+let state = { collection: "default", name: "", page: 1, total: 0 };
+
+export function setUpDocuments() {
+  byId("documents-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    turn({ name: byId("name-filter").value.trim(), page: 1 });
+  });
+  byId("documents-collection").addEventListener("change", () =>
+    turn({ collection: byId("documents-collection").value, page: 1 }),
+  );
+  byId("documents-previous").addEventListener("click", () => turn({ page: state.page - 1 }));
+  byId("documents-next").addEventListener("click", () => turn({ page: state.page + 1 }));
+}
+
+function turn(changes) {
+  const { collection, name, page } = { ...state, ...changes };
+  go(to("documents", "", { c: collection, name, page: page > 1 ? page : "" }));
+}
+
+export function showDocuments({ parameters }) {
+  const page = Number.parseInt(parameters.get("page") ?? "1", 10);
+  state = {
+    collection: parameters.get("c") ?? current.collection,
+    name: parameters.get("name") ?? "",
+    page: page > 0 ? page : 1,
+    total: 0,
+  };
+  current.collection = state.collection;
+  byId("name-filter").value = state.name;
+  fillChoice(byId("documents-collection"), state.collection).catch(() => {});
+  load();
+}
+
+async function load() {
+  running?.abort();
+  const mine = (running = new AbortController());
+  const asked = state;
+  byId("documents-status").textContent = "Loading …";
+  byId("documents-table").setAttribute("aria-busy", "true");
+  fill(byId("documents-problem"));
+  try {
+    const answer = await call("GET", "/documents", {
+      query: { collection: asked.collection, limit: PAGE, offset: (asked.page - 1) * PAGE, name_contains: asked.name },
+      signal: mine.signal,
+    });
+    if (!mine.signal.aborted) render(asked, answer);
+  } catch (error) {
+    if (isAborted(error) || mine.signal.aborted) return;
+    fill(byId("documents-table"));
+    byId("documents-pager").hidden = true;
+    byId("documents-status").textContent = "";
+    fill(byId("documents-problem"), problem(error, h("button", { type: "button", onclick: load }, "Try again")));
+  } finally {
+    if (running === mine) byId("documents-table").removeAttribute("aria-busy");
+  }
+}
+
+function render(asked, answer) {
+  const documents = answer.documents ?? [];
+  state.total = answer.total ?? documents.length;
+  if (documents.length === 0 && asked.page > 1 && state.total > 0) {
+    turn({ page: Math.ceil(state.total / PAGE) });
+    return;
+  }
+  const named = asked.name ? ` whose name contains “${asked.name}”` : "";
+  byId("documents-status").textContent = `${count(state.total, "document")} in ${asked.collection}${named}`;
+  fill(byId("documents-table"), documents.length ? table(documents) : none(asked));
+  const from = (asked.page - 1) * PAGE;
+  byId("documents-range").textContent =
+    `${number(from + 1)}–${number(from + documents.length)} of ${number(state.total)}`;
+  byId("documents-pager").hidden = state.total <= PAGE;
+  byId("documents-previous").disabled = asked.page <= 1;
+  byId("documents-next").disabled = from + documents.length >= state.total;
+}
+
+function none(asked) {
+  return h(
+    "div",
+    { class: "notice info" },
+    h(
+      "p",
+      {},
+      asked.name
+        ? "No document has such a name: filter by another part of it."
+        : "This collection has no documents yet.",
+    ),
+    asked.name
+      ? null
+      : h("p", {}, h("a", { class: "button", href: to("ingest", "", { c: asked.collection }) }, "Add documents")),
+  );
+}
+
+function table(documents) {
+  const heads = ["Document", "Coverage", "Status", "Updated", "Actions"];
+  return h(
+    "table",
+    { class: "list" },
+    h(
+      "thead",
+      {},
+      h(
+        "tr",
+        {},
+        heads.map((each) => h("th", { scope: "col" }, each)),
+      ),
+    ),
+    h("tbody", {}, documents.map(row)),
+  );
+}
+
+function row(document) {
+  const name = document.title || document.filename || document.source || document.doc_id;
+  const second = [document.filename, document.source].find((each) => each && each !== name);
+  const cell = (label, ...children) => h("td", { data: { label } }, ...children);
+  return h(
+    "tr",
+    {},
+    h(
+      "th",
+      { scope: "row" },
+      h("a", { href: to("document", document.doc_id, { c: document.collection }) }, name),
+      second ? h("div", { class: "dim small-text" }, second) : null,
+    ),
+    cell(
+      "Coverage",
+      document.pages ? `${count(document.pages, "page")}, ` : "",
+      count(document.chunks ?? 0, "passage"),
+    ),
+    cell("Status", status(document)),
+    cell("Updated", moment(document.updated_at)),
+    cell(
+      "Actions",
+      h(
+        "div",
+        { class: "row" },
+        h(
+          "a",
+          {
+            class: "button small",
+            href: to("search", "", { doc: document.doc_id, c: document.collection }),
+            "aria-label": `Search in ${name}`,
+          },
+          "Search in",
+        ),
+        h(
+          "button",
+          {
+            type: "button",
+            class: "danger-quiet small",
+            "aria-label": `Delete ${name}`,
+            onclick: (event) => remove(event.currentTarget, document, name),
+          },
+          "Delete",
+        ),
+      ),
+    ),
+  );
+}
+
+function status(document) {
+  const warnings = document.warnings ?? [];
+  const partial = document.status === "partial";
+  const tag = h("span", { class: partial ? "tag warn" : "tag good" }, document.status ?? "ready");
+  if (warnings.length === 0) return tag;
+  return h(
+    "details",
+    { class: "warnings" },
+    h("summary", {}, tag, ` ${count(warnings.length, "warning")}`),
+    h(
+      "ul",
+      {},
+      warnings.map((each) => h("li", {}, String(each))),
+    ),
+  );
+}
+
+async function remove(button, document, name) {
+  if (!(await documentMayGo(name, document.chunks, document.collection))) return;
+  busy(button, true);
+  try {
+    await call("DELETE", `/documents/${encodeURIComponent(document.doc_id)}`);
+    changed();
+    await Promise.all([load(), fillChoice(byId("documents-collection"), state.collection)]);
+    announce(`Deleted ${name}`);
+    byId("documents-heading").focus();
+  } catch (error) {
+    busy(button, false);
+    fill(byId("documents-problem"), problem(error));
+  }
+}

@@ -1,0 +1,154 @@
+/* Elements without markup: whatever comes from the service becomes text, never HTML, so that nothing in a document,
+   a file name or an error can become a part of the page. */
+
+/** Find an element of index.html by id; a missing one is a mistake of ours and says so. */
+export function byId(id) {
+  const found = document.getElementById(id);
+  if (!found) throw new Error(`index.html has no #${id}`);
+  return found;
+}
+
+const PROPERTIES = new Set([
+  "value",
+  "checked",
+  "disabled",
+  "hidden",
+  "min",
+  "max",
+  "low",
+  "type",
+  "open",
+  "htmlFor",
+  "tabIndex",
+]);
+
+/**
+ * Make an element. Functions are listeners by the event's name (`onclick`), `data` is the dataset, everything else is a
+ * property or an attribute; children are elements or anything that becomes text; null and false are left out.
+ */
+export function h(tag, given = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(given)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (typeof value === "function") made.addEventListener(name.slice(2), value);
+    else if (name === "class") made.className = value;
+    else if (name === "data") Object.assign(made.dataset, value);
+    else if (PROPERTIES.has(name)) made[name] = value;
+    else if (name === "href") made.setAttribute("href", safeAddress(value));
+    else if (/^(aria-[a-z]+|role|title|scope|colspan|id|rel|target|for|datetime|lang)$/.test(name))
+      made.setAttribute(name, value);
+    else throw new Error(`h() does not set ${name}`);
+  }
+  made.append(...children.flat(9).filter((each) => each !== null && each !== undefined && each !== false));
+  return made;
+}
+
+/** Let only addresses through that lead to a place in this page or to a web page: never script. */
+export function safeAddress(address) {
+  const text = String(address);
+  if (text.startsWith("#")) return text;
+  return isWebAddress(text) ? text : "#";
+}
+
+export function isWebAddress(text) {
+  try {
+    return ["http:", "https:"].includes(new URL(text).protocol);
+  } catch {
+    return false;
+  }
+}
+
+export function fill(parent, ...children) {
+  parent.replaceChildren(...children.flat(9).filter((each) => each !== null && each !== undefined && each !== false));
+}
+
+/** Tell people who listen rather than look; the same words twice are told twice. */
+export function announce(words) {
+  const place = byId("announcer");
+  place.textContent = place.textContent === words ? `${words}\u00a0` : words;
+}
+
+export function notice(kind, ...children) {
+  return h("div", { class: `notice ${kind}` }, ...children);
+}
+
+/** Show a failure in words: what happened, why, and what to do next. */
+export function problem(error, ...actions) {
+  const told = error.told ?? {
+    title: "Something went wrong in this page",
+    detail: String(error.message ?? error),
+    next: "Reload the page.",
+  };
+  return h(
+    "div",
+    { class: "notice bad", role: "alert" },
+    h("p", {}, h("strong", {}, told.title), told.detail ? `: ${told.detail}` : ""),
+    told.next ? h("p", {}, told.next) : null,
+    told.requestId
+      ? h("p", { class: "dim" }, "Request id for the administrator: ", h("code", {}, told.requestId))
+      : null,
+    actions.length ? h("p", { class: "row" }, ...actions) : null,
+  );
+}
+
+export function busy(button, working) {
+  button.disabled = working;
+  button.setAttribute("aria-busy", String(working));
+}
+
+const NUMBER = new Intl.NumberFormat("en");
+
+export function count(number, one, many = `${one}s`) {
+  return `${NUMBER.format(number ?? 0)} ${number === 1 ? one : many}`;
+}
+
+export function number(value) {
+  return NUMBER.format(value ?? 0);
+}
+
+/** Write a time short, in the reader's own zone, with the exact one as title; nothing where there is none. */
+export function moment(iso) {
+  const at = new Date(iso ?? "");
+  if (!iso || Number.isNaN(at.getTime())) return "";
+  const words = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" }).format(at);
+  return h("time", { datetime: at.toISOString(), title: iso }, words);
+}
+
+/** A button that copies; where the browser lets no page write to the clipboard, it shows the text selected instead. */
+export function copyButton(text, what) {
+  const button = h(
+    "button",
+    { type: "button", class: "quiet small", "aria-label": `Copy ${what}`, onclick: copy },
+    "Copy",
+  );
+  async function copy() {
+    let done = true;
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      done = copySelected(text);
+    }
+    button.textContent = done ? "Copied" : "Select and copy";
+    announce(done ? `Copied ${what}` : "This browser does not let the page copy: select the text and copy it yourself");
+    setTimeout(() => {
+      button.textContent = "Copy";
+    }, 2000);
+  }
+  return button;
+}
+
+function copySelected(text) {
+  const area = h("textarea", { class: "sr", value: text, "aria-hidden": "true" });
+  const before = document.activeElement;
+  document.body.append(area);
+  area.select();
+  let done = false;
+  try {
+    done = document.execCommand("copy");
+  } catch {
+    done = false;
+  }
+  area.remove();
+  before?.focus();
+  return done;
+}

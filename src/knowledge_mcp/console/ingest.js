@@ -1,0 +1,263 @@
+/* The view in which documents are added: files, addresses and text go in, each tells how far it is and how it ended. */
+
+import { announce, byId, count, fill, h, problem } from "./dom.js";
+import { collections, current, fillChoice } from "./catalogue.js";
+import { add, cancel, clearOver, isOver, items, onChange, retry } from "./queue.js";
+import { to } from "./route.js";
+
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
+const STATES = {
+  waiting: "waiting",
+  sending: "sending",
+  running: "being read",
+  done: "added",
+  failed: "failed",
+  cancelled: "cancelled",
+};
+
+const rows = new Map();
+
+export function setUpIngest() {
+  onChange(update);
+  byId("files").addEventListener("change", (event) => {
+    addFiles([...event.target.files]);
+    event.target.value = "";
+  });
+  setUpDrop();
+  byId("url-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    addAddress();
+  });
+  byId("text-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    addText();
+  });
+  byId("queue-clear").addEventListener("click", () => {
+    clearOver();
+    for (const [item, row] of rows) {
+      if (!items.includes(item)) {
+        row.remove();
+        rows.delete(item);
+      }
+    }
+    settle();
+    byId("queue-heading").focus?.();
+  });
+  addEventListener("beforeunload", (event) => {
+    if (items.some((item) => !isOver(item) && item.job === "")) event.preventDefault();
+  });
+}
+
+export function showIngest({ parameters }) {
+  byId("ingest-collection").value = parameters.get("c") ?? current.collection;
+  collections().then(
+    () => fillChoice(byId("search-collection")),
+    (error) => {
+      say(error.told?.title ?? String(error));
+    },
+  );
+  settle();
+}
+
+function setUpDrop() {
+  const zone = byId("drop");
+  const stay = (event) => event.preventDefault();
+  addEventListener("dragover", stay);
+  addEventListener("drop", stay);
+  zone.addEventListener("dragover", () => zone.classList.add("over"));
+  zone.addEventListener("dragleave", () => zone.classList.remove("over"));
+  zone.addEventListener("drop", (event) => {
+    zone.classList.remove("over");
+    const folders = [...(event.dataTransfer?.items ?? [])]
+      .map((each) => each.webkitGetAsEntry?.())
+      .filter((each) => each?.isDirectory);
+    const names = new Set(folders.map((each) => each.name));
+    addFiles([...(event.dataTransfer?.files ?? [])].filter((file) => !names.has(file.name)));
+    if (folders.length)
+      say(`${[...names].join(", ")}: a folder cannot be dropped. Open it, choose all its files and drop those.`);
+  });
+}
+
+function say(words) {
+  byId("ingest-status").textContent = words;
+}
+
+/** Return the collection to add to, or nothing after saying what is wrong with its name. */
+function wanted() {
+  const input = byId("ingest-collection");
+  const name = input.value.trim();
+  if (NAME.test(name)) {
+    current.collection = name;
+    return { collection: name, force: byId("ingest-force").checked };
+  }
+  complain(
+    input,
+    "The collection's name needs letters, digits, . _ or -, at most 63, beginning with a letter or digit.",
+  );
+  return null;
+}
+
+function complain(control, words) {
+  control.setAttribute("aria-invalid", "true");
+  control.addEventListener("input", () => control.removeAttribute("aria-invalid"), { once: true });
+  control.focus();
+  say(words);
+}
+
+function addFiles(files) {
+  const where = wanted();
+  if (!where || files.length === 0) return;
+  for (const file of files) add({ kind: "file", name: file.name, content: file, ...where });
+  say(`${count(files.length, "file")} added to the queue`);
+}
+
+function addAddress() {
+  const input = byId("url");
+  const address = input.value.trim();
+  if (!/^https:\/\/[^\s/]/i.test(address) || !URL.canParse(address)) {
+    complain(input, "Enter a whole address that begins with https:// – the service fetches no others.");
+    return;
+  }
+  const where = wanted();
+  if (!where) return;
+  add({ kind: "url", name: address, content: address, ...where });
+  input.value = "";
+  say("Address added to the queue");
+}
+
+function addText() {
+  const name = byId("text-name").value.trim();
+  const content = byId("text").value;
+  if (content.trim() === "") {
+    complain(byId("text"), "Enter or paste some text first.");
+    return;
+  }
+  const where = wanted();
+  if (!where) return;
+  add({ kind: "text", name: name || "", content, ...where });
+  byId("text").value = "";
+  byId("text-name").value = "";
+  say("Text added to the queue");
+}
+
+function nameOf(item) {
+  return item.name || "Text without a name";
+}
+
+function update(item) {
+  let row = rows.get(item);
+  if (!row) {
+    row = h("li", { class: "item" });
+    rows.set(item, row);
+    byId("queue").prepend(row);
+  }
+  const had = row.contains(document.activeElement);
+  if (row.dataset.state === item.state && !isOver(item)) {
+    refresh(item, row);
+  } else {
+    render(item, row);
+    row.dataset.state = item.state;
+    if (had) (row.querySelector("button, a") ?? row).focus();
+  }
+  if (isOver(item)) {
+    say(`${nameOf(item)}: ${summaryOf(item)}`);
+    if (byId("view-ingest").hidden) announce(`${nameOf(item)}: ${summaryOf(item)}`);
+  }
+  settle();
+}
+
+function refresh(item, row) {
+  const bar = row.querySelector("progress");
+  if (bar && item.done > 0) bar.value = Math.min(100, item.done);
+  row.querySelector(".item-message").textContent = messageOf(item);
+}
+
+function render(item, row) {
+  const tone = { done: (item.result?.warnings ?? []).length ? "warn" : "good", failed: "bad" }[item.state] ?? "";
+  const bar = h("progress", { max: 100, "aria-label": `Progress of ${nameOf(item)}` });
+  if (item.done > 0) bar.value = Math.min(100, item.done);
+  fill(
+    row,
+    h(
+      "div",
+      { class: "item-head" },
+      h("strong", { class: "item-name" }, nameOf(item)),
+      h("span", { class: `tag ${tone}` }, STATES[item.state]),
+    ),
+    h("p", { class: "dim small-text item-message" }, messageOf(item)),
+    isOver(item) || item.state === "waiting" ? null : bar,
+    outcome(item),
+    h("p", { class: "row" }, actions(item)),
+  );
+}
+
+function messageOf(item) {
+  if (item.state === "sending")
+    return `to ${item.collection}${item.kind === "file" ? `, ${Math.round(item.done)} % sent` : ""}`;
+  if (item.state === "running")
+    return `${item.message || "accepted"}${item.done > 0 ? `, ${Math.round(item.done)} %` : ""}`;
+  return `to ${item.collection}`;
+}
+
+function outcome(item) {
+  if (item.state === "failed") return problem(item.error);
+  if (item.state !== "done") return null;
+  const warnings = item.result.warnings ?? [];
+  return [
+    h("p", {}, summaryOf(item)),
+    warnings.length
+      ? h(
+          "div",
+          { class: "notice warn" },
+          h("p", {}, h("strong", {}, "Not everything could be read:")),
+          h(
+            "ul",
+            {},
+            warnings.map((each) => h("li", {}, String(each))),
+          ),
+        )
+      : null,
+  ];
+}
+
+function summaryOf(item) {
+  if (item.state === "failed") return `failed. ${item.error.told.detail || item.error.told.title}`;
+  if (item.state === "cancelled") {
+    return item.job ? "cancelled, nothing of it was kept" : "cancelled before the service had accepted it";
+  }
+  const { chunks = 0, pages = 0, unchanged, replaced, embedded = 0, reused = 0, warnings = [] } = item.result;
+  const size = `${pages ? `${count(pages, "page")}, ` : ""}${count(chunks, "passage")}`;
+  if (unchanged) return `unchanged: the very same document was there already (${size})`;
+  const how = replaced ? `replaced the earlier version; ${embedded} embedded, ${reused} reused` : "added";
+  return `${how}: ${size}${warnings.length ? `, ${count(warnings.length, "warning")}` : ""}`;
+}
+
+function actions(item) {
+  if (!isOver(item))
+    return h(
+      "button",
+      { type: "button", class: "small", "aria-label": `Cancel ${nameOf(item)}`, onclick: () => cancel(item) },
+      "Cancel",
+    );
+  if (item.state === "done" && item.result.doc_id) {
+    const address = to("document", item.result.doc_id, { c: item.result.collection ?? item.collection });
+    return h("a", { class: "button small", href: address, "aria-label": `Open ${nameOf(item)}` }, "Open");
+  }
+  const label = item.lost ? "Look again" : "Try again";
+  return item.state === "done"
+    ? null
+    : h(
+        "button",
+        { type: "button", class: "small", "aria-label": `${label}: ${nameOf(item)}`, onclick: () => retry(item) },
+        label,
+      );
+}
+
+function settle() {
+  const open = items.filter((item) => !isOver(item)).length;
+  const badge = byId("queue-badge");
+  badge.hidden = open === 0;
+  fill(badge, String(open), h("span", { class: "sr" }, " in progress"));
+  byId("queue-empty").hidden = items.length > 0;
+  byId("queue-clear").hidden = !items.some(isOver);
+}

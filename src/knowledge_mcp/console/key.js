@@ -1,0 +1,91 @@
+/* The API key: asked for once, tried, kept in this module's memory, and written to nothing that outlives the page. */
+
+import { ApiError, keeper, send } from "./api.js";
+import { forget } from "./catalogue.js";
+import { busy, byId } from "./dom.js";
+
+let kept = null;
+let asking = null;
+let reason = "";
+
+/** Offer the key to whoever sends requests, and the button that changes it. */
+export function setUpKey() {
+  keeper.get = () => (kept !== null ? Promise.resolve(kept) : ask());
+  keeper.refused = (key, error) => {
+    if (kept !== key) return;
+    kept = null;
+    reason = inWords(error);
+  };
+  byId("key-button").addEventListener("click", () => {
+    ask().then(
+      () => dispatchEvent(new Event("key-changed")),
+      () => {},
+    );
+  });
+}
+
+function inWords(error) {
+  const { title, detail, next } = error.told;
+  return `${title}${detail ? `: ${detail}` : "."} ${next}`.trim();
+}
+
+/** Ask until a key is accepted; all who wait get it. Closing the dialog is an error to them, unless a key is there. */
+function ask() {
+  asking ??= new Promise((resolve, reject) => {
+    const dialog = byId("key-dialog");
+    const input = byId("key");
+    const form = byId("key-form");
+    const leaving = new AbortController();
+    const listen = { signal: leaving.signal };
+    tell(reason);
+    reason = "";
+    form.addEventListener(
+      "submit",
+      async (event) => {
+        event.preventDefault();
+        const key = input.value.trim();
+        if (await accepted(key)) {
+          kept = key;
+          forget(); // another key may see other collections
+          dialog.close();
+        } else input.select();
+      },
+      listen,
+    );
+    byId("key-cancel").addEventListener("click", () => dialog.close(), listen);
+    dialog.addEventListener(
+      "close",
+      () => {
+        leaving.abort();
+        asking = null;
+        input.value = "";
+        if (kept === null) reject(new ApiError(401, { error: "no_key" }));
+        else resolve(kept);
+      },
+      listen,
+    );
+    dialog.showModal();
+    input.focus();
+  });
+  return asking;
+}
+
+async function accepted(key) {
+  const button = byId("key-submit");
+  if (!/^[\x21-\x7e]*$/.test(key)) {
+    tell("This is no key: it holds blanks or characters that keys do not have. Copy it again.");
+    return false;
+  }
+  busy(button, true);
+  const answer = await send("GET", "/collections", { query: { limit: 1 }, key, seconds: 20 });
+  busy(button, false);
+  if (answer.ok) return true;
+  tell(key === "" && answer.status === 401 ? "This service needs a key: enter it to go on." : inWords(answer.error));
+  return false;
+}
+
+function tell(words) {
+  const place = byId("key-problem");
+  place.textContent = words;
+  place.hidden = words === "";
+}

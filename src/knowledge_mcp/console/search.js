@@ -1,0 +1,267 @@
+/* The search view: the question and its options go into the address, results with their evidence come out. */
+
+import { call, isAborted } from "./api.js";
+import { collections, current, fillChoice } from "./catalogue.js";
+import { busy, byId, count, fill, h, notice, problem } from "./dom.js";
+import { chooseDocument, documentFilter, setUpDocumentFilter } from "./documentfilter.js";
+import { result } from "./results.js";
+import { go, to } from "./route.js";
+
+const DEFAULTS = { mode: "hybrid", k: "10", min: "0", clause: "", type: "", normative: "" };
+const CONTROLS = {
+  mode: "mode",
+  k: "top-k",
+  min: "min-score",
+  clause: "clause",
+  type: "document-type",
+  normative: "normative",
+};
+
+let running = null;
+let answered = "";
+
+export function setUpSearch() {
+  setUpDocumentFilter();
+  byId("search-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    submit();
+  });
+  byId("options-reset").addEventListener("click", () => {
+    for (const [name, id] of Object.entries(CONTROLS)) byId(id).value = DEFAULTS[name];
+    chooseDocument(null);
+    summarise();
+  });
+  byId("options").addEventListener("change", summarise);
+  byId("search-collection").addEventListener("change", () => {
+    current.collection = byId("search-collection").value;
+    chooseDocument(null);
+    summarise();
+  });
+  for (const news of ["key-changed", "library-changed"]) {
+    addEventListener(news, () => {
+      answered = "";
+    });
+  }
+}
+
+function submit() {
+  const invalid = Object.values(CONTROLS)
+    .map(byId)
+    .find((control) => !control.checkValidity());
+  const document = documentFilter();
+  if (byId("q").value.trim() === "") return complain(byId("q"), "Enter a question or some words first.");
+  if (invalid) return complain(invalid, `${byId(invalid.id).labels[0].textContent}: ${invalid.validationMessage}`);
+  if (document.problem) return complain(byId("document-filter"), document.problem);
+  answered = "";
+  return go(addressOf());
+}
+
+function complain(control, words) {
+  byId("options").open ||= byId("options").contains(control);
+  control.setAttribute("aria-invalid", "true");
+  control.addEventListener("input", () => control.removeAttribute("aria-invalid"), { once: true });
+  byId("search-status").textContent = words;
+  control.focus();
+}
+
+function addressOf(changes = {}) {
+  const values = { q: byId("q").value.trim(), c: byId("search-collection").value || current.collection };
+  for (const [name, id] of Object.entries(CONTROLS)) {
+    const value = byId(id).value.trim();
+    if (value !== DEFAULTS[name]) values[name] = value;
+  }
+  values.doc = documentFilter().id;
+  return to("search", "", { ...values, ...changes });
+}
+
+export function showSearch({ parameters }) {
+  const wanted = parameters.get("c") ?? current.collection;
+  if (answered === "") byId("q").focus({ preventScroll: true }); // before the key is asked for: the dialog gives it back
+  fillChoice(byId("search-collection"), wanted).then(summarise, (error) =>
+    fill(byId("search-notices"), problem(error, again())),
+  );
+  if (!byId("search-collection").value) fill(byId("search-collection"), h("option", { value: wanted }, wanted));
+  if (!parameters.get("q") && !parameters.get("doc")) {
+    if (answered === "" || parameters.get("c")) introduce(wanted);
+    return;
+  }
+  byId("q").value = parameters.get("q") ?? "";
+  for (const [name, id] of Object.entries(CONTROLS)) {
+    const given = parameters.get(name) ?? "";
+    const isFit = given !== "" && (byId(id).type !== "number" || Number.isFinite(Number(given)));
+    byId(id).value = isFit ? given : DEFAULTS[name];
+    if (byId(id).value === "") byId(id).value = DEFAULTS[name]; // a choice that there is not
+  }
+  chooseDocument(parameters.get("doc"));
+  summarise();
+  if (!parameters.get("q")) introduce(wanted);
+  else if (answered !== location.hash) ask(parameters.get("q"), wanted);
+}
+
+/** Before the first question: what there is to be searched. */
+async function introduce(collection) {
+  answered = "";
+  running?.abort();
+  fill(byId("results"));
+  fill(byId("search-notices"));
+  byId("search-status").textContent = "";
+  byId("q").focus({ preventScroll: true });
+  const known = await collections().catch(() => []);
+  const held = known.find((each) => each.name === collection);
+  if (!held || answered !== "" || running) return;
+  byId("search-status").textContent = held.doc_count
+    ? `${count(held.doc_count, "document")} in ${collection}. Answers are passages, each with its place and a citation.`
+    : "";
+  if (!held.doc_count) {
+    fill(
+      byId("search-notices"),
+      notice(
+        "info",
+        h("p", {}, `${collection} has no documents yet.`),
+        h("p", {}, h("a", { class: "button", href: to("ingest", "", { c: collection }) }, "Add documents")),
+      ),
+    );
+  }
+}
+
+function again() {
+  return h(
+    "button",
+    {
+      type: "button",
+      onclick: () => {
+        answered = "";
+        dispatchEvent(new HashChangeEvent("hashchange"));
+      },
+    },
+    "Try again",
+  );
+}
+
+function summarise() {
+  const said = [];
+  const control = (name) => byId(CONTROLS[name]);
+  if (control("mode").value !== DEFAULTS.mode) said.push(control("mode").value);
+  if (control("min").value !== DEFAULTS.min) said.push(`score from ${control("min").value}`);
+  if (control("clause").value) said.push(`clause ${control("clause").value}`);
+  if (control("type").value) said.push(control("type").value);
+  if (control("normative").value) said.push(control("normative").value === "true" ? "normative" : "informative");
+  if (byId("document-filter").value) said.push("one document");
+  byId("options-summary").textContent = said.length ? said.join(", ") : "";
+}
+
+function questionOf(query, collection) {
+  const filters = {};
+  const document = documentFilter().id;
+  if (document) filters.document_id = document;
+  if (byId("document-type").value) filters.document_type = byId("document-type").value;
+  if (byId("normative").value) filters.normative = byId("normative").value === "true";
+  if (byId("clause").value.trim()) filters.clause_number = byId("clause").value.trim();
+  const asked = {
+    query,
+    collection,
+    mode: byId("mode").value,
+    top_k: Number(byId("top-k").value),
+    min_score: Number(byId("min-score").value),
+  };
+  return Object.keys(filters).length ? { ...asked, filters } : asked;
+}
+
+async function ask(query, collection) {
+  running?.abort();
+  const mine = (running = new AbortController());
+  const hash = location.hash;
+  const began = performance.now();
+  const question = questionOf(query, collection);
+  byId("search-status").textContent = "Searching …";
+  byId("results").setAttribute("aria-busy", "true");
+  fill(byId("search-notices"));
+  busy(byId("search-submit"), true);
+  try {
+    const answer = await call("POST", "/search", { body: question, signal: mine.signal });
+    if (mine.signal.aborted) return;
+    answered = hash;
+    render(answer, question, performance.now() - began);
+  } catch (error) {
+    if (isAborted(error) || mine.signal.aborted) return;
+    answered = "";
+    fill(byId("results"));
+    byId("search-status").textContent = "The search failed.";
+    fill(byId("search-notices"), problem(error, again()));
+  } finally {
+    if (running === mine) {
+      running = null;
+      byId("results").removeAttribute("aria-busy");
+      busy(byId("search-submit"), false);
+    }
+  }
+}
+
+function render(answer, question, took) {
+  const found = answer.results ?? [];
+  const mode = answer.mode ?? question.mode;
+  const seconds = took < 1000 ? `${Math.round(took)} ms` : `${(took / 1000).toFixed(1)} s`;
+  byId("search-status").textContent = found.length
+    ? `${count(found.length, "passage")} in ${answer.collection ?? question.collection}, ${mode}, ${seconds}`
+    : `Nothing found in ${answer.collection ?? question.collection}, ${mode}, ${seconds}`;
+  fill(byId("search-notices"), notices(answer, question, found.length));
+  fill(
+    byId("results"),
+    found.map((each, index) => h("li", {}, result(each, index + 1, question.query))),
+  );
+}
+
+function notices(answer, question, found) {
+  const told = [];
+  const degraded = answer.degraded ?? [];
+  if (degraded.length) {
+    told.push(
+      notice(
+        "warn",
+        h("p", {}, h("strong", {}, "Part of the search did not work"), "; the results may be incomplete:"),
+        h(
+          "ul",
+          {},
+          degraded.map((each) => h("li", {}, String(each))),
+        ),
+        h("p", {}, "Try again in a moment; the state at the top right says what is down."),
+      ),
+    );
+  }
+  if (answer.below_min_score > 0) {
+    told.push(
+      notice(
+        "info",
+        h(
+          "p",
+          { class: "row" },
+          h(
+            "span",
+            {},
+            `Not shown, with a score below ${question.min_score}: ${count(answer.below_min_score, "passage")}.`,
+          ),
+          h("button", { type: "button", class: "small", onclick: () => go(addressOf({ min: "" })) }, "Show them"),
+        ),
+      ),
+    );
+  }
+  if (found === 0) told.push(nothing(question));
+  return told;
+}
+
+function nothing(question) {
+  const advice = [];
+  if (question.filters) advice.push("Reset the filters: they narrow the search.");
+  if (question.min_score > 0) advice.push("Lower the least score.");
+  if (question.mode === "keyword") advice.push("Use the hybrid mode: it finds by meaning too.");
+  advice.push("Look whether the document is in this collection, or choose another one.", "Use other words, or fewer.");
+  return notice(
+    "info",
+    h("p", {}, h("strong", {}, "Nothing was found.")),
+    h(
+      "ul",
+      {},
+      advice.map((each) => h("li", {}, each)),
+    ),
+  );
+}

@@ -1,0 +1,306 @@
+"""The desk of a library: single documents brought to named collections, from text, bytes or an address.
+
+A document is known by its collection and its source. The same content again changes nothing; another content of the
+same source takes the earlier one's place in one step.
+"""
+
+from __future__ import annotations
+
+import difflib
+import logging
+import threading
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import asdict
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from knowledge_mcp.engine import documents, retrieve
+from knowledge_mcp.engine.base import Base
+from knowledge_mcp.engine.health import EmbeddingProbe, health
+from knowledge_mcp.engine.ingest import Ingest
+from knowledge_mcp.engine.jobs import CancelledError, Jobs, Line
+from knowledge_mcp.engine.library_values import (
+    OneItem,
+    checked_name,
+    deposited,
+    explain,
+    item_of,
+    progress_of,
+    request_from_json,
+    request_to_json,
+    shown_job,
+    why_not,
+)
+from knowledge_mcp.engine.plan import Pipeline
+from knowledge_mcp.engine.repository_index import base_of
+from knowledge_mcp.engine.store_journal import StoreJournal
+from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.errors import InternalError, KnowledgeError, NotFoundError
+from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, IngestReport
+from knowledge_mcp.model.library import (
+    DEFAULT_COLLECTION,
+    CollectionSummary,
+    Deposit,
+    Deposited,
+    IngestJob,
+    LibraryDocument,
+)
+from knowledge_mcp.model.query import HealthReport, SearchAnswer, SearchQuery
+from knowledge_mcp.model.source import SourceItem
+from knowledge_mcp.ports import Fetcher
+from knowledge_mcp.support.events import log_event
+from knowledge_mcp.support.locks import locked
+
+__all__ = ["LibraryDesk"]
+
+_logger = logging.getLogger(__name__)
+_LOOK_AGAIN = 30.0
+"""Seconds between two looks for jobs whose process is gone."""
+
+
+def _tell_nobody(done: float, total: float | None, message: str) -> None:
+    del done, total, message
+
+
+class LibraryDesk:
+    """Keep documents in named collections (`ports.Library`). Thread-safe; several processes may share the store.
+
+    Args:
+        base: its collection is `default`; the others differ in nothing but their name.
+        pipeline: what reads and cuts documents, one reader for each media type.
+        fetcher: of addresses.
+        folder: where the locks of this machine are kept.
+        is_reserved: tells the names of collections that are kept by others and cannot be used.
+        workers: jobs that are done at the same time.
+        patience: seconds that running jobs get to end when this is closed.
+        health_threshold_ms: as `LocalKnowledge`.
+        dead: silence after which a process counts as gone, and its jobs are taken up.
+    """
+
+    def __init__(
+        self,
+        base: Base,
+        pipeline: Pipeline,
+        fetcher: Fetcher,
+        *,
+        folder: Path,
+        is_reserved: Callable[[str], bool] = bool,
+        workers: int = 2,
+        patience: float = 10.0,
+        health_threshold_ms: int = 500,
+        dead: timedelta = timedelta(seconds=60),
+    ) -> None:
+        self._base = base
+        self._pipeline = pipeline
+        self._fetcher = fetcher
+        self._locks = folder / "locks"
+        self._is_reserved = is_reserved
+        self._patience = patience
+        self._threshold = health_threshold_ms
+        self._probe = EmbeddingProbe(base)
+        self._journal = StoreJournal(base.store, base.embedder.space, beat=dead.total_seconds() / 6, dead=dead)
+        self._jobs = Jobs(self._journal, self._work, explain=explain, workers=workers)
+        self._look_again = min(_LOOK_AGAIN, dead.total_seconds())
+        self._closing = threading.Event()
+        self._watch: threading.Thread | None = None
+
+    # ---- collections
+
+    def collections(self) -> list[CollectionSummary]:
+        store = self._base.store
+        found: dict[str, CollectionSummary] = {}
+        for info in store.collections():
+            if not self._is_reserved(info.name):
+                count = store.statistics(info.name)
+                found[info.name] = CollectionSummary(
+                    info.name, count.documents, count.chunks, count.tokens, info.space.label, info.created_at
+                )
+        label = self._base.embedder.space.label
+        found.setdefault(DEFAULT_COLLECTION, CollectionSummary(DEFAULT_COLLECTION, 0, 0, 0, label, ""))
+        return sorted(found.values(), key=lambda each: each.name)
+
+    def drop_collection(self, collection: str) -> int:
+        base = self._existing(collection)
+        gone = base.store.statistics(collection).documents if base.exists() else 0
+        base.store.drop_collection(collection)
+        log_event(_logger, logging.INFO, "collection_deleted", collection=collection, documents=gone)
+        return gone
+
+    def records(self, collection: str) -> list[DocumentRecord]:
+        return documents.documents(self._existing(collection))
+
+    def search_in(self, collection: str, query: SearchQuery) -> SearchAnswer:
+        return retrieve.search(self._existing(collection), query)
+
+    # ---- documents
+
+    def where(self, document_id: str) -> str:
+        store = self._base.store
+        names = [info.name for info in store.collections() if not self._is_reserved(info.name)]
+        for name in names:
+            if store.document(name, document_id) is not None:
+                return name
+        known = [record.id for name in names[:20] for record in store.documents(name)[:1000]] if names else []
+        near = difflib.get_close_matches(document_id[:200], known, 3)
+        hint = f"Did you mean {', '.join(near)}?" if near else "List the documents of a collection to see their ids."
+        raise NotFoundError(f"Document not found: {document_id[:200]}", suggestion=hint)
+
+    def record(self, document_id: str, *, collection: str | None = None) -> DocumentRecord:
+        base = self._of(self.where(document_id)) if collection is None else self._existing(collection)
+        return documents.document(base, document_id)
+
+    def find(self, document_id: str) -> LibraryDocument:
+        collection = self.where(document_id)
+        base = self._of(collection)
+        record = documents.document(base, document_id)
+        text = documents.document_text(base, document_id)
+        return LibraryDocument(collection, record, text, tuple(documents.document_chunks(base, document_id)))
+
+    def remove_document(self, document_id: str) -> int:
+        collection = self.where(document_id)
+        gone = documents.remove(self._of(collection), document_id)
+        log_event(_logger, logging.INFO, "document_deleted", doc_id=document_id, collection=collection, chunks=gone)
+        return gone
+
+    # ---- taking in
+
+    def deposit(
+        self,
+        deposit: Deposit,
+        *,
+        on_progress: Callable[[float, float | None, str], None] | None = None,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> Deposited:
+        line = Line(on_progress or _tell_nobody, cancelled or bool)
+        collection = checked_name(deposit.collection, self._is_reserved)
+        fetched = None
+        if deposit.url is not None:
+            line.progress(0.0, 100.0, "fetching")
+            fetched = self._fetcher.fetch(deposit.url, cancelled=line.cancelled)
+        item = item_of(deposit, fetched)
+        name = f"library:{collection}:{item.document_id}"
+        try:
+            with locked(self._locks, name, give_up=line.cancelled) as mine:
+                if not mine:
+                    raise CancelledError("The ingest was cancelled.")
+                return self._take_in(collection, item, deposit, line)
+        except OSError as exc:
+            raise InternalError(
+                "The lock of the document cannot be had.", details=str(exc), suggestion="Check DATA_PATH."
+            ) from exc
+
+    def _take_in(self, collection: str, item: SourceItem, deposit: Deposit, line: Line) -> Deposited:
+        base = self._of(collection)
+        earlier = base.store.document(collection, item.document_id or "") if base.exists() else None
+        report = self._ingest(base, item, deposit, line)
+        if not report.documents:
+            raise why_not((*report.skipped, *report.failed)[0])
+        done = deposited(collection, report.documents[0], earlier)
+        log_event(
+            _logger,
+            logging.INFO,
+            "document_ingested",
+            doc_id=done.document_id,
+            size=item.size,
+            collection=collection,
+            chunks=done.chunks,
+            unchanged=done.unchanged,
+        )
+        return done
+
+    def _ingest(self, base: Base, item: SourceItem, deposit: Deposit, line: Line) -> IngestReport:
+        def on_event(event: IngestEvent) -> None:
+            if event.kind in {IngestEventKind.READING, IngestEventKind.CHUNKED, IngestEventKind.EMBEDDED}:
+                if line.cancelled():
+                    raise CancelledError("The ingest was cancelled.")
+                line.progress(*progress_of(event))
+
+        published = False
+        try:
+            options = IngestOptions(force=deposit.force, ids_are_settled=True)
+            run = Ingest(base, self._pipeline, options, on_event, line.cancelled)
+            report = run.run(OneItem(item), lambda _: True)
+            published = bool(report.documents)
+            if not published and not report.failed and not report.skipped:
+                raise CancelledError("The ingest was cancelled.")
+            return report
+        finally:
+            if not published and base.store.collection(base.collection) is not None:
+                base.store.discard_staged(base.collection, item.document_id)
+
+    # ---- later
+
+    def submit(self, deposit: Deposit) -> IngestJob:
+        checked_name(deposit.collection, self._is_reserved)
+        if deposit.url is None:
+            item_of(deposit, None)  # told at once, whoever waits
+        content = deposit.content if deposit.text is None else deposit.text.encode("utf-8", "surrogatepass")
+        content_id = self._journal.put_content(content) if content is not None else ""
+        try:
+            return shown_job(self._jobs.submit(request_to_json(deposit, content_id), journaled=True).job)
+        except KnowledgeError:
+            self._journal.drop_content(content_id)
+            raise
+
+    def job(self, job_id: str) -> IngestJob:
+        return shown_job(self._jobs.look_up(job_id))
+
+    def cancel_job(self, job_id: str) -> IngestJob:
+        return shown_job(self._jobs.cancel(job_id))
+
+    def job_counts(self) -> Mapping[str, int]:
+        return Counter(job.state.value for job in self._journal.all())
+
+    def _work(self, request: Mapping[str, Any], line: Line) -> Mapping[str, Any]:
+        deposit = request_from_json(request, self._journal.content)
+        done = self.deposit(deposit, on_progress=line.progress, cancelled=line.cancelled)
+        return asdict(done)
+
+    # ---- itself
+
+    def health(self) -> HealthReport:
+        return health(self._base, self._probe, threshold_ms=self._threshold)
+
+    def warm_up(self) -> None:
+        """Take up jobs that a process left, go on looking for such, and load what the first question would load."""
+        if self._watch is None:
+            self._watch = threading.Thread(target=self._look_for_orphans, name="orphaned jobs", daemon=True)
+            self._watch.start()
+        self._base.embedder.warm_up()
+
+    def close(self) -> None:
+        self._closing.set()
+        self._jobs.close(self._patience)
+        for reader in self._pipeline.readers.values():
+            reader.close()
+        if self._pipeline.ocr is not None:
+            self._pipeline.ocr.close()
+        self._base.embedder.close()
+        self._base.store.close()
+
+    def _look_for_orphans(self) -> None:
+        while True:
+            try:
+                self._jobs.recover()
+            except KnowledgeError as exc:
+                _logger.warning("jobs that were left could not be looked for: %s", exc.message)
+            if self._closing.wait(self._look_again):
+                return
+
+    def _of(self, collection: str) -> Base:
+        return base_of(self._base, collection)
+
+    def _existing(self, collection: str) -> Base:
+        """Return the base of a collection that is there; `default` need not be."""
+        base = self._of(checked_name(collection, self._is_reserved))
+        if collection != DEFAULT_COLLECTION and not base.exists():
+            raise self._no_collection(collection)
+        return base
+
+    def _no_collection(self, collection: str) -> NotFoundError:
+        names: Collection[str] = [each.name for each in self.collections()]
+        near = difflib.get_close_matches(collection, names, 1, 0.5)
+        hint = f"Did you mean '{near[0]}'?" if near else f"There are: {', '.join(sorted(names)[:20])}."
+        return NotFoundError(f"Collection not found: {collection}", suggestion=hint)

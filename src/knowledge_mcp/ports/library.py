@@ -1,0 +1,118 @@
+"""PORTS of a library: single documents brought to named collections, by whoever may; addresses fetched for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.library import CollectionSummary, Deposit, Deposited, Fetched, IngestJob, LibraryDocument
+from knowledge_mcp.model.query import HealthReport, SearchAnswer, SearchQuery
+
+__all__ = ["Fetcher", "Library"]
+
+
+class Fetcher(Protocol):
+    """Fetch what an address names, from public places only."""
+
+    def fetch(self, url: str, *, cancelled: Callable[[], bool] | None = None) -> Fetched:
+        """Fetch one https address, redirects followed.
+
+        Raises:
+            InvalidInputError: the address is not allowed (scheme, place, redirect), or what it gives is too large or
+                of a kind that cannot be read.
+            NotFoundError: it answers 404 or 410.
+            AuthError: it answers 401 or 403.
+            ConnectionFailedError, TimedOutError, RateLimitedError: it cannot be had now.
+        """
+        ...
+
+
+class Library(Protocol):
+    """Keep documents in named collections: what the RAG surface and its REST service call, local or remote alike."""
+
+    def collections(self) -> list[CollectionSummary]:
+        """List all collections by name; `default` is always among them."""
+        ...
+
+    def drop_collection(self, collection: str) -> int:
+        """Remove a collection with all it holds; returns how many documents went.
+
+        Raises:
+            NotFoundError: there is none of that name.
+        """
+        ...
+
+    def deposit(
+        self,
+        deposit: Deposit,
+        *,
+        on_progress: Callable[[float, float | None, str], None] | None = None,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> Deposited:
+        """Take one document in; it is searchable, whole, when this returns. `on_progress(done, of, in words)`.
+
+        The same document again changes nothing; another content under the same name replaces the earlier one in one
+        step. Whatever stops it on the way leaves what was there before.
+
+        Raises:
+            InvalidInputError: the deposit, its collection's name, or the document cannot be accepted.
+            KnowledgeError: fetching, embedding, storing.
+        """
+        ...
+
+    def submit(self, deposit: Deposit) -> IngestJob:
+        """Take one document in later: accepted once this returns, and done even if this process ends."""
+        ...
+
+    def job(self, job_id: str) -> IngestJob:
+        """Tell how far an accepted one is; NotFoundError a week after its end."""
+        ...
+
+    def cancel_job(self, job_id: str) -> IngestJob:
+        """Tell an accepted one to stop; nothing of it is kept. Errors as `job`."""
+        ...
+
+    def job_counts(self) -> Mapping[str, int]:
+        """Count the accepted ones that are remembered, by state."""
+        ...
+
+    def search_in(self, collection: str, query: SearchQuery) -> SearchAnswer:
+        """Find the best passages of one collection.
+
+        Raises:
+            NotFoundError: there is no such collection; names those that look alike. `default` may be empty.
+        """
+        ...
+
+    def records(self, collection: str) -> list[DocumentRecord]:
+        """List a collection's documents by id; errors as `search_in`."""
+        ...
+
+    def find(self, document_id: str) -> LibraryDocument:
+        """Return a document whole, whichever collection it is in; NotFoundError where there is none."""
+        ...
+
+    def record(self, document_id: str, *, collection: str | None = None) -> DocumentRecord:
+        """Return a document's record, from one collection where it is named; NotFoundError where there is none."""
+        ...
+
+    def where(self, document_id: str) -> str:
+        """Name the collection that holds a document; NotFoundError where there is none."""
+        ...
+
+    def remove_document(self, document_id: str) -> int:
+        """Remove a document; returns how many passages went; NotFoundError where there is none."""
+        ...
+
+    def health(self) -> HealthReport:
+        """Check every dependency now."""
+        ...
+
+    def warm_up(self) -> None:
+        """Load what the first question would have to load."""
+        ...
+
+    def close(self) -> None:
+        """Free everything."""
+        ...

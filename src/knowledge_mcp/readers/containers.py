@@ -1,0 +1,253 @@
+"""In the child: is a file what it is called, and may it be opened? Zip archives and OLE containers of office formats.
+
+Sizes and ratio of an archive's members are summed before one is unpacked; an archive within an archive stays shut.
+"""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from knowledge_mcp.support.sandbox_worker import Refusal
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
+
+__all__ = [
+    "OLE",
+    "core_properties",
+    "corrupted",
+    "foreign",
+    "magic_of",
+    "member",
+    "mislabelled",
+    "ole_refusal",
+    "open_archive",
+    "parse_xml",
+]
+
+MAX_MEMBERS = 20_000
+MAX_TOTAL_BYTES = 1_000_000_000
+MAX_MEMBER_BYTES = 300_000_000
+RATIO_FLOOR_BYTES = 50_000_000
+MAX_RATIO = 200
+MAX_TREE_BYTES = 64_000_000
+_ENCRYPTED_FLAG = 0x1
+
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_BLANK = b"\x00 \t\r\n\xef\xbb\xbf"
+ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+_MAGICS = (
+    (b"%PDF-", "a PDF"),
+    (b"{\\rtf", "an RTF document"),
+    (b"\x89PNG", "an image"),
+    (b"\xff\xd8\xff", "an image"),
+    (b"GIF8", "an image"),
+    (b"\x1f\x8b", "a gzip archive"),
+    (b"7z\xbc\xaf", "a 7-Zip archive"),
+    (b"Rar!", "a RAR archive"),
+    (b"\x7fELF", "a program"),
+    (b"SQLite format 3", "a database"),
+)
+_MARKUP = ((b"<!doctype html", "a web page"), (b"<html", "a web page"), (b"<?xml", "an XML file"))
+_ARCHIVES = (
+    ("word/document.xml", "a Word document"),
+    ("xl/workbook.xml", "an Excel workbook"),
+    ("xl/workbook.bin", "a binary Excel workbook"),
+    ("ppt/presentation.xml", "a PowerPoint presentation"),
+    ("META-INF/container.xml", "an EPUB"),
+    ("content.xml", "an OpenDocument file"),
+)
+
+
+def magic_of(path: str) -> bytes:
+    """Return the first 512 bytes of a file.
+
+    Raises:
+        Refusal: it has none, or nothing but blanks.
+    """
+    with Path(path).open("rb") as stream:
+        head = block = stream.read(512)
+        while block and not block.strip(_BLANK):
+            block = stream.read(1 << 20)
+    if not block:
+        raise Refusal("empty", "The file is empty.", suggestion="Leave it out, or get another copy.")
+    return head
+
+
+def foreign(head: bytes, *, markup: bool = True) -> str:
+    """Name what a file's head shows it to be, empty where it shows nothing; `markup` tells web pages and XML too."""
+    found = next((what for magic, what in _MAGICS if head.startswith(magic)), "")
+    if not found and head.startswith(ZIP):
+        found = "a zip archive"
+    if not found and head.startswith(OLE):
+        found = "an old binary Office file"
+    if not found and markup:
+        opening = head.removeprefix(b"\xef\xbb\xbf").lstrip().lower()
+        found = next((what for magic, what in _MARKUP if opening.startswith(magic)), "")
+    return found
+
+
+def mislabelled(wanted: str, what: str) -> Refusal:
+    """Make the refusal of a file that is something else than its name says."""
+    return Refusal("mislabelled", f"It is not {wanted} but {what}.", suggestion="Give the file its right extension.")
+
+
+def corrupted(wanted: str, error: Exception | str) -> Refusal:
+    """Make the refusal of a damaged file."""
+    details = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
+    return Refusal(
+        "corrupted",
+        f"It is damaged and cannot be read as {wanted}.",
+        details=details[:300],
+        suggestion="Open it in the program that made it and save it anew, or get another copy.",
+    )
+
+
+@contextmanager
+def open_archive(path: str, wanted: str, *, needs: Sequence[str]) -> Generator[zipfile.ZipFile]:
+    """Open a zip archive after checking that this is safe.
+
+    Args:
+        path: the file.
+        wanted: what it should be, with its article ("an Excel workbook").
+        needs: members of which it must have one.
+
+    Raises:
+        Refusal: empty, mislabelled, password_protected, corrupted or too_large; also for a damaged member that is met
+            inside the `with` block.
+    """
+    import zlib
+
+    head = magic_of(path)
+    if head.startswith(OLE):
+        raise ole_refusal(path, wanted)
+    if not head.startswith(ZIP):
+        what = foreign(head)
+        raise mislabelled(wanted, what) if what else corrupted(wanted, "the file does not begin as a zip archive")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            _check_sizes(archive)
+            names = set(archive.namelist())
+            if not names.intersection(needs):
+                what = next((what for name, what in _ARCHIVES if name in names), "another kind of zip archive")
+                raise mislabelled(wanted, what)
+            yield archive
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
+        raise corrupted(wanted, error) from error
+
+
+def member(archive: zipfile.ZipFile, name: str) -> bytes | None:
+    """Return a member's bytes that are to be parsed as a whole, None where it is missing.
+
+    Raises:
+        Refusal: it is too large for that.
+    """
+    try:
+        info = archive.getinfo(name)
+    except KeyError:
+        return None
+    if info.file_size > MAX_TREE_BYTES:
+        raise _too_large(f"{name} holds {info.file_size} bytes")
+    return archive.read(info)
+
+
+def parse_xml(data: bytes, wanted: str) -> Element:
+    """Parse XML without entities, document types and network.
+
+    Raises:
+        Refusal: it is no XML.
+    """
+    from lxml import etree
+
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True)
+    try:
+        return etree.fromstring(data, parser)
+    except etree.XMLSyntaxError as error:
+        raise corrupted(wanted, error) from error
+
+
+_PROPERTIES = {
+    "title": "title",
+    "creator": "author",
+    "subject": "subject",
+    "keywords": "keywords",
+    "language": "language",
+    "created": "created",
+    "modified": "modified",
+}
+_NO_TITLE = re.compile(
+    r"(?:microsoft )?(?:powerpoint[ -](?:presentation|präsentation)|présentation powerpoint|presentation ?\d*|slide \d+"
+    r"|untitled|workbook ?\d*|book ?\d*|document ?\d*)",
+    re.IGNORECASE,
+)
+
+
+def core_properties(archive: zipfile.ZipFile, name: str = "docProps/core.xml") -> dict[str, str]:
+    """Return what an office file says of itself; a title that only a program can have given is left out.
+
+    A part that is missing or damaged says nothing; the file's text is what counts.
+    """
+    try:
+        data = member(archive, name)
+        root = parse_xml(data, "properties") if data else None
+    except Refusal:
+        root = None
+    found: dict[str, str] = {}
+    for element in root.iter("{*}*") if root is not None else ():
+        key = _PROPERTIES.get(str(element.tag).rpartition("}")[2])
+        words = " ".join((element.text or "").split())[:4000]
+        if key and words and not (key == "title" and _NO_TITLE.fullmatch(words)):
+            found.setdefault(key, words)
+    return found
+
+
+def ole_refusal(path: str, wanted: str) -> Refusal:
+    """Tell an encrypted file of today's formats from one in the old binary format: both are OLE containers."""
+    name, tail = "EncryptedPackage".encode("utf-16-le"), b""
+    with Path(path).open("rb") as stream:
+        while block := stream.read(1 << 20):
+            if name in tail + block:
+                return Refusal(
+                    "password_protected",
+                    "It is protected by a password.",
+                    suggestion="Open it in its program, remove the password (File, Info, Protect) and save it.",
+                )
+            tail = block[-len(name) :]
+    return Refusal(
+        "mislabelled",
+        f"It is not {wanted} but an old binary Office file.",
+        suggestion="Give the file its right extension, or save it in today's format.",
+    )
+
+
+def _check_sizes(archive: zipfile.ZipFile) -> None:
+    members = archive.infolist()
+    if len(members) > MAX_MEMBERS:
+        raise _too_large(f"{len(members)} members")
+    total = sum(info.file_size for info in members)
+    if total > MAX_TOTAL_BYTES:
+        raise _too_large(f"{total} bytes unpacked")
+    for info in members:
+        if info.flag_bits & _ENCRYPTED_FLAG:
+            raise Refusal(
+                "password_protected",
+                "It is an archive protected by a password.",
+                suggestion="Save it without a password.",
+            )
+        ratio = info.file_size > RATIO_FLOOR_BYTES and info.file_size > MAX_RATIO * max(info.compress_size, 1)
+        if ratio or info.file_size > MAX_MEMBER_BYTES:
+            raise _too_large(f"{info.filename} unpacks {info.compress_size} bytes to {info.file_size}")
+
+
+def _too_large(details: str) -> Refusal:
+    return Refusal(
+        "too_large",
+        "It unpacks to more than a document can hold.",
+        details=details,
+        suggestion="Remove large embedded objects, or split the document.",
+    )

@@ -1,0 +1,128 @@
+"""A file turned into a document by a job in a child process: what the readers of office, data and web formats share."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from io import BytesIO
+from typing import Any, ClassVar
+
+from knowledge_mcp.model.document import Document
+from knowledge_mcp.model.errors import UnreadableReason
+from knowledge_mcp.model.ingest import Inspection
+from knowledge_mcp.model.media_types import media_type_of
+from knowledge_mcp.model.source import SourceItem
+from knowledge_mcp.ports import Reader
+from knowledge_mcp.readers.isolation import run_isolated, unreadable
+from knowledge_mcp.readers.pieces import Laying
+from knowledge_mcp.support.sandbox import Limits, Sandbox
+
+__all__ = ["LIMITS", "ConvertingReader"]
+
+LIMITS = Limits(memory=1024 * 1024 * 1024, seconds=300.0, silence=120.0)
+"""Memory and time for one file, where whoever makes the reader says nothing else."""
+
+Progress = Callable[[int, int], None]
+
+
+class ConvertingReader:
+    """Read files by jobs in child processes. Thread-safe. A subclass gives `jobs` and `label`.
+
+    A job is a function `(path, *, check)` that yields the messages of `readers.pieces`, or `{"markdown": text}`
+    pieces that are handed to the Markdown reader; with `check` it yields `{"pages": number or None}` at most.
+
+    Args:
+        markdown: reads what jobs give as Markdown; it stays its giver's to close.
+        sandbox: where jobs run; None makes one that this reader owns and closes.
+        limits: memory and time for one file.
+    """
+
+    jobs: ClassVar[Mapping[str, str]] = {}
+    label: ClassVar[str] = "converting-1"
+
+    def __init__(
+        self, *, markdown: Reader | None = None, sandbox: Sandbox | None = None, limits: Limits | None = None
+    ) -> None:
+        self._markdown = markdown
+        self._sandbox = sandbox or Sandbox()
+        self._owned = sandbox is None
+        self._limits = limits or LIMITS
+
+    @property
+    def version(self) -> str:
+        """Name the reader and its version; a change of what it produces must change this."""
+        return f"{self.label} ({self._markdown.version})" if self._markdown is not None else self.label
+
+    def check(self, item: SourceItem) -> Inspection:
+        """Open the file in a child and make sure that it is what it is called, whole and not locked.
+
+        Raises:
+            UnreadableDocumentError: it is not.
+            ConfigError: a library that reads it is not installed.
+        """
+        pages: int | None = None
+        for message in self._run(item, check=True):
+            pages = message.get("pages", pages)
+        return Inspection(pages=pages)
+
+    def read(self, item: SourceItem, progress: Progress | None = None) -> Document:
+        """Read the whole file.
+
+        Raises:
+            UnreadableDocumentError: as in `check`; or it has no text, or time or memory ran out.
+            ConfigError: as in `check`.
+        """
+        laying = Laying()
+        markdown: list[str] = []
+        for message in self._run(item, check=False):
+            if "markdown" in message:
+                markdown.append(message["markdown"])
+            else:
+                laying.take(message)
+        document = self._from_markdown(item, laying, "".join(markdown)) if markdown else laying.build(item)
+        if progress is not None:
+            progress(len(document.pages) or 1, len(document.pages) or 1)
+        return document
+
+    def close(self) -> None:
+        """End the idle child processes."""
+        if self._owned:
+            self._sandbox.close()
+
+    def _prepare(self, media_type: str) -> None:
+        """Make sure that what a media type needs is installed; raises ConfigError."""
+
+    def _arguments(self, item: SourceItem) -> dict[str, str]:
+        """Give what a job must know besides its file."""
+        return {}
+
+    def _run(self, item: SourceItem, *, check: bool) -> Any:
+        media_type = item.media_type if item.media_type in self.jobs else media_type_of(item.name)
+        job = self.jobs.get(media_type)
+        if job is None:
+            raise unreadable(item, UnreadableReason.UNSUPPORTED, f"Files of type {item.media_type} cannot be read.")
+        self._prepare(media_type)
+        arguments = {"check": check, **self._arguments(item)}
+        yield from run_isolated(self._sandbox, job, item, arguments, limits=self._limits)
+
+    def _from_markdown(self, item: SourceItem, laying: Laying, text: str) -> Document:
+        """Have the Markdown read, and tell of the document what is true of the file it came from."""
+        assert self._markdown is not None, "a reader whose jobs give Markdown is made with a Markdown reader"
+        # a first line that is blank: what follows is no frontmatter, whatever it looks like
+        data = f"\n{text}".encode("utf-8", "replace")
+        inner = dataclasses.replace(
+            item, media_type="text/markdown", size=len(data), open=lambda: BytesIO(data), path=None
+        )
+        document = self._markdown.read(inner)
+        shell = laying.build(item)
+        return dataclasses.replace(
+            document,
+            id=shell.id,
+            title=shell.title if laying.title or laying.untitled else document.title,
+            document_type=shell.document_type or document.document_type,
+            # the lines of the Markdown in between are nowhere in the file
+            blocks=tuple(dataclasses.replace(block, lines=None) for block in document.blocks),
+            media_type=item.media_type,
+            metadata=shell.metadata,
+            warnings=(*shell.warnings, *document.warnings),
+        )

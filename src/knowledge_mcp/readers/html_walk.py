@@ -1,0 +1,345 @@
+"""In the child: HTML to headings and blocks, by one walk over the tree without recursion.
+
+What a reader of the page sees is kept: words, lists, tables, code, alternative texts of pictures; links become
+references. Scripts, styles and comments say nothing and are left out.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin
+
+from knowledge_mcp.model.document import BlockKind, ReferenceKind
+from knowledge_mcp.readers.html_tables import TableCells, is_data_table
+from knowledge_mcp.readers.pieces import Piece, heading, piece, rich_piece
+from knowledge_mcp.readers.richtext import RichText
+from knowledge_mcp.support.sandbox_worker import Refusal
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
+
+__all__ = ["html_pieces", "parse_html", "walk_html"]
+
+_BLOCKS = frozenset(
+    "address article aside blockquote body caption center dd details dialog dir div dl dt fieldset figcaption figure"
+    " footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main menu nav ol optgroup option p pre search"
+    " section select summary table tbody td tfoot th thead title tr ul".split()
+)
+_HIDDEN = frozenset({"script", "style", "template", "noscript", "head"})
+_LISTS = frozenset({"ul", "ol", "menu", "dir"})
+_HEADING = re.compile(r"h[1-6]")
+_ENTITY = re.compile(r"&([A-Za-z][A-Za-z0-9]{1,31});")
+_XML_ENTITIES = frozenset({"amp", "lt", "gt", "quot", "apos"})
+_LINKS = ("http://", "https://", "mailto:", "#")
+_XHTML = b"http://www.w3.org/1999/xhtml"
+_BULLET = "•"
+
+
+def html_pieces(text: str, *, base: str = "") -> Iterator[Piece]:
+    """Write a page's, or a part of a page's, headings and blocks; errors as `parse_html`."""
+    return walk_html(parse_html(text), base=base)
+
+
+def parse_html(text: str) -> Element:
+    """Parse HTML, however careless; XHTML as what it is where it is well-formed.
+
+    Raises:
+        Refusal: it nests deeper than can be parsed, and text would be lost.
+    """
+    from lxml import etree
+
+    data = text.encode("utf-8", "replace")
+    strict = _xhtml(text) if _XHTML in data[:2000] else None
+    if strict is not None:
+        return strict
+    parser = etree.HTMLParser(
+        encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True, no_network=True, recover=True
+    )
+    try:
+        root: Any = etree.fromstring(data, parser)
+    except etree.XMLSyntaxError as error:
+        if "empty" in str(error).lower():
+            raise Refusal("empty", "The page has no text.") from error
+        raise Refusal("corrupted", "The page cannot be parsed.", details=str(error)[:300]) from error
+    deep = [entry.message for entry in parser.error_log if "depth" in entry.message.lower()]
+    if deep:
+        raise Refusal("unsupported", "The page nests its elements deeper than can be read.", details=deep[0])
+    if root is None:
+        raise Refusal("empty", "The page has no text.")
+    found: Element = root
+    return found
+
+
+def _xhtml(text: str) -> Element | None:
+    """Parse XHTML as XML, where an empty element ends itself; None where it is not well-formed."""
+    from lxml import etree
+
+    plain = _ENTITY.sub(_character, text)
+    plain = re.sub(r"^\s*<\?xml[^>]*\?>", "", plain)
+    parser = etree.XMLParser(
+        resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True, remove_pis=True
+    )
+    try:
+        return etree.fromstring(plain.encode("utf-8", "replace"), parser)
+    except etree.XMLSyntaxError:
+        return None
+
+
+def _character(match: re.Match[str]) -> str:
+    name = match.group(1)
+    return match.group() if name in _XML_ENTITIES else html.unescape(match.group())
+
+
+def walk_html(root: Element, *, base: str = "") -> Iterator[Piece]:
+    """Write the headings and blocks of a tree; relative links are resolved against `base`, or the page's own."""
+    from lxml import etree
+
+    found = next((element.get("href") for element in root.iter("{*}base", "base") if element.get("href")), None)
+    walk = _Walk(_joined(base, found or ""))
+    for event, element in etree.iterwalk(root, events=("start", "end")):
+        tag = element.tag.rpartition("}")[2].lower() if isinstance(element.tag, str) else ""
+        if event == "start":
+            walk.start(tag, element)
+            walk.words(element.text)
+        else:
+            walk.end(tag, element)
+            walk.words(element.tail if element is not root else None)
+        yield from walk.taken()
+    walk.finish()
+    yield from walk.taken()
+
+
+class _Walk:
+    """Hold what is open while the tree is walked over."""
+
+    def __init__(self, base: str) -> None:
+        self._base = base
+        self._out: list[Piece] = []
+        self._rich = RichText()
+        self._hidden = 0
+        self._pre = 0
+        self._heading = 0
+        self._caption = 0
+        self._quotes = 0
+        self._term: RichText | None = None
+        self._lists: list[int | None] = []
+        self._marker = ""
+        self._links: list[tuple[int, str] | None] = []
+        self._table: TableCells | None = None
+        self._names: list[str] = []
+
+    def taken(self) -> list[Piece]:
+        """Give what is finished."""
+        out, self._out = self._out, []
+        return out
+
+    def start(self, tag: str, element: Element) -> None:
+        """Take an element's beginning."""
+        if tag in _HIDDEN:
+            self._hidden += 1
+        if self._hidden:
+            return
+        self._name(element)
+        if self._table is not None:
+            self._in_table(tag, element)
+        elif tag == "table" and is_data_table(element):
+            self.flush()
+            self._flush_term()
+            self._table = TableCells()
+        elif tag in _BLOCKS:
+            self._block(tag, element)
+        if tag == "br":
+            self._break()
+        elif tag == "img":
+            self._rich.add(f" {element.get('alt') or ''} ")
+        elif tag == "a":
+            self._links.append((len(self._rich), self._target(element)))
+
+    def end(self, tag: str, element: Element) -> None:
+        """Take an element's end."""
+        if tag in _HIDDEN:
+            self._hidden -= 1
+            return
+        if self._hidden:
+            return
+        if tag == "a" and self._links:
+            link = self._links.pop()
+            if link is not None and link[1]:
+                internal = link[1].startswith("#")
+                self._rich.mark(link[0], None if internal else ReferenceKind.LINK, link[1])
+        if self._table is not None:
+            self._end_in_table(tag)
+        elif tag in _BLOCKS:
+            self.flush()
+            self._unblock(tag)
+        if self._out:
+            self._names = []
+
+    def words(self, text: str | None) -> None:
+        """Take a run of text."""
+        if text and not self._hidden:
+            self._rich.add(text)
+
+    def finish(self) -> None:
+        """Close whatever is still open."""
+        self.flush()
+        self._flush_term()
+
+    def flush(self) -> None:
+        """Close the open block."""
+        rich, self._rich = self._rich, RichText(verbatim=self._pre > 0)
+        self._links = [(0, link[1]) if link else None for link in self._links]
+        if rich.is_blank:
+            return
+        if self._heading or self._pre or self._caption:
+            self._flush_term()
+        if self._heading:
+            self._out.append(heading(rich.text, self._heading, anchors=self._names))
+        elif self._pre:
+            self._out.append(piece(BlockKind.CODE, rich.text.strip("\n")))
+        elif self._caption:
+            self._out.append(rich_piece(BlockKind.CAPTION, rich))
+        elif self._term is not None:
+            term, self._term = self._term, None
+            term.add("" if term.ends_blank else " ")
+            term.extend(rich)
+            self._out.append(rich_piece(BlockKind.PARAGRAPH, term))
+        elif self._quotes:
+            self._out.append(rich_piece(BlockKind.QUOTE, rich))
+        elif self._lists:
+            marker, self._marker = self._marker, ""
+            self._out.append(rich_piece(BlockKind.LIST_ITEM, rich, marker=marker, depth=len(self._lists) - 1))
+        else:
+            self._out.append(rich_piece(BlockKind.PARAGRAPH, rich))
+
+    # ---- blocks
+
+    def _block(self, tag: str, element: Element) -> None:
+        self.flush()
+        if _HEADING.fullmatch(tag):
+            self._heading = int(tag[1])
+        elif tag == "pre":
+            self._pre += 1
+            self._rich = RichText(verbatim=True)
+        elif tag in {"figcaption", "caption"}:
+            self._caption += 1
+        elif tag == "blockquote":
+            self._quotes += 1
+        elif tag in _LISTS:
+            start = element.get("start", "1")
+            self._lists.append((int(start) if start.isascii() and start.isdigit() else 1) if tag == "ol" else None)
+        elif tag == "li":
+            self._marker = self._next_marker()
+        elif tag == "dt":
+            self._flush_term()
+
+    def _unblock(self, tag: str) -> None:
+        if _HEADING.fullmatch(tag):
+            self._heading = 0
+        elif tag == "pre":
+            self._pre = max(self._pre - 1, 0)
+            self._rich = RichText(verbatim=self._pre > 0)
+        elif tag in {"figcaption", "caption"}:
+            self._caption -= 1
+        elif tag == "blockquote":
+            self._quotes -= 1
+        elif tag in _LISTS:
+            self._lists.pop()
+        elif tag == "li":
+            self._marker = ""
+        elif tag == "dt" and self._out and self._out[-1].get("kind") in {"paragraph", "list_item"}:
+            # the term waits for what defines it
+            self._term = RichText(f"{self._out.pop()['text'].strip().rstrip(':')}: ")
+        elif tag in {"dd", "dl"}:
+            self._flush_term()
+
+    def _flush_term(self) -> None:
+        term, self._term = self._term, None
+        if term is not None:
+            self._out.append(rich_piece(BlockKind.PARAGRAPH, RichText(term.text.strip().removesuffix(":"))))
+
+    def _next_marker(self) -> str:
+        if not self._lists or self._lists[-1] is None:
+            return _BULLET
+        count = self._lists[-1]
+        self._lists[-1] = count + 1
+        return f"{count}."
+
+    # ---- tables
+
+    def _in_table(self, tag: str, element: Element) -> None:
+        assert self._table is not None
+        if tag == "table":
+            self._table.depth += 1
+        if self._table.depth > 1:
+            self._rich.add(" " if tag in _BLOCKS else "")
+        elif tag == "tr":
+            self._stray()
+            self._table.row()
+        elif tag in {"td", "th"}:
+            self._stray()
+            self._table.open(element.get("colspan"), element.get("rowspan"))
+        elif tag == "caption":
+            self._stray()
+        elif tag in _BLOCKS:
+            self._rich.add(" ")
+
+    def _end_in_table(self, tag: str) -> None:
+        assert self._table is not None
+        if tag == "table":
+            self._table.depth -= 1
+            if self._table.depth == 0:
+                self._stray()
+                table, self._table = self._table, None
+                self._out.append(table.piece())
+                return
+        if self._table.depth > 1:
+            self._rich.add(" " if tag in _BLOCKS else "")
+        elif tag in {"td", "th"}:
+            rich, self._rich = self._rich, RichText()
+            self._links = [(0, link[1]) if link else None for link in self._links]
+            self._table.close(rich)
+        elif tag == "caption":
+            self._stray(BlockKind.CAPTION)
+        elif tag in _BLOCKS:
+            self._rich.add(" ")
+
+    def _stray(self, kind: BlockKind = BlockKind.PARAGRAPH) -> None:
+        """Keep words that stand in a table but in no cell, before it."""
+        rich, self._rich = self._rich, RichText()
+        if not rich.is_blank:
+            self._out.append(rich_piece(kind, rich))
+
+    # ---- words
+
+    def _break(self) -> None:
+        if self._table is not None or self._heading:
+            self._rich.add(" ")
+        elif self._pre:
+            self._rich.add("\n")
+        else:
+            self._rich.break_line()
+
+    def _name(self, element: Element) -> None:
+        name = element.get("id") or (element.get("name") if element.tag == "a" else None)
+        if name and len(name) < 200:
+            self._names = [*self._names[-3:], name]
+
+    def _target(self, element: Element) -> str:
+        href = " ".join((element.get("href") or "").split())
+        if len(href) > 2000:
+            return ""
+        if href.startswith("#"):
+            return href if len(href) > 1 else ""
+        joined = _joined(self._base, href) if href else ""
+        return joined if joined.lower().startswith(_LINKS) or (joined and ":" not in joined) else ""
+
+
+def _joined(base: str, href: str) -> str:
+    try:
+        return urljoin(base, href) if base else href
+    except ValueError:
+        return href

@@ -1,0 +1,211 @@
+"""Page markers in Markdown: lines that say on which page what follows stands, and that are no text themselves.
+
+`<!-- page 3 -->`, or `<!-- Slide number: 3 -->`, alone on its line, begins page 3. Between two lines of one paragraph,
+or two rows of one table, it says where the page breaks, and paragraph or table goes on; anywhere else it ends neither
+more nor less than a blank line would. Within code it is code.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from markdown_it.token import Token
+
+__all__ = ["BREAK", "PageMarks", "without_markers"]
+
+BREAK = "\x01"
+"""Stands in a paragraph where its page breaks, until its text is taken over, which has no control characters."""
+
+_MARKER = re.compile(r"[ \t]*<!--[ \t]*(?:page|slide[ \t]+number:)[ \t]*([1-9]\d{0,5})[ \t]*-->[ \t]*", re.IGNORECASE)
+_RAW_HTML = re.compile(r"[ \t]*<(?:pre|script|style|textarea)\b", re.IGNORECASE)
+_DELIMITERS = re.compile(r"[ \t]*\|?[ \t:|-]*-[ \t:|-]*")
+
+
+@dataclass(slots=True)
+class PageMarks:
+    """Know on which page each source line stands.
+
+    Attributes:
+        numbers: the pages that were begun, ascending; empty where nothing was marked.
+        begins: the source line of each one's marker; all lines count from 0.
+        origins: the source line of each line of the text that is parsed; empty where they are the same.
+        broken: source lines of the rows of tables at which a page breaks.
+        warnings: which markers were not followed.
+    """
+
+    numbers: list[int] = field(default_factory=list[int])
+    begins: list[int] = field(default_factory=list[int])
+    origins: list[int] = field(default_factory=list[int])
+    broken: list[int] = field(default_factory=list[int])
+    warnings: list[str] = field(default_factory=list[str])
+
+    def original(self, line: int) -> int:
+        """Return the source line of a line of the text that is parsed."""
+        return self.origins[line] if line < len(self.origins) else line
+
+    def on(self, first: int, last: int) -> tuple[int, ...]:
+        """List the pages that the source lines `first..last` stand on."""
+        if not self.numbers:
+            return ()
+        begun = bisect_right(self.begins, first) - 1
+        until = bisect_right(self.begins, last) - 1
+        # of markers one below the other only the last has text
+        pages = [k for k in range(begun + 1, until + 1) if k == until or self.begins[k + 1] > self.begins[k] + 1]
+        return tuple(self.numbers[k] for k in ([begun] if begun >= 0 else []) + pages)
+
+    def breaks_before(self, line: int) -> bool:
+        """Tell whether a page breaks within a table right before the row of a source line."""
+        place = bisect_left(self.broken, line)
+        return place < len(self.broken) and self.broken[place] == line
+
+
+def without_markers(text: str, parse: Callable[[str], Sequence[Token]]) -> tuple[str, PageMarks]:
+    """Take the page markers out of a text.
+
+    Args:
+        text: Markdown.
+        parse: gives its block tokens.
+
+    Returns:
+        The text to be read: the very same one where there is no marker. And what the markers said.
+    """
+    if "<!--" not in text:
+        return text, PageMarks()
+    lines = text.split("\n")
+    found = {k: int(m.group(1)) for k, line in enumerate(lines) if (m := _MARKER.fullmatch(line))}
+    if not found:
+        return text, PageMarks()
+    tokens = parse(text)
+    literal, html = _regions(tokens, lines)
+    found = {line: number for line, number in found.items() if line not in literal}
+    marks = PageMarks()
+    followed = _follow(found, marks)
+    _rewrite(lines, found, followed, _continued(tokens, lines, found), html, marks)
+    return "\n".join(lines), marks
+
+
+def _follow(found: dict[int, int], marks: PageMarks) -> set[int]:
+    """Keep the markers whose numbers rise, and warn of the others; returns their lines."""
+    followed: set[int] = set()
+    for line, number in found.items():
+        if marks.numbers and number <= marks.numbers[-1]:
+            marks.warnings.append(
+                f"A marker of page {number} stands after page {marks.numbers[-1]} has begun; it was not followed."
+            )
+            continue
+        marks.numbers.append(number)
+        marks.begins.append(line)
+        followed.add(line)
+    return followed
+
+
+def _regions(tokens: Sequence[Token], lines: Sequence[str]) -> tuple[set[int], set[int]]:
+    """List the lines in which a marker is code or part of a comment, and those of other HTML blocks."""
+    literal: set[int] = set()
+    html: set[int] = set()
+    for token in tokens:
+        if token.map is None:
+            continue
+        if token.type in {"fence", "code_block"}:
+            literal.update(range(*token.map))
+        elif token.type == "html_block":
+            opening = lines[token.map[0]]
+            if _RAW_HTML.match(opening):
+                literal.update(range(*token.map))
+            elif opening.lstrip().startswith("<!--"):
+                literal.update(range(token.map[0] + 1, token.map[1]))
+            else:
+                html.update(range(*token.map))
+    return literal, html
+
+
+def _continued(tokens: Sequence[Token], lines: Sequence[str], found: dict[int, int]) -> dict[int, bool]:
+    """Find the markers in the middle of a paragraph (False) or of a table (True)."""
+    inside: dict[int, bool] = {}
+    for index, token in enumerate(tokens):
+        if token.type == "inline" and token.map is not None:
+            inside.update((line, False) for line in range(*token.map) if line in found)
+        if token.map is None or token.type != "html_block" or token.map[0] not in found:
+            continue
+        before, after = index - 1, index + 1
+        while before >= 0 and _is_marker(tokens[before], found):
+            before -= 1
+        while after < len(tokens) and _is_marker(tokens[after], found):
+            after += 1
+        if before < 0 or after >= len(tokens) or tokens[before].level != tokens[after].level:
+            continue
+        start = tokens[after].map
+        first, last = token.map[0], token.map[0]
+        while first - 1 in found:
+            first -= 1
+        while last + 1 in found:
+            last += 1
+        follows = tokens[after].type == "paragraph_open" and start is not None and start[0] == last + 1
+        if not follows or _end_of(tokens, before) != first:
+            continue
+        kind = tokens[before].type
+        if kind == "paragraph_close" or (kind == "table_close" and _is_row(lines, last + 1)):
+            inside[token.map[0]] = kind == "table_close"
+    return inside
+
+
+def _is_marker(token: Token, found: dict[int, int]) -> bool:
+    return token.type == "html_block" and token.map is not None and token.map[0] in found
+
+
+def _end_of(tokens: Sequence[Token], close: int) -> int | None:
+    """Return the line after the block that a closing token ends, None for what no marker can stand in."""
+    token = tokens[close]
+    if token.type not in {"paragraph_close", "table_close"}:
+        return None
+    opening = token.type.replace("close", "open")
+    for place in range(close - 1, -1, -1):
+        other = tokens[place]
+        if other.type == opening and other.level == token.level:
+            return other.map[1] if other.map is not None else None
+    return None
+
+
+def _is_row(lines: Sequence[str], line: int) -> bool:
+    """Tell a row that goes on a table from text, and from the header of the next table."""
+    if not lines[line].lstrip().startswith("|"):
+        return False
+    return line + 1 >= len(lines) or _DELIMITERS.fullmatch(lines[line + 1]) is None
+
+
+def _rewrite(
+    lines: list[str],
+    found: dict[int, int],
+    followed: set[int],
+    continued: dict[int, bool],
+    html: set[int],
+    marks: PageMarks,
+) -> None:
+    """Blank the markers, in place; take those out that nothing ends at, and note the break before the next line."""
+    kept: list[str] = []
+    pending: bool | None = None
+    for line, words in enumerate(lines):
+        if line in found and line in continued:
+            if line in followed:
+                pending = continued[line]
+            continue
+        if line in found and line not in html:
+            kept.append("")
+        elif pending is None:
+            kept.append(words)
+        elif pending:
+            marks.broken.append(line)
+            kept.append(words)
+        else:
+            indent = len(words) - len(words.lstrip(" \t"))
+            kept.append(f"{words[:indent]}{BREAK}{words[indent:]}")
+        pending = None
+        marks.origins.append(line)
+    lines[:] = kept

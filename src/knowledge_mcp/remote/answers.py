@@ -1,0 +1,385 @@
+"""What the REST service answers, read back into the engine's values.
+
+What an older service leaves out is empty here, never guessed: a span of nothing, a count of 0. A chunk's statements,
+definitions and links do not travel; whoever needs them asks the engine's own endpoints.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Literal, TypeVar, cast
+
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+
+from knowledge_mcp.model.chunk import Chunk, ChunkType
+from knowledge_mcp.model.collection import DocumentRecord, DocumentStatus
+from knowledge_mcp.model.document import Span
+from knowledge_mcp.model.errors import ErrorCode, InternalError, KnowledgeError
+from knowledge_mcp.model.library import CollectionSummary, Deposited, IngestJob, LibraryDocument
+from knowledge_mcp.model.query import Check, HealthReport, Hit, LegScore, SearchAnswer, SearchMode
+from knowledge_mcp.remote.failures import told_error
+
+__all__ = [
+    "Accepted",
+    "CollectionPage",
+    "Counted",
+    "DocumentPage",
+    "Found",
+    "Ingested",
+    "Job",
+    "Ready",
+    "Whole",
+    "read",
+]
+
+M = TypeVar("M", bound="_Told")
+
+
+class _Told(BaseModel):
+    """Take what is there; null stands for what is not, and what is new is passed over."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        return {key: each for key, each in cast("dict[str, Any]", value).items() if each is not None}
+
+
+def read(model: type[M], payload: Mapping[str, Any]) -> M:
+    """Read an answer.
+
+    Raises:
+        InternalError: it is not what the service is known to answer; names the fields.
+    """
+    try:
+        return model.model_validate(payload)
+    except ValidationError as exc:
+        places = {".".join(map(str, each["loc"])) for each in exc.errors(include_url=False, include_input=False)}
+        raise InternalError(
+            "The RAG API's answer is not understood.",
+            details=f"unexpected or missing: {', '.join(sorted(places)[:10])}",
+            suggestion="Check that RAG_API_URL names a RAG API, and that it is no older than this program.",
+        ) from exc
+
+
+class Ingested(_Told):
+    """What became of an ingestion."""
+
+    doc_id: str
+    chunks: int
+    collection: str = ""
+    title: str = ""
+    source: str = ""
+    pages: int = 0
+    unchanged: bool = False
+    replaced: bool = False
+    embedded: int = 0
+    reused: int = 0
+    warnings: tuple[str, ...] = ()
+
+    def value(self, collection: str = "") -> Deposited:
+        """Return the value; `collection` is the one asked for."""
+        return Deposited(
+            self.doc_id, self.collection or collection, self.title, self.source, self.chunks, self.pages,
+            self.unchanged, self.replaced, self.embedded, self.reused, self.warnings,
+        )  # fmt: skip
+
+
+class Accepted(_Told):
+    """An ingestion that goes on by itself."""
+
+    job_id: str
+
+
+class _Progress(_Told):
+    done: float = 0.0
+    message: str = ""
+
+
+class Job(_Told):
+    """How far an accepted ingestion is."""
+
+    job_id: str
+    state: Literal["queued", "running", "done", "failed", "cancelled"]
+    progress: _Progress = _Progress()
+    collection: str = ""
+    source: str = ""
+    created_at: str = ""
+    updated_at: str = ""
+    result: Ingested | None = None
+    error: dict[str, Any] | str = ""
+    suggestion: str = ""
+
+    def value(self) -> IngestJob:
+        """Return the value."""
+        error, done = self.failure(), self.result
+        return IngestJob(
+            id=self.job_id,
+            state=self.state,
+            done=self.progress.done,
+            message=self.progress.message if error is None else error.message,
+            created_at=self.created_at,
+            updated_at=self.updated_at,
+            collection=self.collection,
+            source=self.source,
+            result=done.value(self.collection) if done is not None else None,
+            error=error.code.value if error is not None else "",
+            suggestion=error.suggestion if error is not None else "",
+        )
+
+    def failure(self) -> KnowledgeError | None:
+        """Build the error of a failed one; None where it did not fail."""
+        if self.state != "failed":
+            return None
+        if isinstance(self.error, dict):
+            return told_error(self.error)
+        words = self.progress.message or self.error or "The ingestion failed."
+        told = self.error if self.error in ErrorCode.__members__.values() else ErrorCode.INVALID_INPUT.value
+        return told_error(
+            {"detail": words, "suggestion": self.suggestion, "knowledge_error": {"classes": [_CLASS[ErrorCode(told)]]}}
+        )
+
+
+_CLASS = {
+    ErrorCode.CONFIG_ERROR: "ConfigError",
+    ErrorCode.CONNECTION_ERROR: "ConnectionFailedError",
+    ErrorCode.TIMEOUT_ERROR: "TimedOutError",
+    ErrorCode.AUTH_ERROR: "AuthError",
+    ErrorCode.NOT_FOUND: "NotFoundError",
+    ErrorCode.INVALID_INPUT: "InvalidInputError",
+    ErrorCode.RATE_LIMITED: "RateLimitedError",
+    ErrorCode.INTERNAL_ERROR: "InternalError",
+}
+
+
+class _Metadata(_Told):
+    source: str = ""
+    pages: tuple[int, ...] = ()
+    page: int | None = None
+    page_labels: tuple[str, ...] = ()
+    collection: str = ""
+    doc_id: str = ""
+    chunk_id: str = ""
+    chunk_index: int = 0
+    title: str = ""
+    document_type: str = ""
+    chunk_type: str = ""
+    normative: bool = False
+    section: str = ""
+    sections: tuple[str, ...] = ()
+    section_hierarchy: tuple[str, ...] = ()
+    clause_number: str | None = None
+    lines: tuple[int, int] | None = None
+    span: tuple[int, int] = (0, 0)
+    token_count: int = 0
+    context: str = ""
+    references: tuple[str, ...] = ()
+    parent_chunk_id: str | None = None
+    citation: str = ""
+
+
+class _Passage(_Told):
+    text: str
+    metadata: _Metadata = _Metadata()
+
+    def chunk(self) -> Chunk:
+        about = self.metadata
+        pages = about.pages or ((about.page,) if about.page is not None else ())
+        known = about.chunk_type in ChunkType.__members__.values()
+        return Chunk(
+            id=about.chunk_id,
+            document_id=about.doc_id,
+            document_title=about.title,
+            document_type=about.document_type,
+            index=about.chunk_index,
+            content=self.text,
+            content_hash=hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest(),
+            context=about.context,
+            token_count=about.token_count,
+            span=Span(*about.span),
+            section_hierarchy=about.section_hierarchy or about.sections,
+            section_title=about.section,
+            clause_number=about.clause_number,
+            parent_chunk_id=about.parent_chunk_id,
+            chunk_type=ChunkType(about.chunk_type) if known else ChunkType.GUIDANCE,
+            normative=about.normative,
+            source_path=about.source,
+            page_numbers=pages,
+            page_labels=about.page_labels if len(about.page_labels) == len(pages) else tuple(map(str, pages)),
+            lines=about.lines,
+            references=about.references,
+        )
+
+
+class _Leg(_Told):
+    rank: int
+    score: float
+
+
+class _Result(_Passage):
+    score: float
+    dense: _Leg | None = None
+    lexical: _Leg | None = None
+
+    def hit(self) -> Hit:
+        legs = [LegScore(leg.rank, leg.score) if leg is not None else None for leg in (self.dense, self.lexical)]
+        chunk = self.chunk()
+        return Hit(chunk, self.score, self.metadata.citation or chunk.document_title, *legs)
+
+
+class Found(_Told):
+    """Results of a search."""
+
+    results: tuple[_Result, ...]
+    mode: str = ""
+    searched_documents: int | None = None
+    degraded: tuple[str, ...] = ()
+
+    def value(self, asked: SearchMode) -> SearchAnswer:
+        """Return the value; `asked` is the mode that was asked for."""
+        mode = SearchMode(self.mode) if self.mode in SearchMode.__members__.values() else asked
+        hits = tuple(result.hit() for result in self.results)
+        searched = self.searched_documents
+        documents = len({hit.chunk.document_id for hit in hits}) if searched is None else searched
+        return SearchAnswer(hits, mode, documents, self.degraded)
+
+
+class _Collection(_Told):
+    name: str
+    doc_count: int
+    chunk_count: int = 0
+    token_count: int = 0
+    embedding_model: str = ""
+    created_at: str = ""
+
+
+class CollectionPage(_Told):
+    """Some of the collections."""
+
+    collections: tuple[_Collection, ...]
+    total: int | None = None
+
+    def values(self) -> list[CollectionSummary]:
+        """Return the values."""
+        return [
+            CollectionSummary(
+                each.name, each.doc_count, each.chunk_count, each.token_count, each.embedding_model, each.created_at
+            )
+            for each in self.collections
+        ]
+
+
+class _Document(_Told):
+    doc_id: str
+    title: str = ""
+    source: str = ""
+    collection: str = ""
+    document_type: str = ""
+    sha256: str = ""
+    pipeline: str = ""
+    size: int = 0
+    pages: int = 0
+    token_count: int = 0
+    embedding_model: str = ""
+    media_type: str = ""
+    status: str = ""
+    warnings: tuple[str, ...] = ()
+    created_at: str = ""
+    updated_at: str = ""
+    metadata: dict[str, Any] = {}
+
+    def record(self, chunk_count: int) -> DocumentRecord:
+        known = self.status in DocumentStatus.__members__.values()
+        return DocumentRecord(
+            id=self.doc_id,
+            title=self.title,
+            document_type=self.document_type,
+            source_path=self.source,
+            sha256=self.sha256,
+            pipeline=self.pipeline,
+            size=self.size,
+            pages=self.pages,
+            chunk_count=chunk_count,
+            token_count=self.token_count,
+            embedding_model=self.embedding_model,
+            created_at=self.created_at,
+            updated_at=self.updated_at,
+            media_type=self.media_type,
+            status=DocumentStatus(self.status) if known else DocumentStatus.READY,
+            metadata=tuple((name, value if isinstance(value, str) else str(value)) for name, value in self._pairs()),
+            warnings=self.warnings,
+        )
+
+    def _pairs(self) -> list[tuple[str, Any]]:
+        return list(self.metadata.items())
+
+
+class _Listed(_Document):
+    chunks: int = 0
+
+
+class DocumentPage(_Told):
+    """Some documents of a collection."""
+
+    documents: tuple[_Listed, ...]
+    total: int | None = None
+
+    def values(self) -> list[DocumentRecord]:
+        """Return the values."""
+        return [each.record(each.chunks) for each in self.documents]
+
+
+class Whole(_Document):
+    """One document with its passages."""
+
+    chunks: tuple[_Passage, ...]
+    chunk_count: int | None = None
+    text: str | None = None
+
+    def value(self) -> LibraryDocument:
+        """Return the value; where the text did not come, the passages stand for it."""
+        chunks = tuple(each.chunk() for each in self.chunks)
+        count = len(chunks) if self.chunk_count is None else self.chunk_count
+        text = "\n\n".join(chunk.content for chunk in chunks) if self.text is None else self.text
+        return LibraryDocument(self.collection, self.record(count), text, chunks)
+
+
+class Counted(_Told):
+    """How much went with what was deleted."""
+
+    documents: int = 0
+    chunks: int = 0
+
+
+class _Check(_Told):
+    up: bool
+    message: str = ""
+    latency_ms: int = 0
+
+    def value(self) -> Check:
+        return Check(self.up, self.latency_ms, self.message)
+
+
+class _Checks(_Told):
+    vector_store: _Check
+    embedding_service: _Check
+
+
+class Ready(_Told):
+    """Whether the service can serve, and what it depends on."""
+
+    status: str
+    health: Literal["healthy", "degraded", "unhealthy"] | None = None
+    checks: _Checks
+
+    def value(self) -> HealthReport:
+        """Return the value, as of now."""
+        up = self.status == "ready" and self.checks.vector_store.up and self.checks.embedding_service.up
+        status = self.health or ("healthy" if up else "unhealthy")
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        return HealthReport(status, self.checks.vector_store.value(), self.checks.embedding_service.value(), now)

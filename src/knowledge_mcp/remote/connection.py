@@ -1,0 +1,344 @@
+"""One service over HTTP: requests with their limits, their retries and their key."""
+
+from __future__ import annotations
+
+import functools
+import ipaddress
+import json
+import logging
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from urllib.parse import urlsplit, urlunsplit
+
+from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, InternalError, TimedOutError
+from knowledge_mcp.remote.failures import SERVICE, Failed, failure_of_answer, failure_of_transport
+from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy, retrying
+
+if TYPE_CHECKING:
+    import ssl
+
+    import httpx
+
+__all__ = ["Ask", "CancelledError", "Connection", "RemoteOptions", "Secret", "of_options"]
+
+_logger = logging.getLogger(__name__)
+
+_MOST_BYTES = 256 * 1024 * 1024
+_AT_ONCE = 32
+_GLANCE = 0.1
+"""Seconds between two looks at whether the caller has given up, in a pause before a retry."""
+
+T = TypeVar("T")
+
+
+class Secret(Protocol):
+    """Hold a value that prints as asterisks."""
+
+    def get_secret_value(self) -> str: ...
+
+
+class RemoteOptions(Protocol):
+    """Name the settings that a remote engine needs."""
+
+    @property
+    def rag_api_url(self) -> str | None: ...
+    @property
+    def rag_api_key(self) -> Secret | None: ...
+
+
+def of_options(options: RemoteOptions) -> tuple[str, str]:
+    """Give address and key, empty where there is none.
+
+    Raises:
+        ConfigError: the address is not set.
+    """
+    if not options.rag_api_url:
+        raise ConfigError("RAG_API_URL is not set.", suggestion="Set RAG_API_URL to the address of the RAG API.")
+    return options.rag_api_url, options.rag_api_key.get_secret_value() if options.rag_api_key is not None else ""
+
+
+class CancelledError(InternalError):
+    """Say that the caller gave up."""
+
+    recoverable_by_default = True
+    default_suggestion = "Ask again."
+
+    def __init__(self) -> None:
+        super().__init__("The call was cancelled.")
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Describe one request.
+
+    Attributes:
+        method, path: the path is below the service's address.
+        query: parameters of the address.
+        body: JSON to send.
+        form, files: parts of a multipart body: text by name; (file name, bytes or open file, media type) by name.
+        repeatable: asking twice does no more than asking once.
+        accepts: statuses beside 2xx whose JSON is an answer.
+        seconds: limit of one try as a whole, None for the connection's.
+    """
+
+    method: str
+    path: str
+    query: Mapping[str, str | int] | None = None
+    body: Any = None
+    form: Mapping[str, str] | None = None
+    files: Mapping[str, tuple[str, Any, str]] | None = None
+    repeatable: bool = True
+    accepts: frozenset[int] = frozenset()
+    seconds: float | None = None
+
+
+class Connection:
+    """Ask one service; may be used by many threads.
+
+    The key goes to this one address: redirects are not followed. To an address that is neither https nor on this
+    machine it goes unencrypted, which is warned of once.
+
+    Args:
+        url: scheme, host, port and path before the endpoints.
+        key: sent as bearer token; empty for none.
+        timeout: seconds for one try as a whole, and for each wait within.
+        most_bytes: longest answer that is taken.
+        policy: retries; None for the specified ones with jitter, whose pauses end when this is closed.
+
+    Raises:
+        ConfigError: address or key cannot be used.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        key: str = "",
+        *,
+        timeout: float = 60.0,
+        most_bytes: int = _MOST_BYTES,
+        policy: RetryPolicy | None = None,
+    ) -> None:
+        self._base, self._local = _checked(url, key)
+        self._key = key
+        self._timeout = timeout
+        self._most_bytes = most_bytes
+        self._closing = threading.Event()
+        self._policy = policy or RetryPolicy(SPECIFIED.pauses, self._closing.wait, 0.25)
+        self._lock = threading.Lock()
+        self._client: httpx.Client | None = None
+
+    @property
+    def key(self) -> str:
+        """Give the key, to strike it out of what is told."""
+        return self._key
+
+    def ask(self, ask: Ask, *, cancelled: Callable[[], bool] | None = None) -> dict[str, Any]:
+        """Ask, again while the failure may pass, and return the JSON object of the answer.
+
+        Whether the caller gave up is looked at before each try; what was sent is waited for, as it tells what to undo.
+
+        Raises:
+            KnowledgeError: as the service tells, or what happened on the way.
+        """
+        return self.repeat(lambda: self._once(ask, cancelled), ask, cancelled=cancelled)
+
+    def repeat(self, attempt: Callable[[], T], ask: Ask, *, cancelled: Callable[[], bool] | None = None) -> T:
+        """Make an attempt that raises `Failed`, again while that may help; raises its error in the end."""
+
+        def may_pass(exc: Exception) -> bool:
+            return isinstance(exc, Failed) and exc.again and (ask.repeatable or not exc.sent)
+
+        def sleep(seconds: float) -> None:
+            end = time.monotonic() + seconds
+            while cancelled is not None and (left := end - time.monotonic()) > _GLANCE:
+                if cancelled():
+                    raise CancelledError
+                self._policy.sleep(min(left, _GLANCE))
+            self._policy.sleep(max(end - time.monotonic(), 0.0) if cancelled is not None else seconds)
+
+        policy = RetryPolicy(self._policy.pauses, sleep, self._policy.jitter, self._policy.chance)
+        try:
+            return retrying(attempt, service=SERVICE, may_pass=may_pass, policy=policy)
+        except Failed as exc:
+            raise exc.error from exc.__cause__
+
+    def lines(
+        self, ask: Ask, *, cancelled: Callable[[], bool] | None = None, seconds: float | None = None
+    ) -> Generator[dict[str, Any]]:
+        """Ask once and yield the JSON object of each line as it comes; empty lines are signs of life.
+
+        Raises:
+            Failed: it did not come to its end.
+        """
+        rest = b""
+        with self._answer(ask, seconds or self._timeout) as response:
+            for piece in self._pieces(response, None, cancelled):
+                *whole, rest = (rest + piece).split(b"\n")
+                if len(rest) > self._most_bytes:
+                    raise _too_long(self._most_bytes)
+                yield from (_object(line, response.status_code) for line in whole if line.strip())
+            if rest.strip():
+                yield _object(rest, response.status_code)
+
+    def close(self) -> None:
+        """Close the connections; pauses before retries end."""
+        self._closing.set()
+        with self._lock:
+            client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    # ---- one try
+
+    def _once(self, ask: Ask, cancelled: Callable[[], bool] | None) -> dict[str, Any]:
+        seconds = ask.seconds or self._timeout
+        deadline = time.monotonic() + seconds
+        if cancelled is not None and cancelled():
+            raise CancelledError
+        with self._answer(ask, seconds) as response:
+            content = b"".join(self._pieces(response, deadline, None))
+            return _object(content, response.status_code)
+
+    @contextmanager
+    def _answer(self, ask: Ask, seconds: float) -> Generator[httpx.Response]:
+        """Send a request; what is no answer is raised as `Failed`, while the body is read too."""
+        client = self._http()
+        try:
+            content = None if ask.body is None else json.dumps(ask.body, allow_nan=False).encode()
+            typed = {} if content is None else {"Content-Type": "application/json"}
+            with client.stream(
+                ask.method,
+                self._base + ask.path,
+                params=None if ask.query is None else dict(ask.query),
+                content=content,
+                data=None if ask.form is None else dict(ask.form),
+                files=None if ask.files is None else dict(ask.files),
+                headers=typed,
+                timeout=seconds,
+            ) as response:
+                if not response.is_success and response.status_code not in ask.accepts:
+                    said = b"".join(self._pieces(response, time.monotonic() + seconds, None))
+                    raise failure_of_answer(response.status_code, response.headers, _payload(said), self._key)
+                yield response
+        except (Failed, InternalError):
+            raise
+        except ValueError as exc:
+            error = InternalError("The request to the RAG API cannot be written as JSON.", details=type(exc).__name__)
+            raise Failed(error) from exc
+        except Exception as exc:  # noqa: BLE001 - mapped, all of it
+            # the library's requests, which hold the key, are not kept
+            raise failure_of_transport(exc, self._key) from exc.with_traceback(None)
+
+    def _pieces(
+        self, response: httpx.Response, deadline: float | None, cancelled: Callable[[], bool] | None
+    ) -> Iterator[bytes]:
+        read = 0
+        for piece in response.iter_bytes():
+            read += len(piece)
+            if deadline is not None and read > self._most_bytes:
+                raise _too_long(self._most_bytes)
+            if cancelled is not None and cancelled():
+                raise CancelledError
+            if deadline is not None and time.monotonic() > deadline:
+                raise Failed(TimedOutError(f"{SERVICE} did not answer in time.", details="the answer drips"))
+            yield piece
+
+    def _http(self) -> httpx.Client:
+        with self._lock:
+            if self._closing.is_set():
+                raise InternalError("The connection to the RAG API is closed.")
+            if self._client is None:
+                self._client = _new_client(self._key, trust_env=not self._local)
+            return self._client
+
+
+def _new_client(key: str, *, trust_env: bool) -> httpx.Client:
+    try:
+        import httpx
+    except ImportError as exc:
+        raise ConfigError(
+            "The library that talks to the RAG API is not installed.",
+            details=str(exc),
+            suggestion='Run: pip install "knowledge-mcp[api]"',
+        ) from exc
+    from knowledge_mcp import __version__
+
+    headers = {"Accept": "application/json", "User-Agent": f"knowledge-mcp/{__version__}"}
+    if key:
+        headers["Authorization"] = f"Bearer {key}"
+    limits = httpx.Limits(max_connections=_AT_ONCE, max_keepalive_connections=_AT_ONCE, keepalive_expiry=30.0)
+    return httpx.Client(
+        headers=headers, follow_redirects=False, limits=limits, trust_env=trust_env, verify=_certificates(trust_env)
+    )
+
+
+@functools.cache
+def _certificates(trust_env: bool) -> ssl.SSLContext:
+    """Load the certificates that are trusted, once for all clients."""
+    import httpx
+
+    return httpx.create_ssl_context(trust_env=trust_env)
+
+
+def _checked(url: str, key: str) -> tuple[str, bool]:
+    """Give the address without its last slash, and whether it is on this machine."""
+    suggestion = "Set RAG_API_URL to something like https://rag.example.org, and RAG_API_KEY apart from it."
+    try:
+        parts = urlsplit(url.strip())
+        host, _ = parts.hostname, parts.port
+    except ValueError as exc:
+        raise ConfigError("RAG_API_URL is no address.", suggestion=suggestion) from exc
+    if parts.scheme not in {"http", "https"} or not host:
+        raise ConfigError("RAG_API_URL is no http or https address.", suggestion=suggestion)
+    if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
+        raise ConfigError("RAG_API_URL must hold no user, password, query or fragment.", suggestion=suggestion)
+    if not all("!" <= sign <= "~" for sign in key):
+        raise ConfigError(
+            "RAG_API_KEY holds blanks or signs that no header can carry.", suggestion="Check RAG_API_KEY."
+        )
+    local = _is_loopback(host)
+    if parts.scheme == "http" and not local:
+        _warn_of(host)
+    return urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/"), "", "")), local
+
+
+@functools.cache
+def _warn_of(host: str) -> None:
+    _logger.warning("the RAG API at %s is asked over http: key and documents travel unencrypted", host)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def _payload(content: bytes) -> dict[str, Any] | None:
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else None
+
+
+def _object(content: bytes, status: int) -> dict[str, Any]:
+    payload = _payload(content)
+    if payload is None:
+        raise Failed(
+            ConnectionFailedError(
+                f"{SERVICE} answered with something that is no JSON object.",
+                details=f"HTTP {status}, {len(content)} bytes",
+                suggestion="Check RAG_API_URL and any proxy on the way, then try again.",
+                recoverable=False,
+            )
+        )
+    return payload
+
+
+def _too_long(most: int) -> Failed:
+    return Failed(InternalError(f"{SERVICE} answered with more than {most:,} bytes.", suggestion="Ask for less."))

@@ -1,0 +1,303 @@
+"""Failures on the wire: our errors as the REST error object, and whatever a server answers as one of our errors.
+
+The object is `{"error", "detail", "status_code", "suggestion"}`. The engine's endpoints add `knowledge_error`, from
+which the very class is built again; everything else is told by its status.
+"""
+
+from __future__ import annotations
+
+import base64
+import email.utils
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from knowledge_mcp.model import errors
+from knowledge_mcp.model.errors import (
+    AuthError,
+    ConfigError,
+    ConnectionFailedError,
+    ContentRefusedError,
+    InternalError,
+    InvalidInputError,
+    KnowledgeError,
+    NotFoundError,
+    RateLimitedError,
+    TimedOutError,
+    UnreadableDocumentError,
+    UnreadableReason,
+    may_pass,
+)
+
+__all__ = [
+    "SERVICE",
+    "Failed",
+    "error_object",
+    "failure_of_answer",
+    "failure_of_transport",
+    "retry_after",
+    "told_error",
+]
+
+SERVICE = "The RAG API"
+REPEATABLE = frozenset({429, 502, 503, 504})
+"""Statuses after which the same call may succeed a little later."""
+MOST_WORDS = 2000
+
+_CLASSES: dict[str, type[KnowledgeError]] = {
+    name: kind for name in errors.__all__ if isinstance(kind := getattr(errors, name), type)
+    and issubclass(kind, KnowledgeError)
+}  # fmt: skip
+
+_STATUS: tuple[tuple[type[KnowledgeError], int, str], ...] = (
+    (NotFoundError, 404, "not_found"),
+    (InvalidInputError, 422, "validation_error"),
+    (RateLimitedError, 429, "rate_limited"),
+    (ConnectionFailedError, 503, "unavailable"),
+    (TimedOutError, 504, "timeout"),
+    (AuthError, 502, "upstream_error"),
+    (KnowledgeError, 500, "internal_error"),
+)
+"""Status and code by class, the first that fits. Whoever asks was authenticated before: an AuthError is upstream's."""
+
+
+@dataclass(eq=False)
+class Failed(Exception):  # noqa: N818 - it never leaves the room
+    """Carry a failed request to whoever decides what follows.
+
+    Attributes:
+        error: what is to be raised if nothing better is known.
+        again: whether the same request may succeed a little later.
+        sent: whether the service may have acted on it.
+        retry_after: seconds that the service asked to wait.
+    """
+
+    error: KnowledgeError
+    again: bool = False
+    sent: bool = True
+    retry_after: float | None = None
+
+    def __str__(self) -> str:
+        return self.error.message
+
+    @property
+    def details(self) -> str:
+        """Give the error's details, which the log of a retry tells."""
+        return self.error.details
+
+
+# ---- our errors, told
+
+
+def error_object(error: KnowledgeError) -> dict[str, Any]:
+    """Put an error into the REST error object, with all that its class is built from."""
+    status, code = next((status, code) for kind, status, code in _STATUS if isinstance(error, kind))
+    return {
+        "error": code,
+        "detail": error.message,
+        "status_code": status,
+        "suggestion": error.suggestion,
+        "knowledge_error": {
+            # the first of these that the other side knows is the one it builds
+            "classes": [kind.__name__ for kind in type(error).__mro__ if issubclass(kind, KnowledgeError)],
+            "details": error.details,
+            "recoverable": error.recoverable,
+            **_more(error),
+        },
+    }
+
+
+def _more(error: KnowledgeError) -> dict[str, Any]:
+    if isinstance(error, UnreadableDocumentError):
+        return {"reason": error.reason.value, "source": error.source, "facts": error.facts}
+    if isinstance(error, RateLimitedError):
+        return {"retry_after": error.retry_after}
+    if isinstance(error, ContentRefusedError):
+        vectors = [None if each is None else base64.b64encode(each).decode() for each in error.vectors]
+        return {"vectors": vectors, "reasons": {str(place): words for place, words in error.reasons.items()}}
+    return {}
+
+
+def _rebuilt(payload: Mapping[str, Any], words: str, key: str) -> KnowledgeError | None:
+    """Build the very class again; None where the object does not hold what that takes."""
+    told = payload.get("knowledge_error")
+    if not isinstance(told, Mapping):
+        return None
+    said = cast("Mapping[str, Any]", told)
+    classes = cast("Sequence[object]", classes) if isinstance(classes := said.get("classes"), list) else ()
+    kind = next((_CLASSES[name] for name in map(str, classes) if name in _CLASSES), InternalError)
+    named: dict[str, Any] = {
+        "details": _struck(str(said.get("details") or ""), key),
+        "suggestion": _suggestion(payload, key),
+    }
+    try:
+        if issubclass(kind, UnreadableDocumentError):
+            facts = {str(name): str(value) for name, value in dict(said.get("facts") or {}).items()}
+            named |= {"reason": UnreadableReason(said["reason"]), "source": str(said["source"]), "facts": facts}
+        elif issubclass(kind, ContentRefusedError):
+            named["vectors"] = [None if each is None else base64.b64decode(each) for each in said["vectors"]]
+            named["reasons"] = {int(place): str(why) for place, why in dict(said["reasons"]).items()}
+        elif issubclass(kind, RateLimitedError):
+            named["retry_after"] = None if said.get("retry_after") is None else float(said["retry_after"])
+    except (KeyError, TypeError, ValueError):
+        return None
+    error = kind(words, **named)
+    error.recoverable = said.get("recoverable") is True
+    return error
+
+
+# ---- what a server answers
+
+
+def failure_of_answer(status: int, headers: Mapping[str, str], payload: Mapping[str, Any] | None, key: str) -> Failed:
+    """Map any answer that is no success; `payload` is its JSON object, None where it holds none."""
+    asked = retry_after(headers)
+    told = payload if payload is not None and isinstance(payload.get("detail"), str) else None
+    error = _of_status(status, told, headers, key)
+    if isinstance(error, RateLimitedError) and "knowledge_error" not in (told or {}):
+        error.retry_after = asked
+    return Failed(error, again=status in REPEATABLE and may_pass(error), retry_after=asked)
+
+
+def told_error(payload: Mapping[str, Any], key: str = "") -> KnowledgeError:
+    """Map an error object that came inside an answer, as of a job or at the end of a stream."""
+    status = payload.get("status_code")
+    return failure_of_answer(status if isinstance(status, int) else 500, {}, payload, key).error
+
+
+def _of_status(status: int, told: Mapping[str, Any] | None, headers: Mapping[str, str], key: str) -> KnowledgeError:
+    if 300 <= status < 400:
+        return _redirected(headers)
+    words = _struck(str(told["detail"]), key) if told is not None else ""
+    if told is not None and (rebuilt := _rebuilt(told, words, key)) is not None:
+        return rebuilt
+    code = str(told.get("error") or "") if told is not None else ""
+    details = f"HTTP {status}" + (f" ({code})" if code else "")
+    suggestion = _suggestion(told, key) if told is not None else None
+    if status == 401:
+        return AuthError(
+            f"{SERVICE} was asked without an API key.", details=_joined(details, words), suggestion="Set RAG_API_KEY."
+        )
+    if status == 403:
+        return _forbidden(words, details, suggestion)
+    if status in {404, 405} and told is None:
+        return ConfigError(
+            f"There is no RAG API at this address (HTTP {status}).", details=details, suggestion="Check RAG_API_URL."
+        )
+    if told is not None and (unreadable := _unreadable(told, words, details, suggestion)) is not None:
+        return unreadable
+    kind, sentence = _BY_STATUS.get(status) or (
+        (InternalError, "failed") if status >= 500 else (InvalidInputError, "refused the request")
+    )
+    message = words or f"{SERVICE} {sentence} (HTTP {status})."
+    return kind(message, details=details, suggestion=suggestion or _DEFAULTS.get(status))
+
+
+_BY_STATUS: dict[int, tuple[Callable[..., KnowledgeError], str]] = {
+    404: (NotFoundError, "knows nothing of that name"),
+    405: (ConfigError, "does not offer that"),
+    408: (TimedOutError, "gave up waiting for the request"),
+    409: (InvalidInputError, "refused the request, which contradicts what is there"),
+    413: (InvalidInputError, "refused the document as too large"),
+    415: (InvalidInputError, "does not take documents of this kind"),
+    429: (RateLimitedError, "asks to slow down"),
+    502: (ConnectionFailedError, "could not be reached, or what it asks itself failed"),
+    503: (ConnectionFailedError, "is not ready"),
+    504: (TimedOutError, "did not answer in time"),
+}
+_DEFAULTS = {
+    405: "Check RAG_API_URL, and whether the service is of the same version.",
+    413: "Bring a smaller document; the service's RAG_MAX_UPLOAD_BYTES is the limit.",
+    500: "Try again; if it happens again, the service's log tells the cause.",
+}
+
+
+def _forbidden(words: str, details: str, suggestion: str | None) -> KnowledgeError:
+    return AuthError(
+        words or f"{SERVICE} refused the API key.",
+        details=details,
+        suggestion=suggestion or "Check RAG_API_KEY, and what this key may read and write.",
+    )
+
+
+def _unreadable(
+    told: Mapping[str, Any], words: str, details: str, suggestion: str | None
+) -> UnreadableDocumentError | None:
+    try:
+        reason = UnreadableReason(str(told.get("reason")))
+    except ValueError:
+        return None
+    source = str(told.get("source") or "")
+    return UnreadableDocumentError(words, reason=reason, source=source, details=details, suggestion=suggestion)
+
+
+def _redirected(headers: Mapping[str, str]) -> KnowledgeError:
+    from urllib.parse import urlsplit
+
+    try:
+        host = urlsplit(headers.get("location", "")).hostname or "the same host"
+    except ValueError:
+        host = "a malformed address"
+    return ConfigError(
+        f"{SERVICE} answers with a redirect to {host}, which is not followed: the key stays with the address given.",
+        suggestion="Set RAG_API_URL to the address where the service is in the end, with its scheme and path.",
+    )
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Read `Retry-After`, in seconds or as a date."""
+    value = next((value for name, value in headers.items() if name.lower() == "retry-after"), "")
+    try:
+        seconds = float(value)
+    except ValueError:
+        pass
+    else:
+        return seconds if math.isfinite(seconds) and seconds >= 0 else None
+    try:
+        at = email.utils.parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    return max(0.0, at.timestamp() - time.time())
+
+
+# ---- what happened on the way
+
+
+def failure_of_transport(exc: Exception, key: str) -> Failed:
+    """Map whatever the HTTP library raised; nothing of the credential is kept."""
+    import httpx
+
+    details = _struck(f"{type(exc).__name__}: {exc}", key)
+    if isinstance(exc, httpx.TimeoutException):
+        # a pool or a connection that was not had in time asked for nothing yet
+        sent = not isinstance(exc, httpx.ConnectTimeout | httpx.PoolTimeout)
+        return Failed(TimedOutError(f"{SERVICE} did not answer in time.", details=details), again=not sent, sent=sent)
+    if isinstance(exc, httpx.InvalidURL | httpx.UnsupportedProtocol):
+        return Failed(ConfigError(f"{SERVICE} has no valid address.", details=details, suggestion="Check RAG_API_URL."))
+    if isinstance(exc, httpx.HTTPError | httpx.StreamError):
+        return Failed(
+            ConnectionFailedError(
+                f"{SERVICE} could not be reached, or its answer broke off.",
+                details=details,
+                suggestion="Check the network and RAG_API_URL, then try again.",
+            ),
+            again=True,
+            sent=not isinstance(exc, httpx.ConnectError | httpx.ProxyError),
+        )
+    return Failed(InternalError("The request to the RAG API could not be made.", details=details))
+
+
+def _suggestion(payload: Mapping[str, Any], key: str) -> str | None:
+    told = payload.get("suggestion")
+    return _struck(told, key) if isinstance(told, str) and told else None
+
+
+def _joined(details: str, words: str) -> str:
+    return f"{details}: {words}" if words else details
+
+
+def _struck(words: str, key: str) -> str:
+    """Shorten what a service said and strike out the key should it repeat it."""
+    return (words.replace(key, "[key]") if key else words)[:MOST_WORDS]

@@ -1,0 +1,248 @@
+"""RemoteKnowledge: `ports.Knowledge` over the engine's endpoints of another machine, so that any surface runs there."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
+from typing import Any, cast
+from urllib.parse import quote
+
+from knowledge_mcp.model.chunk import Chunk
+from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.errors import ConnectionFailedError, InternalError
+from knowledge_mcp.model.ingest import Finding, IngestEvent, IngestOptions, IngestReport, SkippedFile
+from knowledge_mcp.model.query import (
+    DefinitionHit,
+    HealthReport,
+    LookupAnswer,
+    RequirementAnswer,
+    RequirementQuery,
+    SearchAnswer,
+    SearchQuery,
+    Stats,
+)
+from knowledge_mcp.ports import Source
+from knowledge_mcp.remote.connection import Ask, CancelledError, Connection, RemoteOptions, of_options
+from knowledge_mcp.remote.failures import SERVICE, Failed, told_error
+from knowledge_mcp.remote.parcels import Parcel, joined, packed, what_is_left
+from knowledge_mcp.remote.values import Codec, codec_of, method_of
+from knowledge_mcp.support.retry import RetryPolicy
+
+__all__ = ["RemoteKnowledge", "from_options"]
+
+_OPTIONS = codec_of(IngestOptions)
+_EVENT = codec_of(IngestEvent)
+_REPORT = codec_of(IngestReport)
+
+
+def from_options(options: RemoteOptions, surface: str) -> RemoteKnowledge:
+    """Build the client from the settings; asks nobody.
+
+    Raises:
+        ConfigError: address or key is missing or cannot be used.
+    """
+    url, key = of_options(options)
+    return RemoteKnowledge(url, key, surface)
+
+
+class RemoteKnowledge:
+    """Ask one surface's engine on another machine (`ports.Knowledge`). Thread-safe.
+
+    Values and errors come back as the very classes that the engine gave there. What does no more when it is done twice,
+    which is all but `remove`, is asked again where the connection fails.
+
+    Args:
+        url: address of the REST service.
+        key: sent as bearer token to this address only; empty for none.
+        surface: whose engine is asked.
+        timeout: seconds for one call as a whole; while files are ingested, for each sign of life.
+        policy: retries; None for the specified ones.
+
+    Raises:
+        ConfigError: address or key cannot be used.
+    """
+
+    def __init__(
+        self, url: str, key: str, surface: str, *, timeout: float = 60.0, policy: RetryPolicy | None = None
+    ) -> None:
+        self._connection = Connection(url, key, timeout=timeout, policy=policy)
+        self._timeout = timeout
+        self._path = f"/engine/{quote(surface, safe='')}"
+
+    def search(self, query: SearchQuery) -> SearchAnswer:
+        """Find the best chunks."""
+        return self._call("search", query=query)
+
+    def lookup(self, term: str) -> LookupAnswer:
+        """Find definitions of a term, or terms like it."""
+        return self._call("lookup", term=term)
+
+    def requirements(self, query: RequirementQuery) -> RequirementAnswer:
+        """Find mandatory statements on a topic."""
+        return self._call("requirements", query=query)
+
+    def stats(self) -> Stats:
+        """Count what there is."""
+        return self._call("stats")
+
+    def health(self) -> HealthReport:
+        """Check every dependency now."""
+        return self._call("health")
+
+    def documents(self) -> list[DocumentRecord]:
+        """List all documents by id."""
+        return self._call("documents")
+
+    def document(self, document_id: str) -> DocumentRecord:
+        """Return one record; NotFoundError names ids that look alike."""
+        return self._call("document", document_id=document_id)
+
+    def document_text(self, document_id: str) -> str:
+        """Return a document's canonical text."""
+        return self._call("document_text", document_id=document_id)
+
+    def document_chunks(self, document_id: str) -> list[Chunk]:
+        """List a document's chunks by index."""
+        return self._call("document_chunks", document_id=document_id)
+
+    def chunk(self, chunk_id: str) -> tuple[Chunk, str]:
+        """Return one chunk and its citation."""
+        return self._call("chunk", chunk_id=chunk_id)
+
+    def definitions_in(self, chunks: Iterable[Chunk]) -> list[DefinitionHit]:
+        """List the definitions that stand in chunks, with citations."""
+        return self._call("definitions_in", chunks=chunks)
+
+    def ingest(
+        self,
+        source: Source,
+        options: IngestOptions,
+        *,
+        on_event: Callable[[IngestEvent], None] | None = None,
+        on_unreadable: Callable[[Sequence[SkippedFile]], bool] | None = None,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> IngestReport:
+        """Send the files that the source yields, in several requests where they are many, and ingest them there.
+
+        Where unreadable files are to be asked about or to stop the run, and the files do not fit into one request, all
+        are sent to be checked first, and once more to be ingested. A run that is cancelled reports the requests that
+        were answered; what the engine finished of the last one stays.
+        """
+        run = _Run(self._connection, f"{self._path}/ingest", options, on_event, cancelled, self._timeout)
+        return run.run(source, on_unreadable)
+
+    def remove(self, document_id: str) -> int:
+        """Remove a document; returns how many chunks went; NotFoundError where there is none."""
+        return self._call("remove", document_id=document_id, repeatable=False)
+
+    def verify(self, *, repair: bool = False) -> list[Finding]:
+        """Check the store against itself."""
+        return self._call("verify", repair=repair)
+
+    def warm_up(self) -> None:
+        """Load what the first query would have to load, there."""
+        self._call("warm_up")
+
+    def close(self) -> None:
+        """Close the connections; the engine there goes on."""
+        self._connection.close()
+
+    def _call(self, name: str, *, repeatable: bool = True, **arguments: Any) -> Any:
+        method = method_of(name)
+        body = {key: method.parameters[key].encode(value) for key, value in arguments.items()}
+        answer = self._connection.ask(Ask("POST", f"{self._path}/{name}", body=body, repeatable=repeatable))
+        return _read(method.result, answer.get("result"))
+
+
+class _Run:
+    """One ingest; used once."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        path: str,
+        options: IngestOptions,
+        on_event: Callable[[IngestEvent], None] | None,
+        cancelled: Callable[[], bool] | None,
+        timeout: float,
+    ) -> None:
+        self._connection = connection
+        self._path = path
+        self._options = options
+        self._tell: Callable[[IngestEvent], None] = on_event or (lambda _: None)
+        self._cancelled: Callable[[], bool] = cancelled or bool
+        self._timeout = timeout
+
+    def run(self, source: Source, on_unreadable: Callable[[Sequence[SkippedFile]], bool] | None) -> IngestReport:
+        """Ingest whatever the source yields."""
+        started = time.monotonic()
+        if on_unreadable is None and not self._options.stop_on_error:
+            return self._all(packed(source.items()), started)
+        try:
+            found = list(source.items())
+            parcels = packed(found)
+            first, second = next(parcels), next(parcels, None)
+            if second is None:
+                report, asked = self._send(first, self._options, proceed=False)
+                goes_on = asked and on_unreadable is not None and on_unreadable(report.skipped)
+                return self._all([first], started) if goes_on else report
+            skipped = [each for parcel in packed(found) for each in self._check(parcel)]
+        except CancelledError:
+            return joined([], time.monotonic() - started)
+        if skipped and (self._options.stop_on_error or on_unreadable is None or not on_unreadable(skipped)):
+            return joined([IngestReport(skipped=tuple(skipped))], time.monotonic() - started)
+        return self._all(packed(found), started)
+
+    def _check(self, parcel: Parcel) -> tuple[SkippedFile, ...]:
+        return self._send(parcel, self._options, check=True)[0].skipped
+
+    def _all(self, parcels: Iterable[Parcel], started: float) -> IngestReport:
+        reports: list[IngestReport] = []
+        for parcel in parcels:
+            if self._cancelled():
+                break
+            try:
+                reports.append(self._send(parcel, what_is_left(self._options, reports))[0])
+            except CancelledError:
+                break
+        return joined(reports, time.monotonic() - started)
+
+    def _send(
+        self, parcel: Parcel, options: IngestOptions, *, proceed: bool = True, check: bool = False
+    ) -> tuple[IngestReport, bool]:
+        """Send one parcel; returns the report, and whether it ended because unreadable files are to be asked about."""
+        told = {
+            "options": _OPTIONS.encode(options),
+            "items": parcel.described,
+            "proceed": proceed,
+            "check": check,
+        }
+        request = json.dumps(told, allow_nan=False).encode()
+        files = {"request": ("request.json", request, "application/json"), **parcel.contents}
+        ask = Ask("POST", self._path, files=files)
+        return self._connection.repeat(lambda: self._once(ask, silent=check), ask, cancelled=self._cancelled)
+
+    def _once(self, ask: Ask, *, silent: bool) -> tuple[IngestReport, bool]:
+        with closing(self._connection.lines(ask, cancelled=self._cancelled, seconds=self._timeout)) as lines:
+            for line in lines:
+                if "event" in line and not silent:
+                    self._tell(_read(_EVENT, line["event"]))
+                if isinstance(line.get("error"), dict):
+                    raise told_error(cast("dict[str, Any]", line["error"]), self._connection.key)
+                if "report" in line:
+                    return _read(_REPORT, line["report"]), line.get("asked") is True
+        error = ConnectionFailedError(f"{SERVICE} broke off before it told what came of the files.")
+        raise Failed(error, again=True)
+
+
+def _read(codec: Codec, told: Any) -> Any:
+    try:
+        return codec.decode(told)
+    except ValueError as exc:
+        raise InternalError(
+            "The engine's answer is not understood.",
+            details=type(exc).__name__,
+            suggestion="Check that this program and the service are of the same version.",
+        ) from exc

@@ -1,0 +1,5 @@
+"""Documents of any kind in named collections (specification D): search, ingest by address, list, read."""
+
+from knowledge_mcp.surfaces.rag.surface import SURFACE
+
+__all__ = ["SURFACE"]

@@ -1,0 +1,279 @@
+"""The library's tools: from a request to `ports.Library`, here or on another machine, and back to an answer."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Any
+
+from knowledge_mcp.model.errors import ConfigError, NotFoundError
+from knowledge_mcp.model.library import Deposited, IngestJob
+from knowledge_mcp.ports import Library
+from knowledge_mcp.surfaces.contract import Call, Tool
+from knowledge_mcp.surfaces.rag.passages import document_answer, search_result
+from knowledge_mcp.surfaces.rag.requests import (
+    DocumentRequest,
+    IngestUrlRequest,
+    JobRequest,
+    NoArguments,
+    SearchRequest,
+)
+from knowledge_mcp.surfaces.rag.responses import (
+    CollectionsResponse,
+    CollectionSummary,
+    DocumentResponse,
+    IngestResponse,
+    JobError,
+    JobProgress,
+    JobResponse,
+    SearchResponse,
+)
+
+__all__ = [
+    "HEARTBEAT",
+    "TOOLS",
+    "cancel_ingest_url",
+    "get_document",
+    "ingest_url",
+    "ingest_url_status",
+    "list_collections",
+    "search",
+]
+
+HEARTBEAT = 2.0
+"""Seconds after which a silent ingestion gives a sign of life."""
+_GLANCE = 0.1
+_STEP = 0.001
+
+
+def search(knowledge: Any, request: SearchRequest) -> SearchResponse:
+    """Answer `search`."""
+    answer = _library(knowledge).search_in(request.collection, request.search())
+    kept = [hit for hit in answer.hits if hit.score >= request.min_score]
+    more: dict[str, Any] = {}
+    if below := len(answer.hits) - len(kept):
+        more["below_min_score"] = below
+    if answer.degraded:
+        more["degraded"] = list(answer.degraded)
+    if not kept:
+        more["message"], more["suggestions"] = _why_nothing(request, answer.searched_documents, below)
+    return SearchResponse(
+        results=[search_result(hit, request.collection) for hit in kept],
+        query=request.query,
+        collection=request.collection,
+        mode=answer.mode.value,
+        total=len(kept),
+        **more,
+    )
+
+
+def ingest_url(knowledge: Any, request: IngestUrlRequest, call: Call | None = None) -> IngestResponse:
+    """Answer `ingest_url`: wait for it with signs of life, or answer with the id of its job."""
+    library, deposit = _library(knowledge), request.deposit()
+    if not request.wait:
+        job = library.submit(deposit)
+        return IngestResponse(
+            status="accepted",
+            job_id=job.id,
+            collection=request.collection,
+            message="The document is being ingested; ask ingest_url_status what became of it.",
+        )
+    line = call or Call()
+    growing = _Growing(line)
+    with ThreadPoolExecutor(1, thread_name_prefix="ingest_url") as lane:
+        running: Future[Deposited] = lane.submit(
+            library.deposit, deposit, on_progress=growing.note, cancelled=line.cancelled
+        )
+        while not wait([running], timeout=_GLANCE).done:
+            growing.tell()
+    done = running.result()
+    growing.note(100.0, 100.0, "done")
+    growing.tell()
+    return _ingested(done)
+
+
+def ingest_url_status(knowledge: Any, request: JobRequest) -> JobResponse:
+    """Answer `ingest_url_status`."""
+    return _job(_library(knowledge).job(request.job_id))
+
+
+def cancel_ingest_url(knowledge: Any, request: JobRequest) -> JobResponse:
+    """Answer `cancel_ingest_url`."""
+    return _job(_library(knowledge).cancel_job(request.job_id))
+
+
+def list_collections(knowledge: Any, _: NoArguments) -> CollectionsResponse:
+    """Answer `list_collections`."""
+    return CollectionsResponse(
+        collections=[
+            CollectionSummary(
+                name=each.name,
+                doc_count=each.documents,
+                chunk_count=each.chunks,
+                token_count=each.tokens,
+                embedding_model=each.embedding_model,
+                created_at=each.created_at,
+            )
+            for each in _library(knowledge).collections()
+        ]
+    )
+
+
+def get_document(knowledge: Any, request: DocumentRequest) -> DocumentResponse:
+    """Answer `get_document`."""
+    try:
+        document = _library(knowledge).find(request.doc_id.strip())
+    except NotFoundError as exc:
+        raise NotFoundError(f"Document not found: {request.doc_id}", suggestion=exc.suggestion) from exc
+    return document_answer(document, request)
+
+
+class _Growing:
+    """Carry progress from the thread that works to the caller's line, which is used from its own thread only.
+
+    What is told grows with every message, as the protocol asks, and comes now and then even where nothing moves.
+    """
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._now = (0.0, "waiting for its turn")
+        self._told, self._said, self._at = -1.0, "", 0.0
+
+    def note(self, done: float, total: float | None, words: str) -> None:
+        """Note how far it is; on any thread."""
+        self._now = (100.0 * done / total if total else done, words or self._now[1])
+
+    def tell(self) -> None:
+        """Tell what is new, or give a sign of life."""
+        done, words = self._now
+        if done > self._told or words != self._said or time.monotonic() - self._at >= HEARTBEAT:
+            self._told = done if done > self._told else self._told + _STEP
+            self._said, self._at = words, time.monotonic()
+            self._call.progress(self._told, 100.0, words)
+
+
+def _library(knowledge: Any) -> Library:
+    """Make sure that what the tools run over is a library."""
+    wanted = ("search_in", "deposit", "submit", "find", "collections")
+    if not all(callable(getattr(knowledge, name, None)) for name in wanted):
+        raise ConfigError("This knowledge base keeps no collections of documents.", details=type(knowledge).__name__)
+    library: Library = knowledge
+    return library
+
+
+def _why_nothing(request: SearchRequest, documents: int, below: int) -> tuple[str, list[str]]:
+    if below:
+        return f"All {below} results were below min_score={request.min_score}.", ["Use a smaller min_score."]
+    if not documents:
+        return (
+            f"The collection '{request.collection}' holds no documents.",
+            ["Use list_collections to see where there are some, or ingest_url to bring one."],
+        )
+    if filters := request.filters():
+        named = ", ".join(f"{name}={value}" for name, value in filters.items())
+        return f"No passage was found with these filters ({named[:500]}).", ["Remove filters."]
+    if request.mode == "keyword":
+        return "No passage holds these words.", ["Try fewer words, or mode=hybrid to search by meaning too."]
+    return "No passage was found.", ["Try broader terms, or another collection."]
+
+
+def _ingested(done: Deposited) -> IngestResponse:
+    more: dict[str, Any] = {
+        name: value for name in ("title", "source", "pages", "unchanged", "replaced") if (value := getattr(done, name))
+    }
+    if done.warnings:
+        more["warnings"] = list(done.warnings)
+    return IngestResponse(
+        status="ingested", doc_id=done.document_id, chunks=done.chunks, collection=done.collection, **more
+    )
+
+
+def _job(job: IngestJob) -> JobResponse:
+    more: dict[str, Any] = {}
+    if job.result is not None:
+        more["result"] = _ingested(job.result)
+    if job.state == "failed":
+        suggestion: dict[str, Any] = {"suggestion": job.suggestion} if job.suggestion else {}
+        more["failure"] = JobError(code=job.error or "internal_error", message=job.message, **suggestion)
+    return JobResponse.model_validate(
+        {
+            "job_id": job.id,
+            "state": job.state,
+            "progress": JobProgress(done=job.done, message=job.message),
+            "collection": job.collection,
+            "source": job.source,
+            "created_at": job.created_at,
+            "updated_at": job.updated_at,
+            **more,
+        }
+    )
+
+
+TOOLS = (
+    Tool(
+        name="search",
+        title="Search a collection",
+        description=(
+            "Find the passages of a collection that answer a question, ranked by meaning and by words. Each result has "
+            "its text, a score from 0 to 1, and where it stands: source, page, section, and a citation to paste. "
+            "Nothing found gives an empty list."
+        ),
+        request=SearchRequest,
+        response=SearchResponse,
+        run=search,
+        items="results",
+    ),
+    Tool(
+        name="ingest_url",
+        title="Ingest a web document",
+        description=(
+            "Fetch what an https address names (a page, PDF, Office file, CSV …), and make it searchable in a "
+            "collection, which is created where it is new. The same document again changes nothing; a changed one "
+            "replaces its earlier version. Long documents take minutes: pass wait=false for a job_id."
+        ),
+        request=IngestUrlRequest,
+        response=IngestResponse,
+        run=ingest_url,
+        run_long=ingest_url,
+        writes=True,
+    ),
+    Tool(
+        name="list_collections",
+        title="List the collections",
+        description="List all collections with how many documents each holds.",
+        request=NoArguments,
+        response=CollectionsResponse,
+        run=list_collections,
+        items="collections",
+    ),
+    Tool(
+        name="get_document",
+        title="Read a document",
+        description=(
+            "Get a document by its id: all its chunks in order with their places, its metadata and its source. What is "
+            "too long for one answer goes on at next_offset."
+        ),
+        request=DocumentRequest,
+        response=DocumentResponse,
+        run=get_document,
+        items="chunks",
+    ),
+    Tool(
+        name="ingest_url_status",
+        title="Ask for an ingestion",
+        description="Tell how far an ingestion is that ingest_url began with wait=false, and what came of it.",
+        request=JobRequest,
+        response=JobResponse,
+        run=ingest_url_status,
+    ),
+    Tool(
+        name="cancel_ingest_url",
+        title="Cancel an ingestion",
+        description="Stop an ingestion that ingest_url began with wait=false; nothing of it is kept.",
+        request=JobRequest,
+        response=JobResponse,
+        run=cancel_ingest_url,
+        writes=True,
+    ),
+)
+"""All tools of the surface, in the order in which they are listed."""

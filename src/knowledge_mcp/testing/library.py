@@ -1,0 +1,352 @@
+"""FakeLibrary: a whole Library in memory, for tests of whatever calls one.
+
+It is small and honest: it keeps real records and chunks whose text is the span they claim, cuts at blank lines, ranks
+by shared words, and its web is what the test says it is. It knows nothing of meaning, so its two legs rank alike.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import threading
+import uuid
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from knowledge_mcp.model.chunk import Chunk
+from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.errors import (
+    InternalError,
+    InvalidInputError,
+    KnowledgeError,
+    NotFoundError,
+    UnreadableDocumentError,
+    UnreadableReason,
+)
+from knowledge_mcp.model.library import (
+    DEFAULT_COLLECTION,
+    CollectionSummary,
+    Deposit,
+    Deposited,
+    IngestJob,
+    LibraryDocument,
+)
+from knowledge_mcp.model.query import (
+    And,
+    Check,
+    Equals,
+    Filter,
+    HealthReport,
+    Hit,
+    In,
+    LegScore,
+    Prefix,
+    SearchAnswer,
+    SearchMode,
+    SearchQuery,
+)
+from knowledge_mcp.testing.fake_library import SPACE, TIME, document_of
+
+__all__ = ["FakeLibrary"]
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+
+
+@dataclass(slots=True)
+class _Job:
+    told: IngestJob
+    stop: threading.Event = field(default_factory=threading.Event)
+
+
+class FakeLibrary:
+    """A Library in memory; thread-safe.
+
+    Args:
+        web: what addresses give: text, bytes (read as UTF-8; what is no UTF-8 is unreadable), or an error to raise.
+        before: called with the method's name at the start of every method but `job_counts` and `close`, and with `work`
+            when a job begins; may block or raise, to show what callers make of that.
+        degraded: sentences that every answer to a search carries.
+    """
+
+    def __init__(
+        self,
+        *,
+        web: Mapping[str, str | bytes | KnowledgeError] | None = None,
+        before: Callable[[str], None] | None = None,
+        degraded: tuple[str, ...] = (),
+    ) -> None:
+        self._web = dict(web or {})
+        self._before: Callable[[str], None] = before or (lambda _: None)
+        self._degraded = degraded
+        self._lock = threading.RLock()
+        self._collections: dict[str, dict[str, LibraryDocument]] = {DEFAULT_COLLECTION: {}}
+        self._jobs: dict[str, _Job] = {}
+        self._workers: list[threading.Thread] = []
+        self.deposits: list[Deposit] = []
+        """Everything that was brought, in order, as it was asked for."""
+        self.queries: list[tuple[str, SearchQuery]] = []
+        """Everything that was searched for, with its collection."""
+        self.warmed_up = threading.Event()
+        self.closed = False
+
+    # ---- collections
+
+    def collections(self) -> list[CollectionSummary]:
+        """List all by name."""
+        self._before("collections")
+        with self._lock:
+            held = {name: list(documents.values()) for name, documents in sorted(self._collections.items())}
+        return [_summary(name, documents) for name, documents in held.items()]
+
+    def drop_collection(self, collection: str) -> int:
+        """Remove one; `default` is emptied."""
+        self._before("drop_collection")
+        with self._lock:
+            gone = len(self._held(collection))
+            del self._collections[collection]
+            self._collections.setdefault(DEFAULT_COLLECTION, {})
+        return gone
+
+    # ---- taking in
+
+    def deposit(
+        self,
+        deposit: Deposit,
+        *,
+        on_progress: Callable[[float, float | None, str], None] | None = None,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> Deposited:
+        """Keep a text, one chunk a paragraph."""
+        self._before("deposit")
+        self.deposits.append(deposit)
+        return self._take(_checked(deposit), on_progress, cancelled)
+
+    def submit(self, deposit: Deposit) -> IngestJob:
+        """Take it on a thread of its own."""
+        self._before("submit")
+        deposit = _checked(deposit)
+        source = deposit.url or deposit.filename
+        job = _Job(IngestJob(uuid.uuid4().hex[:16], "queued", 0.0, "", TIME, TIME, deposit.collection, source))
+        worker = threading.Thread(target=self._work, args=(job, deposit), name="fake library job", daemon=True)
+        with self._lock:
+            self.deposits.append(deposit)
+            self._jobs[job.told.id] = job
+            self._workers.append(worker)
+        worker.start()
+        return job.told
+
+    def job(self, job_id: str) -> IngestJob:
+        """Tell how far one is."""
+        self._before("job")
+        return self._job(job_id).told
+
+    def cancel_job(self, job_id: str) -> IngestJob:
+        """Tell one to stop."""
+        self._before("cancel_job")
+        job = self._job(job_id)
+        job.stop.set()
+        with self._lock:
+            if job.told.state in {"queued", "running"}:
+                job.told = replace(job.told, state="cancelled", message="cancelled")
+        return job.told
+
+    def job_counts(self) -> Mapping[str, int]:
+        """Count the jobs by state."""
+        with self._lock:
+            return Counter(job.told.state for job in self._jobs.values())
+
+    # ---- asking
+
+    def search_in(self, collection: str, query: SearchQuery) -> SearchAnswer:
+        """Rank chunks by the share of the query's words that they hold."""
+        self._before("search_in")
+        with self._lock:
+            self.queries.append((collection, query))
+            documents = list(self._held(collection).values())
+        words = _words(query.text)
+        scored = [
+            (len(words & _words(chunk.embedding_text)) / max(len(words), 1), chunk)
+            for document in documents
+            for chunk in document.chunks
+            if query.filter is None or _keeps(query.filter, chunk)
+        ]
+        ranked = sorted((pair for pair in scored if pair[0] > 0), key=lambda pair: (-pair[0], pair[1].id))
+        hits: list[Hit] = []
+        for rank, (score, chunk) in enumerate(ranked[: query.limit], 1):
+            leg = LegScore(rank, score)
+            dense = None if query.mode is SearchMode.KEYWORD else leg
+            lexical = None if query.mode is SearchMode.SEMANTIC else leg
+            hits.append(Hit(chunk, score, _cite(chunk), dense, lexical))
+        return SearchAnswer(tuple(hits), query.mode, len(documents), self._degraded)
+
+    def records(self, collection: str) -> list[DocumentRecord]:
+        """List a collection's documents by id."""
+        self._before("records")
+        with self._lock:
+            return [document.record for _, document in sorted(self._held(collection).items())]
+
+    def find(self, document_id: str) -> LibraryDocument:
+        """Return one whole."""
+        self._before("find")
+        return self._find(document_id)
+
+    def record(self, document_id: str, *, collection: str | None = None) -> DocumentRecord:
+        """Return one's record."""
+        self._before("record")
+        document = self._find(document_id)
+        if collection not in {None, document.collection}:
+            raise NotFoundError(f"There is no document '{document_id}' in '{collection}'.")
+        return document.record
+
+    def where(self, document_id: str) -> str:
+        """Name its collection."""
+        self._before("where")
+        return self._find(document_id).collection
+
+    def remove_document(self, document_id: str) -> int:
+        """Remove one."""
+        self._before("remove_document")
+        with self._lock:
+            document = self._find(document_id)
+            del self._collections[document.collection][document_id]
+        return document.record.chunk_count
+
+    # ---- running
+
+    def health(self) -> HealthReport:
+        """Report that all is up."""
+        self._before("health")
+        return HealthReport("healthy", Check(True, 1, "OK"), Check(True, 1, "OK"), TIME)
+
+    def warm_up(self) -> None:
+        """Set `warmed_up`."""
+        self._before("warm_up")
+        self.warmed_up.set()
+
+    def close(self) -> None:
+        """Stop the jobs and set `closed`."""
+        for job in list(self._jobs.values()):
+            job.stop.set()
+        for worker in self._workers:
+            worker.join(10.0)
+        self.closed = True
+
+    # ---- inside
+
+    def _take(
+        self,
+        deposit: Deposit,
+        on_progress: Callable[[float, float | None, str], None] | None,
+        cancelled: Callable[[], bool] | None,
+    ) -> Deposited:
+        tell: Callable[[float, float | None, str], None] = on_progress or (lambda _done, _of, _words: None)
+        tell(0.0, 100.0, "reading")
+        document = document_of(deposit, self._read(deposit))
+        if cancelled is not None and cancelled():
+            raise InternalError("The ingestion was cancelled.", recoverable=True, suggestion="Call again.")
+        tell(50.0, 100.0, "embedding")
+        record = document.record
+        with self._lock:
+            kept = self._collections.setdefault(deposit.collection, {})
+            known = kept.get(record.id)
+            unchanged = known is not None and known.record.sha256 == record.sha256 and not deposit.force
+            if not unchanged:
+                kept[record.id] = document
+        tell(100.0, 100.0, "done")
+        replaced = known is not None and known.record.sha256 != record.sha256
+        return Deposited(
+            record.id, deposit.collection, record.title, record.source_path, record.chunk_count, record.pages,
+            unchanged=unchanged, replaced=replaced, embedded=0 if unchanged else record.chunk_count,
+        )  # fmt: skip
+
+    def _read(self, deposit: Deposit) -> str:
+        found: str | bytes | KnowledgeError = deposit.text if deposit.text is not None else deposit.content or b""
+        if deposit.url is not None:
+            found = self._web.get(deposit.url, NotFoundError(f"{deposit.url} answers 404.", suggestion="Check it."))
+        if isinstance(found, KnowledgeError):
+            raise found
+        name = deposit.filename or deposit.url or "text"
+        try:
+            text = found if isinstance(found, str) else found.decode()
+        except UnicodeDecodeError as exc:
+            raise UnreadableDocumentError(
+                f"{name} cannot be read.", reason=UnreadableReason.CORRUPTED, source=name
+            ) from exc
+        if not text.strip():
+            raise UnreadableDocumentError(f"{name} is empty.", reason=UnreadableReason.EMPTY, source=name)
+        return text
+
+    def _work(self, job: _Job, deposit: Deposit) -> None:
+        def tell(**news: Any) -> None:
+            with self._lock:
+                if job.told.state in {"queued", "running"}:
+                    job.told = replace(job.told, **news)
+
+        try:
+            tell(state="running", message="reading")
+            self._before("work")
+            result = self._take(deposit, None, job.stop.is_set)
+        except KnowledgeError as exc:
+            tell(state="failed", message=exc.message, error=exc.code.value, suggestion=exc.suggestion)
+        else:
+            tell(state="done", done=100.0, message="done", result=result)
+
+    def _held(self, collection: str) -> dict[str, LibraryDocument]:
+        if collection in self._collections:
+            return self._collections[collection]
+        near = difflib.get_close_matches(collection, self._collections) or sorted(self._collections)
+        raise NotFoundError(f"There is no collection '{collection}'.", suggestion=f"There is {', '.join(near)}.")
+
+    def _job(self, job_id: str) -> _Job:
+        if job_id not in self._jobs:
+            raise NotFoundError(f"There is no job '{job_id}'.")
+        return self._jobs[job_id]
+
+    def _find(self, document_id: str) -> LibraryDocument:
+        with self._lock:
+            for documents in self._collections.values():
+                if document_id in documents:
+                    return documents[document_id]
+        raise NotFoundError(f"There is no document '{document_id}'.")
+
+
+def _summary(name: str, documents: list[LibraryDocument]) -> CollectionSummary:
+    chunks, tokens = (
+        sum(getattr(each.record, count) for each in documents) for count in ("chunk_count", "token_count")
+    )
+    return CollectionSummary(name, len(documents), chunks, tokens, SPACE, TIME)
+
+
+def _checked(deposit: Deposit) -> Deposit:
+    if sum(each is not None for each in (deposit.text, deposit.content, deposit.url)) != 1:
+        raise InvalidInputError("Exactly one of text, content and url is needed.")
+    if not _NAME.fullmatch(deposit.collection):
+        raise InvalidInputError(f"'{deposit.collection[:80]}' is no name for a collection.")
+    if deposit.url is not None and not deposit.url.startswith("https://"):
+        raise InvalidInputError("Only https addresses are fetched.", suggestion="Give an https address.")
+    return deposit
+
+
+def _keeps(wanted: Filter, chunk: Chunk) -> bool:
+    match wanted:
+        case Equals(name, value):
+            return getattr(chunk, name) == value
+        case In(name, values):
+            return getattr(chunk, name) in values
+        case Prefix(_, value):
+            number = chunk.clause_number or ""
+            return number == value.rstrip(".") or number.startswith(value.rstrip(".") + ".")
+        case And(parts):
+            return all(_keeps(part, chunk) for part in parts)
+
+
+def _cite(chunk: Chunk) -> str:
+    section = f"{chunk.clause_number or ''} {chunk.section_title}".strip()
+    page = f"p. {chunk.page_numbers[0]}" if chunk.page_numbers else ""
+    return ", ".join(part for part in (chunk.document_title, section, page) if part)
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w[\w.-]*\w|\w", text.casefold()))

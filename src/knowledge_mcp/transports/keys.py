@@ -1,0 +1,279 @@
+"""Named keys with rights, from one setting and from a file that may change while the server runs.
+
+Keys are kept as SHA-256 digests only, and compared in constant time over all of them, so that neither the memory of the
+process nor the time of an answer tells one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import logging
+import re
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Protocol, cast
+
+from pydantic import SecretStr
+
+__all__ = ["ANONYMOUS", "Key", "KeyOptions", "KeyRing", "parse_keys"]
+
+logger = logging.getLogger(__name__)
+
+RECHECK_SECONDS = 1.0
+"""How often, at most, the file is looked at."""
+
+_EVERYTHING = ("*",)
+_DEFAULT_NAME = "default"
+_DIGEST = re.compile(r"[0-9a-fA-F]{64}")
+_NAME = re.compile(r"[^\x00-\x20\x7f](?:[^\x00-\x1f\x7f]{0,98}[^\x00-\x20\x7f])?")
+_FIELDS = frozenset({"name", "key", "sha256", "read", "write"})
+
+
+class _UnfitError(ValueError):
+    """Say what is wrong with a file of keys."""
+
+
+class KeyOptions(Protocol):
+    """What the settings tell of keys."""
+
+    @property
+    def rag_api_key(self) -> SecretStr | None: ...
+    @property
+    def rag_api_keys_file(self) -> Path | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """Name who asks, and the collections that may be read and written: patterns with `*`, `?` and `[…]`."""
+
+    name: str
+    read: tuple[str, ...] = _EVERYTHING
+    write: tuple[str, ...] = _EVERYTHING
+
+    def may_read(self, collection: str) -> bool:
+        """Tell whether a collection may be read."""
+        return any(fnmatchcase(collection, pattern) for pattern in self.read)
+
+    def may_write(self, collection: str) -> bool:
+        """Tell whether a collection may be written."""
+        return any(fnmatchcase(collection, pattern) for pattern in self.write)
+
+    @property
+    def may_do_everything(self) -> bool:
+        """Tell whether the key is limited to no collection, neither in reading nor in writing."""
+        return "*" in self.read and "*" in self.write
+
+
+ANONYMOUS = Key("anonymous")
+"""Who asks where no key is configured."""
+
+
+class KeyRing:
+    """Hold the keys; thread-safe.
+
+    A file that changes is read again, at most once a second, when a key is shown. One that is broken or gone is logged
+    as an ERROR, once for each change, and the keys that were read before stay.
+
+    Args:
+        single: one key with all rights, named `default`; a file's key of that name takes its place.
+        path: a file of keys, in one of the forms of `parse_keys`.
+        setting: what the file is called in messages.
+        clock: seconds, monotonic.
+    """
+
+    def __init__(
+        self,
+        single: str | None = None,
+        path: Path | None = None,
+        *,
+        setting: str = "RAG_API_KEYS_FILE",
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._own = {Key(_DEFAULT_NAME): _digest(single)} if single else {}
+        self._path = path
+        self._setting = setting
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._state: object = None
+        self._checked = clock()
+        self._problem = ""
+        self._keys: dict[Key, bytes] = dict(self._own)
+        self._look(first=True)
+
+    @classmethod
+    def from_options(cls, options: KeyOptions) -> KeyRing:
+        """Make the ring of `RAG_API_KEY` and `RAG_API_KEYS_FILE`."""
+        single = options.rag_api_key
+        return cls(single.get_secret_value() if single is not None else None, options.rag_api_keys_file)
+
+    @classmethod
+    def of(cls, secrets: Mapping[str, str]) -> KeyRing:
+        """Make a ring of keys by name, each with all rights; none is required where there is none.
+
+        Raises:
+            ValueError: a key is empty.
+        """
+        if not all(secrets.values()):
+            raise ValueError("no token may be empty")
+        ring = cls()
+        ring._own = {Key(name): _digest(secret) for name, secret in secrets.items()}
+        ring._keys = dict(ring._own)
+        return ring
+
+    @property
+    def required(self) -> bool:
+        """Tell whether a key must be shown: one is configured, or a file that may come to hold some."""
+        return bool(self._own) or self._path is not None
+
+    @property
+    def problem(self) -> str:
+        """Say what is wrong with the file as it is now, one sentence without any key; empty when nothing is."""
+        return self._problem
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """List the keys' names, sorted."""
+        return tuple(sorted(key.name for key in self._keys))
+
+    def recognise(self, shown: bytes) -> Key | None:
+        """Return the key whose secret was shown, None where there is none."""
+        with self._lock:
+            now = self._clock()
+            if self._path is not None and now - self._checked >= RECHECK_SECONDS:
+                self._checked = now
+                self._look()
+            keys = list(self._keys.items())
+        digest = hashlib.sha256(shown).digest()
+        found = None
+        for key, known in keys:  # all of them, so that the time does not tell which one it was
+            if hmac.compare_digest(digest, known):
+                found = key
+        return found
+
+    def _look(self, *, first: bool = False) -> None:
+        """Read the file where it is another one than last time."""
+        if self._path is None:
+            return
+        try:
+            told = self._path.stat()
+            state: object = (told.st_mtime_ns, told.st_ino, told.st_size)
+        except OSError as exc:
+            state = f"it cannot be read: {exc.strerror or type(exc).__name__}"
+        if state == self._state and not first:
+            return
+        self._state = state
+        try:
+            if isinstance(state, str):
+                raise _UnfitError(state)
+            read = parse_keys(self._path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as exc:
+            self._problem = f"{self._setting} {self._path}: {_why(exc)}."
+            if not first:
+                logger.error("%s The keys read before stay in force.", self._problem)  # noqa: TRY400 - nothing of the file
+            return
+        named = {key.name for key in read}
+        self._keys = {**{key: digest for key, digest in self._own.items() if key.name not in named}, **read}
+        self._problem = ""
+        if not first:
+            logger.info("%s was read again: %d keys", self._setting, len(read))
+        if self._path.stat().st_mode & 0o004:
+            logger.warning("%s %s can be read by every user of this machine; `chmod 600` it", self._setting, self._path)
+
+
+def parse_keys(text: str) -> dict[Key, bytes]:
+    """Read a file of keys: digest by key.
+
+    Three forms are understood: `{"keys": [{"name", "key" or "sha256", "read"?, "write"?}]}`; a JSON object of key by
+    name; lines `name: key`. Where no right is named, a key has it for all collections.
+
+    Raises:
+        ValueError: the text is of no such form, or holds no key; tells the place and never a key.
+    """
+    if text.lstrip().startswith("{"):
+        try:
+            content = cast("dict[str, object]", json.loads(text))
+        except (ValueError, RecursionError):
+            raise ValueError("it is not a valid JSON object") from None
+        entries = _listed(content["keys"]) if isinstance(content.get("keys"), list) else _plain(content.items())
+    else:
+        entries = _plain(_lines(text))
+    keys: dict[Key, bytes] = {}
+    for key, digest in entries:
+        if any(key.name == other.name for other in keys):
+            raise ValueError(f"the name '{key.name}' is given twice")
+        if digest in keys.values():
+            raise ValueError(f"the key of '{key.name}' is another one's too")
+        keys[key] = digest
+    if not keys:
+        raise ValueError("it holds no key")
+    return keys
+
+
+def _lines(text: str) -> Iterable[tuple[str, object]]:
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        name, colon, secret = line.partition(":")
+        if not colon:
+            raise ValueError(f"line {number} is not of the form 'name: key'")
+        yield name.strip(), secret.strip()
+
+
+def _plain(pairs: Iterable[tuple[str, object]]) -> Iterable[tuple[Key, bytes]]:
+    for name, secret in pairs:
+        yield Key(_checked_name(name)), _digest(_checked_secret(name, secret))
+
+
+def _listed(content: object) -> Iterable[tuple[Key, bytes]]:
+    for number, each in enumerate(cast("list[object]", content), 1):
+        if not isinstance(each, dict):
+            raise _UnfitError(f"entry {number} of keys is no object")
+        entry = cast("Mapping[str, object]", each)
+        name = _checked_name(entry.get("name"))
+        if unknown := sorted(set(entry) - _FIELDS):
+            raise ValueError(f"the key '{name}' has an unknown field '{unknown[0]}'")
+        if ("key" in entry) == ("sha256" in entry):
+            raise ValueError(f"the key '{name}' needs either 'key' or 'sha256'")
+        if "key" in entry:
+            digest = _digest(_checked_secret(name, entry["key"]))
+        else:
+            hexadecimal = entry["sha256"]
+            if not isinstance(hexadecimal, str) or not _DIGEST.fullmatch(hexadecimal):
+                raise ValueError(f"the sha256 of '{name}' is not 64 hexadecimal digits")
+            digest = bytes.fromhex(hexadecimal)
+        yield Key(name, _patterns(entry, name, "read"), _patterns(entry, name, "write")), digest
+
+
+def _patterns(entry: Mapping[str, object], name: str, right: str) -> tuple[str, ...]:
+    value = entry.get(right, ["*"])
+    if not isinstance(value, list) or not all(isinstance(each, str) and each for each in cast("list[object]", value)):
+        raise ValueError(f"'{right}' of '{name}' is not a list of collection patterns")
+    return tuple(cast("list[str]", value))
+
+
+def _checked_name(name: object) -> str:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ValueError("a key's name is missing, too long, or holds characters that cannot be shown")
+    return name
+
+
+def _checked_secret(name: str, secret: object) -> str:
+    if not isinstance(secret, str) or not secret or not secret.isascii() or not secret.isprintable() or " " in secret:
+        raise ValueError(f"the key of '{name}' must be visible ASCII characters without blanks")
+    return secret
+
+
+def _digest(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode()).digest()
+
+
+def _why(exc: OSError | ValueError) -> str:
+    if isinstance(exc, OSError):
+        return f"it cannot be read: {exc.strerror or type(exc).__name__}"
+    return "it is not UTF-8 text" if isinstance(exc, UnicodeDecodeError) else str(exc)

@@ -1,0 +1,348 @@
+"""What the REST service answers, with an example each."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+__all__ = [
+    "AcceptedAnswer",
+    "CheckAnswer",
+    "CollectionAnswer",
+    "CollectionDeleted",
+    "CollectionsAnswer",
+    "DocumentAnswer",
+    "DocumentDeleted",
+    "DocumentListed",
+    "DocumentsAnswer",
+    "FailureAnswer",
+    "HealthAnswer",
+    "IngestAnswer",
+    "JobAnswer",
+    "JobFailure",
+    "Leg",
+    "Passage",
+    "PassageMetadata",
+    "Progress",
+    "ReadyAnswer",
+    "ResultMetadata",
+    "SearchAnswerBody",
+    "SearchResult",
+]
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+def _example(**fields: Any) -> ConfigDict:
+    return ConfigDict(frozen=True, json_schema_extra={"examples": [fields]})
+
+
+class FailureAnswer(_Answer):
+    """A failure: its code, why, the status again, what to do, and the request's id, which finds it in the log.
+
+    A document that cannot be read has a `reason` (`corrupted`, `encrypted`, `empty` …) and its `source`, too.
+    """
+
+    model_config = _example(
+        error="not_found", detail="There is no document '0123456789abcdef'.", status_code=404,
+        suggestion="List what exists and use one of those identifiers.", request_id="5f0c6f1b7a7e4d0c",
+    )  # fmt: skip
+    error: str
+    detail: str
+    status_code: int
+    suggestion: str = ""
+    request_id: str
+    reason: str = ""
+    source: str = ""
+
+
+class IngestAnswer(_Answer):
+    """What became of an ingestion."""
+
+    model_config = _example(
+        status="ingested", doc_id="5a1f0c9be2d34876", chunks=12, collection="project-alpha", title="Deploying",
+        source="deploy.md", pages=3, unchanged=False, replaced=False, embedded=12, reused=0, warnings=[],
+    )  # fmt: skip
+    status: Literal["ingested"] = "ingested"
+    doc_id: str
+    chunks: int
+    collection: str
+    title: str
+    source: str
+    pages: int
+    unchanged: bool
+    replaced: bool
+    embedded: int
+    reused: int
+    warnings: list[str]
+
+
+class AcceptedAnswer(_Answer):
+    """An ingestion that goes on by itself, and the job to ask after."""
+
+    model_config = _example(status="accepted", job_id="0123456789abcdef")
+    status: Literal["accepted"] = "accepted"
+    job_id: str
+
+
+class Progress(_Answer):
+    """How far a job is, of 100, and what it is at."""
+
+    done: float
+    message: str
+
+
+class JobFailure(_Answer):
+    """Why a job failed, as the request would have been answered."""
+
+    error: str
+    detail: str
+    status_code: int
+    suggestion: str
+
+
+class JobAnswer(_Answer):
+    """A job; `result` once it is done, `error` where it failed."""
+
+    model_config = _example(
+        job_id="0123456789abcdef", state="running", progress={"done": 40.0, "message": "embedding"},
+        collection="default", source="guide.pdf", created_at="2026-01-15T10:00:00+00:00",
+        updated_at="2026-01-15T10:00:02+00:00",
+    )  # fmt: skip
+    job_id: str
+    state: Literal["queued", "running", "done", "failed", "cancelled"]
+    progress: Progress
+    collection: str
+    source: str
+    created_at: str
+    updated_at: str
+    result: IngestAnswer | None = None
+    error: JobFailure | None = None
+
+
+class PassageMetadata(_Answer):
+    """Where a passage stands, and what it is.
+
+    `page` is the first of its pages, null where the format has none; `span` counts characters of the document's text;
+    `context` is what was put before the passage when it was embedded.
+    """
+
+    source: str
+    filename: str
+    page: int | None
+    pages: list[int]
+    collection: str
+    doc_id: str
+    chunk_id: str
+    chunk_index: int
+    title: str
+    section: str
+    section_hierarchy: list[str]
+    document_type: str
+    chunk_type: str
+    normative: bool
+    context: str
+    span: list[int]
+    token_count: int
+    page_labels: list[str]
+    references: list[str]
+    parent_chunk_id: str | None
+    clause_number: str | None = None
+    lines: list[int] | None = None
+    document_metadata: dict[str, str]
+
+
+class ResultMetadata(PassageMetadata):
+    """Where a result stands, and how to cite it."""
+
+    citation: str
+
+
+class Leg(_Answer):
+    """Rank from 1 and raw score in one leg of the search."""
+
+    rank: int
+    score: float
+
+
+class SearchResult(_Answer):
+    """One passage found; `score` is 0 to 1."""
+
+    text: str
+    score: float
+    metadata: ResultMetadata
+    dense: Leg | None = None
+    lexical: Leg | None = None
+
+
+class SearchAnswerBody(_Answer):
+    """Results, best first; `total` counts them, `below_min_score` those left out, `degraded` says what failed."""
+
+    model_config = _example(
+        results=[
+            {
+                "text": "Roll out one replica at a time.", "score": 0.91,
+                "metadata": {
+                    "source": "deploy.md", "filename": "deploy.md", "page": None, "pages": [],
+                    "collection": "project-alpha", "doc_id": "5a1f0c9be2d34876",
+                    "chunk_id": "3f0b1c3e-3c43-5d3e-9f0e-0d3c2b1a4f5e", "chunk_index": 0, "title": "Deploying",
+                    "section": "Deploying", "section_hierarchy": ["Deploying"], "document_type": "custom",
+                    "chunk_type": "guidance", "normative": False, "context": "Deploying", "span": [13, 43],
+                    "token_count": 7, "page_labels": [], "references": [], "parent_chunk_id": None,
+                    "document_metadata": {"filename": "deploy.md"}, "citation": "Deploying",
+                },
+            }
+        ],
+        query="roll out", collection="project-alpha", mode="hybrid", total=1, searched_documents=1,
+    )  # fmt: skip
+    results: list[SearchResult]
+    query: str
+    collection: str
+    mode: str
+    total: int
+    searched_documents: int
+    below_min_score: int | None = None
+    degraded: list[str] | None = None
+
+
+class CollectionAnswer(_Answer):
+    """One collection and what it holds."""
+
+    name: str
+    doc_count: int
+    chunk_count: int
+    token_count: int
+    embedding_model: str
+    created_at: str
+
+
+class CollectionsAnswer(_Answer):
+    """The collections that the key may read; `total` counts all of them."""
+
+    model_config = _example(
+        collections=[
+            {
+                "name": "default", "doc_count": 2, "chunk_count": 40, "token_count": 9000,
+                "embedding_model": "local/all-MiniLM-L6-v2 (int8, 384)", "created_at": "2026-01-15T10:00:00+00:00",
+            }
+        ],
+        total=1,
+    )  # fmt: skip
+    collections: list[CollectionAnswer]
+    total: int
+
+
+class CollectionDeleted(_Answer):
+    """A collection that is gone, and how many documents went with it."""
+
+    model_config = _example(status="deleted", collection="project-alpha", documents=7)
+    status: Literal["deleted"] = "deleted"
+    collection: str
+    documents: int
+
+
+class DocumentListed(_Answer):
+    """One document of a list; `status` is `partial` where text is known to be lost."""
+
+    doc_id: str
+    title: str
+    source: str
+    filename: str
+    collection: str
+    chunks: int
+    pages: int
+    size: int
+    sha256: str
+    token_count: int
+    embedding_model: str
+    pipeline: str
+    media_type: str
+    document_type: str
+    status: str
+    warnings: list[str]
+    created_at: str
+    updated_at: str
+    metadata: dict[str, str]
+
+
+class DocumentsAnswer(_Answer):
+    """Documents of a collection by title; `total` counts all that fit."""
+
+    documents: list[DocumentListed]
+    total: int
+
+
+class Passage(_Answer):
+    """One passage of a document."""
+
+    text: str
+    metadata: PassageMetadata
+
+
+class DocumentAnswer(_Answer):
+    """A document: its passages in order, what is known of it, and its text where it was asked for."""
+
+    doc_id: str
+    chunks: list[Passage]
+    chunk_count: int
+    source: str
+    title: str
+    filename: str
+    collection: str
+    pages: int
+    size: int
+    sha256: str
+    token_count: int
+    embedding_model: str
+    pipeline: str
+    media_type: str
+    document_type: str
+    status: str
+    metadata: dict[str, str]
+    warnings: list[str]
+    created_at: str
+    updated_at: str
+    text: str | None = None
+
+
+class DocumentDeleted(_Answer):
+    """A document that is gone, and how many passages went with it."""
+
+    model_config = _example(status="deleted", doc_id="5a1f0c9be2d34876", chunks=12)
+    status: Literal["deleted"] = "deleted"
+    doc_id: str
+    chunks: int
+
+
+class HealthAnswer(_Answer):
+    """The process lives."""
+
+    model_config = _example(status="healthy", version="1.0.0")
+    status: Literal["healthy"] = "healthy"
+    version: str
+
+
+class CheckAnswer(_Answer):
+    """Whether one dependency answers."""
+
+    up: bool
+    message: str
+    latency_ms: int
+
+
+class ReadyAnswer(_Answer):
+    """Whether requests can be served now."""
+
+    model_config = _example(
+        status="ready",
+        checks={
+            "vector_store": {"up": True, "message": "answers"},
+            "embedding_service": {"up": True, "message": "answers"},
+        },
+    )
+    status: Literal["ready", "not_ready"]
+    health: Literal["healthy", "degraded", "unhealthy"]
+    checks: dict[str, CheckAnswer]

@@ -1,0 +1,245 @@
+"""The REST service: its routes and gates put together into one ASGI app, and the way it stops.
+
+A request passes, from the outside: its id, log line, figures and safe headers (`access`); Host and Origin, CORS,
+the key (`gates`); the size of its body (`bodies`); then its route, which works on a thread (`desk`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from typing import Any, Protocol, cast
+
+import anyio
+import anyio.to_thread
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from knowledge_mcp.model.errors import KnowledgeError
+from knowledge_mcp.ports import Library
+from knowledge_mcp.transports.guards import HostGuard
+from knowledge_mcp.transports.keys import KeyRing
+from knowledge_mcp.transports.provider import KnowledgeProvider
+from knowledge_mcp.transports.rest.access import KEY, AccessLayer
+from knowledge_mcp.transports.rest.bodies import BodyGate
+from knowledge_mcp.transports.rest.desk import RestDesk
+from knowledge_mcp.transports.rest.documentation import BEARER, DESCRIPTION, described
+from knowledge_mcp.transports.rest.errors import (
+    FAILURE,
+    REQUEST_ID,
+    Failure,
+    failure_of,
+    from_http,
+    from_validation,
+)
+from knowledge_mcp.transports.rest.gates import CorsGate, HostGate, KeyGate
+from knowledge_mcp.transports.rest.ingesting import ingesting_routes
+from knowledge_mcp.transports.rest.lifespan import living
+from knowledge_mcp.transports.rest.metrics import RestMetrics
+from knowledge_mcp.transports.rest.operating import is_open, operating_routes
+from knowledge_mcp.transports.rest.reading import reading_routes
+from knowledge_mcp.transports.rest.tracing import Tracing, start_tracing
+
+__all__ = ["RestOptions", "RestService", "build_rest_app"]
+
+MAX_TEXT_BYTES = 32 * 1024 * 1024
+"""Most bytes of a JSON body that brings a text, where an upload may be larger."""
+
+MAX_QUESTION_BYTES = 1024 * 1024
+"""Most bytes of any other JSON body."""
+
+FORM_BYTES = 2 * 1024 * 1024
+"""What the fields beside a file, and what frames them, may add to an upload."""
+
+
+class RestOptions(Protocol):
+    """What the settings tell of the service."""
+
+    @property
+    def rag_max_upload_bytes(self) -> int: ...
+    @property
+    def allowed_hosts(self) -> tuple[str, ...]: ...
+    @property
+    def allowed_origins(self) -> tuple[str, ...]: ...
+    @property
+    def otel_endpoint(self) -> str | None: ...
+    @property
+    def otel_traces_endpoint(self) -> str | None: ...
+
+
+class RestService:
+    """The service as an ASGI app that can be told that it is about to stop."""
+
+    def __init__(self) -> None:
+        self.stopping = False
+        """Set by whoever serves it: readiness turns to 503 at once, while requests are still served."""
+        self.app: ASGIApp | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        assert self.app is not None
+        await self.app(scope, receive, send)
+
+
+def build_rest_app(
+    library: KnowledgeProvider[Library],
+    keys: KeyRing,
+    *,
+    options: RestOptions,
+    version: str,
+    mcp_app: ASGIApp | None = None,
+    engine_router: APIRouter | None = None,
+) -> RestService:
+    """Build the app; once for each server.
+
+    Args:
+        library: gives the Library; it is warmed up when the app starts and closed when it stops.
+        keys: who may ask; where none is required, everybody may do everything, which is the caller's decision.
+        options: limits, Hosts and Origins, where spans go.
+        version: of the product.
+        mcp_app: an app for `/mcp`, `/sse` and `/messages/`, without authentication of its own; only keys without limits
+            reach it, for its tools know no rights. Its lifespan runs within the service's.
+        engine_router: routes under `/engine`, which ask for rights themselves, as `gates.may_use` tells them.
+    """
+    service = RestService()
+    metrics = RestMetrics(version, lambda: library.get().job_counts())
+    tracing = start_tracing(options, version)
+    desk = RestDesk(library, metrics, tracing)
+    app = FastAPI(
+        title="knowledge-mcp RAG API", version=version, description=DESCRIPTION, openapi_url=None, docs_url=None,
+        redoc_url=None, redirect_slashes=False, lifespan=_lifespan(library, tracing, mcp_app),
+        generate_unique_id_function=lambda route: route.name,
+    )  # fmt: skip
+    routers = [ingesting_routes(desk), reading_routes(desk)]
+    open_router = operating_routes(desk, version, lambda: service.stopping, lambda: described(app))
+    if engine_router is not None:
+        routers.append(engine_router)
+    for router in routers:
+        app.include_router(router, dependencies=[BEARER])
+    app.include_router(open_router)
+    routes = [each for router in (*routers, open_router) for each in router.routes if isinstance(each, APIRoute)]
+    _answer_failures(app, routes)
+    inner: ASGIApp = BodyGate(app, _limits(options.rag_max_upload_bytes))
+    if mcp_app is not None:
+        inner = _Fork(mcp_app, inner)
+    guard = HostGuard(inner, options.allowed_hosts, options.allowed_origins)
+    inner = KeyGate(inner, keys, metrics, is_open=is_open, is_whole=_is_mcp)
+    inner = CorsGate(inner, guard, configured=bool(options.allowed_origins))
+    service.app = AccessLayer(HostGate(inner, guard), metrics, tracing, template=_templates(routes))
+    return service
+
+
+def _templates(routes: Iterable[APIRoute]) -> Callable[[str], str]:
+    table = [(each.path_regex, each.path_format) for each in routes]
+
+    def template(path: str) -> str:
+        if _is_mcp(path):
+            return "/messages/" if path.startswith("/messages/") else path
+        return next((named for pattern, named in table if pattern.match(path)), "")
+
+    return template
+
+
+def _limits(upload: int) -> Callable[[str], int]:
+    def limit(path: str) -> int:
+        if path == "/ingest_file" or path.startswith("/engine/"):
+            return upload + FORM_BYTES
+        return min(upload, MAX_TEXT_BYTES) if path == "/ingest" else min(upload, MAX_QUESTION_BYTES)
+
+    return limit
+
+
+def _is_mcp(path: str) -> bool:
+    return path in {"/mcp", "/sse"} or path.startswith("/messages/")
+
+
+class _Fork:
+    """Send the MCP paths to their own app, whose sessions belong to the key that opened them."""
+
+    def __init__(self, mcp_app: ASGIApp, other: ASGIApp) -> None:
+        from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
+
+        self._mcp = AuthContextMiddleware(mcp_app)
+        self._other = other
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not _is_mcp(str(scope["path"])):
+            await self._other(scope, receive, send)
+            return
+        from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+        from mcp.server.auth.provider import AccessToken
+
+        scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=scope[KEY].name, scopes=[]))
+        await self._mcp(scope, receive, send)
+
+
+def _lifespan(
+    library: KnowledgeProvider[Library], tracing: Tracing, mcp_app: ASGIApp | None
+) -> Callable[[FastAPI], contextlib.AbstractAsyncContextManager[None]]:
+    @contextlib.asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
+        library.start_warm_up()
+        try:
+            async with contextlib.AsyncExitStack() as stack:
+                if mcp_app is not None:
+                    await stack.enter_async_context(living(mcp_app))
+                yield
+        finally:
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(library.close)
+                await anyio.to_thread.run_sync(tracing.close)
+
+    return lifespan
+
+
+def _answer_failures(app: FastAPI, routes: Iterable[APIRoute]) -> None:
+    """Give every failure of the frameworks and of the engine our own form."""
+    table = [(each.path_regex, frozenset(each.methods or ())) for each in routes]
+
+    def answer(request: Request, failure: Failure) -> Response:
+        request.scope[FAILURE] = failure
+        body = failure.body(str(request.scope[REQUEST_ID]))
+        return Response(body, failure.status, dict(failure.headers), "application/json")
+
+    async def by_framework(request: Request, error: HTTPException) -> Response:
+        if error.status_code != 405:
+            return answer(request, from_http(error))
+        allowed = ", ".join(sorted(_allowed(table, str(request.scope["path"]))))
+        if request.method == "OPTIONS":
+            return Response(status_code=204, headers={"Allow": allowed})
+        failure = Failure(405, f"{request.method[:20]} is not allowed here.", f"Use {allowed}.", {"Allow": allowed})
+        return answer(request, failure)
+
+    async def by_validation(request: Request, error: RequestValidationError) -> Response:
+        return answer(request, from_validation(error.errors()))
+
+    async def by_engine(request: Request, error: KnowledgeError) -> Response:
+        return answer(request, failure_of(error))
+
+    async def by_defect(request: Request, _: Exception) -> Response:
+        # The access layer, which the exception reaches next, logs it.
+        return answer(request, Failure(500, "The server failed to answer.", _REPORT))
+
+    handlers: dict[type[Exception], Any] = {
+        HTTPException: by_framework,
+        RequestValidationError: by_validation,
+        KnowledgeError: by_engine,
+        Exception: by_defect,
+    }
+    for kind, handler in handlers.items():
+        app.add_exception_handler(kind, cast("Callable[[Request, Exception], Awaitable[Response]]", handler))
+
+
+_REPORT = "Report the request_id; the cause is in the server's log."
+
+
+def _allowed(table: Iterable[tuple[re.Pattern[str], frozenset[str]]], path: str) -> set[str]:
+    found = set[str]()
+    for pattern, methods in table:
+        if pattern.match(path):
+            found |= methods
+    return found | (set[str](["HEAD"]) if "GET" in found else set[str]()) | {"OPTIONS"}

@@ -1,0 +1,250 @@
+"""How the REST service reads what clients send: bounded in size and time, and strict about what is JSON."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Coroutine, Mapping
+from email.message import Message as HeaderReader
+from typing import Any, cast
+
+import anyio
+import anyio.to_thread
+from fastapi.routing import APIRoute
+from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from knowledge_mcp.transports.rest.errors import Refusal, from_http, send_failure
+
+__all__ = ["BodyGate", "JsonRoute", "media_type_of_body", "parse_json"]
+
+logger = logging.getLogger(__name__)
+
+MAX_DEPTH = 16
+"""Most levels of nesting; nothing that is asked for has more than three."""
+
+SILENCE_SECONDS = 30.0
+"""How long a body may pause."""
+
+BODY_SECONDS = 600.0
+"""How long a body may take to come in."""
+
+DRAIN_SECONDS = 10.0
+_IN_A_THREAD = 256 * 1024
+
+
+class BodyGate:
+    """Refuse a request body that is larger than its route admits with 413, and one that does not come with 408.
+
+    A declared length that is too large is refused before anything is read; what declares none is counted as it comes.
+    Some of the rest is thrown away first: most clients send all before they listen, and would see a broken connection
+    in place of the answer.
+
+    Args:
+        app: what stands behind.
+        limit: most bytes of a body by path.
+        silence: seconds that a body may pause.
+        patience: seconds that a whole body may take.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        limit: Callable[[str], int],
+        *,
+        silence: float = SILENCE_SECONDS,
+        patience: float = BODY_SECONDS,
+    ) -> None:
+        self._app = app
+        self._limit = limit
+        self._silence = silence
+        self._patience = patience
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        limit = self._limit(str(scope["path"]))
+        declared = headers.get("content-length", "")
+        if declared.isdecimal() and (len(declared) > 15 or int(declared) > limit):
+            waits = headers.get("expect", "").lower() == "100-continue"
+            await self._throw_away(receive, 0 if waits else limit)
+            await send_failure(scope, send, from_http(_too_large(limit)))
+            return
+        await self._app(scope, self._counted(receive, limit), send)
+
+    def _counted(self, receive: Receive, limit: int) -> Receive:
+        size = 0
+        whole = False
+        deadline = anyio.current_time() + self._patience
+
+        async def counted() -> Message:
+            nonlocal size, whole
+            if whole:
+                return await receive()
+            message: Message | None = None
+            with anyio.move_on_after(min(self._silence, max(deadline - anyio.current_time(), 0.0))):
+                message = await receive()
+            if message is None:
+                whole = True
+                raise Refusal(408, "The request body did not come in time.", "Send it again.", {"Connection": "close"})
+            size += len(message.get("body", b""))
+            whole = message["type"] != "http.request" or not message.get("more_body", False)
+            if size > limit:
+                if not whole:
+                    whole = True
+                    await self._throw_away(receive, limit)
+                raise _too_large(limit)
+            return message
+
+        return counted
+
+    async def _throw_away(self, receive: Receive, most: int) -> None:
+        gone, more = 0, True
+        with anyio.move_on_after(min(DRAIN_SECONDS, self._silence)):
+            while more and gone < most:
+                message = await receive()
+                gone += len(message.get("body", b""))
+                more = message["type"] == "http.request" and message.get("more_body", False)
+
+
+def _too_large(limit: int) -> Refusal:
+    return Refusal(
+        413, f"The request body has more than {limit} bytes.", "Send less at a time.", {"Connection": "close"}
+    )
+
+
+def media_type_of_body(request: Request) -> str:
+    """Return the media type of a body, lower case, without parameters; empty where none is told.
+
+    Raises:
+        Refusal: the body is compressed, or in another character set than UTF-8.
+    """
+    encoding = request.headers.get("content-encoding", "identity").strip().lower()
+    if encoding not in {"", "identity"}:
+        raise Refusal(415, "The request body is compressed.", "Send it without Content-Encoding.")
+    given = request.headers.get("content-type", "")
+    reader = HeaderReader()
+    reader["content-type"] = given.replace("\n", " ").replace("\r", " ")
+    charset = reader.get_content_charset("utf-8")
+    if charset not in {"utf-8", "utf8", "us-ascii"}:
+        raise Refusal(415, "The request body is not in UTF-8.", "Send UTF-8.")
+    return reader.get_content_type() if given.strip() else ""
+
+
+class JsonRoute(APIRoute):
+    """A route whose body, where it has one, is JSON and nothing else: 415 for other types, 400 for what cannot be read.
+
+    Refused as unreadable: duplicate names, `NaN` and `Infinity`, bytes that are no UTF-8, half surrogate pairs, NUL
+    characters, numbers of thousands of digits, deep nesting.
+    """
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Put the reading of the body before what FastAPI does with it."""
+        inner = super().get_route_handler()
+        if self.body_field is None:
+            return inner
+
+        async def handler(request: Request) -> Response:
+            return await inner(_Parsed(request, await _read(request)))
+
+        return handler
+
+
+class _Parsed(Request):
+    """A request whose JSON has been read: what FastAPI asks for is there."""
+
+    def __init__(self, request: Request, value: object) -> None:
+        super().__init__(request.scope, request.receive)
+        self._value = value
+
+    async def body(self) -> bytes:
+        return b"{}"  # something; it is not looked at
+
+    async def json(self) -> Any:
+        return self._value
+
+
+async def _read(request: Request) -> object:
+    media_type = media_type_of_body(request)
+    if media_type != "application/json":
+        named = f"'{media_type[:100]}'" if media_type else "of no type"
+        raise Refusal(415, f"The request body is {named}.", "Send JSON with `Content-Type: application/json`.")
+    try:
+        body = await request.body()
+    except ClientDisconnect:
+        raise Refusal(400, "The client left before its request was complete.") from None
+    if len(body) > _IN_A_THREAD:
+        return await anyio.to_thread.run_sync(parse_json, body)
+    return parse_json(body)
+
+
+def parse_json(body: bytes | str) -> object:
+    """Read JSON strictly.
+
+    Raises:
+        Refusal: 400; it is none, or holds what no text and no number of ours may be.
+    """
+    try:
+        text = body if isinstance(body, str) else body.decode("utf-8")
+        value: object = json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
+    except UnicodeDecodeError:
+        raise _no_json("it is not UTF-8") from None
+    except RecursionError:
+        raise _no_json("it is nested too deeply") from None
+    except json.JSONDecodeError as exc:
+        raise _no_json(f"{exc.msg} at line {exc.lineno}, column {exc.colno}") from None
+    except ValueError as exc:  # ours, and Python's own on numbers of thousands of digits
+        raise _no_json(str(exc) if type(exc) is _UnfitError else "a number has too many digits") from None
+    try:
+        _look(value, 0, escaped="\\u" in text)
+    except _UnfitError as exc:
+        raise _no_json(str(exc)) from None
+    return value
+
+
+class _UnfitError(ValueError):
+    """Say what is wrong with a value that is JSON by the letter."""
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise _UnfitError("an object has the same name twice")
+    return found
+
+
+def _no_number(_: str) -> object:
+    raise _UnfitError("NaN and Infinity are no numbers")
+
+
+def _look(value: object, depth: int, *, escaped: bool) -> None:
+    """Refuse deep nesting; refuse texts that hold NUL or half a surrogate pair, which only escapes can bring."""
+    if depth > MAX_DEPTH:
+        raise _UnfitError("it is nested too deeply")
+    if isinstance(value, str):
+        if escaped:
+            _look_at_text(value)
+    elif isinstance(value, dict):
+        for name, each in cast("Mapping[str, object]", value).items():
+            _look(name, depth + 1, escaped=escaped)
+            _look(each, depth + 1, escaped=escaped)
+    elif isinstance(value, list):
+        for each in cast("list[object]", value):
+            _look(each, depth + 1, escaped=escaped)
+
+
+def _look_at_text(text: str) -> None:
+    if "\x00" in text:
+        raise _UnfitError("a text holds a NUL character")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise _UnfitError("a text holds half of a surrogate pair") from None
+
+
+def _no_json(why: str) -> Refusal:
+    return Refusal(400, f"The request body is not valid JSON: {why}.", "Send one JSON object in UTF-8.")

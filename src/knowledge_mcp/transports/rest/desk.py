@@ -1,0 +1,220 @@
+"""Where the REST service's requests meet the blocking Library: worker threads, so many at a time for each kind of work.
+
+Searches and look-ups, ingestions, and the readiness check wait among themselves only: no search waits behind an ingest.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
+
+import anyio
+import anyio.to_thread
+from starlette.requests import Request
+
+from knowledge_mcp.engine.jobs import CancelledError
+from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.errors import KnowledgeError, NotFoundError
+from knowledge_mcp.model.library import Deposit, Deposited
+from knowledge_mcp.model.query import Check, HealthReport
+from knowledge_mcp.ports import Library
+from knowledge_mcp.support.events import log_event
+from knowledge_mcp.transports.provider import KnowledgeProvider
+from knowledge_mcp.transports.rest.errors import REQUEST_ID, Refusal, failure_of
+from knowledge_mcp.transports.rest.metrics import RestMetrics
+from knowledge_mcp.transports.rest.tracing import Tracing
+
+__all__ = ["RestDesk", "records_of"]
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+MAX_READS = 16
+"""Most searches and look-ups at a time."""
+
+MAX_INGESTS = 4
+"""Most ingestions at a time."""
+
+MAX_WAITING = 64
+"""Most ingestions that wait for their turn; more are told to come back."""
+
+READY_SECONDS = 5.0
+"""How long the dependencies may take to tell that they are up."""
+
+READY_KEPT_SECONDS = 2.0
+"""How long the answer holds, so that whoever asks often costs nothing."""
+
+
+class RestDesk:
+    """Run work on the Library for requests.
+
+    Args:
+        library: gives the Library.
+        metrics: count what comes of it.
+        tracing: make a span of each piece of work.
+        clock: seconds, monotonic.
+    """
+
+    def __init__(
+        self,
+        library: KnowledgeProvider[Library],
+        metrics: RestMetrics,
+        tracing: Tracing,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._library = library
+        self.metrics = metrics
+        self._tracing = tracing
+        self._clock = clock
+        self._reads = anyio.CapacityLimiter(MAX_READS)
+        self._ingests = anyio.CapacityLimiter(MAX_INGESTS)
+        self._checking = threading.Lock()
+        self._checks = anyio.CapacityLimiter(2)
+        self._report: tuple[float, HealthReport] | None = None
+
+    async def read(self, name: str, work: Callable[[Library], T]) -> T:
+        """Do something short on the Library, on a worker thread; its errors pass."""
+
+        def run() -> T:
+            with self._tracing.work(name):
+                return work(self._library.get())
+
+        return await anyio.to_thread.run_sync(run, abandon_on_cancel=True, limiter=self._reads)
+
+    async def ingest(self, request: Request, deposit: Callable[[], Deposit], *, size: int | None) -> Deposited:
+        """Take a document in; stop where the client leaves.
+
+        Args:
+            request: whose client is watched.
+            deposit: made on the worker thread, once it is its turn.
+            size: bytes that came with the request; None where they are fetched.
+
+        Raises:
+            KnowledgeError: what the Library says.
+            Refusal: too many wait already, or the client has left.
+        """
+        if self._ingests.statistics().tasks_waiting >= MAX_WAITING:
+            text = f"{MAX_WAITING} ingestions wait already."
+            raise Refusal(503, text, "Try again later, or with wait=false.", {"Retry-After": "10"})
+        stop = threading.Event()
+        left = False
+        found: list[Deposited | Exception] = []
+
+        def run() -> None:
+            try:
+                with self._tracing.work("library.deposit"):
+                    if stop.is_set():
+                        raise CancelledError("The client left.")
+                    found.append(self._deposit(deposit(), size, stop.is_set, str(request.scope[REQUEST_ID])))
+            except Exception as exc:  # noqa: BLE001 - raised again below, outside the task group
+                found.append(exc)
+
+        async def watch() -> None:
+            while (await request.receive())["type"] != "http.disconnect":
+                pass
+            stop.set()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(watch)
+            try:
+                await anyio.to_thread.run_sync(run, abandon_on_cancel=True, limiter=self._ingests)
+            finally:
+                left = stop.is_set()
+                stop.set()
+            tasks.cancel_scope.cancel()
+        (outcome,) = found
+        if isinstance(outcome, Deposited):
+            return outcome
+        if left and isinstance(outcome, KnowledgeError):
+            self.metrics.ingest("cancelled")
+            log_event(logger, logging.WARNING, "ingest_cancelled", request_id=request.scope[REQUEST_ID])
+            raise Refusal(499, "The client left before the ingestion was done.")
+        self.metrics.ingest("failed")
+        raise outcome
+
+    def _deposit(self, deposit: Deposit, size: int | None, cancelled: Callable[[], bool], ident: str) -> Deposited:
+        library = self._library.get()
+        started = self._clock()
+        told: dict[str, object] = {
+            "request_id": ident,
+            "collection": deposit.collection,
+            "source": deposit.url or deposit.filename,
+            "size": size,
+        }
+        try:
+            done = library.deposit(deposit, cancelled=cancelled)
+        except KnowledgeError as exc:
+            level = logging.ERROR if failure_of(exc).status >= 500 else logging.WARNING
+            fields = {**told, "error_code": str(exc.code), "error_message": exc.message}
+            log_event(logger, level, "ingest_failed", **fields)
+            raise
+        self.metrics.ingest("unchanged" if done.unchanged else "ingested", done.embedded + done.reused)
+        log_event(
+            logger, logging.INFO, "ingest", **told, doc_id=done.document_id, chunks=done.chunks,
+            unchanged=done.unchanged, replaced=done.replaced, warnings=len(done.warnings),
+            latency_ms=round((self._clock() - started) * 1000, 1),
+        )  # fmt: skip
+        return done
+
+    async def health(self) -> HealthReport:
+        """Check the dependencies, at most every two seconds and for at most five; never raises."""
+        if self._report is not None and self._clock() - self._report[0] < READY_KEPT_SECONDS:
+            return self._report[1]
+        report: HealthReport | None = None
+        with anyio.move_on_after(READY_SECONDS):
+            report = await anyio.to_thread.run_sync(self._check, abandon_on_cancel=True, limiter=self._checks)
+        if report is None:
+            log_event(logger, logging.ERROR, "readiness_check_slow", seconds=READY_SECONDS)
+            return _down("does not answer in time")
+        return report
+
+    def _check(self) -> HealthReport:
+        if not self._checking.acquire(timeout=READY_SECONDS):
+            return _down("an earlier check is still waiting for its answer")
+        try:
+            if self._report is not None and self._clock() - self._report[0] < READY_KEPT_SECONDS:
+                return self._report[1]
+            try:
+                report = self._library.get().health()
+            except KnowledgeError as exc:
+                log_event(logger, logging.ERROR, "readiness_check_failed", error_message=exc.message)
+                report = _down("cannot be opened")
+            except Exception:
+                logger.exception("the readiness check crashed")
+                report = _down("cannot be opened")
+            self._tell_change(report)
+            self._report = (self._clock(), report)
+            return report
+        finally:
+            self._checking.release()
+
+    def _tell_change(self, report: HealthReport) -> None:
+        """Log what a dependency says when it goes down or comes back: the answer to whoever asks does not tell."""
+        before = self._report[1] if self._report is not None else None
+        for name in ("vector_store", "embedding_service"):
+            check: Check = getattr(report, name)
+            was: bool | None = getattr(before, name).up if before is not None else None
+            if check.up is not was and not (check.up and was is None):
+                level = logging.INFO if check.up else logging.ERROR
+                log_event(logger, level, "dependency_changed", dependency=name, up=check.up, message=check.message)
+
+
+def _down(why: str) -> HealthReport:
+    check = Check(up=False, latency_ms=0, message=why)
+    return HealthReport("unhealthy", check, check, "")
+
+
+def records_of(library: Library, collection: str, document_ids: Iterable[str]) -> Mapping[str, DocumentRecord]:
+    """Return the records of some documents of a collection; those that went meanwhile are left out."""
+    found: dict[str, DocumentRecord] = {}
+    for document_id in document_ids:
+        try:
+            found[document_id] = library.record(document_id, collection=collection)
+        except NotFoundError:
+            logger.debug("document %s went while it was found", document_id)
+    return found

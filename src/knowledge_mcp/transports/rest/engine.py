@@ -1,0 +1,322 @@
+"""The server side of `remote.knowledge`: any surface's engine at `POST /engine/{surface}/{method}`.
+
+A call's body is a JSON object of the method's arguments; its answer is `{"result": …}`, or the error object with all
+that its class is built from. `ingest` takes files and answers with a stream of lines, each a JSON object (`event`s,
+then `report` or `error`), an empty one being a sign of life. What right each method needs stands in `remote.values`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import json
+import logging
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+import anyio
+import anyio.from_thread
+import anyio.to_thread
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import JSONResponse
+from starlette.datastructures import FormData, UploadFile
+from starlette.exceptions import HTTPException
+from starlette.types import Receive, Scope, Send
+
+from knowledge_mcp.model.errors import (
+    AuthError,
+    InvalidInputError,
+    KnowledgeError,
+    NotFoundError,
+    may_pass,
+)
+from knowledge_mcp.model.ingest import IngestEvent, IngestOptions, IngestReport, SkippedFile
+from knowledge_mcp.model.query import RequirementQuery, SearchQuery
+from knowledge_mcp.model.source import SourceItem
+from knowledge_mcp.ports import Knowledge
+from knowledge_mcp.remote.failures import error_object
+from knowledge_mcp.remote.parcels import opened
+from knowledge_mcp.remote.values import RIGHTS, codec_of, method_of
+from knowledge_mcp.transports.errors import crash
+
+__all__ = ["HEARTBEAT", "May", "engine_router"]
+
+logger = logging.getLogger(__name__)
+
+May = Callable[[Request, str, str], None]
+"""Refuse by raising an AuthError or the app's own HTTPException: given the request, `read` or `write`, and what of
+(`engine:` and the surface's name)."""
+
+HEARTBEAT = 1.0
+"""Seconds after which a silent ingest gives a sign of life."""
+
+_PAUSE = 5.0
+"""Seconds after which a client may try again, where nobody said so."""
+_CALLS = 16
+_INGESTS = 4
+_MOST_PARTS = 1000
+
+_OPTIONS = codec_of(IngestOptions)
+_EVENT = codec_of(IngestEvent)
+_REPORT = codec_of(IngestReport)
+_SKIPPED = codec_of(SkippedFile)
+
+
+def _everything(request: Request, right: str, what: str) -> None:
+    del request, right, what
+
+
+def engine_router(
+    get_knowledge: Callable[[str], Knowledge], surfaces: Sequence[str], may: May = _everything
+) -> APIRouter:
+    """Make the routes, which are no part of the published schema.
+
+    Who asks is authenticated, and bodies are limited, by the app that includes them.
+
+    Args:
+        get_knowledge: gives the engine of a surface, on a worker thread; blocking.
+        surfaces: whose engines may be asked.
+        may: refuses what a key must not do.
+    """
+    router = APIRouter(prefix="/engine", include_in_schema=False)
+    calls, ingests = anyio.CapacityLimiter(_CALLS), anyio.CapacityLimiter(_INGESTS)
+
+    def admitted(request: Request, surface: str, method: str) -> None:
+        try:
+            may(request, RIGHTS.get(method, "write"), f"engine:{surface}")
+        except AuthError as exc:
+            raise _ForbiddenError(exc.message, suggestion=exc.suggestion) from exc
+        if surface not in surfaces:
+            raise NotFoundError(f"There is no engine '{surface[:60]}' here.", suggestion=f"Use {', '.join(surfaces)}.")
+
+    @router.post("/{surface}/ingest")
+    async def ingest(surface: str, request: Request) -> Response:
+        folder: Path | None = None
+        try:
+            admitted(request, surface, "ingest")
+            async with request.form(max_files=_MOST_PARTS, max_fields=0) as form:
+                folder = Path(await anyio.to_thread.run_sync(tempfile.mkdtemp, None, "engine-"))
+                run = await anyio.to_thread.run_sync(_unpacked, form, folder)
+        except HTTPException:
+            _forget(folder)
+            raise
+        except Exception as exc:  # noqa: BLE001 - answered, all of it
+            _forget(folder)
+            return _refused(exc, "engine ingest")
+        return _Ingesting(lambda: get_knowledge(surface), run, ingests)
+
+    @router.post("/{surface}/{method}")
+    async def call(surface: str, method: str, request: Request) -> Response:
+        try:
+            admitted(request, surface, method)
+            answer = functools.partial(_answered, get_knowledge, surface, method, await request.body())
+            content = await anyio.to_thread.run_sync(answer, limiter=calls)
+        except HTTPException:
+            raise
+        except Exception as exc:  # noqa: BLE001 - answered, all of it
+            return _refused(exc, f"engine {surface} {method}")
+        return Response(content, media_type="application/json")
+
+    return router
+
+
+# ---- one call
+
+
+def _answered(get_knowledge: Callable[[str], Knowledge], surface: str, name: str, body: bytes) -> bytes:
+    try:
+        method = method_of(name)
+    except KeyError as exc:
+        raise NotFoundError(f"The engine has no method '{name[:60]}'.") from exc
+    arguments = method.arguments(_json_object(body or b"{}"))
+    for value in arguments.values():
+        _within_limits(value)
+    found = getattr(get_knowledge(surface), name)(**arguments)
+    return json.dumps({"result": method.result.encode(found)}, allow_nan=False, separators=(",", ":")).encode()
+
+
+def _within_limits(value: object) -> None:
+    """Refuse questions that no surface would ask; what a surface checks, a bare client may not have."""
+    match value:
+        case SearchQuery():
+            fits = 1 <= len(value.text) <= 2000 and 1 <= value.limit <= 100 and 0.0 <= value.weight <= 1.0
+        case RequirementQuery():
+            fits = 1 <= len(value.topic) <= 1000 and 1 <= value.limit <= 50 and len(value.standard or "") <= 100
+        case str():
+            fits = len(value) <= 2000
+        case _:
+            fits = True
+    if not fits:
+        raise InvalidInputError("The question is too long, or asks for too much.", details=type(value).__name__)
+
+
+def _json_object(body: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError) as exc:
+        raise InvalidInputError("The body is no JSON.", details=type(exc).__name__) from exc
+    if not isinstance(found, dict):
+        raise InvalidInputError("The body is no JSON object.")
+    return cast("dict[str, Any]", found)
+
+
+class _ForbiddenError(AuthError):
+    """Say that the key lacks the right; an engine's own AuthError is its service's matter."""
+
+
+def _refused(exc: Exception, what: str) -> Response:
+    error = exc if isinstance(exc, KnowledgeError) else crash(what, exc)
+    told = error_object(error)
+    if isinstance(error, _ForbiddenError):
+        told |= {"error": "forbidden", "status_code": 403}
+    status = int(told["status_code"])
+    pause = getattr(error, "retry_after", None) or _PAUSE
+    return JSONResponse(told, status, {"Retry-After": f"{pause:.0f}"} if may_pass(error) and status >= 429 else None)
+
+
+# ---- files to be ingested
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What is to be ingested (`Source`), and how; its files lie in a folder that goes with it."""
+
+    folder: Path
+    options: IngestOptions
+    found: tuple[SourceItem | SkippedFile, ...]
+    proceed: bool
+    check: bool
+    exhausted: threading.Event
+
+    def items(self) -> Iterator[SourceItem | SkippedFile]:
+        """Yield them in order."""
+        yield from self.found
+        self.exhausted.set()
+
+
+def _unpacked(form: FormData, folder: Path) -> _Run:
+    """Lay the files down where readers can open them, in other processes too.
+
+    Raises:
+        InvalidInputError: the form is not what a client of ours sends, or a file came in part.
+    """
+    part = form.get("request")
+    if not isinstance(part, UploadFile):
+        raise InvalidInputError("The part 'request' is missing.")
+    told = _json_object(part.file.read())
+    try:
+        options: IngestOptions = _OPTIONS.decode(told["options"])
+        described = cast("list[Mapping[str, Any]]", told["items"])
+        found = tuple(_item(form, folder, place, each) for place, each in enumerate(described))
+        proceed, check = told.get("proceed") is True, told.get("check") is True
+    except (KeyError, TypeError, ValueError, AttributeError) as exc:
+        raise InvalidInputError(
+            "The part 'request' is not understood.", details=f"{type(exc).__name__}: {exc}"
+        ) from exc
+    if check:  # ends when all are checked: nothing is read, embedded or written
+        options = replace(options, dry_run=True)
+    return _Run(folder, options, found, proceed, check, threading.Event())
+
+
+def _item(form: FormData, folder: Path, place: int, told: Mapping[str, Any]) -> SourceItem | SkippedFile:
+    if "skipped" in told:
+        skipped: SkippedFile = _SKIPPED.decode(told["skipped"])
+        return skipped
+    part = form.get(str(told["part"]))
+    if not isinstance(part, UploadFile):
+        raise InvalidInputError(f"The part '{told['part']}' is missing.")
+    # the suffix only: some readers go by it
+    path = folder / f"{place}{Path(str(told['item'].get('name', ''))).suffix[:20]}"
+    with path.open("wb") as target:
+        shutil.copyfileobj(part.file, target)
+    with path.open("rb") as stream:
+        if hashlib.file_digest(stream, "sha256").hexdigest() != told["digest"]:
+            raise InvalidInputError("A file came in part only.", suggestion="Send it again.")
+    return opened(told["item"], {"open": functools.partial(path.open, "rb"), "path": path})
+
+
+class _Ingesting(Response):
+    """Ingest while the client listens; one that leaves ends it."""
+
+    def __init__(self, get_knowledge: Callable[[], Knowledge], run: _Run, limiter: anyio.CapacityLimiter) -> None:
+        super().__init__(media_type="application/x-ndjson")
+        self._get_knowledge = get_knowledge
+        self._run = run
+        self._limiter = limiter
+        self._gave_up = threading.Event()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = [(name, value) for name, value in self.raw_headers if name != b"content-length"]
+        try:
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
+            lines, told = anyio.create_memory_object_stream[bytes](float("inf"))
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._listen, receive)
+                group.start_soon(self._work, lines.send_nowait, lines.close)
+                with told:
+                    await self._tell(told.receive, send)
+                group.cancel_scope.cancel()
+        finally:
+            self._gave_up.set()
+            _forget(self._run.folder)
+
+    async def _tell(self, receive_line: Callable[[], Any], send: Send) -> None:
+        while True:
+            line = b""
+            with anyio.move_on_after(HEARTBEAT):
+                try:
+                    line = await receive_line()
+                except anyio.EndOfStream:
+                    break
+            await send({"type": "http.response.body", "body": line + b"\n", "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _listen(self, receive: Receive) -> None:
+        try:
+            while (await receive())["type"] != "http.disconnect":
+                pass
+        finally:
+            self._gave_up.set()  # on the way out too: the thread is waited for
+
+    async def _work(self, line: Callable[[bytes], None], close: Callable[[], None]) -> None:
+        def tell(payload: Mapping[str, Any]) -> None:
+            told = json.dumps(payload, allow_nan=False, separators=(",", ":")).encode()
+            with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+                anyio.from_thread.run_sync(line, told)
+
+        try:
+            await anyio.to_thread.run_sync(self._ingest, tell, limiter=self._limiter)
+        finally:
+            close()
+
+    def _ingest(self, tell: Callable[[Mapping[str, Any]], None]) -> None:
+        run, asked = self._run, threading.Event()
+
+        def on_unreadable(_: Sequence[SkippedFile]) -> bool:
+            asked.set()
+            return run.proceed
+
+        try:
+            report = self._get_knowledge().ingest(
+                run,
+                run.options,
+                on_event=lambda event: tell({"event": _EVENT.encode(event)}),
+                on_unreadable=None if run.proceed or run.options.stop_on_error else on_unreadable,
+                cancelled=lambda: self._gave_up.is_set() or (run.check and run.exhausted.is_set()),
+            )
+            tell({"report": _REPORT.encode(report), "asked": asked.is_set()})
+        except KnowledgeError as exc:
+            tell({"error": error_object(exc)})
+        except Exception as exc:  # noqa: BLE001 - logged by crash(); the client must get an answer
+            tell({"error": error_object(crash("engine ingest", exc))})
+
+
+def _forget(folder: Path | None) -> None:
+    if folder is not None:
+        shutil.rmtree(folder, ignore_errors=True)

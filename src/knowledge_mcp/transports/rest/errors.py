@@ -1,0 +1,200 @@
+"""Every failure of the REST service in one form: `{error, detail, status_code, suggestion?, request_id}`."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.types import Scope, Send
+
+from knowledge_mcp.engine.jobs import CancelledError
+from knowledge_mcp.model.errors import (
+    AuthError,
+    ConfigError,
+    ConnectionFailedError,
+    InternalError,
+    InvalidInputError,
+    KnowledgeError,
+    NotFoundError,
+    QuotaExceededError,
+    RateLimitedError,
+    SpaceMismatchError,
+    TimedOutError,
+    UnreadableDocumentError,
+    UnreadableReason,
+)
+
+__all__ = [
+    "CODES",
+    "FAILURE",
+    "REQUEST_ID",
+    "Failure",
+    "Refusal",
+    "crashed",
+    "failure_of",
+    "from_http",
+    "from_validation",
+    "send_failure",
+]
+
+logger = logging.getLogger(__name__)
+
+REQUEST_ID = "knowledge_request_id"
+"""Where a scope keeps the request's id."""
+
+FAILURE = "knowledge_failure"
+"""Where a scope keeps the failure that was answered, for the log."""
+
+CODES: Mapping[int, str] = {
+    400: "validation_error",
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not_found",
+    405: "method_not_allowed",
+    408: "request_timeout",
+    409: "conflict",
+    413: "payload_too_large",
+    415: "unsupported_media_type",
+    421: "misdirected_request",
+    422: "validation_error",
+    429: "rate_limited",
+    499: "client_left",
+    500: "internal_error",
+    502: "upstream_error",
+    503: "unavailable",
+    504: "timeout",
+}
+"""The code of each status that the service answers a failure with."""
+
+RETRY_SECONDS = 5
+"""When a client may try again, where nobody said so."""
+
+MAX_DETAIL = 2000
+MAX_PROBLEMS = 8
+
+_PLACES = (["body"], ["query"], ["path"])
+_OF_READING = {UnreadableReason.UNSUPPORTED: 415, UnreadableReason.TOO_LARGE: 413}
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Hold a failure as it is answered; its code follows from its status."""
+
+    status: int
+    detail: str
+    suggestion: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    more: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def code(self) -> str:
+        """Return the code of the status."""
+        return CODES.get(self.status) or HTTPStatus(self.status).phrase.lower().replace(" ", "_")
+
+    def body(self, request_id: str) -> bytes:
+        """Build the answer's body."""
+        content: dict[str, Any] = {"error": self.code, "detail": self.detail[:MAX_DETAIL], "status_code": self.status}
+        if self.suggestion:
+            content["suggestion"] = self.suggestion[:MAX_DETAIL]
+        content.update(self.more)
+        content["request_id"] = request_id
+        return json.dumps(content, ensure_ascii=False).encode("utf-8", "replace")
+
+
+class Refusal(HTTPException):
+    """Refuse a request from wherever it is read or judged; the frameworks let it pass to our own handler."""
+
+    def __init__(
+        self, status: int, detail: str, suggestion: str = "", headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(status, detail, headers)
+        self.suggestion = suggestion
+
+
+_STATUS: Sequence[tuple[type[KnowledgeError], Callable[[Any], int]]] = (
+    (SpaceMismatchError, lambda _: 409),
+    (ConfigError, lambda _: 500),
+    (ConnectionFailedError, lambda _: 503),
+    (TimedOutError, lambda _: 504),
+    (AuthError, lambda _: 502),
+    (NotFoundError, lambda _: 404),
+    (UnreadableDocumentError, lambda error: _OF_READING.get(error.reason, 422)),
+    (InvalidInputError, lambda _: 422),
+    (RateLimitedError, lambda _: 429),
+    (CancelledError, lambda _: 503),
+    # What an adapter calls recoverable is a service's own 5xx.
+    (InternalError, lambda error: 502 if error.recoverable else 500),
+    (KnowledgeError, lambda _: 500),
+)
+
+
+def failure_of(error: KnowledgeError) -> Failure:
+    """Map an error of the engine; total over the tree, for whatever is added to it falls to 500.
+
+    The technical details go along only where they speak of what the client sent or named.
+    """
+    status = next(choose(error) for kind, choose in _STATUS if isinstance(error, kind))
+    detail = error.message
+    if error.details and error.details not in detail and status in {404, 409, 413, 415, 422}:
+        detail = f"{detail} ({error.details})"
+    headers: dict[str, str] = {}
+    if isinstance(error, RateLimitedError):
+        if not isinstance(error, QuotaExceededError):
+            headers["Retry-After"] = str(max(1, math.ceil(error.retry_after or RETRY_SECONDS)))
+    elif status == 503:
+        headers["Retry-After"] = str(RETRY_SECONDS)
+    more: dict[str, str] = {}
+    if isinstance(error, UnreadableDocumentError):
+        more = {"reason": error.reason.value, "source": error.source[:500]}
+    return Failure(status, detail, error.suggestion, headers, more)
+
+
+def from_http(error: HTTPException) -> Failure:
+    """Map what the frameworks raise, and our own refusals."""
+    own = error if isinstance(error, Refusal) else None
+    detail = str(error.detail)
+    if own is None and detail == HTTPStatus(error.status_code).phrase:
+        detail = {
+            404: "There is nothing at this address.",
+            405: "The method is not allowed here.",
+        }.get(error.status_code, detail)
+    return Failure(error.status_code, detail, own.suggestion if own else "", dict(error.headers or {}))
+
+
+def from_validation(errors: Iterable[Mapping[str, Any]]) -> Failure:
+    """Map what pydantic found wrong: which fields, and why; never their values."""
+    told: list[str] = []
+    for each in errors:
+        place = [str(part) for part in each.get("loc", ())]
+        name = ".".join(place[1:] if place[:1] in _PLACES else place)[:120]
+        words = str(each.get("msg", "is not valid"))
+        told.append(f"{name}: {words}" if name else words)
+    shown = list(dict.fromkeys(told))
+    more = f" (and {len(shown) - MAX_PROBLEMS} more)" if len(shown) > MAX_PROBLEMS else ""
+    return Failure(422, "; ".join(shown[:MAX_PROBLEMS]) + more, "Correct the fields named, and send it again.")
+
+
+def crashed(exc: BaseException, request_id: str, what: str) -> Failure:
+    """Log an unforeseen exception in full; answer with nothing of it but the request's id."""
+    logger.error("%s crashed (request %s)", what, request_id, exc_info=exc)
+    return Failure(500, "The server failed to answer.", "Report the request_id; the cause is in the server's log.")
+
+
+async def send_failure(scope: Scope, send: Send, failure: Failure) -> None:
+    """Answer with a failure from outside the routes, and remember it for the log."""
+    scope[FAILURE] = failure
+    body = failure.body(str(scope.get(REQUEST_ID, "")))
+    if scope.get("method") == "HEAD":
+        length, body = len(body), b""
+    else:
+        length = len(body)
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(length).encode())]
+    headers += [(name.lower().encode(), value.encode("latin-1", "replace")) for name, value in failure.headers.items()]
+    await send({"type": "http.response.start", "status": failure.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,239 @@
+"""Routes of the REST service that take documents in: text, addresses, files, and the jobs nobody waits for."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Mapping
+from typing import Annotated, Any, cast
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ValidationError
+from starlette.datastructures import FormData, UploadFile
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+
+from knowledge_mcp.model.library import Deposit, IngestJob
+from knowledge_mcp.model.media_types import UNKNOWN, media_type_of
+from knowledge_mcp.ports import Library
+from knowledge_mcp.support.events import log_event
+from knowledge_mcp.transports.keys import Key
+from knowledge_mcp.transports.rest.answers import AcceptedAnswer, IngestAnswer, JobAnswer
+from knowledge_mcp.transports.rest.bodies import JsonRoute, media_type_of_body, parse_json
+from knowledge_mcp.transports.rest.desk import RestDesk
+from knowledge_mcp.transports.rest.documentation import failures
+from knowledge_mcp.transports.rest.errors import REQUEST_ID, Refusal
+from knowledge_mcp.transports.rest.gates import key_of, need_write
+from knowledge_mcp.transports.rest.models import IngestRequest, IngestUrlRequest, Metadata, UploadFields
+from knowledge_mcp.transports.rest.views import accepted, ingested, job_answer
+
+__all__ = ["JOB_ROUTE", "ingesting_routes"]
+
+logger = logging.getLogger(__name__)
+
+JOB_ROUTE = "/jobs/{job_id}"
+MAX_FIELDS = 8
+MAX_FIELD_BYTES = 1024 * 1024
+
+_ACCEPTED: dict[int | str, dict[str, Any]] = {
+    202: {"model": AcceptedAnswer, "description": "Accepted: `wait` was false, and the job goes on by itself."}
+}
+_TAKEN_IN = failures(400, 408, 409, 413, 415, 422, 429, 500, 502, 503, 504)
+_UPLOAD: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "required": ["file"],
+                    "properties": {
+                        "file": {"type": "string", "format": "binary", "description": "The document, with its name."},
+                        **UploadFields.model_json_schema()["properties"],
+                    },
+                    "additionalProperties": False,
+                }
+            }
+        },
+    }
+}
+
+
+class _Ingesting:
+    def __init__(self, desk: RestDesk) -> None:
+        self._desk = desk
+
+    async def ingest(self, request: Request, body: IngestRequest, key: Annotated[Key, Depends(key_of)]) -> Response:
+        """Take in a text or Markdown; it is searchable, whole, when this answers.
+
+        The same text again changes nothing; another text under the same file name replaces the earlier one.
+        """
+        need_write(key, body.metadata.collection)
+        return await self._take(request, _checked(body), size=len(body.text.encode()), wait=body.wait)
+
+    async def ingest_url(
+        self, request: Request, body: IngestUrlRequest, key: Annotated[Key, Depends(key_of)]
+    ) -> Response:
+        """Fetch an https address, convert what it gives, and take it in."""
+        need_write(key, body.collection)
+        return await self._take(request, _checked(body), size=None, wait=body.wait)
+
+    async def ingest_file(self, request: Request, key: Annotated[Key, Depends(key_of)]) -> Response:
+        """Take in a file of any kind that can be read; its name says what it is, else the type it is sent with."""
+        if media_type_of_body(request) != "multipart/form-data":
+            raise Refusal(415, "The request body is no form.", "Send the file as `multipart/form-data`.")
+        try:
+            form = await request.form(max_files=1, max_fields=MAX_FIELDS, max_part_size=MAX_FIELD_BYTES)
+        except ClientDisconnect:
+            raise Refusal(400, "The client left before its request was complete.") from None
+        except HTTPException as exc:
+            if isinstance(exc, Refusal):
+                raise
+            raise Refusal(400, f"The form cannot be read: {exc.detail}.", "Send one file and its fields.") from None
+        except UnicodeDecodeError:
+            raise Refusal(400, "The form cannot be read: a name in it is not UTF-8.", "Send UTF-8.") from None
+        async with contextlib.AsyncExitStack() as stack:
+            stack.push_async_callback(form.close)
+            file, fields, metadata = _parts(form)
+            need_write(key, fields.collection)
+
+            def deposit() -> Deposit:
+                return Deposit(
+                    fields.collection, _basename(file.filename), content=file.file.read(),
+                    media_type=_told_type(file), metadata=metadata.pairs(), force=fields.force,
+                )  # fmt: skip
+
+            return await self._take(request, deposit, size=file.size or 0, wait=fields.wait)
+
+    async def job(self, job_id: str, key: Annotated[Key, Depends(key_of)]) -> Response:
+        """Tell how far an ingestion is that nobody waits for."""
+
+        def look(library: Library) -> IngestJob:
+            job = library.job(_job_id(job_id))
+            if not (key.may_read(job.collection) or key.may_write(job.collection)):
+                raise Refusal(403, f"The key '{key.name}' may not read the collection '{job.collection}'.")
+            return job
+
+        return _json(job_answer(await self._desk.read("library.job", look)))
+
+    async def cancel(self, job_id: str, key: Annotated[Key, Depends(key_of)]) -> Response:
+        """Tell an ingestion to stop; nothing of it is kept."""
+
+        def stop(library: Library) -> IngestJob:
+            need_write(key, library.job(_job_id(job_id)).collection)
+            return library.cancel_job(job_id)
+
+        job = await self._desk.read("library.cancel_job", stop)
+        log_event(logger, logging.INFO, "job_cancelled", job_id=job.id, key=key.name, collection=job.collection)
+        return _json(job_answer(job))
+
+    async def _take(self, request: Request, deposit: Any, *, size: int | None, wait: bool) -> Response:
+        if wait:
+            return _json(ingested(await self._desk.ingest(request, deposit, size=size)))
+        job = await self._desk.read("library.submit", lambda library: library.submit(deposit()))
+        self._desk.metrics.ingest("accepted")
+        log_event(
+            logger, logging.INFO, "ingest_accepted", request_id=request.scope[REQUEST_ID], job_id=job.id,
+            collection=job.collection, source=job.source, size=size,
+        )  # fmt: skip
+        return _json(accepted(job), 202)
+
+
+def ingesting_routes(desk: RestDesk) -> APIRouter:
+    """Build the routes."""
+    own = _Ingesting(desk)
+    router = APIRouter(route_class=JsonRoute, tags=["ingest"])
+    for path, handler, name, more in (
+        ("/ingest", own.ingest, "ingest", None),
+        ("/ingest_url", own.ingest_url, "ingest_url", None),
+        ("/ingest_file", own.ingest_file, "ingest_file", _UPLOAD),
+    ):
+        responses = {**_ACCEPTED, **_TAKEN_IN, **(failures(404) if name == "ingest_url" else {})}
+        router.add_api_route(
+            path, handler, methods=["POST"], operation_id=name, response_model=IngestAnswer, responses=responses,
+            openapi_extra=more,
+        )  # fmt: skip
+    for method, handler, name in (("GET", own.job, "get_job"), ("DELETE", own.cancel, "cancel_job")):
+        router.add_api_route(
+            JOB_ROUTE, handler, methods=[method], operation_id=name, response_model=JobAnswer,
+            responses=failures(404, 422, 500, 502, 503, 504),
+        )  # fmt: skip
+    return router
+
+
+def _checked(body: IngestRequest | IngestUrlRequest) -> Any:
+    """Return what makes the deposit; it is made here once, so that what is wrong with it is told before any work."""
+    deposit = _validated(body.deposit)
+    return lambda: deposit
+
+
+def _validated(make: Any) -> Any:
+    try:
+        return make()
+    except ValueError as exc:
+        raise RequestValidationError([{"loc": ("body", "metadata"), "msg": str(exc), "type": "value_error"}]) from None
+
+
+def _parts(form: FormData) -> tuple[UploadFile, UploadFields, Metadata]:
+    """Take a form apart: its one file, its fields, and the metadata among them."""
+    names = [name for name, _ in form.multi_items()]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise RequestValidationError([{"loc": ("body", twice[0]), "msg": "the field is given twice", "type": "twice"}])
+    values: dict[str, Any] = dict(form)
+    file = values.pop("file", None)
+    if not isinstance(file, UploadFile):
+        raise RequestValidationError([{"loc": ("body", "file"), "msg": "a file is needed", "type": "missing"}])
+    for name, value in values.items():
+        if not isinstance(value, str):
+            raise RequestValidationError([{"loc": ("body", name), "msg": "the field is no text", "type": "text"}])
+    fields = _model(UploadFields, values, "body")
+    metadata = Metadata()
+    if fields.metadata.strip():
+        try:
+            given = parse_json(fields.metadata)
+        except Refusal as exc:
+            raise RequestValidationError(
+                [{"loc": ("body", "metadata"), "msg": str(exc.detail), "type": "json_invalid"}]
+            ) from None
+        metadata = _model(Metadata, given, "metadata")
+        _validated(metadata.pairs)
+    return file, fields, metadata
+
+
+def _model(model: type[Any], value: object, place: str) -> Any:
+    try:
+        return cast("type[BaseModel]", model).model_validate(value)
+    except ValidationError as exc:
+        found = cast("list[Mapping[str, Any]]", exc.errors(include_url=False, include_input=False))
+        raise RequestValidationError([{**each, "loc": (place, *each["loc"])} for each in found]) from None
+
+
+def _basename(name: str | None) -> str:
+    """Keep a file name's last part, without what no name holds."""
+    last = (name or "").replace("\\", "/").rpartition("/")[2]
+    return "".join(letter for letter in last if letter.isprintable()).strip()[:255]
+
+
+def _told_type(file: UploadFile) -> str | None:
+    """Return the media type that the client told where the name does not say it; None for what the name says.
+
+    What browsers tell depends on the programs that are installed beside them.
+    """
+    if media_type_of(_basename(file.filename)) != UNKNOWN:
+        return None
+    told = (file.content_type or "").partition(";")[0].strip().lower()
+    return None if told in {"", UNKNOWN} else told
+
+
+def _job_id(text: str) -> str:
+    """Keep ids to what ids can be; another is no job."""
+    if not text.isascii() or not text.isalnum():
+        raise Refusal(404, "There is no such job.", "Use the job_id that the ingestion was answered with.")
+    return text
+
+
+def _json(answer: BaseModel, status: int = 200) -> Response:
+    content = answer.model_dump_json(exclude_unset=True)
+    return Response(content, status_code=status, media_type="application/json")

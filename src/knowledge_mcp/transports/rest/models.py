@@ -1,0 +1,249 @@
+"""What clients send to the REST service: strict, no unknown field, with an example each."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from knowledge_mcp.model.chunk import ChunkType
+from knowledge_mcp.model.library import DEFAULT_COLLECTION, Deposit
+from knowledge_mcp.model.query import And, Equals, Filter, In, Prefix, SearchMode, SearchQuery
+
+__all__ = [
+    "CollectionName",
+    "DocumentQuery",
+    "DocumentsQuery",
+    "IngestMetadata",
+    "IngestRequest",
+    "IngestUrlRequest",
+    "Metadata",
+    "PageQuery",
+    "SearchFilters",
+    "SearchRequest",
+    "UploadFields",
+    "UrlMetadata",
+]
+
+MAX_PAIRS = 64
+MAX_NAME = 100
+MAX_VALUE = 10_000
+MAX_OFFSET = 2**31 - 1
+MAX_LIMIT = 1000
+
+CollectionName = Annotated[
+    str,
+    Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$", description="1 to 63 letters, digits, `.`, `_` and `-`."),
+]
+_Text = Annotated[str, Field(max_length=MAX_VALUE)]
+_Real = Annotated[float, Field(allow_inf_nan=False)]
+_Value = _Text | bool | int | _Real
+_Ident = Annotated[str, Field(min_length=1, max_length=200)]
+_Kind = Literal[
+    "definition", "requirement", "recommendation", "guidance", "example", "figure", "table", "overview", "reference",
+    "annex",
+]  # fmt: skip
+_Filename = Annotated[
+    str,
+    Field(max_length=255, pattern=r"^[^/\\\x00-\x1f]*$", description="What the document is called, with extension."),
+]
+_PAIRS: dict[str, Any] = {"maxProperties": MAX_PAIRS, "propertyNames": {"minLength": 1, "maxLength": MAX_NAME}}
+
+
+def _said(value: object) -> object:
+    """Read a switch in a query or a form; anything but `true` and `false` is left to be refused."""
+    return {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
+
+
+def _whole(value: object) -> object:
+    """Read 5.0 as 5: in JSON they are the same number."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+_Switch = Annotated[Literal[True, False], BeforeValidator(_said), Field(json_schema_extra={"type": "boolean"})]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, hide_input_in_errors=True)
+
+
+class Metadata(BaseModel):
+    """Flat pairs to keep on the document's record: texts, numbers, true or false.
+
+    `source` says where the document came from, `title` what it is called.
+    """
+
+    model_config = ConfigDict(
+        strict=True, extra="allow", frozen=True, hide_input_in_errors=True,
+        json_schema_extra={**_PAIRS, "examples": [{"source": "https://wiki.example.com/x", "author": "Ada"}]},
+    )  # fmt: skip
+    __pydantic_extra__: dict[Annotated[str, Field(min_length=1, max_length=MAX_NAME)], _Value] = Field(init=False)  # pyright: ignore[reportIncompatibleVariableOverride] - pydantic's own way of typing extra fields
+
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """Return the pairs as text; true and false in lower case.
+
+        Raises:
+            ValueError: there are too many.
+        """
+        if len(self.__pydantic_extra__) > MAX_PAIRS:
+            raise ValueError(f"at most {MAX_PAIRS} pairs can be kept")
+        return tuple((name, _as_text(value)) for name, value in self.__pydantic_extra__.items())
+
+
+class UrlMetadata(Metadata):
+    """What is known of an address: the file name it shall have, and any flat pairs."""
+
+    model_config = ConfigDict(json_schema_extra={**_PAIRS, "examples": [{"filename": "guide.pdf", "team": "ops"}]})
+    filename: _Filename | None = None
+
+
+class IngestMetadata(Metadata):
+    """What is known of a text: its file name, the collection it goes to, and any flat pairs."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            **_PAIRS,
+            "examples": [{"filename": "deploy.md", "collection": "project-alpha", "author": "Ada", "reviewed": True}],
+        }
+    )
+    filename: _Filename | None = None
+    collection: CollectionName = DEFAULT_COLLECTION
+
+
+class IngestRequest(_Strict):
+    """A text or Markdown to take in; a line `<!-- page 3 -->` says that what follows stands on page 3."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "text": "# Deploying\n\nRoll out one replica at a time.",
+                    "metadata": {"filename": "deploy.md", "collection": "project-alpha"},
+                }
+            ]
+        }
+    )
+    text: Annotated[str, Field(min_length=1, pattern=r"\S")]
+    metadata: IngestMetadata = IngestMetadata()
+    wait: Annotated[bool, Field(description="Answer when it is searchable; else at once, with a job.")] = True
+    force: Annotated[bool, Field(description="Read and embed again even where nothing changed.")] = False
+
+    def deposit(self) -> Deposit:
+        """Build what the library takes."""
+        about = self.metadata
+        return Deposit(about.collection, about.filename or "", text=self.text, metadata=about.pairs(), force=self.force)
+
+
+class IngestUrlRequest(_Strict):
+    """An https address to fetch and take in."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"url": "https://docs.example.com/guide.pdf", "collection": "default"}]}
+    )
+    url: Annotated[str, Field(max_length=2000, pattern=r"^https://[^\s\x00-\x20]+$")]
+    collection: CollectionName = DEFAULT_COLLECTION
+    metadata: UrlMetadata = UrlMetadata()
+    wait: Annotated[bool, Field(description="Answer when it is searchable; else at once, with a job.")] = True
+    force: Annotated[bool, Field(description="Read and embed again even where nothing changed.")] = False
+
+    def deposit(self) -> Deposit:
+        """Build what the library takes."""
+        about = self.metadata
+        return Deposit(self.collection, about.filename or "", url=self.url, metadata=about.pairs(), force=self.force)
+
+
+class UploadFields(_Strict):
+    """The fields beside the file of an upload."""
+
+    collection: CollectionName = DEFAULT_COLLECTION
+    metadata: Annotated[str, Field(max_length=1_000_000, description="A JSON object of flat pairs.")] = ""
+    wait: _Switch = True
+    force: _Switch = False
+
+
+class SearchFilters(_Strict):
+    """Which passages may be found; all that are named must hold."""
+
+    document_id: (
+        Annotated[_Ident | list[_Ident], Field(description="One id, or several of which any may hold.")] | None
+    ) = None
+    document_type: Annotated[str, Field(min_length=1, max_length=100)] | None = None
+    chunk_type: _Kind | None = None
+    normative: bool | None = None
+    clause_number: (
+        Annotated[str, Field(min_length=1, max_length=100, description="`5.3` finds 5.3, 5.3.1 …")] | None
+    ) = None
+
+    def filter(self) -> Filter | None:
+        """Build the engine's filter; None where nothing is named."""
+        parts: list[Filter] = []
+        if isinstance(self.document_id, list):
+            parts.append(In("document_id", tuple(self.document_id)))
+        elif self.document_id is not None:
+            parts.append(Equals("document_id", self.document_id))
+        if self.document_type is not None:
+            parts.append(Equals("document_type", self.document_type))
+        if self.chunk_type is not None:
+            parts.append(Equals("chunk_type", ChunkType(self.chunk_type)))
+        if self.normative is not None:
+            parts.append(Equals("normative", self.normative))
+        if self.clause_number is not None:
+            parts.append(Prefix("clause_number", self.clause_number))
+        return parts[0] if len(parts) == 1 else And(tuple(parts)) if parts else None
+
+
+class SearchRequest(_Strict):
+    """A question to one collection."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"query": "authentication approach", "collection": "default", "top_k": 5},
+                {"query": "roll out", "mode": "keyword", "min_score": 0.2, "filters": {"normative": True}},
+            ]
+        }
+    )
+    query: Annotated[str, Field(min_length=1, max_length=2000, pattern=r"\S")]
+    collection: CollectionName = DEFAULT_COLLECTION
+    top_k: Annotated[int, Field(ge=1, le=50), BeforeValidator(_whole)] = 5
+    mode: Annotated[
+        Literal["hybrid", "semantic", "keyword"], Field(description="By meaning and words, by meaning, by words.")
+    ] = "hybrid"
+    weight: Annotated[float, Field(ge=0, le=1, description="Share of meaning in hybrid.")] = 0.7
+    min_score: Annotated[float, Field(ge=0, le=1, description="Results below it are left out, and counted.")] = 0.0
+    filters: SearchFilters | None = None
+
+    def search(self) -> SearchQuery:
+        """Build the engine's question."""
+        wanted = self.filters.filter() if self.filters is not None else None
+        return SearchQuery(self.query, self.top_k, SearchMode(self.mode), self.weight, wanted)
+
+
+class PageQuery(BaseModel):
+    """Which part of a list is wanted."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+    limit: Annotated[int, Field(ge=1, le=MAX_LIMIT)] = 100
+    offset: Annotated[int, Field(ge=0, le=MAX_OFFSET)] = 0
+
+
+class DocumentsQuery(PageQuery):
+    """Which documents of which collection are wanted."""
+
+    collection: CollectionName = DEFAULT_COLLECTION
+    name_contains: Annotated[
+        str, Field(max_length=200, description="Part of the title, file name or source, in any case.")
+    ] = ""
+
+
+class DocumentQuery(BaseModel):
+    """How much of a document is wanted: all passages unless a part is named; its text where it is asked for."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+    limit: Annotated[int, Field(ge=1, le=MAX_OFFSET)] | None = None
+    offset: Annotated[int, Field(ge=0, le=MAX_OFFSET)] = 0
+    text: _Switch = False
+
+
+def _as_text(value: str | bool | float) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,127 @@
+"""Settings in, a store and an embedder out: what every surface stands on, and the trial start of a server."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from knowledge_mcp import registry
+from knowledge_mcp.model.errors import ConfigError, KnowledgeError
+from knowledge_mcp.settings import Settings, choose_embedding, choose_store, missing_adapters
+
+if TYPE_CHECKING:
+    from knowledge_mcp.engine.base import Base
+    from knowledge_mcp.ports import Store
+
+__all__ = ["COLLECTIONS", "Start", "build_base", "build_store", "try_start"]
+
+
+COLLECTIONS = {"planning": "application_docs", "rag": "default", "repositories": "repositories"}
+"""The first two are fixed by their specifications; the third is never made: each repository has one of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Tell what trying to start came to.
+
+    Attributes:
+        problems: everything that keeps the server from starting; empty when all is well.
+        backend: the store that answers and is to be used from now on.
+        degraded: why it is not the one that is configured, empty when it is.
+    """
+
+    problems: tuple[KnowledgeError, ...] = ()
+    backend: str = ""
+    degraded: str = ""
+
+
+def build_store(settings: Settings, backend: str) -> Store:
+    """Make one kind of store as the settings describe it; nothing is connected before its use."""
+    store: Store = registry.load(registry.STORES[backend])(settings, registry.load(registry.ANALYSER)())
+    return store
+
+
+def build_base(settings: Settings, *, surface: str = "standards", start: Start | None = None) -> Base:
+    """Open the store and name the embedder that the settings select.
+
+    Args:
+        settings: what was read.
+        surface: whose embedding provider is meant.
+        start: what was decided when the process started; without it, this is the start, and a configured Qdrant that
+            does not answer is replaced by ChromaDB here (clarification 5); not for `rag`, whose documents would be
+            lost to the other replicas.
+
+    Raises:
+        ConfigError: the settings select an adapter that this build has not.
+        ConnectionFailedError: Qdrant is configured, and neither it nor its fallback answers.
+    """
+    from knowledge_mcp.engine.base import Base
+
+    problems = missing_adapters(settings, surface, embedders=registry.EMBEDDERS, stores=registry.STORES)
+    if problems:
+        raise ConfigError(problems[0], details="\n".join(problems))
+    if surface == "planning":  # its specification names the model, whatever other surfaces use
+        settings = settings.model_copy(update={"embedding_model": None, "embedding_dimensions": None})
+    provider = choose_embedding(settings, surface).provider
+    embedder = registry.load(registry.EMBEDDERS[provider])(settings)
+    wanted = settings.embedding_dimensions
+    if wanted is not None and wanted != embedder.space.dimensions:
+        raise ConfigError(
+            f"EMBEDDING_DIMENSIONS is {wanted}, but {embedder.space.label} has {embedder.space.dimensions}.",
+            suggestion="Unset EMBEDDING_DIMENSIONS, or choose a model with as many.",
+        )
+    if start is None:
+        store, degraded = _open_store(settings, falls_back=surface != "rag")
+    else:
+        store, degraded = build_store(settings, start.backend), start.degraded
+    return Base(
+        store=store,
+        collection=COLLECTIONS.get(surface, settings.collection),
+        embedder=embedder,
+        analyser=registry.load(registry.ANALYSER)(),
+        fuse=registry.load(registry.FUSIONS["rrf"]),
+        hybrid=settings.hybrid_search,
+        slice=64 if provider == "local" else settings.embedding_batch_size * settings.embedding_concurrency,
+        degraded=degraded,
+    )
+
+
+def _open_store(settings: Settings, *, falls_back: bool) -> tuple[Store, str]:
+    """Open the store that is configured; what a service accepts must not go into a folder of one replica instead."""
+    backend = choose_store(settings).backend
+    if backend != "qdrant" or not falls_back:
+        return build_store(settings, backend), ""
+    from knowledge_mcp.engine.opening import Candidate, open_first
+
+    server = ("CHROMADB_HOST", "CHROMADB_PORT") if settings.chromadb_host is not None else ("CHROMADB_PATH",)
+    return open_first(
+        [
+            Candidate("qdrant", lambda: build_store(settings, "qdrant"), ("QDRANT_URL", "QDRANT_API_KEY")),
+            Candidate("chromadb", lambda: build_store(settings, "chromadb"), server),
+        ]
+    )
+
+
+def try_start(settings: Settings, *, surfaces: Sequence[str] = ("standards",)) -> Start:
+    """Try what a server needs before it starts: the adapters, the store's connection, each collection's space.
+
+    Every problem is told, not only the first (A-REQ-REL-003).
+    """
+    start: Start | None = None
+    problems: dict[str, KnowledgeError] = {}
+    for surface in surfaces:
+        try:
+            base = build_base(settings, surface=surface, start=start)
+        except KnowledgeError as exc:
+            problems.setdefault(exc.message, exc)
+            continue
+        start = start or Start(backend=base.store.backend, degraded=base.degraded)
+        try:
+            base.store.ping()
+            base.check_space()
+        except KnowledgeError as exc:
+            problems.setdefault(exc.message, exc)
+        base.store.close()
+    found = start or Start()
+    return Start(tuple(problems.values()), found.backend, found.degraded)

@@ -1,0 +1,143 @@
+"""One desk for each surface: its way of reading and cutting documents, over the store and embedder of the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from knowledge_mcp import registry
+from knowledge_mcp.settings import Settings, network_environment
+from knowledge_mcp.wiring.base import Start, build_base
+from knowledge_mcp.wiring.library import build_conversion, build_library
+from knowledge_mcp.wiring.readers import build_ocr, build_readers
+
+if TYPE_CHECKING:
+    from knowledge_mcp.engine.base import Base
+    from knowledge_mcp.ports import Knowledge, Reader, Source
+
+__all__ = ["build_desk", "build_knowledge", "build_source"]
+
+
+def build_desk(
+    settings: Settings, *, surface: str, start: Start | None = None, roots: Sequence[Path] | None = None
+) -> Any:
+    """Put together what answers a surface's tools where that is no knowledge base of this process.
+
+    That is the library (of this process, or of the service at RAG_API_URL where that is set) for `rag`, the desk of
+    conversions for `convert`, and the engine behind RAG_API_URL for every other surface. Arguments and errors are as
+    in `build_knowledge`; ConfigError too where RAG_API_URL is needed and not set.
+    """
+    if surface == "convert":
+        return build_conversion(settings, roots)
+    if surface != "rag":
+        return registry.load(registry.REMOTES["knowledge"])(settings, surface)
+    if settings.rag_api_url is not None:
+        return registry.load(registry.REMOTES["library"])(settings)
+    return build_library(settings, start=start)
+
+
+def build_knowledge(
+    settings: Settings,
+    *,
+    surface: str = "standards",
+    start: Start | None = None,
+    roots: Sequence[Path] | None = None,
+) -> Knowledge:
+    """Put a knowledge base together for one surface; `start` and errors as in `build_base`.
+
+    Args:
+        settings: what was read.
+        surface: whose collection and way of reading is meant.
+        start: as in `build_base`.
+        roots: folders that tools given a path may read; None for all, where the caller is this machine's own user.
+    """
+    base = build_base(settings, surface=surface, start=start)
+    if surface == "planning":
+        return _filing_desk(settings, base, roots)
+    if surface == "repositories":
+        return _repository_desk(settings, base)
+    from knowledge_mcp.engine.local import LocalKnowledge
+    from knowledge_mcp.engine.plan import Pipeline
+
+    chunker = registry.load(registry.CHUNKERS["standards"])(
+        size_min=settings.chunk_size_min, size_max=settings.chunk_size_max, overlap=settings.chunk_overlap
+    )
+    classify = registry.load(registry.CLASSIFIERS["standards"])()
+    ocr = build_ocr(settings)
+    pipeline = Pipeline(build_readers(ocr, registry.READERS), chunker, classify, ocr)
+    return LocalKnowledge(base, pipeline, health_threshold_ms=settings.health_latency_threshold_ms)
+
+
+def _filing_desk(settings: Settings, base: Base, roots: Sequence[Path] | None) -> Knowledge:
+    """Put the planning surface's knowledge base together: pictures and scans, judged before they are read."""
+    from knowledge_mcp.engine.filing import FilingDesk
+    from knowledge_mcp.engine.plan import Pipeline
+    from knowledge_mcp.model.ocr import ScanOptions
+
+    ocr = build_ocr(settings)
+    judged = registry.load(registry.JUDGING_READER)
+    readers = {
+        media_type: judged(
+            reader,
+            threshold=settings.image_ratio_threshold,
+            strict=settings.image_skip == "strict",
+            options=ScanOptions(enabled=settings.enable_ocr),
+        )
+        for media_type, reader in build_readers(ocr, registry.SEEING_READERS).items()
+    }
+    chunker = registry.load(registry.CHUNKERS["planning"])()
+    classify = registry.load(registry.CLASSIFIERS["planning"])()
+    return FilingDesk(
+        base,
+        Pipeline(readers, chunker, classify, ocr),
+        folder=settings.data_folder,
+        roots=roots,
+        health_threshold_ms=settings.health_latency_threshold_ms,
+    )
+
+
+def _repository_desk(settings: Settings, base: Base) -> Knowledge:
+    """Put the repositories surface's knowledge base together: one collection for each repository."""
+    from knowledge_mcp import __version__
+    from knowledge_mcp.engine.plan import Pipeline
+    from knowledge_mcp.engine.repositories import RepositoryDesk
+    from knowledge_mcp.engine.repository_values import RepositoryParts, SearchLimits, source_code
+
+    reader: Reader = registry.load(registry.CODE_READER)()
+    media_types: tuple[str, ...] = registry.load(registry.CODE_MEDIA_TYPES)
+    readers = dict.fromkeys(media_types, reader)
+    chunker = registry.load(registry.CHUNKERS["repositories"])(settings.chunk_max_tokens, settings.chunk_overlap_tokens)
+    parts = RepositoryParts(
+        copies=registry.load(registry.SOURCES["git"])(settings, environment=network_environment()),
+        scan=registry.load(registry.SOURCES["scan"]),
+        permalink=registry.load(registry.PERMALINK),
+        similarity=registry.load(registry.CALIBRATIONS["code"]),
+        extensions=registry.load(registry.SCAN_DEFAULTS[0]),
+        excludes=registry.load(registry.SCAN_DEFAULTS[1]),
+    )
+    limits = SearchLimits(
+        default_limit=settings.search_default_limit,
+        max_limit=settings.search_max_limit,
+        threshold=settings.search_default_threshold,
+        snippet=settings.search_snippet_max_length,
+        extensions=settings.default_extensions,
+        excludes=settings.default_excludes,
+    )
+    return RepositoryDesk(
+        base,
+        Pipeline(readers, chunker, source_code),
+        parts,
+        folder=settings.data_folder,
+        limits=limits,
+        version=__version__,
+        health_threshold_ms=settings.health_latency_threshold_ms,
+    )
+
+
+def build_source(
+    path: Path, *, recursive: bool = True, patterns: Sequence[str] = ("*.pdf", "*.docx", "*.md")
+) -> Source:
+    """Find the files to ingest below a path, or the one file that it names."""
+    source: Source = registry.load(registry.SOURCES["files"])(path, recursive=recursive, patterns=tuple(patterns))
+    return source

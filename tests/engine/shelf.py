@@ -1,0 +1,107 @@
+"""A store, a small web, and desks of a library over them, as several processes would open them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from knowledge_mcp.analysis.document_type import DocumentClassifier
+from knowledge_mcp.chunking.clauses import ClauseChunker
+from knowledge_mcp.engine.base import Base
+from knowledge_mcp.engine.journal import JobState
+from knowledge_mcp.engine.library import LibraryDesk
+from knowledge_mcp.engine.plan import Pipeline
+from knowledge_mcp.engine.store_journal import JOBS_COLLECTION, StoreJournal
+from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.model.chunk import Vector
+from knowledge_mcp.model.errors import (
+    NotFoundError,
+)
+from knowledge_mcp.model.library import Fetched, IngestJob
+from knowledge_mcp.ranking.fusion import fuse
+from knowledge_mcp.readers.markdown import MarkdownReader
+from knowledge_mcp.stores.memory import MemoryStore
+from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+
+PUMPS = "# Pumps\n\n## 1 Power\n\nThe station shall run on battery for eight hours.\n"
+VALVES = "# Valves\n\n## 1 Care\n\nEach valve shall be turned once a year.\n"
+DEADLINE = 20.0
+
+
+class Web:
+    """Serve pages by address, or fail as told."""
+
+    def __init__(self) -> None:
+        self.pages: dict[str, Fetched | Exception] = {}
+
+    def fetch(self, url: str, *, cancelled: Callable[[], bool] | None = None) -> Fetched:
+        found = self.pages.get(url, NotFoundError(f"{url} answered 404."))
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+
+class Held(HashingEmbedder):
+    """Embed only once it is let."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reached = threading.Event()
+        self.let = threading.Event()
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        self.reached.set()
+        assert self.let.wait(DEADLINE)
+        return super().embed_documents(texts)
+
+
+class Shelf:
+    """Hold a store, and open desks over it as processes would."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.store = MemoryStore(EnglishAnalyser())
+        self.web = Web()
+        self.desks: list[LibraryDesk] = []
+
+    @staticmethod
+    def ask_again(desk: LibraryDesk) -> None:
+        """Let the desk ask now whether a job is to stop, as it would after two seconds."""
+        desk._journal._asked.clear()  # pyright: ignore[reportPrivateUsage] - nobody waits two seconds in a test
+
+    def journal(self) -> StoreJournal:
+        """Open the journal as one more process."""
+        return StoreJournal(self.store, HashingEmbedder().space)
+
+    def open(self, embedder: HashingEmbedder | None = None) -> LibraryDesk:
+        """Open one more desk."""
+        base = Base(
+            store=self.store,
+            collection="default",
+            embedder=embedder or HashingEmbedder(),
+            analyser=EnglishAnalyser(),
+            fuse=fuse,
+        )
+        readers = {"text/markdown": MarkdownReader()}
+        desk = LibraryDesk(
+            base,
+            Pipeline(readers, ClauseChunker(), DocumentClassifier()),
+            self.web,
+            folder=self.folder,
+            is_reserved=lambda name: name in {JOBS_COLLECTION, "application_docs"},
+            patience=5.0,
+        )
+        self.desks.append(desk)
+        return desk
+
+
+def ended(desk: LibraryDesk, job_id: str) -> IngestJob:
+    """Wait for a job's end."""
+    pause = threading.Event()
+    for _ in range(int(DEADLINE / 0.02)):
+        job = desk.job(job_id)
+        if JobState(job.state).is_final:
+            return job
+        pause.wait(0.02)
+    raise AssertionError(f"the job did not end: {desk.job(job_id)}")

@@ -1,0 +1,132 @@
+"""Documents that nobody waits for: accepted, done, remembered, stopped, and taken up when a process is gone."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from knowledge_mcp.engine.journal import Job, JobState, job_to_json
+from knowledge_mcp.engine.store_journal import JOBS_COLLECTION, StoreJournal
+from knowledge_mcp.model.errors import (
+    ConnectionFailedError,
+    NotFoundError,
+    UnreadableDocumentError,
+)
+from knowledge_mcp.model.library import Deposit
+from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+from tests.engine.shelf import DEADLINE, PUMPS, Held, Shelf, ended
+
+
+def test_a_deposit_that_nobody_waits_for_is_done_and_remembered(shelf: Shelf) -> None:
+    desk = shelf.open()
+    accepted = desk.submit(Deposit("alpha", "pumps.md", PUMPS, metadata=(("owner", "ada"),)))
+    assert accepted.collection == "alpha"
+    done = ended(desk, accepted.id)
+    assert (done.state, done.done, done.source) == ("done", 100.0, "pumps.md")
+    assert done.result is not None
+    assert desk.record(done.result.document_id).title == "Pumps"
+    assert desk.job_counts() == {"done": 1}
+    assert ended(shelf.open(), accepted.id).result == done.result  # another process is told the same
+    kinds = {record.id.partition(":")[0] for record in shelf.store.documents(JOBS_COLLECTION)}
+    assert "content" not in kinds  # what the job needed went with its end
+
+
+def test_a_file_of_some_megabytes_waits_in_parts_and_comes_whole(shelf: Shelf) -> None:
+    journal = shelf.journal()
+    content = bytes(range(256)) * 20_000
+    name = journal.put_content(content)
+    assert journal.content(name) == content
+    assert len(shelf.store.documents(JOBS_COLLECTION)) == 3
+    journal.drop_content(name)
+    assert shelf.store.documents(JOBS_COLLECTION) == []
+    with pytest.raises(NotFoundError):
+        journal.content(name)
+
+
+def test_a_job_that_fails_says_why(shelf: Shelf) -> None:
+    desk = shelf.open()
+    shelf.web.pages["https://example.com/a"] = ConnectionFailedError("example.com does not answer.")
+    failed = ended(desk, desk.submit(Deposit("alpha", url="https://example.com/a")).id)
+    assert (failed.state, failed.error, failed.message) == (
+        "failed",
+        "connection_error",
+        "example.com does not answer.",
+    )
+    assert failed.suggestion
+    with pytest.raises(NotFoundError):
+        desk.job("0123456789abcdef")
+    with pytest.raises(UnreadableDocumentError):  # told at once, whoever waits
+        desk.submit(Deposit("alpha", "a.xyz", content=b"a"))
+
+
+def test_a_job_is_stopped_by_another_process(shelf: Shelf) -> None:
+    embedder = Held()
+    desk, other = shelf.open(embedder), shelf.open()
+    accepted = desk.submit(Deposit("alpha", "pumps.md", PUMPS))
+    assert embedder.reached.wait(DEADLINE)
+    other.cancel_job(accepted.id)
+    shelf.ask_again(desk)
+    embedder.let.set()
+    assert ended(desk, accepted.id).state == "cancelled"
+    assert desk.collections()[0].documents == 0
+
+
+def test_the_job_of_a_process_that_is_gone_is_taken_up_by_another(shelf: Shelf) -> None:
+    journal = shelf.journal()
+    content_id = journal.put_content(PUMPS.encode())
+    request: dict[str, Any] = {
+        "collection": "alpha", "filename": "pumps.md", "url": None, "media_type": None, "metadata": [],
+        "force": False, "is_text": True, "content_id": content_id,
+    }  # fmt: skip
+    at = "2020-01-01T00:00:00+00:00"
+    journal.write(
+        Job("00112233445566ff", request, JobState.RUNNING, at, at, attempts=1, owner="a process that is gone")
+    )
+    second = shelf.open()
+    second.warm_up()
+    done = ended(second, "00112233445566ff")
+    assert done.result is not None
+    assert second.find(done.result.document_id).record.title == "Pumps"
+
+
+def test_a_job_that_ended_its_process_three_times_is_failed(shelf: Shelf) -> None:
+    desk = shelf.open()
+    at = "2020-01-01T00:00:00+00:00"
+    shelf.journal().write(Job("00112233445566ff", {}, JobState.RUNNING, at, at, attempts=3, owner="gone"))
+    found = desk.job("00112233445566ff")
+    assert (found.state, "3 times" in found.message) == ("failed", True)
+
+
+def test_owners_that_still_give_signs_of_life_keep_their_jobs(shelf: Shelf) -> None:
+    journal = StoreJournal(shelf.store, HashingEmbedder().space, beat=0.02, dead=timedelta(seconds=30))
+    assert not journal.is_held("me")
+    free = journal.hold("me")
+    assert journal.is_held("me")
+    before = shelf.store.document(JOBS_COLLECTION, "owner:me")
+    pause = threading.Event()
+    for _ in range(500):
+        if shelf.store.document(JOBS_COLLECTION, "owner:me") != before:
+            break
+        pause.wait(0.02)
+    else:
+        raise AssertionError("no sign of life was given")
+    free()
+    assert not journal.is_held("me")
+
+
+def test_a_job_of_the_journal_that_cannot_be_read_is_left_out(shelf: Shelf, caplog: pytest.LogCaptureFixture) -> None:
+    journal = shelf.journal()
+    job = Job("00112233445566ff", {}, JobState.QUEUED, "2026-01-01T00:00:00+00:00", "2026-01-01T00:00:00+00:00")
+    journal.write(job)
+    assert journal.read(job.id) == job
+    assert journal.all() == [job]
+    record = shelf.store.document(JOBS_COLLECTION, f"job:{job.id}")
+    assert record is not None
+    damaged = replace(record, metadata=(("job", job_to_json(job)[:-5]),))
+    shelf.store.publish(JOBS_COLLECTION, damaged, "-", "1")
+    assert journal.all() == []
+    assert "cannot be read" in caplog.text

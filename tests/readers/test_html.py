@@ -1,0 +1,257 @@
+"""Web pages: uploaded ones whole, crawled ones by their main content; what a reader of the page sees is in the text."""
+
+from __future__ import annotations
+
+import builtins
+import unicodedata
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lxml import etree
+
+from knowledge_mcp.model.document import BlockKind, Document, ReferenceKind
+from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
+from knowledge_mcp.readers import pieces
+from knowledge_mcp.readers.assembly import normalise_text
+from knowledge_mcp.readers.html import HtmlReader
+from tests.readers.in_process import InProcessSandbox
+from tests.readers.office_files import item_of
+
+READER = HtmlReader(sandbox=InProcessSandbox())
+
+
+def read(page: str | bytes, name: str = "page.html", *, uri: str = "") -> Document:
+    item = item_of(page.encode() if isinstance(page, str) else page, name, uri=uri)
+    READER.check(item)
+    return READER.read(item)
+
+
+def blocks(document: Document) -> list[tuple[str, str]]:
+    return [(block.kind.value, block.span.of(document.text)) for block in document.blocks]
+
+
+def refusal(page: bytes) -> UnreadableDocumentError:
+    with pytest.raises(UnreadableDocumentError) as caught:
+        READER.read(item_of(page, "page.html"))
+    return caught.value
+
+
+# ---- the whole page -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("D-REQ-1.4")
+def test_an_uploaded_page_is_read_whole() -> None:
+    document = read(
+        "<html lang=en><head><title>The Page</title><meta name=author content='A. Writer'><script>var x</script></head>"
+        "<body><nav>Home</nav><h1>1 Start</h1><p>Some <b>bold</b>er text<br>and more</p><style>p{}</style>"
+        "<h2>1.1 Part</h2><blockquote>quoted</blockquote><pre>if a:\n    b</pre><img alt='a picture'>tail</body></html>"
+    )
+    assert document.title == "The Page"
+    assert dict(document.metadata) == {"author": "A. Writer", "language": "en"}
+    assert [(section.level, section.label) for section in document.sections] == [(1, "1 Start"), (2, "1.1 Part")]
+    assert blocks(document) == [
+        ("paragraph", "Home"),
+        ("heading", "1 Start"),
+        ("paragraph", "Some bolder text\nand more"),
+        ("heading", "1.1 Part"),
+        ("quote", "quoted"),
+        ("code", "if a:\n    b"),
+        ("paragraph", "a picture tail"),
+    ]
+    assert all(block.lines is None for block in document.blocks)
+
+
+def test_lists_keep_their_nesting_and_their_numbers() -> None:
+    page = "<ul><li>one<ul><li>two</ul><li><p>three</p><p>more</p></ul><ol start=3><li>x<li>y</ol>"
+    document = read(page)
+    assert [(block.span.of(document.text), block.depth) for block in document.blocks] == [
+        ("• one", 0),
+        ("• two", 1),
+        ("• three", 0),
+        ("more", 0),
+        ("3. x", 0),
+        ("4. y", 0),
+    ]
+
+
+def test_terms_stand_before_what_defines_them() -> None:
+    page = "<dl><dt>cat</dt><dd>an animal</dd><dt>dog:</dt><dd>another</dd><dt>alone</dt></dl>"
+    assert [text for _, text in blocks(read(page))] == ["cat: an animal", "dog: another", "alone"]
+
+
+def test_a_table_of_data_stays_a_table_with_its_spans() -> None:
+    page = (
+        "<table><caption>Sizes</caption><tr><th colspan=2>Both</th><th>C</th></tr>"
+        "<tr><td rowspan=2>a|b</td><td><p>c</p><p>d</p></td><td>e</td></tr><tr><td>f</td><td>g</td></tr></table>"
+    )
+    assert blocks(read(page)) == [
+        ("caption", "Sizes"),
+        ("table", "| Both | | C |\n| --- | --- | --- |\n| a\\|b | c d | e |\n| | f | g |"),
+    ]
+
+
+def test_a_table_that_lays_out_a_page_is_no_table() -> None:
+    page = "<table><tr><td><h2>Head</h2><p>left</p></td><td>right</td></tr><tr><td>a</td><td>b</td></tr></table>"
+    document = read(page)
+    assert not [block for block in document.blocks if block.kind is BlockKind.TABLE]
+    assert document.text.split() == ["Head", "left", "right", "a", "b"]
+
+
+def test_links_become_references_and_scripts_do_not() -> None:
+    page = (
+        "<h2 id=rules>4.2 Rules</h2><p>See <a href='#rules'>the rules</a>, "
+        "<a href='https://example.org/a b'>there</a>, <a href='javascript:x()'>nothing</a> and "
+        "<a href='sub/page.html'>below</a>.</p>"
+    )
+    document = read(page)
+    found = {reference.text: (reference.kind, reference.target) for reference in document.references}
+    assert found == {
+        "the rules": (ReferenceKind.CLAUSE, "4.2"),
+        "there": (ReferenceKind.LINK, "https://example.org/a b"),
+        "below": (ReferenceKind.LINK, "sub/page.html"),
+    }
+    assert all(reference.span.of(document.text) == reference.text for reference in document.references)
+
+
+def test_xhtml_elements_that_end_themselves_swallow_nothing() -> None:
+    page = (
+        '<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><head><script src="x"/><title>X</title></head>'
+        '<body><div/><p>a&nbsp;b<a id="q"/>c</p></body></html>'
+    )
+    document = read(page, "page.xhtml")
+    assert (document.title, document.text) == ("X", "a bc")
+
+
+def test_broken_xhtml_is_read_as_html() -> None:
+    page = '<html xmlns="http://www.w3.org/1999/xhtml"><body><p>one<p>two & three</body></html>'
+    assert read(page, "page.xhtml").text == "one\n\ntwo & three"
+
+
+def test_a_page_s_own_encoding_is_obeyed() -> None:
+    page = "<html><head><meta charset='iso-8859-2'></head><p>Łódź</p>"
+    assert read(page.encode("iso-8859-2")).text == "Łódź"
+
+
+WORDS = st.text(st.characters(codec="utf-8", categories=("L", "N")), min_size=1, max_size=10)
+TAGS = "p div span b h1 h3 ul ol li table tr td th blockquote pre dl dt dd a code section figure caption".split()
+
+
+def _element(tag: str, parts: list[str]) -> str:
+    return f"<{tag}>{''.join(parts)}</{tag}>"
+
+
+TREES: st.SearchStrategy[str] = st.recursive(
+    WORDS.map(lambda words: f" {words} "),
+    lambda inner: st.builds(_element, st.sampled_from(TAGS), st.lists(inner, max_size=4)),
+    max_leaves=25,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(TREES)
+def test_no_word_of_a_page_is_lost_however_its_elements_are_nested(page: str) -> None:
+    root: Any = etree.fromstring(f"<body>start {page}</body>".encode(), etree.HTMLParser(encoding="utf-8"))
+    said = sorted(normalise_text(unicodedata.normalize("NFC", "".join(root.itertext()))).split())
+    text = read(f"start {page}").text
+    shown = [word for word in text.replace("|", " ").split() if word not in {"---", "•"}]
+    # a list's own numbers and the colon behind a term are ours
+    left = [word.removesuffix(":") if word not in said else word for word in shown]
+    for word in said:
+        assert word in left, (word, text)
+        left.remove(word)
+
+
+# ---- hostile pages --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("D-REQ-1.3")
+def test_pages_that_cannot_be_read_say_why() -> None:
+    assert refusal(b"").reason is UnreadableReason.EMPTY
+    assert refusal(b"<html><script>x</script></html>").reason is UnreadableReason.EMPTY
+    assert refusal(b"%PDF-1.7").reason is UnreadableReason.MISLABELLED
+    assert refusal(bytes(range(256)) * 40).reason is UnreadableReason.CORRUPTED
+
+
+def test_a_page_nested_too_deep_is_refused_and_not_cut() -> None:
+    assert refusal(b"<div>" * 50_000 + b"lost").reason is UnreadableReason.UNSUPPORTED
+    assert read(b"<div>" * 1000 + b"kept" + b"</div>" * 1000 + b"<p>after").text == "kept\n\nafter"
+
+
+def test_a_page_of_more_blocks_than_a_document_holds_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces, "MOST_BLOCKS", 100)
+    assert read(b"<p>x" * 100).text
+    assert refusal(b"<p>x" * 101).reason is UnreadableReason.TOO_LARGE
+
+
+# ---- crawled pages --------------------------------------------------------------------------------------------------
+
+_URI = "https://example.org/blog/post"
+_STORY = "".join(
+    f"<p>Paragraph {number} of the story tells at some length what happened on that day, and why it did.</p>"
+    for number in range(12)
+)
+_MENU = "".join(f"<li><a href='/m{number}'>Menu entry {number}</a></li>" for number in range(30))
+_CRAWLED = (
+    f"<html><head><title>A Story | Site</title></head><body><header><nav><ul>{_MENU}</ul></nav></header>"
+    f"<main><article><h1>A Story</h1>{_STORY}<h2>The <a href='/end'>end</a></h2>{_STORY}</article></main>"
+    "<footer>Imprint and cookies</footer></body></html>"
+)
+
+
+@pytest.mark.requirement("D-REQ-2.2")
+def test_of_a_crawled_page_the_main_content_is_kept() -> None:
+    document = read(_CRAWLED, "post.html", uri=_URI)
+    assert "Menu entry 3" not in document.text
+    assert "Imprint" not in document.text
+    assert "Paragraph 11 of the story" in document.text
+    assert document.sections[0].title == "A Story"
+    assert document.warnings == ()
+
+
+def test_the_main_content_keeps_its_code_lists_and_tables_as_they_are() -> None:
+    parts = (
+        "<pre><code><span>if a:</span>\n    <span>b</span></code></pre><ul><li>one</li><li>two</li></ul>"
+        "<table><tr><th>k</th><th>v</th></tr><tr><td>a|b</td><td>c</td></tr></table>"
+        "<p>More in <a href='../b'>that part</a> of the story.</p>"
+        "<nav>Related: <a href='/r'>another story that is told elsewhere on this site</a></nav>"
+    )
+    document = read(_CRAWLED.replace("<h2>", f"{parts}<h2>", 1), uri=_URI)
+    found = blocks(document)
+    assert ("code", "if a:\n    b") in found
+    assert ("list_item", "• two") in found
+    assert ("table", "| k | v |\n| --- | --- |\n| a\\|b | c |") in found
+    assert "Related" not in document.text
+    assert [reference.target for reference in document.references] == ["https://example.org/b"]
+
+
+def test_the_same_page_uploaded_is_kept_whole() -> None:
+    assert "Menu entry 3" in read(_CRAWLED).text
+
+
+def test_a_crawled_page_with_little_content_is_kept_whole_and_told() -> None:
+    table = "<table><tr><td>tea</td><td>2</td></tr><tr><td>milk</td><td>3</td></tr></table>"
+    document = read(f"<body><nav>Home</nav><h1>Prices</h1>{table}", uri=_URI)
+    assert "| tea | 2 |" in document.text
+    assert "Prices" in document.text
+    assert any("whole page was kept" in warning for warning in document.warnings)
+
+
+def test_relative_links_of_a_crawled_page_are_resolved() -> None:
+    document = read("<p>See <a href='../about'>about us</a>.</p>", uri=_URI)
+    assert [reference.target for reference in document.references] == ["https://example.org/about"]
+
+
+def test_without_trafilatura_the_whole_page_is_kept_and_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    original = builtins.__import__
+
+    def without(name: str, *arguments: Any, **named: Any) -> Any:
+        if name == "trafilatura":
+            raise ImportError(name)
+        return original(name, *arguments, **named)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    document = read(_CRAWLED, uri=_URI)
+    assert "Menu entry 3" in document.text
+    assert any('pip install "knowledge-mcp[office]"' in warning for warning in document.warnings)

@@ -1,0 +1,373 @@
+"""Presentations, workbooks, e-books, OpenDocument texts, Outlook messages: what stands in them comes out, in place."""
+
+from __future__ import annotations
+
+import datetime as dt
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from knowledge_mcp.model.document import BlockKind, Document, ReferenceKind
+from knowledge_mcp.model.errors import ConfigError
+from knowledge_mcp.readers.markdown import MarkdownReader
+from knowledge_mcp.readers.office import MEDIA_TYPES, OfficeReader
+from tests.readers.in_process import InProcessSandbox
+from tests.readers.office_files import epub, item_of, odt, presentation, workbook
+from tests.readers.ole_files import message, text_property, xls
+
+READER = OfficeReader(markdown=MarkdownReader(), sandbox=InProcessSandbox())
+
+
+def read(data: bytes, name: str) -> Document:
+    item = item_of(data, name)
+    READER.check(item)
+    document = READER.read(item)
+    assert (document.source_uri, document.sha256, document.media_type) == (item.uri, item.sha256, item.media_type)
+    assert all(block.lines is None for block in document.blocks)
+    return document
+
+
+def tables(document: Document) -> list[str]:
+    return [block.span.of(document.text) for block in document.blocks if block.kind is BlockKind.TABLE]
+
+
+def path_of(document: Document, words: str) -> list[str]:
+    """Return the titles of the sections above the block that holds some words."""
+    block = next(block for block in document.blocks if words in block.span.of(document.text))
+    return [section.label for section in document.ancestors(block.section)]
+
+
+# ---- presentations --------------------------------------------------------------------------------------------------
+
+
+def _talk(made: Any) -> None:
+    made.core_properties.title = "Annual Review"
+    made.core_properties.author = "A. Speaker"
+    slide = made.slides.add_slide(made.slide_layouts[1])
+    slide.shapes.title.text = "Goals & *plans*"
+    frame = slide.placeholders[1].text_frame
+    frame.text = "Ship <version> 2_0_1"
+    frame.add_paragraph().text = "2. Measure # everything"
+    slide.notes_slide.notes_text_frame.text = "Speak slowly."
+    second = made.slides.add_slide(made.slide_layouts[6])
+    grid = second.shapes.add_table(2, 2, 0, 0, 100, 100).table
+    for place, text in (((0, 0), "key"), ((0, 1), "value"), ((1, 0), "a|b"), ((1, 1), "one\ntwo")):
+        grid.cell(*place).text = text
+    third = made.slides.add_slide(made.slide_layouts[5])
+    third.shapes.title.text = "Backup"
+    third._element.set("show", "0")
+
+
+@pytest.fixture(scope="module")
+def talk() -> Document:
+    return read(presentation(_talk), "talk.pptx")
+
+
+@pytest.mark.requirement("D-REQ-1.1")
+@pytest.mark.requirement("D-REQ-1.4")
+def test_slides_become_pages_and_their_titles_sections(talk: Document) -> None:
+    assert [page.number for page in talk.pages] == [1, 2, 3]
+    assert [section.title for section in talk.sections if section.level == 1] == [
+        "Goals & *plans*",
+        "Slide 2",
+        "Backup",
+    ]
+    assert talk.title == "Annual Review"
+    assert dict(talk.metadata)["author"] == "A. Speaker"
+
+
+def test_a_slide_s_text_is_kept_to_the_letter_and_line_by_line(talk: Document) -> None:
+    texts = [block.span.of(talk.text) for block in talk.blocks]
+    assert "Ship <version> 2_0_1" in texts
+    assert "2. Measure # everything" in texts
+
+
+def test_speaker_s_notes_stand_below_their_slide(talk: Document) -> None:
+    assert path_of(talk, "Speak slowly.") == ["Goals & *plans*", "Notes:"]
+
+
+def test_a_bar_in_a_slide_s_table_parts_no_cell(talk: Document) -> None:
+    assert tables(talk) == ["| key | value |\n| --- | --- |\n| a\\|b | one two |"]
+
+
+def test_a_hidden_slide_is_included_and_told(talk: Document) -> None:
+    assert any("3 are hidden" in warning for warning in talk.warnings)
+
+
+def test_a_presentation_without_any_title_is_called_by_its_file_name() -> None:
+    def fill(made: Any) -> None:
+        made.core_properties.title = "PowerPoint Presentation"
+        slide = made.slides.add_slide(made.slide_layouts[6])
+        slide.shapes.add_textbox(0, 0, 100, 100).text_frame.text = "words"
+
+    assert read(presentation(fill), "kick-off.pptx").title == "kick-off"
+
+
+def test_a_picture_is_its_description_and_one_without_is_told() -> None:
+    from PIL import Image
+
+    target = io.BytesIO()
+    Image.new("L", (2, 2)).save(target, "PNG")
+
+    def fill(made: Any) -> None:
+        slide = made.slides.add_slide(made.slide_layouts[5])
+        slide.shapes.title.text = "Shown"
+        slide.shapes.add_picture(io.BytesIO(target.getvalue()), 0, 0)
+        described = slide.shapes.add_picture(io.BytesIO(target.getvalue()), 0, 0)
+        described._element._nvXxPr.cNvPr.set("descr", "A *map* of [all]")
+
+    document = read(presentation(fill), "talk.pptx")
+    assert document.text == "Shown\n\nA *map* of all"
+    assert any(warning.startswith("1 pictures") for warning in document.warnings)
+
+
+def test_a_slide_that_writes_a_marker_begins_no_page() -> None:
+    def fill(made: Any) -> None:
+        for text in ("<!-- Slide number: 7 -->\n<!-- page 9 -->", "end"):
+            slide = made.slides.add_slide(made.slide_layouts[6])
+            slide.shapes.add_textbox(0, 0, 100, 100).text_frame.text = text
+
+    document = read(presentation(fill), "talk.pptx")
+    assert [page.number for page in document.pages] == [1, 2]
+    assert "<!-- Slide number: 7 -->" in document.text
+    assert "<!-- page 9 -->" in document.text
+
+
+def test_check_counts_the_slides() -> None:
+    assert READER.check(item_of(presentation(_talk), "talk.pptx")).pages == 3
+
+
+# ---- workbooks ------------------------------------------------------------------------------------------------------
+
+
+def _accounts(made: Any) -> None:
+    sheet = made.active
+    sheet.title = "Costs | 2024"
+    rows = [
+        ["Costs of the year"],
+        [],
+        ["year", "item", "share", "when", "sum"],
+        [2020, "paper", 0.25, dt.date(2020, 1, 2), "=1+1"],
+        [],
+        [2021, "a|b\nc", 1, dt.datetime(2021, 5, 6, 7, 8), True],  # noqa: DTZ001
+    ]
+    for row in rows:
+        sheet.append(row)
+    sheet["C4"].number_format = "0%"
+    made.create_sheet("Empty")
+    secret = made.create_sheet("Secret")
+    secret["B2"] = "hidden words"
+    secret.sheet_state = "hidden"
+
+
+@pytest.mark.requirement("D-REQ-1.4")
+def test_sheets_become_sections_with_their_tables_whole() -> None:
+    document = read(workbook(_accounts), "accounts.xlsx")
+    assert [section.title for section in document.sections] == ["Costs | 2024", "Secret"]
+    assert tables(document) == [
+        "| year | item | share | when | sum |\n| --- | --- | --- | --- | --- |\n"
+        "| 2020 | paper | 25% | 2020-01-02 | =1+1 |\n"
+        "| 2021 | a\\|b c | 1 | 2021-05-06 07:08:00 | TRUE |"
+    ]
+    assert path_of(document, "Costs of the year") == ["Costs | 2024"]
+    assert document.title == "accounts"
+
+
+def test_a_hidden_sheet_is_included_and_told() -> None:
+    document = read(workbook(_accounts), "accounts.xlsx")
+    assert path_of(document, "hidden words") == ["Secret"]
+    assert any("Secret" in warning for warning in document.warnings)
+
+
+def test_a_cell_at_the_far_end_of_a_sheet_costs_no_table_of_that_size() -> None:
+    def fill(made: Any) -> None:
+        made.active["A1"] = "near"
+        made.active["XFD40000"] = "far"
+
+    assert read(workbook(fill), "far.xlsx").text.split() == ["Sheet", "near", "far"]
+
+
+def test_two_tables_on_one_sheet_stay_two() -> None:
+    def fill(made: Any) -> None:
+        for row in (["a", "b"], ["x", "y"], [], ["c", "d"], ["z", "w"]):
+            made.active.append(row)
+
+    assert len(tables(read(workbook(fill), "two.xlsx"))) == 2
+
+
+def test_a_long_column_is_one_table() -> None:
+    def fill(made: Any) -> None:
+        for number in range(50):
+            made.active.append([f"entry {number}"])
+
+    document = read(workbook(fill), "list.xlsx")
+    assert len(tables(document)) == 1
+    assert all(f"| entry {number} |" in document.text for number in range(50))
+
+
+def test_old_workbooks_are_read_alike() -> None:
+    data = xls({"Prices": [["item", "price"], ["tea", 2.5], ["milk", 3.0]], "More": [["é|", "x"]]}, hidden="More")
+    document = read(data, "old.xls")
+    assert tables(document) == [
+        "| item | price |\n| --- | --- |\n| tea | 2.5 |\n| milk | 3 |",
+        "| é\\| | x |\n| --- | --- |",
+    ]
+    assert [section.title for section in document.sections] == ["Prices", "More"]
+    assert any("More" in warning for warning in document.warnings)
+
+
+def test_a_new_workbook_under_the_old_name_is_read() -> None:
+    assert "hidden words" in read(workbook(_accounts), "accounts.xls").text
+
+
+# ---- e-books --------------------------------------------------------------------------------------------------------
+
+
+def test_an_e_book_s_chapters_come_in_order_with_their_text_whole() -> None:
+    first = (
+        "<h1>1 Start</h1><p>Use &lt;tag&gt; and *star*, a_b, 5 &lt; 6, [x](y) &amp;amp; 1|2.</p><pre>if a:\n    b</pre>"
+    )
+    second = "<h1>2 End</h1><table><tr><td>a</td><td>b</td></tr><tr><td>1|2</td><td>c</td></tr></table>"
+    document = read(epub(first, second), "book.epub")
+    assert document.title == "A Book"
+    assert dict(document.metadata) == {"author": "A. Writer", "language": "en"}
+    assert [section.number for section in document.sections] == ["1", "2"]
+    assert "Use <tag> and *star*, a_b, 5 < 6, [x](y) &amp; 1|2." in document.text
+    assert "if a:\n    b" in document.text
+    assert "| 1\\|2 | c |" in tables(document)[0]
+
+
+def test_a_chapter_that_is_not_in_the_book_s_file_is_told() -> None:
+    document = read(epub("<p>words</p>", missing=2), "book.epub")
+    assert any(warning.startswith("2 chapters") for warning in document.warnings)
+
+
+# ---- OpenDocument ---------------------------------------------------------------------------------------------------
+
+_OUTLINE = "".join(
+    f'<text:outline-level-style text:level="{n}" style:num-format="1" text:display-levels="{n}"/>' for n in (1, 2)
+)
+_BODY = """
+<text:tracked-changes><text:changed-region><text:p>gone</text:p></text:changed-region></text:tracked-changes>
+<text:table-of-content><text:index-body><text:p>Scope 1</text:p></text:index-body></text:table-of-content>
+<text:h text:outline-level="1">Scope</text:h>
+<text:h text:outline-level="2"><text:bookmark text:name="part"/>Parts</text:h>
+<text:p>See<text:s/><text:a xlink:href="https://example.org/x">the page</text:a> and
+<text:a xlink:href="#part">that</text:a>.<text:note><text:note-citation>1</text:note-citation><text:note-body
+><text:p>A note.</text:p></text:note-body
+></text:note><office:annotation><text:p>remark</text:p></office:annotation></text:p>
+<text:list><text:list-item><text:p>one</text:p><text:list><text:list-item><text:p>two</text:p></text:list-item>
+</text:list></text:list-item></text:list>
+<table:table><table:table-row><table:table-cell><text:p>a</text:p></table:table-cell>
+<table:table-cell table:number-columns-repeated="2"><text:p>b</text:p></table:table-cell></table:table-row>
+<table:table-row table:number-rows-repeated="1000000"><table:table-cell/></table:table-row></table:table>
+<text:p>Before<draw:frame><draw:text-box><text:p>boxed</text:p></draw:text-box></draw:frame></text:p>
+"""
+
+
+@pytest.fixture(scope="module")
+def letter() -> Document:
+    return read(odt(_BODY, outline=_OUTLINE, meta="<dc:title>The Letter</dc:title>"), "letter.odt")
+
+
+def test_an_opendocument_text_has_its_numbers_lists_tables_and_notes(letter: Document) -> None:
+    assert [section.label for section in letter.sections] == ["1 Scope", "1.1 Parts"]
+    kinds = [(block.kind.value, block.span.of(letter.text)) for block in letter.blocks]
+    assert kinds[2:] == [
+        ("paragraph", "See the page and that.[1]"),
+        ("footnote", "[1] A note."),
+        ("list_item", "• one"),
+        ("list_item", "• two"),
+        ("table", "| a | b | b |\n| --- | --- | --- |"),
+        ("paragraph", "Before"),
+        ("paragraph", "boxed"),
+    ]
+    assert letter.title == "The Letter"
+
+
+def test_links_of_an_opendocument_text_become_references(letter: Document) -> None:
+    found = [(reference.text, reference.kind, reference.target) for reference in letter.references]
+    assert ("the page", ReferenceKind.LINK, "https://example.org/x") in found
+    assert ("that", ReferenceKind.CLAUSE, "1.1") in found
+
+
+def test_comments_are_left_out_and_told(letter: Document) -> None:
+    assert "remark" not in letter.text
+    assert "1 comments are left out." in letter.warnings
+
+
+# ---- Outlook --------------------------------------------------------------------------------------------------------
+
+
+def test_a_message_has_its_people_its_date_and_its_text_to_the_letter() -> None:
+    data = message(
+        text_property("0037", "Meeting *tomorrow*"),
+        text_property("0C1A", "Ann"),
+        text_property("0C1F", "ann@example.org"),
+        text_property("0E04", "Bob"),
+        text_property("0E03", "Cyd"),
+        text_property("1000", "Hello <Bob>,\r\n\r\n# see you\r\n"),
+        fixed={(0x0039, 0x0040): 133_500_000_000_000_000},
+        attachments=["plan.pdf"],
+    )
+    document = read(data, "mail.msg")
+    assert document.title == "Meeting *tomorrow*"
+    assert dict(document.metadata) == {
+        "from": "Ann <ann@example.org>",
+        "to": "Bob",
+        "cc": "Cyd",
+        "date": "2024-01-17T21:20:00+00:00",
+        "attachments": "plan.pdf",
+    }
+    assert document.text.endswith("Hello <Bob>,\n\n# see you")
+    assert document.warnings == ("Attachments are not read: plan.pdf.",)
+
+
+def test_a_message_with_only_an_html_body_in_an_old_code_page_is_read() -> None:
+    data = message(
+        text_property("0037", "Grüße", encoding="cp1252"),
+        ("__substg1.0_10130102", "<p>Schöne <b>Tage</b></p>".encode("cp1252")),
+        fixed={(0x3FFD, 3): 1252},
+    )
+    assert read(data, "mail.msg").text == "Grüße\n\nSchöne Tage"
+
+
+# ---- the reader -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def reader() -> Iterator[OfficeReader]:
+    made = OfficeReader(markdown=MarkdownReader())
+    yield made
+    made.close()
+
+
+def test_a_child_process_reads_as_this_one(reader: OfficeReader, tmp_path: Path) -> None:
+    data = workbook(_accounts)
+    assert reader.read(item_of(data, "accounts.xlsx")).text == read(data, "accounts.xlsx").text
+
+
+@pytest.mark.requirement("D-REQ-1.3")
+@pytest.mark.parametrize("name", ["a.pptx", "a.xlsx", "a.xls", "a.epub", "a.msg"])
+def test_without_its_libraries_the_reader_says_how_to_install_them(name: str) -> None:
+    bare = OfficeReader(markdown=MarkdownReader(), installed=lambda module: False)
+    for attempt in (bare.check, bare.read):
+        with pytest.raises(ConfigError) as caught:
+            attempt(item_of(b"x", name))
+        assert 'pip install "knowledge-mcp[office]"' in caught.value.suggestion
+
+
+def test_opendocument_texts_need_no_further_library() -> None:
+    bare = OfficeReader(markdown=MarkdownReader(), sandbox=InProcessSandbox(), installed=lambda module: False)
+    assert bare.read(item_of(odt("<text:p>words</text:p>"), "a.odt")).text == "words"
+
+
+def test_the_version_names_the_markdown_reader_s_too() -> None:
+    assert MarkdownReader().version in READER.version
+
+
+def test_all_media_types_are_the_product_s() -> None:
+    assert all(item_of(b"", f"a{extension}").media_type == kind for extension, kind in MEDIA_TYPES.items())

@@ -1,0 +1,1 @@
+"""The remote client and the engine's endpoints."""

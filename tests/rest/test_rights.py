@@ -1,0 +1,164 @@
+"""Who may do what: no key, a wrong one, and keys that are limited to some collections."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from knowledge_mcp.transports.keys import KeyRing
+from tests.rest.world import DEPLOYING, KEY, World, events, keys_file, make_world
+
+pytestmark = pytest.mark.anyio
+
+ROUTES: list[tuple[str, str, dict[str, Any]]] = [
+    ("POST", "/ingest", {"json": {"text": "x"}}),
+    ("POST", "/ingest_url", {"json": {"url": "https://a.example"}}),
+    ("POST", "/ingest_file", {"files": {"file": ("a.md", b"x")}}),
+    ("POST", "/search", {"json": {"query": "x"}}),
+    ("GET", "/collections", {}),
+    ("DELETE", "/collections/ops", {}),
+    ("GET", "/documents", {}),
+    ("GET", "/documents/0123456789abcdef", {}),
+    ("DELETE", "/documents/0123456789abcdef", {}),
+    ("GET", "/jobs/0123456789abcdef", {}),
+    ("DELETE", "/jobs/0123456789abcdef", {}),
+    ("GET", "/metrics", {}),
+    ("GET", "/openapi.json", {}),
+    ("POST", "/engine/standards/search", {"json": {}}),
+    ("POST", "/mcp", {"json": {}}),
+    ("GET", "/nowhere", {}),
+    ("POST", "/health", {}),
+    ("OPTIONS", "/search", {}),
+]
+OPEN = ["/health", "/ready", "/", "/console/console.js"]
+LIMITED = {
+    "keys": [
+        {"name": "ci", "key": "ci-key", "read": ["docs", "project-*"], "write": ["project-*"]},
+        {"name": "writer", "key": "writer-key", "read": [], "write": ["docs"]},
+    ]
+}
+
+
+@pytest.mark.requirement("D-REQ-6.1")
+@pytest.mark.requirement("D-REQ-11.7")
+@pytest.mark.requirement("D-REQ-11.8")
+@pytest.mark.parametrize("header", [None, "", "Bearer", "Bearer ", "Basic dXNlcjpw", KEY])
+async def test_without_a_key_every_route_but_the_open_ones_answers_401(header: str | None) -> None:
+    async with make_world(key=None) as world:
+        headers = {"Authorization": header} if header is not None else {}
+        for method, path, more in ROUTES:
+            answer = await world.client.request(method, path, headers=headers, **more)
+            assert answer.status_code == 401, (method, path)
+            assert answer.headers["www-authenticate"].startswith("Bearer ")
+            assert answer.json()["error"] == "unauthorized"
+        for path in OPEN:
+            assert (await world.client.get(path, headers=headers)).status_code == 200
+            assert (await world.client.head(path, headers=headers)).status_code == 200
+        assert world.library.deposits == []
+
+
+@pytest.mark.requirement("D-REQ-6.2")
+@pytest.mark.requirement("D-REQ-11.8")
+@pytest.mark.parametrize("header", ["Bearer wrong", f"Bearer {KEY}x", f"Bearer {KEY.upper()}", "Bearer schl\xfcssel"])
+async def test_with_a_wrong_key_every_route_but_the_open_ones_answers_403(header: str) -> None:
+    async with make_world(key=None) as world:
+        headers = {"Authorization": header.encode("latin-1")}
+        for method, path, more in ROUTES:
+            answer = await world.client.request(method, path, headers=headers, **more)  # pyright: ignore[reportArgumentType] - httpx takes bytes as values, too
+            assert (answer.status_code, answer.json()["error"]) == (403, "forbidden"), (method, path)
+
+
+@pytest.mark.requirement("D-REQ-6.3")
+@pytest.mark.parametrize("header", [f"Bearer {KEY}", f"bearer {KEY}", f"Bearer  {KEY} "])
+async def test_with_the_right_key_a_request_is_served(header: str) -> None:
+    async with make_world(key=None) as world:
+        answer = await world.client.get("/collections", headers={"Authorization": header})
+        assert answer.status_code == 200
+
+
+async def test_two_keys_at_once_are_refused() -> None:
+    async with make_world(key=None) as world:
+        headers = [("Authorization", f"Bearer {KEY}"), ("Authorization", f"Bearer {KEY}")]
+        assert (await world.client.get("/collections", headers=headers)).status_code == 403
+
+
+@pytest.mark.requirement("D-REQ-6.6")
+async def test_where_no_key_is_configured_everybody_is_served() -> None:
+    async with make_world(keys=KeyRing(), key=None) as world:
+        assert (await world.bring())["status"] == "ingested"
+        assert (await world.client.get("/collections", headers={"Authorization": "Bearer any"})).status_code == 200
+
+
+async def filled(world: World) -> dict[str, str]:
+    """Fill three collections by a key that may; returns the document's id by collection."""
+    owner = {"Authorization": f"Bearer {KEY}"}
+    ids: dict[str, str] = {}
+    for name in ("docs", "project-a", "secret"):
+        body = {"text": DEPLOYING, "metadata": {"collection": name, "filename": "deploy.md"}}
+        ids[name] = (await world.client.post("/ingest", json=body, headers=owner)).json()["doc_id"]
+    return ids
+
+
+async def test_a_key_reads_and_writes_only_what_its_patterns_name(tmp_path: Path) -> None:
+    ring = KeyRing(KEY, keys_file(tmp_path, json.dumps(LIMITED)))
+    async with make_world(keys=ring, key="ci-key") as world:
+        ids = await filled(world)
+        client = world.client
+        readable, writable = {"docs", "project-a"}, {"project-a"}
+        listed = (await client.get("/collections")).json()
+        assert {each["name"] for each in listed["collections"]} == readable
+        assert listed["total"] == 2
+        for name, ident in ids.items():
+            reads, writes = (200 if name in some else 403 for some in (readable, writable))
+            asked = {"query": "roll", "collection": name}
+            assert (await client.post("/search", json=asked)).status_code == reads
+            assert (await client.get("/documents", params={"collection": name})).status_code == reads
+            assert (await client.get(f"/documents/{ident}")).status_code == reads
+            text = {"text": "x", "metadata": {"collection": name}}
+            assert (await client.post("/ingest", json=text)).status_code == writes
+            files = {"file": ("a.md", b"x")}
+            assert (await client.post("/ingest_file", files=files, data={"collection": name})).status_code == writes
+            url = {"url": "https://a.example/x", "collection": name}
+            assert (await client.post("/ingest_url", json=url)).status_code == (404 if writes == 200 else 403)
+            assert (await client.delete(f"/documents/{ident}")).status_code == writes
+            assert (await client.delete(f"/collections/{name}")).status_code == writes
+        answer = await client.post("/search", json={"query": "roll", "collection": "secret"})
+        assert (answer.json()["error"], answer.json()["status_code"]) == ("forbidden", 403)
+        assert "'ci' may not read the collection 'secret'" in answer.json()["detail"]
+
+
+async def test_a_job_is_shown_to_readers_and_writers_and_stopped_by_writers_of_its_collection(tmp_path: Path) -> None:
+    ring = KeyRing(KEY, keys_file(tmp_path, json.dumps(LIMITED)))
+    async with make_world(keys=ring) as world:
+        expected = {
+            ("docs", "ci-key"): (200, 403), ("docs", "writer-key"): (200, 200),
+            ("secret", "ci-key"): (403, 403), ("secret", "writer-key"): (403, 403),
+        }  # fmt: skip
+        for (name, key), (shown, stopped) in expected.items():
+            body = {"text": "x", "metadata": {"collection": name}, "wait": False}
+            job = (await world.client.post("/ingest", json=body)).json()["job_id"]
+            headers = {"Authorization": f"Bearer {key}"}
+            assert (await world.client.get(f"/jobs/{job}", headers=headers)).status_code == shown
+            assert (await world.client.delete(f"/jobs/{job}", headers=headers)).status_code == stopped
+
+
+@pytest.mark.requirement("D-REQ-9.4")
+async def test_a_refused_key_is_logged_with_address_method_and_path_but_never_shown(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    async with make_world(key=None) as world:
+        await world.client.post("/search", json={"query": "x"}, headers={"Authorization": "Bearer guessed-secret"})
+        await world.client.get("/collections")
+        wrong, missing = events(caplog, "authentication_failed")
+        assert (wrong["reason"], wrong["client"], wrong["method"], wrong["path"]) == (
+            "wrong", "192.0.2.7", "POST", "/search",
+        )  # fmt: skip
+        assert missing["reason"] == "missing"
+        assert "guessed-secret" not in caplog.text + repr([vars(record) for record in caplog.records])
+        figures = (await world.client.get("/metrics", headers={"Authorization": f"Bearer {KEY}"})).text
+        assert 'rag_api_authentication_failures_total{reason="wrong"} 1.0' in figures

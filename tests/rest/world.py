@@ -1,0 +1,130 @@
+"""A small world to test the REST service in: a library in memory, keys, and a client that asks the app itself."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+from starlette.types import ASGIApp
+
+from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.errors import KnowledgeError
+from knowledge_mcp.support.events import EVENT_FIELDS
+from knowledge_mcp.testing.library import FakeLibrary
+from knowledge_mcp.transports.keys import KeyRing
+from knowledge_mcp.transports.provider import KnowledgeProvider
+from knowledge_mcp.transports.rest.app import RestService, build_rest_app
+from knowledge_mcp.transports.rest.lifespan import living
+
+__all__ = ["DEPLOYING", "KEY", "Options", "Shelf", "World", "events", "keys_file", "make_world"]
+
+KEY = "correct-horse-battery"
+DEPLOYING = """\
+# 1 Deploying
+
+Roll out one replica at a time.
+
+<!-- page 2 -->
+
+## 1.1 Going back
+
+Roll back when a probe fails.
+"""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Settings of the service."""
+
+    rag_max_upload_bytes: int = 64 * 1024 * 1024
+    allowed_hosts: tuple[str, ...] = ()
+    allowed_origins: tuple[str, ...] = ("https://app.example",)
+    otel_endpoint: str | None = None
+    otel_traces_endpoint: str | None = None
+
+
+class Shelf(FakeLibrary):
+    """A library in memory that also counts its jobs and looks up records."""
+
+    def record(self, document_id: str, *, collection: str | None = None) -> DocumentRecord:
+        """Return a document's record."""
+        del collection
+        return self.find(document_id).record
+
+    def job_counts(self) -> Mapping[str, int]:
+        """Count the jobs by state."""
+        return Counter(job.told.state for job in self._jobs.values())
+
+
+@dataclass
+class World:
+    """The app, what stands behind it, and a client of it."""
+
+    library: FakeLibrary
+    app: RestService
+    client: httpx.AsyncClient
+    log: list[logging.LogRecord] = field(default_factory=list[logging.LogRecord])
+
+    async def bring(self, text: str = DEPLOYING, **metadata: Any) -> dict[str, Any]:
+        """Take a text in; returns the answer."""
+        answer = await self.client.post("/ingest", json={"text": text, "metadata": metadata})
+        assert answer.status_code == 200, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+
+@contextlib.asynccontextmanager
+async def make_world(
+    *,
+    keys: KeyRing | None = None,
+    key: str | None = KEY,
+    options: Options | None = None,
+    web: Mapping[str, str | bytes | KnowledgeError] | None = None,
+    before: Callable[[str], None] | None = None,
+    degraded: tuple[str, ...] = (),
+    mcp_app: ASGIApp | None = None,
+) -> AsyncGenerator[World]:
+    """Start the app over a library in memory, without a network; its lifespan is that of the block.
+
+    Args:
+        keys: of the service; one with all rights unless told.
+        key: that the client shows, None for none.
+        options: of the service.
+        web, before, degraded: as `FakeLibrary` takes them.
+        mcp_app: as the service takes it.
+    """
+    library = Shelf(web=web, before=before, degraded=degraded)
+    app = build_rest_app(
+        KnowledgeProvider(lambda: library),
+        keys or KeyRing(KEY),
+        options=options or Options(),
+        version="9.9.9",
+        mcp_app=mcp_app,
+    )
+    headers = {"Authorization": f"Bearer {key}"} if key is not None else {}
+    transport = httpx.ASGITransport(app, raise_app_exceptions=True, client=("192.0.2.7", 5555))
+    async with (
+        httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=headers, timeout=30) as client,
+        living(app),
+    ):
+        yield World(library, app, client)
+
+
+def events(log: Any, name: str) -> list[dict[str, Any]]:
+    """List the fields of the log events of one name."""
+    found = [record for record in log.records if record.getMessage() == name]
+    return [getattr(record, EVENT_FIELDS) for record in found]
+
+
+def keys_file(folder: Path, text: str) -> Path:
+    """Write a file of keys."""
+    path = folder / "keys.json"
+    path.write_text(text)
+    path.chmod(0o600)
+    return path
