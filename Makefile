@@ -1,11 +1,14 @@
 # Needs only Python >= 3.11 with venv, and make. Everything goes into .venv; nothing else on the machine is touched.
 #   make demo            one command from a clone to a search that answers
 #   make demo LOCK=      the same with the newest versions that fit, where a pinned one cannot be had
+#   make test PYTEST_ARGS="tests/cli -k move --pdb"    part of the tests, in one process where the debugger is asked for
+#   make test WORKERS=4  the tests in more processes, on a machine that has the cores; WORKERS=1 in one after the other
 
 PYTHON ?= python3
 VENV   ?= .venv
 LOCK   ?= requirements.lock
 PYTEST_ARGS ?=
+WORKERS ?= 2
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
@@ -22,9 +25,13 @@ help: ## Show the targets
 demo: $(VENV)/.installed ## Install into .venv, ingest a sample standard and search it
 	$(BIN)/python examples/demo.py
 
+# Files go to the workers whole, which keeps their shared fixtures to one of them, and in their order: the longest stand
+# first. Bytecode is made before, for an environment that forbids writing it: hundreds of processes import the package.
 test: $(VENV)/.installed-test ## Run the tests with coverage, and hold the coverage to its minimum
 	@mkdir -p build
-	$(BIN)/python -m pytest --cov --cov-report=term:skip-covered --cov-report=json:build/coverage.json $(PYTEST_ARGS)
+	$(BIN)/python -m compileall -q src tests
+	$(BIN)/python -m pytest -n logical --maxprocesses=$(WORKERS) --dist loadfile --no-loadscope-reorder \
+		--cov --cov-report=term:skip-covered --cov-report=json:build/coverage.json $(PYTEST_ARGS)
 	$(BIN)/python tools/coverage_gate.py build/coverage.json
 
 lint: $(VENV)/.installed-lint ## Ruff, Pyright (strict) and the import contracts

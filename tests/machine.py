@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["in_ci", "needs", "node22"]
+from knowledge_mcp.support.locks import locked
+
+__all__ = ["in_ci", "needs", "node22", "run_script"]
 
 ROOT = Path(__file__).resolve().parent.parent
 INSTALL_LINES = {
@@ -39,11 +41,17 @@ def needs(program: str, *, environment: Mapping[str, str] = os.environ) -> str:
 
 def node22(*, environment: Mapping[str, str] = os.environ) -> str:
     """Return the path of a Node.js of version 22 or newer, or leave the test as `needs` does."""
-    script = ROOT / "tools" / "node22.sh"
-    finished = subprocess.run([str(script)], capture_output=True, text=True, check=False, timeout=120)
+    finished = run_script("node22.sh", seconds=120)
     if finished.returncode == 0:
         return finished.stdout.strip()
     raise _absence(f"no Node.js 22 or newer: {finished.stderr.strip()}", environment)
+
+
+def run_script(name: str, *, seconds: float) -> subprocess.CompletedProcess[str]:
+    """Run a script of `tools` that may install something into `.node`, one worker of the tests after the other."""
+    with locked(ROOT / ".node", "install"):
+        command = [str(ROOT / "tools" / name)]
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=seconds)
 
 
 def _absence(reason: str, environment: Mapping[str, str]) -> BaseException:

@@ -44,12 +44,20 @@ def test_headings_are_the_context_of_each_chunk() -> None:
 @pytest.mark.requirement("D-REQ-7.1")
 def test_small_neighbours_of_one_section_become_one_chunk_cited_by_what_is_around_them() -> None:
     chunks = of(
-        head("Care", 1, "3"), text(2), head("Oil", 2, "3.1"), text(3), head("Water", 2, "3.2"), text(3),
+        head("Care", 1, "3"), text(2), head("Oil", 2), text(3), head("Water", 2), text(3),
         head("Faults", 1, "4"), text(2),
     )  # fmt: skip
     assert [(chunk.clause_number, chunk.section_title) for chunk in chunks] == [("3", "Care"), ("4", "Faults")]
-    assert "3.1 Oil" in chunks[0].content
-    assert "3.2 Water" in chunks[0].content
+    assert "Oil" in chunks[0].content
+    assert "Water" in chunks[0].content
+
+
+def test_numbered_clauses_are_never_mixed_so_that_each_is_cited_by_its_own_number() -> None:
+    chunks = of(
+        head("Care", 1, "3"), text(2), head("Oil", 2, "3.1"), text(3), head("Water", 2, "3.2"), text(3),
+        head("Faults", 1, "4"), text(2),
+    )  # fmt: skip
+    assert [chunk.clause_number for chunk in chunks] == ["3", "3.1", "3.2", "4"]
 
 
 def test_what_stands_deepest_is_joined_first() -> None:

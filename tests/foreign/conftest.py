@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
 from tests.foreign.running import Clients
-from tests.machine import in_ci, node22
-from tests.transports.spawned import ROOT, WebServer, web_server
+from tests.machine import in_ci, node22, run_script
+from tests.transports.spawned import WebServer, web_server
 
 
 @pytest.fixture(scope="session")
 def clients() -> Clients:
     """Install the foreign clients, once; skips where that is not possible, and fails there in CI."""
     node = node22()
-    script = ROOT / "tools" / "node_clients.sh"
-    finished = subprocess.run([str(script)], capture_output=True, text=True, check=False, timeout=300)
+    finished = run_script("node_clients.sh", seconds=300)
     if finished.returncode != 0:
         reason = f"the foreign clients could not be installed: {finished.stderr.strip()}"
         if in_ci():

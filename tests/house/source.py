@@ -5,9 +5,19 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
-__all__ = ["FOLDERS", "PACKAGE", "Module", "imported_modules", "modules", "modules_of_tests", "package_modules"]
+__all__ = [
+    "FOLDERS",
+    "PACKAGE",
+    "Module",
+    "imported_modules",
+    "modules",
+    "modules_of_tests",
+    "package_modules",
+    "parsed",
+]
 
 FOLDERS = ("src", "tests", "benchmarks", "examples", "tools")
 PACKAGE = "knowledge_mcp"
@@ -36,9 +46,15 @@ def modules(root: Path, *folders: str) -> Iterator[Module]:
     """Yield the Python files of `folders` below `root` (all of the project's by default), in order."""
     for folder in folders or FOLDERS:
         for file in sorted((root / folder).rglob("*.py")):
-            text = file.read_text(encoding="utf-8")
-            path = file.relative_to(root).as_posix()
-            yield Module(path, text, ast.parse(text, path))
+            stat = file.stat()
+            yield parsed(file, file.relative_to(root).as_posix(), (stat.st_mtime_ns, stat.st_size))
+
+
+@cache
+def parsed(file: Path, path: str, stamp: tuple[int, int]) -> Module:
+    """Read and parse a file, once for all rules while its `stamp` of time and size stays; nobody changes the tree."""
+    text = file.read_text(encoding="utf-8")
+    return Module(path, text, ast.parse(text, path))
 
 
 def package_modules(root: Path) -> Iterator[Module]:

@@ -10,7 +10,9 @@ _must = maker(Specification.RAG, Priority.MUST, Status.BUILT)
 
 _CONVERSION = (
     _must(
-        "D-REQ-1.1", "convert_to_text converts the file behind a uri by MarkItDown", "PDF and DOCX by our own readers"
+        "D-REQ-1.1",
+        "convert_to_text converts the file behind a uri by MarkItDown",
+        "PPTX and EPUB by MarkItDown; the others by our own readers, which lose less",
     ),
     _must("D-REQ-1.2", "a conversion returns the text"),
     _must("D-REQ-1.3", "a failed conversion says why", "an empty conversion is a failure too"),

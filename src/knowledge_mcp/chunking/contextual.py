@@ -2,7 +2,7 @@
 
 What stands together in the section tree goes together: a section that fits is one chunk, small neighbours are joined
 under the section that holds both, and only what is too long is cut, at paragraphs, sentences, rows. Chapters are never
-mixed.
+mixed, and neither are numbered clauses, so that a passage can be cited by its own.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class _Joiner:
         return joined
 
     def _may_join(self, first: Passage, second: Passage, paths: dict[int, tuple[int, ...]], depth: int) -> bool:
-        if min(first.tokens, second.tokens) >= self.minimum:
+        if min(first.tokens, second.tokens) >= self.minimum or first.clause != second.clause:
             return False
         if _node(first, paths, depth) is None or _node(first, paths, depth) != _node(second, paths, depth):
             return False

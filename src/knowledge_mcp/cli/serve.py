@@ -168,7 +168,7 @@ def _serve(arguments: Arguments) -> int:
 
         tokens = read_tokens(settings, problems)
         problems.extend(
-            listening_problems(arguments.host, tokens=tokens.required, allowed=arguments.allow_unauthenticated)
+            listening_problems(arguments.host, tokens=bool(tokens.names), allowed=arguments.allow_unauthenticated)
         )
     from knowledge_mcp import wiring
 
