@@ -104,6 +104,7 @@ def test_a_search_within_one_document_starts_at_the_document(console: Console, s
 def test_a_collection_is_deleted_once_its_name_is_typed(console: Console, service: Service) -> None:
     service.add(a_document(1, ["x", "y"], collection="team"))
     console.open("#/collections")
+    expect(console.at("#collections-table tbody tr")).to_have_count(2)
     row = console.at("#collections-table tbody tr").nth(1)
     assert row.locator("td, th").all_text_contents()[:5] == [
         "team",

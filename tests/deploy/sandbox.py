@@ -41,6 +41,7 @@ for device in null zero random urandom; do
 done
 mount -t tmpfs -o mode=1777,size=64m tmpfs "$root/dev/shm"
 mount --bind /proc "$root/proc"
+mount --bind "$folder/tmp" "$root/tmp"  # before the files of the tests, which may lie below /tmp themselves
 while read -r source target; do
     if [ -d "$source" ]; then mkdir -p "$root$target"; else mkdir -p "$root${target%/*}"; : > "$root$target"; fi
     mount --bind "$source" "$root$target"
@@ -48,7 +49,6 @@ while read -r source target; do
 done < "$folder/mounts"
 for link in bin sbin lib lib32 lib64; do [ -L "/$link" ] && cp -P "/$link" "$root/$link"; done
 ln -s "$(cat "$folder/venv")" "$root/opt/knowledge-mcp/venv"
-mount --bind "$folder/tmp" "$root/tmp"
 mount --bind "$folder/data" "$root/var/lib/knowledge-mcp"
 mount -o remount,bind,ro "$root"
 exec chroot "$root" /usr/bin/setpriv --reuid=$UID_ --regid=$GID_ --clear-groups --no-new-privs --inh-caps=-all \
