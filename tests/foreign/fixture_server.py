@@ -32,6 +32,7 @@ from pydantic import Field
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from knowledge_mcp.testing.knowledge import FakeKnowledge
+from knowledge_mcp.testing.library import FakeLibrary
 from knowledge_mcp.transports.http import build_app, serve
 from knowledge_mcp.transports.keys import KeyRing
 from knowledge_mcp.transports.mcp import KnowledgeServer, build_server
@@ -294,9 +295,10 @@ class WithToken:
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(levelname)s %(name)s %(message)s")
-    built = (
-        build_fixture()
-        if sys.argv[2] == "fixture"
-        else build_server(lambda _: FakeKnowledge(), ["standards"], version="1")
-    )
+    builders = {
+        "fixture": build_fixture,
+        "product": lambda: build_server(lambda _: FakeKnowledge(), ["standards"], version="1"),
+        "rag": lambda: build_server(lambda _: FakeLibrary(), ["rag"], version="1"),
+    }
+    built = builders[sys.argv[2]]()
     serve(WithToken(build_app(built, keys=KeyRing.of({"suite": "a-token"})), "a-token"), "127.0.0.1", 0, "INFO")

@@ -28,6 +28,12 @@ ON_THE_PRODUCT = [
     *((scenario, "2026-07-28") for scenario in [*BOTH, "caching", "sep-2164-resource-not-found"]),
     ("http-header-validation", "2026-07-28"),
 ]
+OF_TOOLS = ["tools-list", "dns-rebinding-protection"]
+ON_THE_REMOTE_SERVER = [
+    *((scenario, "2025-11-25") for scenario in [*OF_TOOLS, "server-initialize", "server-session-lifecycle", "ping"]),
+    ("server-sse-multiple-streams", "2025-11-25"),
+    *((scenario, "2026-07-28") for scenario in [*OF_TOOLS, "caching", "http-header-validation"]),
+]
 ONLY_WITH_DIAGNOSTIC_TOOLS = {
     "sep-2575-server-rejects-undeclared-capability",
     "sep-2575-missing-capability-http-400",
@@ -45,6 +51,13 @@ Check = dict[str, Any]
 def product() -> Generator[WebServer]:
     """Return the product's server, with authentication."""
     with web_server("product", module="tests.foreign.fixture_server") as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def remote() -> Generator[WebServer]:
+    """Return the server of the RAG surface, which has tools only, with authentication."""
+    with web_server("rag", module="tests.foreign.fixture_server") as server:
         yield server
 
 
@@ -84,6 +97,17 @@ def test_the_product_passes_what_any_server_can_be_asked(
     scenario: str, version: str, clients: Clients, product: WebServer, tmp_path: Path
 ) -> None:
     code, checks, said = run_suite(clients, product, tmp_path, "--scenario", scenario, "--spec-version", version)
+    assert code == 0, said
+    assert failures(checks[scenario]) == set()
+    assert passed(checks[scenario]) > 0
+
+
+@pytest.mark.parametrize(("scenario", "version"), ON_THE_REMOTE_SERVER)
+@pytest.mark.requirement("D-REQ-2.6")
+def test_the_remote_server_passes_what_a_server_of_tools_can_be_asked(
+    scenario: str, version: str, clients: Clients, remote: WebServer, tmp_path: Path
+) -> None:
+    code, checks, said = run_suite(clients, remote, tmp_path, "--scenario", scenario, "--spec-version", version)
     assert code == 0, said
     assert failures(checks[scenario]) == set()
     assert passed(checks[scenario]) > 0
