@@ -263,7 +263,7 @@ def _new_client(key: str, *, trust_env: bool) -> httpx.Client:
         raise ConfigError(
             "The library that talks to the RAG API is not installed.",
             details=str(exc),
-            suggestion='Run: pip install "knowledge-mcp[api]"',
+            suggestion='Run: pip install "knowledge-mcp[remote]"',
         ) from exc
     from knowledge_mcp import __version__
 

@@ -71,7 +71,8 @@ class _OtherSettings(BaseModel):
         group=_SERVE, surface="planning", example="a-long-random-text",
     )  # fmt: skip
     mcp_api_keys_file: Path | None = setting(
-        "MCP_API_KEYS_FILE", None, "File with one `name: token` a line (or a JSON object), for several clients.",
+        "MCP_API_KEYS_FILE", None,
+        "File with one `name: token` a line (or a JSON object), for several clients; read again when it changes.",
         group=_SERVE, example="/etc/knowledge-mcp/tokens",
     )  # fmt: skip
     allowed_hosts: Words = setting(
