@@ -111,6 +111,7 @@ FETCHERS = {
 REMOTES = {
     "knowledge": "knowledge_mcp.remote.knowledge:from_options",
     "library": "knowledge_mcp.remote.client:from_options",
+    "tools": "knowledge_mcp.remote.tools:from_options",
 }
 FUSIONS = {
     "rrf": "knowledge_mcp.ranking.fusion:fuse",

@@ -194,7 +194,7 @@ def _serve(arguments: Arguments) -> int:
             started=lambda address: _log_start(arguments, settings, start, keys, address),
         )
     finally:
-        providers.close()
+        providers.close(patience=30.0)  # as the app closes the library
     log_event(_logger, logging.INFO, "server_stop", service="rag-api")
     return ExitCode.SUCCESS
 
@@ -259,8 +259,9 @@ def _build(
 
     hosts = (*settings.allowed_hosts, *_own_hosts(*address))
     library = KnowledgeProvider(lambda: wiring.build_library(settings, start=start))
+    roots = tuple(Path(each).expanduser() for each in settings.allowed_roots or ())
     providers = KnowledgeProviders(
-        lambda name: wiring.build_knowledge(settings, surface=name, start=start, roots=()), engines
+        lambda name: wiring.build_knowledge(settings, surface=name, start=start, roots=roots), engines
     )
     router = engine_router(lambda name: cast("Knowledge", providers.get(name)), engines, may_use) if engines else None
     service = build_rest_app(

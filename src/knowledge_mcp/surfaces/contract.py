@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict
 
@@ -26,6 +26,7 @@ __all__ = [
     "Response",
     "Surface",
     "Tool",
+    "ToolDesk",
 ]
 
 
@@ -65,6 +66,23 @@ class Call:
 
     progress: Callable[[float, float | None, str], None] = _tell_nobody
     cancelled: Callable[[], bool] = bool
+
+
+@runtime_checkable
+class ToolDesk(Protocol):
+    """Run tools whole, somewhere else, instead of answering what they ask."""
+
+    def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        *,
+        on_progress: Callable[[float, float | None, str], None],
+        cancelled: Callable[[], bool],
+        repeatable: bool,
+    ) -> dict[str, Any]:
+        """Run one tool with checked arguments; an error that it raises may carry its own form as `rendered`."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

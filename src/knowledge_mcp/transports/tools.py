@@ -19,7 +19,7 @@ from mcp.types import CallToolResult, ContentBlock, ResourceLink, TextContent
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.surfaces.arguments import parse
-from knowledge_mcp.surfaces.contract import Call, Surface, Tool
+from knowledge_mcp.surfaces.contract import Call, Surface, Tool, ToolDesk
 from knowledge_mcp.surfaces.shortening import compact, shorten
 from knowledge_mcp.transports.errors import crash, error_result
 from knowledge_mcp.transports.provider import KnowledgeProviders
@@ -108,7 +108,8 @@ class ToolRunner:
             error_message=error.message,
             latency_ms=_milliseconds(started),
         )
-        return error_result(surface.render_error(error))
+        rendered: dict[str, Any] | None = getattr(error, "rendered", None)  # by the surface of another machine
+        return error_result(surface.render_error(error) if rendered is None else rendered)
 
     async def in_thread(self, function: Callable[[], T], *, at_once: int = MAX_THREADS) -> T:
         """Run a blocking function on a worker thread, so many at a time; cancelling frees the caller at once."""
@@ -117,6 +118,12 @@ class ToolRunner:
 
     def _answer(self, surface: Surface, tool: Tool, request: Any, line: Call) -> dict[str, Any]:
         knowledge = self._providers.get(surface.name)
+        if isinstance(knowledge, ToolDesk):
+            asked = request.model_dump(mode="json", exclude_unset=True)
+            payload = knowledge.call_tool(
+                tool.name, asked, on_progress=line.progress, cancelled=line.cancelled, repeatable=not tool.writes
+            )
+            return shorten(payload, tool.items)
         response = tool.run(knowledge, request) if tool.run_long is None else tool.run_long(knowledge, request, line)
         return shorten(response.model_dump(mode="json", exclude_unset=True), tool.items)
 

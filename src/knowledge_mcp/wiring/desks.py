@@ -30,8 +30,9 @@ def build_desk(
     """
     if surface == "convert":
         return build_conversion(settings, roots)
-    if surface != "rag":
-        return registry.load(registry.REMOTES["knowledge"])(settings, surface)
+    if surface != "rag":  # desks that are more than a knowledge base run their tools whole where they are
+        kind = "knowledge" if surface == "standards" else "tools"
+        return registry.load(registry.REMOTES[kind])(settings, surface)
     if settings.rag_api_url is not None:
         return registry.load(registry.REMOTES["library"])(settings)
     return build_library(settings, start=start)

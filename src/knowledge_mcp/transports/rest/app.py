@@ -7,6 +7,7 @@ the key (`gates`); the size of its body (`bodies`); then its route, which works 
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from typing import Any, Protocol, cast
@@ -46,6 +47,9 @@ from knowledge_mcp.transports.rest.reading import reading_routes
 from knowledge_mcp.transports.rest.tracing import Tracing, start_tracing
 
 __all__ = ["RestOptions", "RestService", "build_rest_app"]
+
+CLOSING_SECONDS = 30.0
+"""How long a model that is still being loaded is waited for at the end: it must not be torn down under its thread."""
 
 MAX_TEXT_BYTES = 32 * 1024 * 1024
 """Most bytes of a JSON body that brings a text, where an upload may be larger."""
@@ -190,7 +194,7 @@ def _lifespan(
                 yield
         finally:
             with anyio.CancelScope(shield=True):
-                await anyio.to_thread.run_sync(library.close)
+                await anyio.to_thread.run_sync(functools.partial(library.close, patience=CLOSING_SECONDS))
                 await anyio.to_thread.run_sync(tracing.close)
 
     return lifespan

@@ -2,12 +2,12 @@
 
 A call's body is a JSON object of the method's arguments; its answer is `{"result": …}`, or the error object with all
 that its class is built from. `ingest` takes files and answers with a stream of lines, each a JSON object (`event`s,
-then `report` or `error`), an empty one being a sign of life. What right each method needs stands in `remote.values`.
+then `report` or `error`), an empty one being a sign of life. `/engine/{surface}/tools/{name}` runs a tool of the
+surface whole, and streams its progress and its answer. What right each method needs stands in `remote.values`.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import json
@@ -21,13 +21,11 @@ from pathlib import Path
 from typing import Any, cast
 
 import anyio
-import anyio.from_thread
 import anyio.to_thread
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
-from starlette.types import Receive, Scope, Send
 
 from knowledge_mcp.model.errors import (
     AuthError,
@@ -44,6 +42,8 @@ from knowledge_mcp.remote.failures import error_object
 from knowledge_mcp.remote.parcels import opened
 from knowledge_mcp.remote.values import RIGHTS, codec_of, method_of
 from knowledge_mcp.transports.errors import crash
+from knowledge_mcp.transports.rest.engine_tools import answering, tool_of
+from knowledge_mcp.transports.rest.streaming import Streaming, Tell
 
 __all__ = ["HEARTBEAT", "May", "engine_router"]
 
@@ -95,6 +95,8 @@ def engine_router(
         if surface not in surfaces:
             raise NotFoundError(f"There is no engine '{surface[:60]}' here.", suggestion=f"Use {', '.join(surfaces)}.")
 
+    _add_tools(router, get_knowledge, admitted, calls, ingests)
+
     @router.post("/{surface}/ingest")
     async def ingest(surface: str, request: Request) -> Response:
         folder: Path | None = None
@@ -109,7 +111,7 @@ def engine_router(
         except Exception as exc:  # noqa: BLE001 - answered, all of it
             _forget(folder)
             return _refused(exc, "engine ingest")
-        return _Ingesting(lambda: get_knowledge(surface), run, ingests)
+        return _ingesting(lambda: get_knowledge(surface), run, ingests)
 
     @router.post("/{surface}/{method}")
     async def call(surface: str, method: str, request: Request) -> Response:
@@ -124,6 +126,31 @@ def engine_router(
         return Response(content, media_type="application/json")
 
     return router
+
+
+def _add_tools(
+    router: APIRouter,
+    get_desk: Callable[[str], Any],
+    admitted: Callable[[Request, str, str], None],
+    calls: anyio.CapacityLimiter,
+    ingests: anyio.CapacityLimiter,
+) -> None:
+    """Add the route that runs tools whole; one that writes needs the right to, as `remove` does."""
+
+    @router.post("/{surface}/tools/{name}")
+    async def tool(surface: str, name: str, request: Request) -> Response:
+        try:
+            admitted(request, surface, "search")
+            found = tool_of(surface, name)
+            if found.writes:
+                admitted(request, surface, "remove")
+            arguments = _json_object(await request.body() or b"{}")
+        except HTTPException:
+            raise
+        except Exception as exc:  # noqa: BLE001 - answered, all of it
+            return _refused(exc, f"engine {surface} {name}")
+        limiter = calls if found.run_long is None else ingests
+        return answering(lambda: get_desk(surface), surface, name, arguments, limiter, heartbeat=HEARTBEAT)
 
 
 # ---- one call
@@ -241,80 +268,26 @@ def _item(form: FormData, folder: Path, place: int, told: Mapping[str, Any]) -> 
     return opened(told["item"], {"open": functools.partial(path.open, "rb"), "path": path})
 
 
-class _Ingesting(Response):
+def _ingesting(get_knowledge: Callable[[], Knowledge], run: _Run, limiter: anyio.CapacityLimiter) -> Streaming:
     """Ingest while the client listens; one that leaves ends it."""
 
-    def __init__(self, get_knowledge: Callable[[], Knowledge], run: _Run, limiter: anyio.CapacityLimiter) -> None:
-        super().__init__(media_type="application/x-ndjson")
-        self._get_knowledge = get_knowledge
-        self._run = run
-        self._limiter = limiter
-        self._gave_up = threading.Event()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = [(name, value) for name, value in self.raw_headers if name != b"content-length"]
-        try:
-            await send({"type": "http.response.start", "status": 200, "headers": headers})
-            lines, told = anyio.create_memory_object_stream[bytes](float("inf"))
-            async with anyio.create_task_group() as group:
-                group.start_soon(self._listen, receive)
-                group.start_soon(self._work, lines.send_nowait, lines.close)
-                with told:
-                    await self._tell(told.receive, send)
-                group.cancel_scope.cancel()
-        finally:
-            self._gave_up.set()
-            _forget(self._run.folder)
-
-    async def _tell(self, receive_line: Callable[[], Any], send: Send) -> None:
-        while True:
-            line = b""
-            with anyio.move_on_after(HEARTBEAT):
-                try:
-                    line = await receive_line()
-                except anyio.EndOfStream:
-                    break
-            await send({"type": "http.response.body", "body": line + b"\n", "more_body": True})
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-    async def _listen(self, receive: Receive) -> None:
-        try:
-            while (await receive())["type"] != "http.disconnect":
-                pass
-        finally:
-            self._gave_up.set()  # on the way out too: the thread is waited for
-
-    async def _work(self, line: Callable[[bytes], None], close: Callable[[], None]) -> None:
-        def tell(payload: Mapping[str, Any]) -> None:
-            told = json.dumps(payload, allow_nan=False, separators=(",", ":")).encode()
-            with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-                anyio.from_thread.run_sync(line, told)
-
-        try:
-            await anyio.to_thread.run_sync(self._ingest, tell, limiter=self._limiter)
-        finally:
-            close()
-
-    def _ingest(self, tell: Callable[[Mapping[str, Any]], None]) -> None:
-        run, asked = self._run, threading.Event()
+    def work(tell: Tell, gave_up: threading.Event) -> None:
+        asked = threading.Event()
 
         def on_unreadable(_: Sequence[SkippedFile]) -> bool:
             asked.set()
             return run.proceed
 
-        try:
-            report = self._get_knowledge().ingest(
-                run,
-                run.options,
-                on_event=lambda event: tell({"event": _EVENT.encode(event)}),
-                on_unreadable=None if run.proceed or run.options.stop_on_error else on_unreadable,
-                cancelled=lambda: self._gave_up.is_set() or (run.check and run.exhausted.is_set()),
-            )
-            tell({"report": _REPORT.encode(report), "asked": asked.is_set()})
-        except KnowledgeError as exc:
-            tell({"error": error_object(exc)})
-        except Exception as exc:  # noqa: BLE001 - logged by crash(); the client must get an answer
-            tell({"error": error_object(crash("engine ingest", exc))})
+        report = get_knowledge().ingest(
+            run,
+            run.options,
+            on_event=lambda event: tell({"event": _EVENT.encode(event)}),
+            on_unreadable=None if run.proceed or run.options.stop_on_error else on_unreadable,
+            cancelled=lambda: gave_up.is_set() or (run.check and run.exhausted.is_set()),
+        )
+        tell({"report": _REPORT.encode(report), "asked": asked.is_set()})
+
+    return Streaming(work, limiter, what="engine ingest", heartbeat=HEARTBEAT, at_end=lambda: _forget(run.folder))
 
 
 def _forget(folder: Path | None) -> None:

@@ -1,0 +1,107 @@
+"""An answer that comes line by line while a thread works on it; a client that leaves ends the work."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import anyio
+import anyio.from_thread
+import anyio.to_thread
+from fastapi import Response
+from starlette.types import Receive, Scope, Send
+
+from knowledge_mcp.model.errors import KnowledgeError
+from knowledge_mcp.remote.failures import error_object
+from knowledge_mcp.transports.errors import crash
+
+__all__ = ["Streaming", "Tell"]
+
+Tell = Callable[[Mapping[str, Any]], None]
+"""Send one JSON object as a line; thread-safe, never raises for a client that left."""
+
+
+class Streaming(Response):
+    """Answer with lines of JSON; an empty line is a sign of life.
+
+    Args:
+        work: tells its lines on a worker thread, and looks now and then whether the client has left; an error becomes
+            the last line, `{"error": …}`.
+        limiter: how many such may work at a time.
+        what: is done, for the log.
+        heartbeat: seconds of silence after which a sign of life is sent.
+        at_end: called in any case, once nobody works any more.
+    """
+
+    def __init__(
+        self,
+        work: Callable[[Tell, threading.Event], None],
+        limiter: anyio.CapacityLimiter,
+        *,
+        what: str,
+        heartbeat: float,
+        at_end: Callable[[], None] | None = None,
+    ) -> None:
+        super().__init__(media_type="application/x-ndjson")
+        self._do = work
+        self._limiter = limiter
+        self._what = what
+        self._heartbeat = heartbeat
+        self._at_end = at_end
+        self._gave_up = threading.Event()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = [(name, value) for name, value in self.raw_headers if name != b"content-length"]
+        try:
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
+            lines, told = anyio.create_memory_object_stream[bytes](float("inf"))
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._listen, receive)
+                group.start_soon(self._work, lines.send_nowait, lines.close)
+                with told:
+                    await self._tell(told.receive, send)
+                group.cancel_scope.cancel()
+        finally:
+            self._gave_up.set()
+            if self._at_end is not None:
+                self._at_end()
+
+    async def _tell(self, receive_line: Callable[[], Any], send: Send) -> None:
+        while True:
+            line = b""
+            with anyio.move_on_after(self._heartbeat):
+                try:
+                    line = await receive_line()
+                except anyio.EndOfStream:
+                    break
+            await send({"type": "http.response.body", "body": line + b"\n", "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _listen(self, receive: Receive) -> None:
+        try:
+            while (await receive())["type"] != "http.disconnect":
+                pass
+        finally:
+            self._gave_up.set()  # on the way out too: the thread is waited for
+
+    async def _work(self, line: Callable[[bytes], None], close: Callable[[], None]) -> None:
+        def tell(payload: Mapping[str, Any]) -> None:
+            told = json.dumps(payload, allow_nan=False, separators=(",", ":")).encode()
+            with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+                anyio.from_thread.run_sync(line, told)
+
+        def work() -> None:
+            try:
+                self._do(tell, self._gave_up)
+            except KnowledgeError as exc:
+                tell({"error": error_object(exc)})
+            except Exception as exc:  # noqa: BLE001 - logged by crash(); the client must get an answer
+                tell({"error": error_object(crash(self._what, exc))})
+
+        try:
+            await anyio.to_thread.run_sync(work, limiter=self._limiter)
+        finally:
+            close()
