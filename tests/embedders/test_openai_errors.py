@@ -218,7 +218,7 @@ class _Signal(logging.Handler):
 def test_a_refused_key_ends_it_at_once_and_no_part_of_the_key_is_shown(
     server: OpenAIServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    pauses, secret = Pauses(), "sk-proj-Zq81LmNoPqRsTuVw7788"
+    pauses, secret = Pauses(), "sk-proj-Zq81LmNoPqRsTuVwXyZk"  # an end that no time in a log record has
     embedder = openai_embedder(server, pauses, openai_api_key=SecretStr(secret))
     with caplog.at_level(logging.DEBUG), pytest.raises(AuthError) as failure:
         embedder.embed_documents(TEXTS)
