@@ -8,12 +8,13 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from knowledge_mcp import __version__
-from knowledge_mcp.cli.failures import ExitCode, exit_code_of, print_failure
+from knowledge_mcp.cli.failures import ExitCode
 from knowledge_mcp.cli.logs import set_up_logging
-from knowledge_mcp.model.errors import ConfigError, InternalError, InvalidInputError, KnowledgeError
+from knowledge_mcp.cli.starting import ServerParser, add_config, add_log_level, raise_problems, run_to_exit_code
+from knowledge_mcp.model.errors import ConfigError, InternalError, InvalidInputError
 from knowledge_mcp.support.events import log_event
 
 if TYPE_CHECKING:
@@ -56,15 +57,9 @@ class Arguments:
     config: Path | None
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        self.print_usage(sys.stderr)
-        self.exit(ExitCode.CONFIGURATION, f"Error: {message}\nNext: `{self.prog} --help` lists the options.\n")
-
-
 def build_parser() -> argparse.ArgumentParser:
     """Describe the command line; the documentation is made from this."""
-    parser = _Parser(
+    parser = ServerParser(
         prog="rag-api",
         description="Serve the library over HTTP: take documents in, search them, list and remove them.",
         epilog=HELP,
@@ -102,16 +97,8 @@ def build_parser() -> argparse.ArgumentParser:
         help="time between /ready turning to 503 on SIGTERM and the last request being accepted "
         "(default: 2, on a loopback address 0)",
     )
-    parser.add_argument(
-        "--log-level",
-        type=str.upper,
-        choices=("DEBUG", "INFO", "WARNING", "ERROR"),
-        metavar="LEVEL",
-        help="DEBUG, INFO, WARNING or ERROR (default: LOG_LEVEL, else INFO); logs go to stderr",
-    )
-    parser.add_argument(
-        "--config", type=Path, metavar="FILE", help="JSON or YAML settings; the environment and .env win over it"
-    )
+    add_log_level(parser)
+    add_config(parser)
     parser.add_argument("--version", action="version", version=f"rag-api {__version__}")
     return parser
 
@@ -139,17 +126,7 @@ def _seconds(text: str) -> float:
 def main(argv: Sequence[str] | None = None) -> int:
     """Serve until told to stop; returns the exit code."""
     arguments = Arguments(**vars(build_parser().parse_args(argv)))
-    try:
-        return _serve(arguments)
-    except KeyboardInterrupt:
-        return ExitCode.SUCCESS
-    except KnowledgeError as exc:
-        print_failure(exc, verbose=arguments.log_level == "DEBUG")
-        return exit_code_of(exc)
-    except Exception as exc:
-        _logger.debug("start-up failed", exc_info=True)
-        print_failure(InternalError("The server failed.", details=f"{type(exc).__name__}: {exc}"), verbose=True)
-        return ExitCode.FAILURE
+    return run_to_exit_code(lambda: _serve(arguments), verbose=arguments.log_level == "DEBUG")
 
 
 def _serve(arguments: Arguments) -> int:
@@ -172,7 +149,7 @@ def _serve(arguments: Arguments) -> int:
     ]
     # The connections are tried even where settings are wrong: everything is told at once (A-REQ-REL-003).
     start = wiring.try_start(settings, surfaces=["rag"])
-    _tell_all(problems, start)
+    raise_problems(problems, start.problems)
     port = settings.rag_api_port if arguments.port is None else arguments.port
     from knowledge_mcp.transports.http import listen
     from knowledge_mcp.transports.rest.serving import serve_rest
@@ -223,24 +200,6 @@ def _key_problems(arguments: Arguments, host: str, keys: KeyRing) -> list[str]:
         reached = f"{host} can be reached from other machines, and no key is configured"
         found.append(f"{reached}: set RAG_API_KEY (or RAG_API_KEYS_FILE), or pass --allow-unauthenticated.")
     return found
-
-
-def _tell_all(problems: list[str], start: Start) -> None:
-    """Raise one error for everything that keeps the service from starting."""
-    if problems:
-        lines = [line for each in start.problems for line in (each.message, *each.details.splitlines()) if line]
-        problems.extend(line for line in lines if line not in problems)
-        raise ConfigError(
-            f"{len(problems)} things are wrong." if len(problems) > 1 else problems[0],
-            details="\n".join(problems),
-            suggestion="Correct what is named above; `knowledge config show` tells where each value comes from.",
-        )
-    if len(start.problems) == 1:
-        raise start.problems[0]
-    if start.problems:
-        lines = [line for each in start.problems for line in (each.message, each.details) if line]
-        kind = ConfigError if any(isinstance(each, ConfigError) for each in start.problems) else type(start.problems[0])
-        raise kind(f"{len(start.problems)} things keep the server from starting.", details="\n".join(lines))
 
 
 def _build(

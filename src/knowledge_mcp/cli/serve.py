@@ -17,9 +17,9 @@ from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 
 from knowledge_mcp import __version__
-from knowledge_mcp.cli.failures import ExitCode, exit_code_of, print_failure
+from knowledge_mcp.cli.failures import ExitCode
 from knowledge_mcp.cli.logs import set_up_logging
-from knowledge_mcp.model.errors import ConfigError, InternalError, KnowledgeError
+from knowledge_mcp.cli.starting import ServerParser, add_config, add_log_level, raise_problems, run_to_exit_code
 from knowledge_mcp.support.events import log_event
 
 if TYPE_CHECKING:
@@ -58,15 +58,9 @@ class Arguments:
     config: Path | None
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        self.print_usage(sys.stderr)
-        self.exit(ExitCode.CONFIGURATION, f"Error: {message}\nNext: `{self.prog} --help` lists the options.\n")
-
-
 def build_parser() -> argparse.ArgumentParser:
     """Describe the command line; the documentation is made from this."""
-    parser = _Parser(
+    parser = ServerParser(
         prog="knowledge-mcp",
         description="Serve the knowledge base to AI assistants over the Model Context Protocol.",
         epilog=HELP,
@@ -79,13 +73,7 @@ def build_parser() -> argparse.ArgumentParser:
         help="stdio for a local assistant; http or sse start one HTTP server with /mcp, /sse and /health "
         "(default: stdio)",
     )
-    parser.add_argument(
-        "--log-level",
-        type=str.upper,
-        choices=("DEBUG", "INFO", "WARNING", "ERROR"),
-        metavar="LEVEL",
-        help="DEBUG, INFO, WARNING or ERROR (default: LOG_LEVEL, else INFO); logs go to stderr",
-    )
+    add_log_level(parser)
     parser.add_argument(
         "--surface", default="standards", metavar="NAME[,NAME]", help="tool surfaces to offer (default: standards)"
     )
@@ -105,9 +93,7 @@ def build_parser() -> argparse.ArgumentParser:
         action="store_true",
         help="ask the service at RAG_API_URL instead of a store of this machine (`rag` does where that is set)",
     )
-    parser.add_argument(
-        "--config", type=Path, metavar="FILE", help="JSON or YAML settings; the environment and .env win over it"
-    )
+    add_config(parser)
     parser.add_argument("--version", action="version", version=f"knowledge-mcp {__version__}")
     return parser
 
@@ -129,16 +115,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, _stop)
     gc.disable()  # imports make many objects and hardly any garbage: looking for it costs a tenth of the start
     try:
-        return _serve(arguments)
-    except KeyboardInterrupt:
-        return ExitCode.SUCCESS
-    except KnowledgeError as exc:
-        print_failure(exc, verbose=arguments.log_level == "DEBUG")
-        return exit_code_of(exc)
-    except Exception as exc:
-        _logger.debug("start-up failed", exc_info=True)
-        print_failure(InternalError("The server failed.", details=f"{type(exc).__name__}: {exc}"), verbose=True)
-        return ExitCode.FAILURE
+        return run_to_exit_code(lambda: _serve(arguments), verbose=arguments.log_level == "DEBUG")
     finally:
         gc.enable()
 
@@ -177,16 +154,7 @@ def _serve(arguments: Arguments) -> int:
         name for name in surfaces if name in registry.SURFACES and not _is_elsewhere(name, settings, arguments.remote)
     ]
     start = wiring.try_start(settings, surfaces=local)
-    if problems:
-        lines = [line for each in start.problems for line in (each.message, *each.details.splitlines()) if line]
-        problems.extend(line for line in lines if line not in problems)
-        raise ConfigError(
-            f"{len(problems)} things are wrong." if len(problems) > 1 else problems[0],
-            details="\n".join(problems),
-            suggestion="Correct what is named above; `knowledge config show` tells where each value comes from.",
-        )
-    if start.problems:
-        raise _together(start.problems)
+    raise_problems(problems, start.problems)
     return _run(arguments, settings, surfaces, tokens, start)
 
 
@@ -248,15 +216,6 @@ def _roots(settings: Settings, *, remote: bool) -> tuple[Path, ...]:
     if settings.allowed_roots is not None:
         return tuple(Path(each).expanduser() for each in settings.allowed_roots)
     return () if remote else (Path.cwd(), Path.home())
-
-
-def _together(found: Sequence[KnowledgeError]) -> KnowledgeError:
-    """Join several start-up problems into one error of the first one's kind."""
-    if len(found) == 1:
-        return found[0]
-    lines = [line for each in found for line in (each.message, each.details) if line]
-    kind = ConfigError if any(isinstance(each, ConfigError) for each in found) else type(found[0])
-    return kind(f"{len(found)} things keep the server from starting.", details="\n".join(lines))
 
 
 def _log_start(arguments: Arguments, settings: Settings, surfaces: Sequence[str], start: Start, *, where: str) -> None:
