@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from dataclasses import dataclass, field
 
@@ -17,7 +18,7 @@ from knowledge_mcp.model.errors import (
 from knowledge_mcp.model.query import Filter, LegResults
 from knowledge_mcp.ports import Analyser, Embedder, Fusion, Store
 
-__all__ = ["PASSING", "Base", "Records"]
+__all__ = ["PASSING", "Base", "Records", "base_of"]
 
 PASSING = (ConnectionFailedError, TimedOutError, RateLimitedError)
 """Failures of the embedding service after which words alone may still answer; the answer says so."""
@@ -97,6 +98,11 @@ class Base:
             self.check_space()
             self._checked.set()
         return self.embedder.embed_query(text)
+
+
+def base_of(base: Base, collection: str) -> Base:
+    """Return the same parts over another collection, with a memory of its own of what was checked."""
+    return dataclasses.replace(base, collection=collection, _checked=threading.Event(), _seen=threading.Event())
 
 
 class Records:

@@ -14,9 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import translate
 
-from knowledge_mcp.engine.base import PASSING, Base
+from knowledge_mcp.engine.base import PASSING, Base, base_of
 from knowledge_mcp.engine.code_symbols import defines, is_name, lexical_share, names_in, stands_in
-from knowledge_mcp.engine.repository_index import base_of
 from knowledge_mcp.engine.repository_manifest import MANIFEST_ID, path_of
 from knowledge_mcp.engine.repository_values import CodeAnswer, CodeHit, CodeQuery, RepositoryInfo, RepositoryParts
 from knowledge_mcp.model.chunk import Chunk, Vector

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from knowledge_mcp.engine import documents, retrieve
-from knowledge_mcp.engine.base import Base
+from knowledge_mcp.engine.base import Base, base_of
 from knowledge_mcp.engine.health import EmbeddingProbe, health
 from knowledge_mcp.engine.ingest import Ingest
 from knowledge_mcp.engine.jobs import CancelledError, Jobs, Line
@@ -34,7 +34,6 @@ from knowledge_mcp.engine.library_values import (
     why_not,
 )
 from knowledge_mcp.engine.plan import Pipeline
-from knowledge_mcp.engine.repository_index import base_of
 from knowledge_mcp.engine.store_journal import StoreJournal
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InternalError, KnowledgeError, NotFoundError

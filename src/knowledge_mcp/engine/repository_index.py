@@ -12,13 +12,12 @@ import hashlib
 import json
 import logging
 import platform
-import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from knowledge_mcp.engine.base import Base
+from knowledge_mcp.engine.base import Base, base_of
 from knowledge_mcp.engine.ingest import Ingest
 from knowledge_mcp.engine.jobs import CancelledError, Line
 from knowledge_mcp.engine.metrics import Metrics
@@ -32,18 +31,13 @@ from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, IngestReport
 from knowledge_mcp.support.events import log_event
 
-__all__ = ["HOST", "IndexRun", "base_of"]
+__all__ = ["HOST", "IndexRun"]
 
 HOST = platform.node()
 _HEARTBEAT = 5.0
 _MOST_DIRTY = 2000
 _MOST_TOLD = 50
 _logger = logging.getLogger(__name__)
-
-
-def base_of(base: Base, collection: str) -> Base:
-    """Return the same parts over another collection, with a memory of its own of what was checked."""
-    return dataclasses.replace(base, collection=collection, _checked=threading.Event(), _seen=threading.Event())
 
 
 class _CodeIngest(Ingest):
