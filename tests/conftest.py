@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import sys
 import warnings
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -12,6 +14,21 @@ from hypothesis import settings
 from tests.machine import in_ci
 from tests.machine import needs as _needs
 from tests.requirements.manifest import summary
+
+_LOOPBACK = ("127.", "::1", "::ffff:127.", "localhost", "0.0.0.0")
+
+
+def _refuse_the_network(event: str, arguments: Sequence[Any]) -> None:
+    """Fail a test that connects to anything but this machine, in this process."""
+    if event != "socket.connect":
+        return
+    address = str(arguments[1])  # ('127.0.0.1', 80), or the path of a socket of this machine
+    host = address[2:].partition("'")[0] if address.startswith("('") else "localhost"
+    if not host.startswith(_LOOPBACK):
+        raise AssertionError(f"a test connects to {host}, outside this machine")
+
+
+sys.addaudithook(_refuse_the_network)
 
 # A busy machine is no finding, so examples have no deadline; CI draws the same ones every time.
 settings.register_profile("local", deadline=None)

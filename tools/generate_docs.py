@@ -83,14 +83,8 @@ def _adapters() -> str:
 def _settings_row(each: Variable) -> str:
     names = ", ".join(f"`{name}`" for name in (each.name, *each.older))
     allowed = f"{each.low:.12g} to {each.high:.12g}" if each.low is not None and each.high is not None else ""
-    text = each.text + (" Secret." if each.secret else "") + ("" if each.used else " " + _unused(each))
+    text = each.text + (" Secret." if each.secret else "")
     return f"| {names} | {f'`{each.default}`' if each.default else ''} | {allowed} | {text.replace('|', '/')} |"
-
-
-def _unused(each: Variable) -> str:
-    if each.surface == "all":
-        return "Nothing in this version reads it."
-    return f"Only the {each.surface} surface reads it, which this version does not have."
 
 
 def env_example() -> str:
@@ -102,8 +96,7 @@ def env_example() -> str:
     for group, found in groupby(variables(), key=lambda each: each.group):
         lines += ["", f"# ---- {group}"]
         for each in found:
-            text = each.text + ("" if each.used else " " + _unused(each))
-            lines += ["", *(f"# {line}" for line in textwrap.wrap(text, 100))]
+            lines += ["", *(f"# {line}" for line in textwrap.wrap(each.text, 100))]
             lines.append(f"# {each.name}={each.default or each.example}")
             lines += [f"# {name}= (the same under another name)" for name in each.older]
     return "\n".join(lines) + "\n"

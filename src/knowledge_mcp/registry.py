@@ -26,6 +26,7 @@ __all__ = [
     "PERMALINK",
     "READERS",
     "REMOTES",
+    "RERANKERS",
     "SCAN_DEFAULTS",
     "SEEING_READERS",
     "SOURCES",
@@ -35,7 +36,7 @@ __all__ = [
 ]
 
 SOURCES = {
-    "git": "knowledge_mcp.sources.git:from_options",
+    "git": "knowledge_mcp.sources.git_options:from_options",
     "scan": "knowledge_mcp.sources.scan:RepositoryScan",
     "files": "knowledge_mcp.sources.files:FileSource",
 }
@@ -79,7 +80,7 @@ SCAN_DEFAULTS = (
     "knowledge_mcp.sources.scan:DEFAULT_EXTENSIONS",
     "knowledge_mcp.sources.scan:DEFAULT_EXCLUDES",
 )
-PERMALINK = "knowledge_mcp.sources.git:permalink"
+PERMALINK = "knowledge_mcp.sources.git_options:permalink"
 CALIBRATIONS = {
     "code": "knowledge_mcp.ranking.calibrate:code_similarity",
 }
@@ -104,6 +105,10 @@ STORES = {
     "qdrant": "knowledge_mcp.stores.qdrant:from_options",
     "chromadb": "knowledge_mcp.stores.chroma:from_options",
     "memory": "knowledge_mcp.stores.memory:from_options",
+}
+RERANKERS = {
+    "local": "knowledge_mcp.ranking.rerank_local:from_options",
+    "api": "knowledge_mcp.ranking.rerank_api:from_options",
 }
 FETCHERS = {
     "web": "knowledge_mcp.sources.web:from_options",

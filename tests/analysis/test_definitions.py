@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from knowledge_mcp.analysis.definitions import find_definitions
+from knowledge_mcp.analysis.entries import split_term
 from knowledge_mcp.model.chunk import Definition
 from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.testing.documents import Part, build_document
@@ -178,6 +181,44 @@ def test_a_term_on_a_paragraph_of_its_own_is_defined_by_the_next() -> None:
         ("widget", (), "thing without a name"),
         ("gadget", ("G",), "thing with a name"),
     ]
+
+
+def test_terms_and_definitions_on_paragraphs_by_turns_are_pairs_even_with_capitals() -> None:
+    pairs = [("Widget", "A thing without a name."), ("Gadget", "A thing with a name."), ("Gizmo", "Any other thing.")]
+    found = _found(_TERMS, *(_text(words) for pair in pairs for words in pair))
+    assert [(d.term, d.text) for d in found] == pairs
+
+
+@pytest.mark.parametrize(
+    ("printed", "term", "aliases"),
+    [
+        ("access point (AP)", "access point", ("AP",)),
+        ("integrated circuits (ICs)", "integrated circuits", ("ICs",)),
+        ("accuracy (absolute)", "accuracy (absolute)", ("accuracy",)),
+        ("incident (NAVY)", "incident (NAVY)", ("incident",)),
+        ("cryptographic system (cryptosystem)", "cryptographic system", ("cryptosystem",)),
+        ("assurance_level", "assurance_level", ()),
+        ("**widget**", "widget", ()),
+        ("abbreviated dialing", "abbreviated dialing", ()),
+        ("trial (noun)", "trial", ()),
+        ("widget; gizmo", "widget", ("gizmo",)),
+    ],
+)
+def test_a_printed_term_is_split_from_its_other_names_and_keeps_what_tells_it_apart(
+    printed: str, term: str, aliases: tuple[str, ...]
+) -> None:
+    assert split_term(printed) == (term, aliases)
+
+
+@pytest.mark.parametrize("printed", ["(n, d): pair of numbers", "∅: set of nothing", "C++ - language of machines"])
+def test_terms_may_be_signs(printed: str) -> None:
+    (entry,) = _found(_TERMS, _text(printed))
+    assert entry.term == re.split(r": | - ", printed)[0]
+
+
+@pytest.mark.parametrize("title", ["Pump glossary", "Glossary of pump terms", "Vocabulary of pumps", "Interpretation"])
+def test_glossaries_go_by_many_titles(title: str) -> None:
+    assert len(_found(Part(BlockKind.HEADING, title), _text("widget: thing without a name"))) == 1
 
 
 def test_a_run_of_words_after_an_abbreviation_is_no_expansion() -> None:

@@ -36,6 +36,19 @@ _R, _S, _M, _C = Modality.REQUIREMENT, Modality.RECOMMENDATION, Modality.PERMISS
         ("The gauge should be read, and it shall be sealed.", _R, False),
         ("If the pump must be moved, the valve should be shut.", _S, False),
         ("If the pump is moved, the valve shall be shut.", _R, False),
+        ("The valve is to be closed by hand.", _R, False),
+        ("The valve is not to be opened.", _R, True),
+        ("Smoking is not permitted.", _R, True),
+        ("Entry is strictly prohibited.", _R, True),
+        ("No smoking is allowed.", _R, True),
+        ("A permit is mandatory.", _R, False),
+        ("The hatch has to be locked.", _R, False),
+        ("At no time shall the hatch be open.", _R, True),
+        ("The valve shall, however, not leak.", _R, True),
+        ("It ought not to leak.", _S, True),
+        ("It is permitted to reuse seals.", _M, False),
+        ("It is not required that seals be kept.", _M, True),
+        ("No seal is required.", _M, True),
     ],
 )
 def test_small_words_have_force_where_no_capitals_are_declared(
@@ -58,6 +71,12 @@ def test_small_words_have_force_where_no_capitals_are_declared(
         "Set `must` to true in the file.",
         "Bolts as required.",
         "Pre-shall-processing is a name.",
+        "A can of oil is on the shelf.",
+        "Clean hands are a must.",
+        "The lamps that are to be shown differ.",
+        "What is allowed differs from place to place.",
+        "The aim is to reduce wear.",
+        "The pump will stop.",
     ],
 )
 def test_sentences_without_force_have_none(sentence: str) -> None:
@@ -115,6 +134,15 @@ def test_capitals_used_throughout_count_without_a_declaration() -> None:
 
 def test_headlines_in_capitals_make_no_convention() -> None:
     assert detect_convention("YOU MUST READ THIS\n" * 9 + "The pump shall run.\n") == PLAIN
+
+
+def test_will_obliges_in_a_list_of_requirements_only() -> None:
+    listed = "The pump shall stop when it is dry. The lamp will be lit when the pump stops."
+    assert detect_convention(listed) == Convention(will=True)
+    assert detect_convention(f"{listed} Pumps are old machines. They move water uphill. They are loud.") == PLAIN
+    force = force_of("The lamp will not be lit.", Convention(will=True))
+    assert force is not None
+    assert (force.modality, force.negated) == (_R, True)
 
 
 def test_can_in_capitals_has_force_only_where_it_is_declared() -> None:

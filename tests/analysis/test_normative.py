@@ -105,6 +105,12 @@ def test_an_item_that_goes_on_with_the_sentence_keeps_the_stronger_force() -> No
     assert [s.modality for s in found] == [Modality.REQUIREMENT, Modality.PERMISSION]
 
 
+@pytest.mark.parametrize("end", ["such as:", "for example:", "e.g.:"])
+def test_items_that_only_illustrate_inherit_nothing(end: str) -> None:
+    found = _found(_text(f"The guard may keep things, {end}"), _item("- keys;"), _item("- a lamp, which shall be lit."))
+    assert [s.modality for s in found] == [Modality.PERMISSION, Modality.REQUIREMENT]
+
+
 def test_a_note_between_items_does_not_end_the_list() -> None:
     found = _found(
         _text("The pump shall:"), _item("a) stop;"), Part(BlockKind.NOTE, "NOTE It may hum."), _item("b) cool down.")
@@ -127,6 +133,8 @@ def test_a_note_between_items_does_not_end_the_list() -> None:
         ("A-REQ-INGEST-001: The pump shall stop.", "A-REQ-INGEST-001"),
         ("ISO-9000 The pump shall stop.", None),
         ("The pump shall follow [RFC9000].", None),
+        ("The pump shall stop [M-19-17].", None),
+        ("Non-RFC6570 Pumps shall stop.", None),
         ("T1 lines shall stop.", None),
         ("The pump shall stop.", None),
     ],

@@ -60,7 +60,8 @@ def test_every_option_of_the_server_is_documented() -> None:
     "command",
     ["search", "lookup", "requirements", "stats", "doctor", "documents list", "documents show", "documents remove",
      "config show", "config client", "models fetch", "models verify", "models list", "migrate", "reembed",
-     "collections list", "collections show", "collections rename", "collections drop"],
+     "collections list", "collections show", "collections rename", "collections drop", "requirements export", "inspect",
+     "show", "read", "outline", "references", "verify-quote", "eval compare", "eval report", "eval draft"],
 )  # fmt: skip
 def test_every_command_is_documented_with_an_example(command: str) -> None:
     section = commands_page().partition(f" `knowledge {command}`\n")[2].partition("\n###")[0]

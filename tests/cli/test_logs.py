@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import warnings
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -27,17 +28,20 @@ def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
     return captured.err.splitlines()
 
 
-@pytest.mark.requirement("A-REQ-MAINT-001")
+@pytest.mark.requirement("A-REQ-MAINT-001", "C-9.2-structure")
 def test_an_event_is_one_line_of_json_with_its_fields(clean: None, capsys: pytest.CaptureFixture[str]) -> None:
     set_up_logging("INFO", "json")
-    log_event(logger, logging.INFO, "query_complete", tool="knowledge_search", results=3, event="clash", note="a\nb")
+    log_event(logger, logging.INFO, "query_complete", tool="search", results=3, request_id="r-1", message="a\nb")
     (line,) = lines(capsys)
     event: dict[str, Any] = json.loads(line)
-    assert (event["event"], event["level"], event["tool"], event["results"]) == (
-        "query_complete", "INFO", "knowledge_search", 3,
-    )  # fmt: skip
-    assert (event["field_event"], event["note"]) == ("clash", "a\nb")
-    assert event["timestamp"].endswith("Z")
+    when = event.pop("timestamp")
+    assert datetime.fromisoformat(when).utcoffset() == timedelta(0)
+    assert event == {
+        "level": "info",
+        "message": "query_complete",
+        "context": {"component": "tests.logs", "operation": "search", "requestId": "r-1"},
+        "data": {"tool": "search", "results": 3, "message": "a\nb"},
+    }
 
 
 @pytest.mark.requirement("A-REQ-MAINT-001")
@@ -52,7 +56,7 @@ def test_an_event_is_one_line_of_text_whatever_it_holds(clean: None, capsys: pyt
     assert line.endswith("n=2 none=null")
 
 
-@pytest.mark.requirement("A-REQ-MAINT-001")
+@pytest.mark.requirement("A-REQ-MAINT-001", "C-9.2-levels")
 @pytest.mark.parametrize(("level", "shown"), [("DEBUG", 4), ("INFO", 3), ("WARNING", 2), ("ERROR", 1)])
 def test_the_level_decides_what_is_shown(
     clean: None, capsys: pytest.CaptureFixture[str], level: str, shown: int
@@ -69,7 +73,11 @@ def test_an_exception_is_kept_in_both_forms(clean: None) -> None:
     except ValueError as exc:
         record = logger.makeRecord("n", logging.ERROR, "f", 1, "failed", (), (type(exc), exc, exc.__traceback__))
     assert "ValueError: told" in TextFormatter().format(record)
-    assert "ValueError: told" in json.loads(JsonFormatter().format(record))["exception"]
+    line = json.loads(JsonFormatter().format(record))
+    assert (line["level"], line["message"]) == ("error", "failed")
+    assert (line["error"]["name"], line["error"]["message"]) == ("ValueError", "told")
+    assert "ValueError: told" in line["error"]["stack"]
+    assert "data" not in line
 
 
 def test_a_library_cannot_add_a_handler_of_its_own(clean: None, capsys: pytest.CaptureFixture[str]) -> None:
@@ -86,4 +94,6 @@ def test_a_warning_becomes_a_log_line(clean: None, capsys: pytest.CaptureFixture
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         warnings.warn("old", UserWarning, stacklevel=1)
-    assert "old" in json.loads(lines(capsys)[0])["event"]
+    line = json.loads(lines(capsys)[0])
+    assert line["level"] == "warn"
+    assert "old" in line["message"]

@@ -12,7 +12,7 @@ import pytest
 
 from knowledge_mcp.cli.rag_api import build_parser as rag_api_parser
 from knowledge_mcp.cli.serve import build_parser as mcp_parser
-from knowledge_mcp.transports.http import GRACE_SECONDS
+from knowledge_mcp.transports.http import CALL_SECONDS, STREAM_SECONDS
 from tests.deploy.containerfile import environment as image_environment
 from tests.deploy.containerfile import parse
 from tests.deploy.manifests import BUILDS, COMPONENTS, DEPLOY, build, container, environment, named, of_kind
@@ -103,7 +103,7 @@ def test_the_mcp_server_is_held_back_from_its_end_without_a_shell(name: str) -> 
     line = [sys.executable, *command[1:], code.replace("sleep(5)", "sleep(0)")]
     finished = subprocess.run(line, check=False, timeout=20, capture_output=True)
     assert (finished.returncode, finished.stderr) == (0, b"")
-    assert _spec(name, "rag-mcp")["terminationGracePeriodSeconds"] >= 5 + GRACE_SECONDS
+    assert _spec(name, "rag-mcp")["terminationGracePeriodSeconds"] >= 5 + CALL_SECONDS + STREAM_SECONDS
 
 
 @pytest.mark.parametrize("name", BUILDS)

@@ -34,9 +34,12 @@ LEFT_OUT = {
     "EMBEDDING_CACHE": "on by default; the data volume has room for it",
     "EMBEDDING_DIMENSIONS": "the model's own",
     "EMBEDDING_MODEL_PATH": "the image has the model in MODELS_PATH",
+    "EMBEDDING_MAX_RETRIES": "the specified three",
     "EMBEDDING_PRICE": "the list price of the model is known",
+    "EMBEDDING_TIMEOUT_MS": "the specified minute",
     "EMBEDDING_VARIANT": "the image holds int8, the default, only",
     "HEALTH_LATENCY_THRESHOLD_MS": "the default",
+    "HYBRID_FUSION": "scores are blended by default",
     "IMAGE_RATIO_THRESHOLD": "the planning surface's",
     "IMAGE_SKIP": "the planning surface's",
     "MCP_MAX_BODY_BYTES": "the MCP server takes questions and addresses only; uploads have RAG_MAX_UPLOAD_BYTES",
@@ -51,6 +54,13 @@ LEFT_OUT = {
     "QDRANT_QUANTIZATION": "as QDRANT_ON_DISK",
     "QDRANT_SHARDS": "as QDRANT_ON_DISK",
     "RAG_FETCH_ALLOWED_HOSTS": "opens private addresses, so whoever needs it says so, here and in the NetworkPolicy",
+    "RERANKER": "none is assumed; docs/deploying.md says how to add one",
+    "RERANKER_API_KEY": "as RERANKER",
+    "RERANKER_BUDGET_MS": "as RERANKER",
+    "RERANKER_MODEL": "as RERANKER",
+    "RERANKER_MODEL_PATH": "as RERANKER",
+    "RERANKER_TOP": "as RERANKER",
+    "RERANKER_URL": "as RERANKER",
 }
 
 NOT_OURS = {

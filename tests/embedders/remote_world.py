@@ -34,6 +34,8 @@ class Options:
     embedding_dimensions: int | None = None
     embedding_batch_size: int = 100
     embedding_concurrency: int = 4
+    embedding_max_retries: int = 3
+    embedding_timeout_ms: int = 60000
     embedding_price: float | None = None
     embedding_cache: bool = False
     data_folder: Path = NOWHERE

@@ -25,7 +25,7 @@ from knowledge_mcp.ports import Analyser, Store
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.stores.sqlite import SqliteStore
 from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
-from knowledge_mcp.testing.store_values import SPACE, embedded, full_chunk, record, unit_vector
+from knowledge_mcp.testing.store_values import SPACE, embedded, full_chunk, record, structure, unit_vector
 
 __all__ = [
     "SERVER",
@@ -79,7 +79,7 @@ def put_document(
     """Stage and publish a document; returns its record."""
     kept = replace(record(document_id, chunks, sha256=f"{turn:064d}"), updated_at=f"2026-01-02T00:00:{turn:02d}+00:00")
     store.stage(collection, document_id, "g", chunks)
-    store.publish(collection, kept, f"text of {document_id}, turn {turn} 東京", "g")
+    store.publish(collection, kept, f"text of {document_id}, turn {turn} 東京", "g", structure(len(chunks) + turn))
     return kept
 
 
@@ -101,6 +101,7 @@ def everything(store: Store, collection: str = "kb") -> dict[str, object]:
             each,
             store.document_text(collection, each.id),
             store.document_chunks(collection, each.id),
+            store.document_structure(collection, each.id),
         )
         for each in store.documents(collection)
     }

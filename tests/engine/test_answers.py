@@ -6,8 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from knowledge_mcp.engine.health import EmbeddingProbe, health
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
@@ -22,7 +20,6 @@ from knowledge_mcp.model.errors import (
 )
 from knowledge_mcp.model.query import And, Equals, Filter, In, Prefix, RequirementQuery, SearchMode, SearchQuery
 from knowledge_mcp.stores.memory import MemoryStore
-from knowledge_mcp.support.edit_distance import edit_distance_within
 from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
 from tests.engine.world import PUMPS, VALVES, World
 
@@ -284,20 +281,3 @@ def test_a_chunk_is_found_by_its_id_and_a_removed_document_is_gone(tmp_path: Pat
     assert world.knowledge.documents() == []
     with pytest.raises(NotFoundError):
         world.knowledge.remove("valves")
-
-
-def full_distance(first: str, second: str) -> int:
-    """Compute the distance by the whole table, as the definition says."""
-    row = list(range(len(second) + 1))
-    for place, character in enumerate(first, 1):
-        new = [place]
-        for column, other in enumerate(second, 1):
-            new.append(min(row[column] + 1, new[-1] + 1, row[column - 1] + (character != other)))
-        row = new
-    return row[-1]
-
-
-@given(st.text("abc", max_size=8), st.text("abc", max_size=8), st.integers(0, 3))
-def test_the_bounded_distance_equals_the_whole_one_within_its_bound(first: str, second: str, bound: int) -> None:
-    expected = full_distance(first, second)
-    assert edit_distance_within(first, second, bound) == (expected if expected <= bound else None)

@@ -18,6 +18,7 @@ from knowledge_mcp.model.errors import ConnectionFailedError, InternalError, Spa
 from knowledge_mcp.model.ingest import IngestEventKind, IngestOptions, SkippedFile
 from knowledge_mcp.model.query import SearchQuery
 from knowledge_mcp.model.source import SourceItem
+from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure
 from knowledge_mcp.readers.markdown import MarkdownReader
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
@@ -208,11 +209,18 @@ class SweptOnce(MemoryStore):
 
     swept = False
 
-    def publish(self, collection: str, record: DocumentRecord, text: str, generation: str) -> None:
+    def publish(
+        self,
+        collection: str,
+        record: DocumentRecord,
+        text: str,
+        generation: str,
+        structure: DocumentStructure = NO_STRUCTURE,
+    ) -> None:
         if not self.swept:
             self.swept = True
             self.discard_staged(collection, record.id)
-        super().publish(collection, record, text, generation)
+        super().publish(collection, record, text, generation, structure)
 
 
 def test_chunks_swept_by_another_writer_are_staged_again(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from knowledge_mcp.model.errors import (
     NotFoundError,
     SpaceMismatchError,
 )
+from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.store_values import SPACE
 from tests.engine.moving import Told, chunks_of, everything, fill, memory, move, place, put_document, sqlite
@@ -209,10 +210,17 @@ def test_what_changes_at_the_source_meanwhile_is_caught_up_with(source: MemorySt
 
 
 class _DisturbedByAnotherWriter(MemoryStore):
-    def publish(self, collection: str, record: DocumentRecord, text: str, generation: str) -> None:
+    def publish(
+        self,
+        collection: str,
+        record: DocumentRecord,
+        text: str,
+        generation: str,
+        structure: DocumentStructure = NO_STRUCTURE,
+    ) -> None:
         if record.id == "doc-02":
             self.discard_staged(collection, record.id)
-        super().publish(collection, record, text, generation)
+        super().publish(collection, record, text, generation, structure)
 
 
 def test_a_target_that_refuses_one_document_gets_all_others(source: MemoryStore) -> None:
@@ -223,7 +231,14 @@ def test_a_target_that_refuses_one_document_gets_all_others(source: MemoryStore)
 
 
 class _IsOverloaded(MemoryStore):
-    def publish(self, collection: str, record: DocumentRecord, text: str, generation: str) -> None:
+    def publish(
+        self,
+        collection: str,
+        record: DocumentRecord,
+        text: str,
+        generation: str,
+        structure: DocumentStructure = NO_STRUCTURE,
+    ) -> None:
         raise InternalError("Status 503.", recoverable=True)
 
 

@@ -12,8 +12,9 @@ from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
 from knowledge_mcp.model.collection import DocumentRecord, StoreStatistics
 from knowledge_mcp.model.query import Filter, LegResults
+from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure
 from knowledge_mcp.stores.memory import MemoryStore
-from knowledge_mcp.testing.store_values import SPACE
+from knowledge_mcp.testing.store_values import SPACE, structure
 from tests.engine.moving import chunks_of, everything, fill, memory, move, place, put_document
 
 
@@ -27,7 +28,7 @@ def source() -> MemoryStore:
 
 def test_the_content_hash_sees_every_kind_of_difference() -> None:
     seen: set[str] = set()
-    for change in ("none", "record", "text", "chunk", "vector", "order", "missing"):
+    for change in ("none", "record", "text", "structure", "chunk", "vector", "order", "missing"):
         store = memory()
         store.create_collection("kb", SPACE)
         chunks = chunks_of("d", 3)
@@ -41,14 +42,18 @@ def test_the_content_hash_sees_every_kind_of_difference() -> None:
         kept = put_document(store, "d", chunks)
         if change == "record":
             store.stage("kb", "d", "g", chunks)
-            store.publish("kb", replace(kept, warnings=("Page 4 was empty.",)), "text of d, turn 0 東京", "g")
+            warned = replace(kept, warnings=("Page 4 was empty.",))
+            store.publish("kb", warned, "text of d, turn 0 東京", "g", structure(3))
         if change == "text":
             store.stage("kb", "d", "g", chunks)
-            store.publish("kb", kept, "another text", "g")
+            store.publish("kb", kept, "another text", "g", structure(3))
+        if change == "structure":
+            store.stage("kb", "d", "g", chunks)
+            store.publish("kb", kept, "text of d, turn 0 東京", "g", structure(2))
         if change == "missing":
             store.delete_document("kb", "d")
         seen.add(content_hash(place(store)).sha256)
-    assert len(seen) == 7
+    assert len(seen) == 8
 
 
 class _LosesAChunk(MemoryStore):
@@ -76,8 +81,28 @@ class _RoundsVectors(MemoryStore):
 
 
 class _LosesTexts(MemoryStore):
-    def publish(self, collection: str, record: DocumentRecord, text: str, generation: str) -> None:
-        super().publish(collection, record, text[:-1], generation)
+    def publish(
+        self,
+        collection: str,
+        record: DocumentRecord,
+        text: str,
+        generation: str,
+        structure: DocumentStructure = NO_STRUCTURE,
+    ) -> None:
+        super().publish(collection, record, text[:-1], generation, structure)
+
+
+class _LosesStructures(MemoryStore):
+    def publish(
+        self,
+        collection: str,
+        record: DocumentRecord,
+        text: str,
+        generation: str,
+        structure: DocumentStructure = NO_STRUCTURE,
+    ) -> None:
+        del structure
+        super().publish(collection, record, text, generation)
 
 
 class _ForgetsFields(MemoryStore):
@@ -103,7 +128,16 @@ class _IndexesNoWords(MemoryStore):
 
 @pytest.mark.parametrize(
     "wrong",
-    [_LosesAChunk, _LosesVectors, _RoundsVectors, _LosesTexts, _ForgetsFields, _FindsNothingNear, _IndexesNoWords],
+    [
+        _LosesAChunk,
+        _LosesVectors,
+        _RoundsVectors,
+        _LosesTexts,
+        _LosesStructures,
+        _ForgetsFields,
+        _FindsNothingNear,
+        _IndexesNoWords,
+    ],
     ids=lambda each: each.__name__.strip("_"),
 )
 def test_a_store_that_does_not_keep_what_it_was_given_is_found_out(
@@ -145,8 +179,15 @@ class _HasLostAChunk(MemoryStore):
         counted = super().statistics(collection)
         return replace(counted, chunks=counted.chunks - self.damaged)
 
-    def publish(self, collection: str, record: DocumentRecord, text: str, generation: str) -> None:
-        super().publish(collection, record, text, generation)
+    def publish(
+        self,
+        collection: str,
+        record: DocumentRecord,
+        text: str,
+        generation: str,
+        structure: DocumentStructure = NO_STRUCTURE,
+    ) -> None:
+        super().publish(collection, record, text, generation, structure)
         self.damaged = False
 
 

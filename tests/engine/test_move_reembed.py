@@ -16,6 +16,7 @@ from knowledge_mcp.engine.compare import content_hash
 from knowledge_mcp.engine.reembed import Reembed, ReembedOptions, ReembedReport
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import EmbeddedChunk, Vector
+from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import (
     ConnectionFailedError,
     InternalError,
@@ -23,6 +24,7 @@ from knowledge_mcp.model.errors import (
     NotFoundError,
     QuotaExceededError,
 )
+from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure
 from knowledge_mcp.ports import Store
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.stores.sqlite import SqliteStore
@@ -62,12 +64,13 @@ def reembed(
 
 
 def contents(store: Store, collection: str = "kb") -> dict[str, object]:
-    """Read texts and chunks, without what depends on the space."""
+    """Read texts, chunks and structures, without what depends on the space."""
     return {
         each.id: (
             each.sha256,
             store.document_text(collection, each.id),
             [replace(chunk, token_count=0) for chunk in store.document_chunks(collection, each.id)],
+            store.document_structure(collection, each.id),
         )
         for each in store.documents(collection)
     }
@@ -273,7 +276,20 @@ class _LosesText(MemoryStore):
         return text[:-1] if text and "next" in collection else text
 
 
-@pytest.mark.parametrize("wrong", [_LosesAVector, _LosesText])
+class _LosesStructure(MemoryStore):
+    def publish(
+        self,
+        collection: str,
+        record: DocumentRecord,
+        text: str,
+        generation: str,
+        structure: DocumentStructure = NO_STRUCTURE,
+    ) -> None:
+        kept = NO_STRUCTURE if "next" in collection else structure
+        super().publish(collection, record, text, generation, kept)
+
+
+@pytest.mark.parametrize("wrong", [_LosesAVector, _LosesText, _LosesStructure])
 def test_a_store_that_does_not_keep_the_new_collection_whole_is_found_out_before_the_swap(
     wrong: type[MemoryStore],
 ) -> None:

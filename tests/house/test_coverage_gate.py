@@ -4,29 +4,34 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tools.coverage_gate import Coverage, main, shortfalls
+from tools.coverage_gate import COMPONENTS, Coverage, component_shortfalls, main, shortfalls
 
 
 def _function(covered: int, statements: int = 2) -> dict[str, dict[str, int]]:
     return {"summary": {"covered_lines": covered, "num_statements": statements}}
 
 
-def _report(folder: Path, lines: int, branches: int, functions: int) -> str:
+def _report(folder: Path, lines: int, branches: int, functions: int, **components: int) -> str:
     totals = {
         "covered_lines": lines, "num_statements": 100, "covered_branches": branches, "num_branches": 100,
     }  # fmt: skip
     path = folder / "coverage.json"
     regions = {f"function_{number}": _function(int(number < functions)) for number in range(100)}
     regions |= {"": _function(2), "Port.method": _function(0, 0)}
-    content = {"totals": totals, "files": {"a.py": {"functions": regions}}}
-    path.write_text(json.dumps(content), encoding="utf-8")
+    files: dict[str, Any] = {"a.py": {"functions": regions, "summary": {"covered_lines": 0, "num_statements": 0}}}
+    for component in COMPONENTS:
+        covered = components.get(component.name, 100)
+        summary = {"covered_lines": covered, "num_statements": 100}
+        files[f"src/knowledge_mcp/{component.paths[0]}x.py"] = {"functions": {}, "summary": summary}
+    path.write_text(json.dumps({"totals": totals, "files": files}), encoding="utf-8")
     return str(path)
 
 
-@pytest.mark.requirement("A-REQ-TEST-001")
+@pytest.mark.requirement("A-REQ-TEST-001", "C-12.1-coverage")
 def test_coverage_at_its_minima_passes_the_gate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([_report(tmp_path, 90, 85, 95)]) == 0
     told = capsys.readouterr().out
@@ -48,6 +53,29 @@ def test_each_shortfall_alone_fails_the_gate(
 ) -> None:
     assert main([_report(tmp_path, lines, branches, functions)]) == 1
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.requirement("C-12.1-components")
+@pytest.mark.parametrize(
+    ("component", "minimum"),
+    [
+        ("tools", 95), ("search", 95), ("embedding", 90), ("ChromaDB", 90), ("chunking", 95), ("scanning", 85),
+        ("cloning", 80),
+    ],
+)  # fmt: skip
+def test_a_component_below_its_own_minimum_fails_the_gate(component: str, minimum: int, tmp_path: Path) -> None:
+    assert main([_report(tmp_path, 90, 85, 95, **{component: minimum})]) == 0
+    assert main([_report(tmp_path, 90, 85, 95, **{component: minimum - 1})]) == 1
+    (told,) = component_shortfalls(tmp_path / "coverage.json")
+    assert told == f"line coverage of {component} is {minimum - 1:.2f} %, below {minimum} %"
+
+
+def test_each_component_that_the_gate_names_is_there() -> None:
+    sources = Path(__file__).resolve().parents[2] / "src" / "knowledge_mcp"
+    names = [path.relative_to(sources).as_posix() for path in sources.rglob("*.py")]
+    for component in COMPONENTS:
+        for beginning in component.paths:
+            assert any(name.startswith(beginning) for name in names), beginning
 
 
 def test_measuring_nothing_does_not_pass_the_gate() -> None:

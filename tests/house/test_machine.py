@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 
 import pytest
@@ -9,6 +10,15 @@ import pytest
 from tests.machine import in_ci, needs, node22
 
 NOWHERE = {"PATH": "/nonexistent"}
+
+
+@pytest.mark.requirement("C-12.2-unit")
+def test_a_connection_out_of_this_machine_fails_the_test_that_makes_it() -> None:
+    with (
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as out,
+        pytest.raises(AssertionError, match="outside this machine"),
+    ):
+        out.connect(("192.0.2.1", 9))
 
 
 def test_a_program_that_is_there_is_given_by_its_path() -> None:

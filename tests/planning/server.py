@@ -52,7 +52,8 @@ def main(arguments: list[str]) -> None:
     from knowledge_mcp.transports.http import build_app, serve
 
     tokens = dict(token.split("=", 1) for token in arguments[2:])
-    serve(build_app(server, keys=KeyRing.of(tokens)), "127.0.0.1", 0, "INFO")
+    app = build_app(server, keys=KeyRing.of(tokens))
+    serve(app, "127.0.0.1", 0, "INFO", running=lambda: server.running)
 
 
 if __name__ == "__main__":

@@ -56,6 +56,10 @@ def test_a_truncated_document_is_corrupted(kept: float) -> None:
     assert refusal(GOOD[: int(len(GOOD) * kept)]).reason is UnreadableReason.CORRUPTED
 
 
+def test_a_document_that_lost_bytes_from_its_middle_is_corrupted() -> None:
+    assert refusal(GOOD[:10] + GOOD[60:]).reason is UnreadableReason.CORRUPTED
+
+
 @pytest.mark.requirement("CLARIFY-001")
 def test_no_bytes_and_no_words_are_both_empty() -> None:
     assert refusal(b"").reason is UnreadableReason.EMPTY

@@ -236,3 +236,11 @@ def test_blocks_are_in_order_disjoint_and_cover_all_text() -> None:
         rest[block.span.start : block.span.end] = " " * len(block.span)
     assert "".join(rest).strip() == ""
     assert document.pages == ()
+
+
+def test_a_requirement_s_tag_that_a_tool_has_hidden_stands_before_its_words() -> None:
+    tagged = p(run("SSR1 ", "<w:vanish/>") + run("The unit shall stop."))
+    other = p(run("see the old REQ-12", "<w:vanish/>") + run("It waits."))
+    later = p(run("It waits for ") + run("REQ-12", "<w:vanish/>") + run("the signal."))
+    document = read_docx(tagged + other + later)
+    assert document.text.splitlines() == ["SSR1 The unit shall stop.", "", "It waits.", "", "It waits for the signal."]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -306,3 +308,17 @@ def test_whatever_is_written_blocks_cover_the_text_in_order_and_references_stand
 
 def test_an_id_longer_than_any_tool_can_carry_is_cut() -> None:
     assert read(f"---\ndocument_id: {'x' * 5000}\n---\n# T\n\nText.\n").id == "x" * 200
+
+
+def test_brackets_without_end_are_refused_before_they_take_hours() -> None:
+    with pytest.raises(UnreadableDocumentError, match="brackets in one paragraph") as caught:
+        read("# Links\n\n" + "![" * 60_000)
+    assert caught.value.reason is UnreadableReason.UNSUPPORTED
+
+
+def test_comments_that_nothing_closes_end_nothing() -> None:
+    started = time.process_time()
+    document = read("# Title\n\nText.\n\n<div>shown</div> <!-- once --> also " + "<!--" * 60_000)
+    assert "shown also" in " ".join(document.text.split())
+    assert "<!--" not in document.text
+    assert time.process_time() - started < 5

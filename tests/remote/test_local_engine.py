@@ -11,6 +11,7 @@ import pytest
 
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import NotFoundError
+from knowledge_mcp.model.evidence import QuoteQuery, ReadQuery, ReferenceQuery
 from knowledge_mcp.model.ingest import IngestEvent, IngestOptions, IngestReport, SkippedFile
 from knowledge_mcp.model.query import And, Equals, Prefix, RequirementQuery, SearchMode, SearchQuery
 from knowledge_mcp.remote import parcels
@@ -88,6 +89,12 @@ def test_questions_from_afar_get_the_same_answers(twins: Twins) -> None:
         assert there.document_chunks(record.id) == chunks
         assert there.definitions_in(chunks) == here.definitions_in(chunks)
         assert there.chunk(chunks[-1].id) == here.chunk(chunks[-1].id)
+        assert there.document_structure(record.id) == here.document_structure(record.id)
+        around = ReadQuery(chunk_id=chunks[-1].id, before=1, parents=True)
+        assert there.read(around) == here.read(around)
+        assert there.references(ReferenceQuery(record.id)) == here.references(ReferenceQuery(record.id))
+        quote = QuoteQuery(chunks[-1].content.replace(" ", "  "), record.id)
+        assert there.verify_quote(quote) == here.verify_quote(quote)
     assert there.verify() == here.verify()
     there.warm_up()
     assert there.health().status == "healthy"

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge_mcp.engine.code_search import glob_matches
-from knowledge_mcp.engine.code_symbols import is_name, lexical_share, names_in
+from knowledge_mcp.engine.code_symbols import asks_for_symbol, is_name, names_in, words_worth
 from knowledge_mcp.engine.repository_values import CodeQuery, SearchLimits
 from knowledge_mcp.model.collection import EmbeddingSpace
 from knowledge_mcp.model.errors import ConnectionFailedError, InvalidInputError, NotFoundError
@@ -257,7 +257,26 @@ def test_names_are_told_from_prose() -> None:
     assert names_in("std::vector") == ["std.vector"]
     assert is_name("refresh_token()")
     assert not is_name("refresh the token")
-    assert lexical_share("refresh_token") > lexical_share("who calls refresh_token") > lexical_share("who is called")
+    assert words_worth("refresh_token") > words_worth("who calls refresh_token") > words_worth("who is called")
+    assert words_worth("refresh_token") == words_worth("where is pool defined")
+
+
+@pytest.mark.parametrize("question", ["where is Status defined?", "class Status", "show me the type Status defined"])
+def test_a_plain_word_is_a_symbols_name_where_nothing_else_is_asked(question: str) -> None:
+    assert names_in(question) == ["Status"]
+    assert asks_for_symbol(question)
+    assert not asks_for_symbol("the status of a job")
+
+
+def test_a_question_that_names_what_it_means_is_answered_with_places_in_the_legs_as_asked(world: World) -> None:
+    world.index(world.repository().folder)
+    question = "does TokenValidator check the signature and the expiry of a token"
+    found = world.desk.search_code(CodeQuery(question, limit=20, threshold=0.0))
+    alone = world.desk.search_code(CodeQuery(question, limit=20, threshold=0.0, mode="dense"))
+    places = {hit.chunk.id: hit.dense for hit in alone.hits}
+    assert found.hits[0].chunk.document_id.endswith("src/auth/tokens.py")
+    assert all(0.0 <= hit.similarity <= 1.0 for hit in found.hits)
+    assert all(hit.dense == places[hit.chunk.id] for hit in found.hits if hit.dense is not None)
 
 
 @pytest.mark.parametrize(

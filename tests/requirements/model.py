@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-__all__ = ["Maker", "Priority", "Requirement", "Specification", "Status", "maker", "with_built"]
+__all__ = ["Maker", "Priority", "Requirement", "Specification", "Status", "maker"]
 
 
 class Specification(StrEnum):
@@ -62,19 +61,6 @@ class Maker(Protocol):
     def __call__(self, id: str, title: str, deviation: str | None = None) -> Requirement:
         """Make the entry `id`."""
         ...
-
-
-def with_built(requirements: Iterable[Requirement], ids: Collection[str]) -> tuple[Requirement, ...]:
-    """Mark those named as built, of a specification that is built part by part.
-
-    Raises:
-        ValueError: an id is none of theirs.
-    """
-    found = tuple(replace(each, status=Status.BUILT) if each.id in ids else each for each in requirements)
-    unknown = set(ids) - {each.id for each in found}
-    if unknown:
-        raise ValueError(f"There is no requirement {', '.join(sorted(unknown))}.")
-    return found
 
 
 def maker(specification: Specification, priority: Priority, status: Status) -> Maker:

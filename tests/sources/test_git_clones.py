@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from knowledge_mcp.model.errors import ConfigError, InvalidInputError, NotFoundError, TimedOutError
-from knowledge_mcp.sources.git import GitClones, from_options
+from knowledge_mcp.settings import load_settings
+from knowledge_mcp.sources.git import GitClones
 from knowledge_mcp.sources.git_changes import ChangeKind, FileChange
+from knowledge_mcp.sources.git_options import from_options
 from knowledge_mcp.sources.git_process import GitProgram
 from knowledge_mcp.testing.git_server import GitServer, MadeRepository
 
@@ -350,7 +352,14 @@ def test_another_that_holds_the_clone_for_long_is_told(monkeypatch: pytest.Monke
 
 @pytest.mark.requirement("C-8.1-REPO_CLONE_PATH")
 def test_the_settings_say_where_clones_lie(tmp_path: Path) -> None:
-    from knowledge_mcp.settings import load_settings
-
     settings = load_settings(environ={"REPO_CLONE_PATH": str(tmp_path / "there"), "GITHUB_PAT": "ghp_x"})
     assert from_options(settings).place("name") == tmp_path / "there" / "name"
+
+
+@pytest.mark.parametrize("given", ["just-a-token", "a.example=", "=t0ken", "a.example=1,b.example"])
+def test_tokens_of_a_wrong_form_are_refused_without_being_shown(given: str) -> None:
+    settings = load_settings(environ={"GIT_TOKENS": given})
+    with pytest.raises(ConfigError) as caught:
+        from_options(settings)
+    assert "host=token" in caught.value.message
+    assert given not in f"{caught.value.message} {caught.value.details} {caught.value.suggestion}"

@@ -25,8 +25,10 @@ from knowledge_mcp.model.errors import (
     RateLimitedError,
     TimedOutError,
 )
+from knowledge_mcp.settings import load_settings
 from knowledge_mcp.sources.git import GitClones
 from knowledge_mcp.sources.git_errors import git_error, quoted
+from knowledge_mcp.sources.git_options import from_options
 from knowledge_mcp.sources.git_process import GitProgram
 from knowledge_mcp.testing.git_server import GitServer, MadeRepository
 
@@ -281,3 +283,16 @@ def test_what_git_says_is_quoted_without_progress_credentials_and_control_charac
     assert quoted(said) == "fatal: https://host/x ?[31m"
     assert quoted(f"header {TOKEN} and {ENCODED}", (TOKEN, ENCODED)) == "header *** and ***"
     assert len(quoted("x" * 10_000)) < 1000
+
+
+def test_each_host_gets_its_own_token_from_the_settings(tmp_path: Path, server: GitServer) -> None:
+    settings = load_settings(
+        environ={
+            "REPO_CLONE_PATH": str(tmp_path / "clones"),
+            "GITHUB_PAT": "ghp_another",
+            "GIT_TOKENS": f"gitlab.example.com=third, {server.host}={TOKEN}",
+        }
+    )
+    clones = from_options(settings, loopback_http=True)
+    assert clones.clone(server.url(PATH)).commit
+    assert {sent for _, sent in server.behaviour.seen} == {f"Basic {ENCODED}"}

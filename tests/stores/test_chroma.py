@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import shutil
 import tempfile
+import threading
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from knowledge_mcp.model.errors import InternalError
 from knowledge_mcp.ports import Analyser, Store
 from knowledge_mcp.stores.chroma import ChromaStore
 from knowledge_mcp.stores.chroma_client import Address
+from knowledge_mcp.stores.chroma_opening import close_server
+from knowledge_mcp.stores.chroma_profiles import PLANNING
 from knowledge_mcp.support.retry import RetryPolicy
 from knowledge_mcp.testing.chroma_server import ChromaServer, quick_folder
+from knowledge_mcp.testing.store_search import put
+from knowledge_mcp.testing.store_values import SPACE, Passage
 from knowledge_mcp.testing.stores import StoreContract
+from tests.stores.chroma_checked import Checked
 
 QUICK = RetryPolicy((0.01, 0.02, 0.04))
+COPIED = {"c": PLANNING}
 
 
 @pytest.fixture(scope="module")
@@ -34,15 +44,17 @@ def server(folder: Path) -> Generator[ChromaServer]:
 
 
 class TestEmbeddedChroma(StoreContract):
+    """With a copy as a specification wants it; whatever a test does, that is right when the store is closed."""
+
     @pytest.fixture(autouse=True)
     def _folder(self, folder: Path) -> None:
         self.folder = folder
 
     def make_store(self, analyser: Analyser) -> Store:
-        return ChromaStore(Address(Path(tempfile.mkdtemp(dir=self.folder)) / "deep"), analyser)
+        return Checked(Address(Path(tempfile.mkdtemp(dir=self.folder)) / "deep"), analyser, profiles=COPIED)
 
     def open_again(self, store: Store) -> Store | None:
-        return ChromaStore(Address(Path(store.location)), self.analyser)
+        return Checked(Address(Path(store.location)), self.analyser, profiles=COPIED)
 
 
 class TestChromaServer(StoreContract):
@@ -59,3 +71,42 @@ class TestChromaServer(StoreContract):
 
     def open_again(self, store: Store) -> Store | None:
         return ChromaStore(self.server.address(self.database), self.analyser, policy=QUICK)
+
+
+@pytest.mark.requirement("document-store-api:FR-008")
+def test_a_server_shows_what_is_specified_after_an_older_program_and_two_writers_at_once(server: ChromaServer) -> None:
+    import chromadb
+    from chromadb.config import Settings
+
+    name = "application_docs"
+    server.make_database("specified")
+    address = server.address("specified")
+    older = ChromaStore(address, StoreContract.analyser, policy=QUICK, profiles={})
+    older.create_collection(name, SPACE)
+    put(older, "d", [Passage("old words", id="d_001_000")], collection=name)
+    older.close()
+
+    def publish(store: Store, turns: range) -> None:
+        for turn in turns:
+            passages = [Passage(f"turn {turn} place {place}", id=f"d_001_{place:03d}") for place in range(1 + turn % 4)]
+            with contextlib.suppress(InternalError):  # the other writer has discarded or replaced what was staged
+                put(store, "d", passages, collection=name, generation=f"g{turn}")
+
+    stores = [Checked(address, StoreContract.analyser, policy=QUICK) for _ in range(2)]
+    threads = [threading.Thread(target=publish, args=(store, range(first, 8, 2))) for first, store in enumerate(stores)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    client: Any = chromadb.HttpClient(
+        "127.0.0.1", server.port, database="specified", settings=Settings(anonymized_telemetry=False)
+    )
+    found = client.get_collection(name, embedding_function=None).get()
+    registry = client.get_collection("document_registry", embedding_function=None).get()
+    assert registry["ids"] == ["d"]
+    assert len({text.split(" place ")[0] for text in found["documents"]}) == 1, "chunks of two versions"
+    assert len(found["ids"]) == registry["metadatas"][0]["chunk_count"]
+    assert not [each for each in stores[0].verify(name) if "specification" in each.message]
+    for store in stores:
+        store.close()
+    close_server(client)

@@ -13,14 +13,17 @@ from hypothesis import HealthCheck, settings
 from knowledge_mcp.ports import Analyser, Store
 from knowledge_mcp.stores.chroma import ChromaStore
 from knowledge_mcp.stores.chroma_client import Address
+from knowledge_mcp.stores.chroma_profiles import PLANNING
 from knowledge_mcp.testing.chroma_server import ChromaServer, quick_folder
 from knowledge_mcp.testing.store_machine import store_machine
+from tests.stores.chroma_checked import Checked
 
 pytestmark = pytest.mark.slow
 
 ROOT = quick_folder()
 SERVER = ChromaServer(ROOT / "server")
 NUMBERS = itertools.count()
+COPIED = {"c": PLANNING}
 FEW = settings(max_examples=5, stateful_step_count=14, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
@@ -34,11 +37,11 @@ def teardown_module() -> None:
 
 
 def embedded_store(analyser: Analyser) -> Store:
-    return ChromaStore(Address(Path(tempfile.mkdtemp(dir=ROOT))), analyser)
+    return Checked(Address(Path(tempfile.mkdtemp(dir=ROOT))), analyser, profiles=COPIED)
 
 
 def embedded_again(store: Store, analyser: Analyser) -> Store:
-    return ChromaStore(Address(Path(store.location)), analyser)
+    return Checked(Address(Path(store.location)), analyser, profiles=COPIED)
 
 
 def server_store(analyser: Analyser) -> Store:

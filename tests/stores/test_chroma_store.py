@@ -22,7 +22,7 @@ from knowledge_mcp.stores.chroma_client import Address, Table
 from knowledge_mcp.stores.chroma_view import Limits
 from knowledge_mcp.testing.chroma_server import quick_folder
 from knowledge_mcp.testing.store_search import FILTERS, MANY, put
-from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, full_chunk, record, unit_vector
+from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, full_chunk, record, structure, unit_vector
 
 ROOT = Path(__file__).resolve().parents[2]
 OPENING = """
@@ -269,6 +269,7 @@ def contents(store: ChromaStore) -> tuple[Sequence[object], ...]:
         store.documents("c"),
         [store.document_text("c", each.id) for each in store.documents("c")],
         [store.document_chunks("c", each.id) for each in store.documents("c")],
+        [store.document_structure("c", each.id) for each in store.documents("c")],
         found(store, "words"),
     )
 
@@ -284,7 +285,7 @@ def test_a_kill_between_any_two_steps_leaves_one_version_whole_and_the_next_run_
     def run(store: ChromaStore) -> None:
         if work == "publish":
             store.discard_staged("c", "d")
-            put(store, "d", new, text="new", generation="g2")
+            put(store, "d", new, text="new", generation="g2", structure=structure(3))
         elif work == "delete":
             store.delete_document("c", "d")
         else:
@@ -296,7 +297,7 @@ def test_a_kill_between_any_two_steps_leaves_one_version_whole_and_the_next_run_
     while step <= total:
         store = opened(folder / str(step))
         store.create_collection("c", SPACE)
-        put(store, "d", old, text="old", generation="g1")
+        put(store, "d", old, text="old", generation="g1", structure=structure(2))
         store.stage("c", "d", "g1", embedded("d", [Passage("staged words", id="9")]))
         before = before or contents(store)
         with pytest.MonkeyPatch.context() as patch:

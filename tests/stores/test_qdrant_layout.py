@@ -25,7 +25,7 @@ from knowledge_mcp.stores.qdrant_layout import INDEXES, META, point_id
 from knowledge_mcp.stores.qdrant_points import clause_prefixes, query_sparse, term_index, weighted
 from knowledge_mcp.testing.qdrant_local import LocalQdrant, refusal
 from knowledge_mcp.testing.store_search import put, same_ranking
-from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, unit_vector
+from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, structure, unit_vector
 
 SIZED = {"v": models.VectorParams(size=4, distance=models.Distance.COSINE)}
 
@@ -260,7 +260,9 @@ DAMAGE: list[tuple[str, str, bool]] = [
     ("staged", "not finished; no search sees them", True),
     ("text", "The canonical text is missing", False),
     ("chunk", "The record says 2 chunks, there are 1", False),
-    ("stray text", "parts of texts belong to no document", True),
+    ("structure", "The sections and pages are missing", False),
+    ("stray text", "parts of texts or structures belong to no document", True),
+    ("stray structure", "parts of texts or structures belong to no document", True),
 ]
 
 
@@ -268,7 +270,13 @@ DAMAGE: list[tuple[str, str, bool]] = [
 def test_damage_is_found_and_what_is_derived_is_mended(
     local: LocalQdrant, store: QdrantStore, damage: str, message: str, mended: bool
 ) -> None:
-    put(store, "d", [Passage("alpha words", id="1"), Passage("beta words", id="2")], text="the text")
+    put(
+        store,
+        "d",
+        [Passage("alpha words", id="1"), Passage("beta words", id="2")],
+        text="the text",
+        structure=structure(1),
+    )
     assert store.verify("c") == []
     client = local.client
     points = client.scroll("c", limit=9)[0]
@@ -280,13 +288,14 @@ def test_damage_is_found_and_what_is_derived_is_mended(
         client.delete("c__records", models.PointIdsList(points=[point_id("document", "d")]))
     elif damage == "staged":
         store.stage("c", "e", "g", embedded("e", ["x"]))
-    elif damage == "text":
-        kept = models.FieldCondition(key="kind", match=models.MatchValue(value="text"))
+    elif damage in {"text", "structure"}:
+        kept = models.FieldCondition(key="kind", match=models.MatchValue(value=damage))
         client.delete("c__records", models.FilterSelector(filter=models.Filter(must=[kept])))
     elif damage == "chunk":
         client.delete("c", models.PointIdsList(points=[points[0].id]))
     else:
-        stray = {"kind": "text", "document_id": "d", "generation": "old", "text": "x"}
+        kind = damage.removeprefix("stray ")
+        stray = {"kind": kind, "document_id": "d", "generation": "old", kind: "x"}
         client.upsert("c__records", [models.PointStruct(id=7, vector={}, payload=stray)])
     findings = store.verify("c")
     assert any(message in each.message for each in findings), findings
@@ -294,7 +303,7 @@ def test_damage_is_found_and_what_is_derived_is_mended(
     assert any(message in each.message and each.repaired == mended for each in store.verify("c", repair=True))
     left = store.verify("c")
     assert (left == []) == mended
-    if damage in {"weights", "unsettled", "staged", "stray text"}:
+    if damage in {"weights", "unsettled", "staged", "stray text", "stray structure"}:
         assert sorted(found(store, "words")) == ["1", "2"]
 
 

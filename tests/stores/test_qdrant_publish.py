@@ -22,13 +22,14 @@ from knowledge_mcp.support.retry import RetryPolicy
 from knowledge_mcp.testing.qdrant_local import LocalQdrant
 from knowledge_mcp.testing.qdrant_server import QdrantServer
 from knowledge_mcp.testing.store_search import put, same_ranking
-from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, record, unit_vector
+from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, record, structure, unit_vector
 from tests.stores.processes import check
 from tests.stores.qdrant_processes import write_once
 
 ROOT = Path(__file__).resolve().parents[2]
 OLD = [Passage(f"alpha old {number}", id=f"old-{number}", direction="near") for number in range(4)]
 NEW = [Passage(f"alpha new {number}", id=f"new-{number}", direction="near") for number in range(3)]
+SHAPES = {"old": structure(4), "new": structure(3)}
 
 
 class Killed(BaseException):
@@ -81,7 +82,7 @@ def test_a_publish_killed_before_any_of_its_requests_leaves_one_version_whole(ta
         if store.collection("c") is not None:
             store.drop_collection("c")
         store.create_collection("c", SPACE)
-        put(store, "d", OLD, text="old text", generation="one")
+        put(store, "d", OLD, text="old text", generation="one", structure=SHAPES["old"])
         put(store, "e", ["alpha beside"], generation="one")
         chunks = embedded("d", NEW)
         store.stage("c", "d", "two", chunks)
@@ -95,7 +96,7 @@ def test_a_publish_killed_before_any_of_its_requests_leaves_one_version_whole(ta
         tapped.before = die
         finished = False
         try:
-            store.publish("c", record("d", chunks), "new text", "two")
+            store.publish("c", record("d", chunks), "new text", "two", SHAPES["new"])
             finished = True
         except Killed:
             pass
@@ -110,6 +111,7 @@ def test_a_publish_killed_before_any_of_its_requests_leaves_one_version_whole(ta
         text, found = other.document_text("c", "d"), [each.id for each in other.document_chunks("c", "d")]
         assert sorted(found) == dense
         assert text == f"{dense[0][:3]} text"
+        assert other.document_structure("c", "d") == SHAPES[dense[0][:3]]
         assert other.statistics("c").chunks == len(dense) + 1
         versions.add(dense[0][:3])
         _mended(other, step)
@@ -126,13 +128,13 @@ def _mended(store: QdrantStore, step: int) -> None:
     elif step % 3 == 1:
         store.discard_staged("c")
     else:
-        put(store, "d", OLD, text="old text", generation="three")
+        put(store, "d", OLD, text="old text", generation="three", structure=SHAPES["old"])
         store.discard_staged("c")
     leftovers = [each for each in store.verify("c") if "parts of texts" not in each.message]
     assert leftovers == []
     store.verify("c", repair=True)
     assert store.verify("c") == []
-    put(store, "d", NEW, text="new text", generation="two")
+    put(store, "d", NEW, text="new text", generation="two", structure=SHAPES["new"])
     assert seen(store)[0][-3:] == ["new-0", "new-1", "new-2"]
     assert store.verify("c") == []
 
@@ -140,7 +142,7 @@ def _mended(store: QdrantStore, step: int) -> None:
 def test_a_search_between_any_two_requests_of_a_publish_sees_one_version_whole(tapped: Tapped) -> None:
     store, reader = opened(tapped), opened(tapped)
     store.create_collection("c", SPACE)
-    put(store, "d", OLD, text="old text", generation="one")
+    put(store, "d", OLD, text="old text", generation="one", structure=SHAPES["old"])
     looks: list[str] = []
 
     def look(_: str) -> None:
@@ -150,11 +152,12 @@ def test_a_search_between_any_two_requests_of_a_publish_sees_one_version_whole(t
         assert whole(dense), dense
         assert sorted(each.id for each in reader.document_chunks("c", "d")) == dense
         assert reader.document_text("c", "d") == f"{dense[0][:3]} text"
+        assert reader.document_structure("c", "d") == SHAPES[dense[0][:3]]
         looks.append(dense[0][:3])
         tapped.before = before
 
     tapped.before = look
-    put(store, "d", NEW, text="new text", generation="two")
+    put(store, "d", NEW, text="new text", generation="two", structure=SHAPES["new"])
     tapped.before = None
     assert looks[0] == "old"
     assert looks[-1] == "new"
@@ -221,17 +224,18 @@ def test_two_publishes_of_one_document_leave_one_of_them(tapped: Tapped) -> None
             left[0] -= 1
             if left[0] < 0:
                 tapped.before = None
-                rival.publish("c", record("d", embedded("d", OLD)), "old text", f"theirs {step}")
+                rival.publish("c", record("d", embedded("d", OLD)), "old text", f"theirs {step}", SHAPES["old"])
 
         tapped.before = overtake
         with contextlib.suppress(InternalError):  # the rival discarded what was to be published
-            store.publish("c", record("d", mine), "new text", f"mine {step}")
+            store.publish("c", record("d", mine), "new text", f"mine {step}", SHAPES["new"])
         tapped.before = None
         store.discard_staged("c")
         dense, _ = seen(opened(tapped))
         assert whole(dense), f"overtaken at {step}: {dense}"
         assert store.verify("c") == []
         assert store.document_text("c", "d") == f"{dense[0][:3]} text"
+        assert store.document_structure("c", "d") == SHAPES[dense[0][:3]]
 
 
 def test_staged_chunks_change_no_score(tapped: Tapped) -> None:

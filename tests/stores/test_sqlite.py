@@ -103,11 +103,12 @@ def test_an_older_file_is_migrated_step_by_step_in_one_transaction(
     steps: dict[int, sqlite_schema.Migration] = {
         -1: lambda session: session.run("CREATE TABLE step_one (a)"),
         0: lambda session: session.run("CREATE TABLE step_two (a)"),
+        1: lambda session: session.run("CREATE TABLE step_three (a)"),
     }
     monkeypatch.setattr(sqlite_schema, "MIGRATIONS", MappingProxyType(steps))
     open_store(path).close()
     assert raw(path, "SELECT version FROM schema_version") == [(sqlite_schema.SCHEMA_VERSION,)]
-    assert raw(path, "SELECT count(*) FROM sqlite_schema WHERE name LIKE 'step_%'") == [(2,)]
+    assert raw(path, "SELECT count(*) FROM sqlite_schema WHERE name LIKE 'step_%'") == [(3,)]
 
 
 def test_a_migration_that_fails_leaves_the_old_version_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

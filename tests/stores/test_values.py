@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from knowledge_mcp.model.chunk import Chunk, ChunkType
 from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace
-from knowledge_mcp.model.document import Span
+from knowledge_mcp.model.document import Box, Span
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.query import And, Equals, Filter, FilterField, In, Prefix
+from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure, OutlineEntry, PageCoverage
 from knowledge_mcp.stores.bm25 import LARGEST_COUNT, inverse_frequency, term_counts
 from knowledge_mcp.stores.filters import check_filter, field_value, keeps, keeps_value, simple_filters
 from knowledge_mcp.stores.payload import (
@@ -24,6 +25,8 @@ from knowledge_mcp.stores.payload import (
     record_to_json,
     space_from_json,
     space_to_json,
+    structure_from_json,
+    structure_to_json,
 )
 from knowledge_mcp.testing.store_values import SPACE, embedded, full_chunk, record
 
@@ -50,6 +53,31 @@ chunks = st.builds(
     page_numbers=st.lists(st.integers(1, 9999), max_size=3).map(tuple),
     lines=st.none() | st.tuples(st.integers(1, 99), st.integers(1, 99)),
     references=st.lists(text, max_size=3).map(tuple),
+    boxes=st.lists(
+        st.builds(Box, st.integers(1, 9999), *[st.floats(0.0, 5000.0, allow_nan=False)] * 4), max_size=3
+    ).map(tuple),
+)
+spans = st.builds(Span, st.integers(0, 10**9), st.integers(0, 10**9))
+structures = st.builds(
+    DocumentStructure,
+    st.lists(
+        st.builds(
+            OutlineEntry,
+            st.integers(1, 12),
+            st.none() | text,
+            text,
+            spans,
+            st.none() | st.integers(1, 9999),
+            st.booleans(),
+        ),
+        max_size=4,
+    ).map(tuple),
+    st.lists(
+        st.builds(
+            PageCoverage, st.integers(1, 9999), text, spans, text, st.integers(0), st.integers(0), st.integers(0), text
+        ),
+        max_size=4,
+    ).map(tuple),
 )
 
 
@@ -57,6 +85,12 @@ chunks = st.builds(
 def test_a_chunk_survives_as_json(chunk: Chunk) -> None:
     assert chunk_from_json(chunk_to_json(chunk)) == chunk
     assert chunk_to_json(chunk_from_json(chunk_to_json(chunk))) == chunk_to_json(chunk)
+
+
+@given(structures)
+def test_sections_and_pages_survive_as_json(structure: DocumentStructure) -> None:
+    assert structure_from_json(structure_to_json(structure)) == structure
+    assert (structure_to_json(structure) == "") == (structure == NO_STRUCTURE)
 
 
 def test_a_chunk_with_every_field_survives_as_json() -> None:

@@ -15,6 +15,7 @@ from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
 from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord, EmbeddingSpace, StoreStatistics
 from knowledge_mcp.model.errors import KnowledgeError, NotFoundError
 from knowledge_mcp.model.query import Filter, LegResults
+from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure
 from knowledge_mcp.ports import Analyser, Store
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.store_machine import store_machine
@@ -72,7 +73,14 @@ class _ScoresByDistance(MemoryStore):
 class _ShowsBothGenerations(MemoryStore):
     """Stands for a store that publishes in two steps and stops between them."""
 
-    def publish(self, collection: str, record: DocumentRecord, text: str, generation: str) -> None:
+    def publish(
+        self,
+        collection: str,
+        record: DocumentRecord,
+        text: str,
+        generation: str,
+        structure: DocumentStructure = NO_STRUCTURE,
+    ) -> None:
         old = self.document(collection, record.id)
         if old is not None and old.chunk_count:
             chunks = self.document_chunks(collection, record.id)
@@ -80,7 +88,7 @@ class _ShowsBothGenerations(MemoryStore):
             known = [EmbeddedChunk(each, b"\0" * 64, each.id) for each in chunks]
             self.stage(collection, shadow.id, "old", known)
             super().publish(collection, shadow, "", "old")
-        super().publish(collection, record, text, generation)
+        super().publish(collection, record, text, generation, structure)
 
 
 class _LosesDeletes(MemoryStore):
@@ -94,9 +102,69 @@ class _LeavesStagedChunksOfDeletedDocuments(MemoryStore):
 
 
 class _PublishesWhateverIsStaged(MemoryStore):
-    def publish(self, collection: str, record: DocumentRecord, text: str, generation: str) -> None:
+    def publish(
+        self,
+        collection: str,
+        record: DocumentRecord,
+        text: str,
+        generation: str,
+        structure: DocumentStructure = NO_STRUCTURE,
+    ) -> None:
         staged = self._get(collection).staged.get((record.id, generation), {})
-        super().publish(collection, replace(record, chunk_count=len(staged)), text, generation)
+        super().publish(collection, replace(record, chunk_count=len(staged)), text, generation, structure)
+
+
+class _LosesTheStructure(MemoryStore):
+    def publish(
+        self,
+        collection: str,
+        record: DocumentRecord,
+        text: str,
+        generation: str,
+        structure: DocumentStructure = NO_STRUCTURE,
+    ) -> None:
+        del structure
+        super().publish(collection, record, text, generation)
+
+
+class _KeepsTheOldStructureAfterAPublish(MemoryStore):
+    def publish(
+        self,
+        collection: str,
+        record: DocumentRecord,
+        text: str,
+        generation: str,
+        structure: DocumentStructure = NO_STRUCTURE,
+    ) -> None:
+        old = self.document_structure(collection, record.id)
+        super().publish(collection, record, text, generation, old or structure)
+
+
+class _PublishesTheStructureBeforeItRefuses(MemoryStore):
+    def publish(
+        self,
+        collection: str,
+        record: DocumentRecord,
+        text: str,
+        generation: str,
+        structure: DocumentStructure = NO_STRUCTURE,
+    ) -> None:
+        known = self._get(collection).documents.get(record.id)
+        if known is not None:
+            known.structure = structure
+        super().publish(collection, record, text, generation, structure)
+
+
+class _TakesNoStructureForNoDocument(MemoryStore):
+    def document_structure(self, collection: str, document_id: str) -> DocumentStructure | None:
+        found = super().document_structure(collection, document_id)
+        return None if found == NO_STRUCTURE else found
+
+
+class _CutsLongStructures(MemoryStore):
+    def document_structure(self, collection: str, document_id: str) -> DocumentStructure | None:
+        found = super().document_structure(collection, document_id)
+        return None if found is None else replace(found, sections=found.sections[:1000])
 
 
 class _AnswersEmptyForUnknownCollections(MemoryStore):
@@ -179,6 +247,11 @@ WRONG: list[Callable[[Analyser], Store]] = [
     _LosesDeletes,
     _LeavesStagedChunksOfDeletedDocuments,
     _PublishesWhateverIsStaged,
+    _LosesTheStructure,
+    _KeepsTheOldStructureAfterAPublish,
+    _PublishesTheStructureBeforeItRefuses,
+    _TakesNoStructureForNoDocument,
+    _CutsLongStructures,
     _AnswersEmptyForUnknownCollections,
     _AcceptsAnySpace,
     _ListsChunksInItsOwnOrder,
@@ -195,6 +268,7 @@ SEEN_BY_SEQUENCES: list[Callable[[Analyser], Store]] = [
     _ShowsBothGenerations,
     _LosesDeletes,
     _PublishesWhateverIsStaged,
+    _LosesTheStructure,
     _CountsStagedChunks,
 ]
 

@@ -1,4 +1,4 @@
-"""The six tools over a fake Knowledge: every specified field, the empty forms, and the truth about them."""
+"""The six specified tools over a fake Knowledge: every specified field, the empty forms, the truth about them."""
 
 from __future__ import annotations
 

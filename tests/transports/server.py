@@ -29,7 +29,7 @@ def main(arguments: list[str]) -> None:
     app = build_app(
         server, keys=KeyRing.of(tokens), allowed_origins=["https://app.example"], max_body_bytes=4 * 1024 * 1024
     )
-    serve(app, "127.0.0.1", 0, "INFO")
+    serve(app, "127.0.0.1", 0, "INFO", running=lambda: server.running)
 
 
 if __name__ == "__main__":

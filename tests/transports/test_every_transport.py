@@ -6,13 +6,22 @@ import json
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import anyio
+import httpx
 import jsonschema
 import pytest
 from mcp import Client, MCPError
-from mcp.types import PromptReference, ResourceLink, ResourceTemplateReference, TextContent, TextResourceContents
+from mcp.types import (
+    CallToolResult,
+    PromptReference,
+    ResourceLink,
+    ResourceTemplateReference,
+    TextContent,
+    TextResourceContents,
+)
 
 from knowledge_mcp.transports.tools import MAX_LINKS
 from tests.transports.spawned import ROOT, Transport, WebServer, connected, web_server
@@ -22,7 +31,7 @@ pytestmark = pytest.mark.anyio
 
 TOOLS = [
     "knowledge_search", "knowledge_lookup", "knowledge_requirements", "knowledge_keyword_search", "knowledge_stats",
-    "knowledge_health",
+    "knowledge_health", "knowledge_read", "knowledge_outline", "knowledge_references", "knowledge_verify_quote",
 ]  # fmt: skip
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("knowledge_search", {"query": "verification plan"}),
@@ -35,6 +44,14 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("knowledge_keyword_search", {"query": "verification"}),
     ("knowledge_stats", {}),
     ("knowledge_health", {}),
+    ("knowledge_read", {"document_id": "example-standard", "clause": "5.3.1"}),
+    ("knowledge_read", {"document_id": "crane-guide", "max_tokens": 20_000}),
+    ("knowledge_read", {"document_id": "example-standard", "clause": "5.3.9"}),
+    ("knowledge_outline", {"document_id": "example-standard"}),
+    ("knowledge_outline", {"document_id": "example-standard", "coverage": True}),
+    ("knowledge_references", {"document_id": "example-standard", "clause": "5.3.1"}),
+    ("knowledge_verify_quote", {"quote": "records shall not be discarded"}),
+    ("knowledge_verify_quote", {"quote": "nobody wrote this"}),
     ("knowledge_search", {"query": ""}),
     ("knowledge_search", {"query": "crash"}),
     ("knowledge_search", {"query": "offline"}),
@@ -174,6 +191,30 @@ def test_a_signal_ends_a_stdio_server_cleanly(number: signal.Signals) -> None:
         assert process.stdout.readline()
         process.send_signal(number)
         assert process.wait(20) == 0
+
+
+async def test_a_call_under_way_is_answered_before_a_web_server_ends(tmp_path: Path) -> None:
+    answers: list[CallToolResult] = []
+    done = tmp_path / "done"
+
+    async def ask(client: Client) -> None:
+        answers.append(await client.call_tool("knowledge_search", {"query": f"until {done}"}))
+
+    with web_server() as server:
+        async with connected("http", server, "auto") as client, anyio.create_task_group() as group:
+            group.start_soon(ask, client)
+            with anyio.fail_after(20):
+                while not any("query_received" in line for line in server.log):
+                    await anyio.lowlevel.checkpoint()
+            server.process.send_signal(signal.SIGTERM)
+            async with httpx.AsyncClient() as other:
+                for _ in range(20):
+                    assert (await other.get(f"{server.url}/health")).status_code == 200
+            assert answers == []
+            done.touch()
+        assert [answer.is_error for answer in answers] == [False]
+        with anyio.fail_after(20):
+            assert await anyio.to_thread.run_sync(server.process.wait) == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

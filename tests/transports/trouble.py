@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 
 from knowledge_mcp.model.chunk import ChunkType
 from knowledge_mcp.model.errors import ConnectionFailedError
@@ -25,7 +26,10 @@ def long_document(passages: int, characters: int) -> FakeDocument:
 
 
 class TroubledKnowledge(FakeKnowledge):
-    """Search for `crash`, `offline` or `slow` and it crashes, is offline, or waits for `release`."""
+    """Search for `crash`, `offline` or `slow` and it crashes, is offline, or waits for `release`.
+
+    A search for `until PATH` waits until there is something at the path.
+    """
 
     def __init__(self, documents: Sequence[FakeDocument] = SAMPLE) -> None:
         super().__init__(documents)
@@ -35,6 +39,10 @@ class TroubledKnowledge(FakeKnowledge):
 
     def search(self, query: SearchQuery) -> SearchAnswer:
         """Fail as the query says, or search."""
+        if query.text.startswith("until "):
+            there, waiting = Path(query.text.removeprefix("until ")), threading.Event()
+            while not there.exists():
+                waiting.wait(0.02)
         match query.text:
             case "crash":
                 raise RuntimeError(f"cannot open /etc/passwd with {SECRET}")

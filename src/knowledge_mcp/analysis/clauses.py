@@ -46,6 +46,8 @@ _TITLES: tuple[tuple[SectionRole, re.Pattern[str]], ...] = (
             r"(?:,? (?:and|&|of|or) (?:key )?(?:terms?|definitions?|acronyms|abbreviations|abbreviated terms|symbols"
             r"|terminology|concepts))*(?:,? (?:definitions|acronyms|symbols|abbreviations|abbreviated terms|and)+)*"
             r"(?: used in .*)?|definitions?,? acronyms,? (?:and|&) abbreviations|terms,? definitions .*"
+            r"|(?:glossary|vocabulary|definitions?) of .{1,60}|.{1,60}\b(?:glossary|terminology|terms and definitions)"
+            r"|interpretation"
         ),
     ),
     (

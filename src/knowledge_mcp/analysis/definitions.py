@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from knowledge_mcp.analysis.clauses import SectionFacts, SectionRole, section_facts
+from knowledge_mcp.analysis.defining import is_defining, is_meaning, without_pointers
 from knowledge_mcp.analysis.entries import expansion_fits, make_definition, split_term
 from knowledge_mcp.analysis.sentences import sentence_spans
 from knowledge_mcp.model.chunk import Definition
@@ -26,8 +27,8 @@ _DEFINED_AS = re.compile(
 )
 _ENTRY = re.compile(
     r"\s*(?:[-*•–]\s+)?(?:(?P<number>[A-Z]?\d{1,2}(?:\.\d{1,3}){1,4})\s+)?"
-    r"(?:\*\*(?P<bold>[^*\n]{2,80}?):?\*\*:?|__(?P<under>[^_\n]{2,80}?):?__:?|[“\"](?P<quoted>[^”\"\n]{2,80})[”\"]:?"
-    r"|(?P<plain>[^\W_][^\n:—–.;]{0,70}?))"
+    r"(?:\*\*(?P<bold>[^*\n]{1,80}?):?\*\*:?|__(?P<under>[^_\n]{2,80}?):?__:?|[“\"](?P<quoted>[^”\"\n]{2,80})[”\"]:?"
+    r"|(?P<plain>[^\W_](?:[^\n:—–.;]|\.(?=\w)){0,70}?)|(?P<symbol>[^\w\s•–—-][^\n:—–]{0,24}?(?=:\s|\s[—–-]\s|[ ]*\n)))"
     r"(?P<sep>(?(number)\.\s+(?=[A-Z])|(?!))|\s*:\s+|\s+[—–-]\s+|\s*\n|\s+(?=means\b)|(?<=\*)\s+|(?<=”)\s+)(?P<text>\S)",
 )
 _NUMBER_LINE = re.compile(
@@ -49,6 +50,11 @@ _MEANING_HEADER = re.compile(
 )
 _ELSEWHERE = re.compile(r"\s*See\s+(?:Appendix|Annex|Section|Clause|Table|Figure|\d)", re.IGNORECASE)
 _PAIRED_TERM = re.compile(r"[^\W_][^\n.:;!?]{1,70}\Z")
+_TERM_GROUPS = ("bold", "under", "quoted", "plain", "symbol")
+_LEAST_PAIRS = 3
+_LONGEST_TERM = 12
+_GLOSSARY = 15
+"""Sections below one of terms from which on they are entries, whatever their first words."""
 _CELL = re.compile(r"(?<!\\)\|")
 _GENERIC = frozenset(
     "general introduction overview scope purpose terms definitions abbreviations acronyms symbols note notes"
@@ -68,8 +74,8 @@ def find_definitions(document: Document, *, facts: SectionFacts | None = None) -
     """
     facts = facts or section_facts(document)
     finder = _Finder(document, facts)
-    found = [d for d in finder.run() if d.term and d.text]
-    return sorted(found, key=lambda d: d.span)
+    found = [each for each in finder.run() if each.term and is_meaning(each.text)]
+    return without_pointers(sorted(found, key=lambda each: each.span))
 
 
 class _Finder:
@@ -78,6 +84,7 @@ class _Finder:
         self.text = document.text
         self.facts = facts
         self._parents = {section.parent for section in document.sections}
+        self._counted: dict[int, tuple[int, int]] = {}
 
     def run(self) -> Iterator[Definition]:
         by_section: dict[int | None, list[Block]] = {}
@@ -89,10 +96,11 @@ class _Finder:
             if entry is not None:
                 yield entry
                 continue
+            pairs = role is SectionRole.DEFINITIONS and self._alternates(blocks)
             taken = -1
             for position, block in enumerate(blocks):
                 after = blocks[position + 1] if position + 1 < len(blocks) else None
-                pair = self._pair(block, after) if role is SectionRole.DEFINITIONS and position > taken else None
+                pair = self._pair(block, after, pairs) if role is SectionRole.DEFINITIONS and position > taken else None
                 if pair is not None:
                     taken = position + 1
                     yield pair
@@ -111,7 +119,8 @@ class _Finder:
             return None
         begin = node.heading.start if node.heading else body[0].span.start
         span = Span(min(begin, body[0].span.start), body[-1].span.end)
-        title = node.title.strip().strip("*_")
+        numbered = self._numbers_entries(node.parent)
+        title = (node.title if numbered else node.label).strip().strip("*_")
         words = "\n".join(block.span.of(self.text) for block in _leading(body))
         if not title:
             title, _, words = words.partition("\n")
@@ -120,14 +129,46 @@ class _Finder:
         if ": " in title:
             title, _, rest = title.partition(": ")
             words = f"{rest} {words}"
-        return make_definition(title, words, span, node.number) if len(title.split()) <= 9 else None
+        if len(title.split()) > _LONGEST_TERM or not (self._is_glossary(node.parent) or is_defining(title, words)):
+            return None
+        number = node.number if numbered else self.facts.clause_number(node.parent)
+        return make_definition(title, words, span, number)
 
-    def _pair(self, block: Block, after: Block | None) -> Definition | None:
-        """Read a term on a paragraph of its own with the definition, which opens with a small letter, in the next."""
+    def _entries(self, parent: int) -> tuple[int, int]:
+        """Count the sections right below one, and how many of them are numbered."""
+        if parent not in self._counted:
+            entries = [each for each in self.document.sections if each.parent == parent]
+            self._counted[parent] = len(entries), sum(each.number is not None for each in entries)
+        return self._counted[parent]
+
+    def _numbers_entries(self, parent: int) -> bool:
+        """Tell whether entries below a section are numbered; else "X.509 certificate" is a term that begins so."""
+        entries, numbered = self._entries(parent)
+        return numbered * 2 >= entries
+
+    def _is_glossary(self, parent: int) -> bool:
+        """Tell whether what stands below a section is surely entries: they are many."""
+        return self._entries(parent)[0] >= _GLOSSARY
+
+    def _alternates(self, blocks: list[Block]) -> bool:
+        """Tell whether a section sets each term on a paragraph of its own above its definition, throughout."""
+        prose = [block.span.of(self.text) for block in blocks if block.kind is not BlockKind.HEADING]
+        heads = [i for i, words in enumerate(prose) if _stands_alone(words)]
+        pairs = [i for i in heads if i + 1 < len(prose) and not _stands_alone(prose[i + 1])]
+        return len(pairs) >= _LEAST_PAIRS and len(pairs) * 4 >= len(heads) * 3 and len(pairs) * 3 >= len(prose)
+
+    def _pair(self, block: Block, after: Block | None, alternates: bool) -> Definition | None:
+        """Read a term on a paragraph of its own with the definition in the next.
+
+        The definition opens with a small letter, unless the section sets all its terms so.
+        """
         if after is None or block.kind is not BlockKind.PARAGRAPH or after.kind is not BlockKind.PARAGRAPH:
             return None
         term, words = block.span.of(self.text), after.span.of(self.text)
-        if (
+        if alternates:
+            if not _stands_alone(term) or _stands_alone(words):
+                return None
+        elif (
             not _PAIRED_TERM.match(term)
             or not _is_term(term, False)
             or not words[:1].islower()
@@ -164,7 +205,7 @@ class _Finder:
         match = _ENTRY.match(self.text, start, end)
         if match is None:
             return None
-        term = match.group("bold") or match.group("under") or match.group("quoted") or match.group("plain")
+        term = next(match.group(name) for name in _TERM_GROUPS if match.group(name))
         marked = match.group("plain") is None
         if not _is_term(term, marked) or (not marked and not self._opens_entry(match, term)):
             return None
@@ -178,7 +219,8 @@ class _Finder:
         if separator.startswith(".") or ":" in separator or "—" in separator or "–" in separator or "-" in separator:
             return True
         if "\n" in separator:
-            return match.group("number") is not None or (len(term.split()) <= 4 and not term.rstrip().endswith(","))
+            most = 8 if self.text[match.start("text")].isupper() else 4
+            return match.group("number") is not None or (len(term.split()) <= most and not term.rstrip().endswith(","))
         return separator.strip() == "" and self.text.startswith("means", match.start("text"))
 
     def _abbreviations(self, block: Block, *, sure: bool = False) -> Iterator[Definition]:
@@ -232,6 +274,12 @@ class _Finder:
                 yield make_definition(term, self.text[match.start("text") : span.end], span, number)
 
 
+def _stands_alone(words: str) -> bool:
+    """Tell whether a paragraph may be a term and nothing else: short, on one line, no sentence."""
+    words = words.strip()
+    return 0 < len(words) <= 80 and "\n" not in words and len(words.split()) <= 8 and words[-1] not in ".:;,!?"
+
+
 def _leading(body: list[Block]) -> list[Block]:
     """Take the prose before the first note, example or the like."""
     taken: list[Block] = []
@@ -261,7 +309,7 @@ def _is_abbreviation(term: str) -> bool:
 
 def _is_term(term: str, marked: bool) -> bool:
     words = split_term(term)[0].split()
-    if not words or len(words) > (9 if marked else 7) or words[0].lower().strip(":.") in _GENERIC:
+    if not words or len(words) > (9 if marked else 7) or " ".join(words).lower().strip(":.") in _GENERIC:
         return False
     return (
         not re.match(r"(?:for|in|if|when|see|this|these|the following|note|it|they|as|to|other)\b", term, re.IGNORECASE)

@@ -12,7 +12,7 @@ __all__ = ["expansion_fits", "make_definition", "split_term"]
 _WHITE = re.compile(r"\s+")
 _DOMAIN = re.compile(r"\s*[<⟨〈](?P<domain>[^<>⟩〉\n]{2,60})[>⟩〉]\s*")
 _NOTE = re.compile(
-    r"\s*(?:\[SOURCE:|\(SOURCE:|\bSOURCE:|\bNotes?\s+\d+\s+to\s+entry\b|\bNOTE(?:\s+\d+)?\b\s*[:.–—]?\s|\bEXAMPLE(?:\s+\d+)?\b\s*[:.–—]?\s)"
+    r"\s*(?:\[SOURCE:|\(SOURCE:|\bSOURCE:|\bNotes?\s+\d+\s+to\s+entry\b|\bNOTE(?:\s+\d+)?\b\s*[:.–—]?\s|\bNotes?(?:\s+\d+)?\s*:\s|\bEXAMPLE(?:\s+\d+)?\b\s*[:.–—]?\s)"
 )
 _PARENTHESIS = re.compile(r"\s*\((?P<inner>[^()]{1,60})\)\s*\Z")
 _ALSO = re.compile(
@@ -20,16 +20,19 @@ _ALSO = re.compile(
     r"(?P<other>[^);]+)\)?",
     re.IGNORECASE,
 )
-_MARKS = re.compile(r"[*_`“”\"]+")
+_MARKS = re.compile(r"[*`“”\"]{2,}|[`“”\"]|(?<![^\s(])[*_]+(?=\S)|(?<=[^\s*_])[*_]+(?![^\s:.,;)])")
+_BARE_MARKS = re.compile(r"[*`“”\"]+")
+_GRAMMAR = re.compile(r"(?:noun|verb|adj|adverb|n\.|v\.|adj\.|see |of |plural)")
 _SMALL = frozenset("a an and for in of on or the to with by at from".split())
 
 
 def split_term(printed: str) -> tuple[str, tuple[str, ...]]:
     """Split what is printed as term into the term and its synonyms: "mean time to repair (MTTR); repair time"."""
-    words = _WHITE.sub(" ", _MARKS.sub("", printed)).strip(" :.,–—")
+    bare = _WHITE.sub(" ", printed).strip()
+    words = (_MARKS.sub("", bare) or bare).strip(" :,–—").removesuffix(".")
     aliases: list[str] = []
     also = _ALSO.search(words)
-    if also is not None:
+    if also is not None and also.start() > 0:
         aliases.extend(part.strip() for part in re.split(r",|\bor\b", also.group("other")))
         words = words[: also.start()].strip(" ,")
     first, *others = [part.strip() for part in words.split(";")]
@@ -37,11 +40,25 @@ def split_term(printed: str) -> tuple[str, tuple[str, ...]]:
     aliases = [*others, *aliases]
     bracket = _PARENTHESIS.search(words)
     if bracket is not None and bracket.start() > 0:
-        inner = bracket.group("inner").strip().removeprefix("or ")
-        if not re.match(r"(?:noun|verb|adj|n\.|v\.|adj\.|see |of )", inner):
-            aliases.insert(0, inner)
-        words = words[: bracket.start()]
+        inner, before = bracket.group("inner").strip(), words[: bracket.start()].strip()
+        other = inner.removeprefix("or ")
+        if _GRAMMAR.match(inner):
+            words = before
+        elif inner != other or _is_other_name(other, before):
+            aliases.insert(0, other)
+            words = before
+        else:
+            aliases.insert(0, before)
     return words.strip(), tuple(dict.fromkeys(a for a in aliases if a and a != words))
+
+
+def _is_other_name(inner: str, words: str) -> bool:
+    """Tell whether what stands in brackets names the same thing: its abbreviation, or one word grown out of it."""
+    if expansion_fits(inner.removesuffix("s"), words) or expansion_fits(words, inner):
+        return True
+    if inner.isupper() and inner.isalpha() and 2 <= len(inner) <= 5:
+        return all(letter in words.upper() for letter in inner) and inner[0] == words[0].upper()
+    return inner.isalpha() and len(inner) > 5 and inner[:4].lower() == words[:4].lower()
 
 
 def make_definition(
@@ -71,7 +88,7 @@ def make_definition(
         words = words[: note.start()]
     text = _WHITE.sub(" ", words).strip()
     if expansion:
-        spelled = re.split(r"[;.(]|\s[—–-]\s", _MARKS.sub("", text), maxsplit=1)[0].strip()
+        spelled = re.split(r"[;.(]|\s[—–-]\s", _BARE_MARKS.sub("", text), maxsplit=1)[0].strip()
         if spelled and len(spelled.split()) <= 9:
             aliases = (*aliases, spelled)
     return Definition(term, text, span, tuple(dict.fromkeys(aliases)), clause_number, domain)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["heading_identifier", "is_identifier", "requirement_identifier", "table_identifier"]
+__all__ = ["heading_identifier", "is_foreign", "is_identifier", "requirement_identifier", "table_identifier"]
 
 _WORD = r"[A-Za-z][A-Za-z0-9_./-]{0,47}(?:\(\w{1,3}\)){0,3}"
 _BRACKETED = re.compile(rf"\[(?P<id>{_WORD})\]")
@@ -14,7 +14,7 @@ _FIRST = re.compile(
 _WHOLE = re.compile(r"[A-Za-z]{1,12}(?=[0-9_./-])[A-Za-z0-9_./-]*?(?<=[0-9])[a-z]?(?:\(\w{1,3}\)){0,3}\Z")
 _MARKER = re.compile(r"\s*(?:[-*•–·▪]|\(?[A-Za-z0-9]{1,3}[.)])\s+")
 _FOREIGN = re.compile(
-    r"(?:ISO|IEC|IEEE|RFC|EN|DIN|BS|ANSI|ASTM|ASME|ITU|NIST|FIPS|SP|MIL|STD|DI|DOD|TABLE|FIGURE|FIG|SECTION|CLAUSE|ANNEX"
+    r"(?:(?:non|pre|post)-)?(?:ISO|IEC|IEEE|RFC|EN|DIN|BS|ANSI|ASTM|ASME|ITU|NIST|FIPS|SP|MIL|STD|DI|DOD|TABLE|FIGURE|FIG|SECTION|CLAUSE|ANNEX"
     r"|APPENDIX|NOTE|EXAMPLE|CHAPTER|PART|STEP|VERSION|VER|REV|ITEM|PAGE|VOL|CWE|CVE|UTF|SHA|MD|TLS|SSL|HTTP|IPV|AES|RSA|HTML"
     r"|CSS|ES|USB|PDF|UML|XML|OAUTH|IP|TCP|UNIT|LEVEL|CLASS|TYPE|PHASE|DAY|WEEK|YEAR|EQ|EQUATION|ECMA|OMG|W|BCP|STD)[\W_\d]",
     re.IGNORECASE,
@@ -24,6 +24,11 @@ _SPACED = re.compile(r"(?P<id>[A-Z]{2,6} \d{1,4}(?:\.\d{1,4})*)(?:\s*[:–—-]|
 _ID_ROW = re.compile(
     r"\|\s*[*_]*(?:requirement\s+|req\.?\s+)?(?:id|identifier|number|no\.?)[*_]*\s*\|\s*(?P<id>[^|]+?)\s*\|", re.I
 )
+
+
+def is_foreign(text: str) -> bool:
+    """Tell whether a name is that of a table, a step, a standard or the like and not of a requirement."""
+    return _FOREIGN.match(text) is not None
 
 
 def is_identifier(text: str) -> bool:
@@ -50,7 +55,7 @@ def requirement_identifier(sentence: str) -> str | None:
         return spaced.group("id")
     for found in _BRACKETED.finditer(sentence):
         inner = found.group("id")
-        if re.search(r"[-_.]", inner) and is_identifier(inner):
+        if re.match(r"[A-Za-z]{2}", inner) and re.search(r"[-_.]", inner) and is_identifier(inner):
             return inner
     return None
 

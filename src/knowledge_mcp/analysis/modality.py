@@ -17,10 +17,12 @@ class Convention:
     Attributes:
         capitals: only words in capitals carry force (BCP 14).
         can: CAN in capitals expresses possibility, as in publications that declare it beside SHALL and SHOULD.
+        will: "will" obliges, as in lists of requirements that say "shall" and "will" by turns.
     """
 
     capitals: bool = False
     can: bool = False
+    will: bool = False
 
 
 PLAIN = Convention()
@@ -44,23 +46,33 @@ _CAPITALS = re.compile(
     rf"{_L}(?:(?P<requirement>MUST|SHALL|REQUIRED)|(?P<recommendation>SHOULD|RECOMMENDED)|(?P<permission>MAY|OPTIONAL)"
     rf"|(?P<possibility>CANNOT|CAN)){_R}"
 )
+_BE = r"(?:is|are|be|been|being)"
+_ENDS = r"(?=\s+(?:to|that|for|when|if|in|at|on|unless|only|by|within|during|under|until|while)\b|\s*[.;,:)|]|\s*\Z)"
 _WEAK = (
-    r"(?:is|are|be|been)\s+(?:also\s+|not\s+)?required(?=\s+(?:to|that|for|when|if|in|at|on|unless)\b|\s*[.;,:]|\s*\Z)"
+    rf"{_BE}\s+(?:also\s+|not\s+|therefore\s+)?(?:required|mandatory|obligatory){_ENDS}"
+    rf"|{_BE}\s+(?:strictly\s+)?(?:prohibited|forbidden){_ENDS}"
+    rf"|{_BE}\s+not\s+(?:permitted|allowed|permissible|acceptable){_ENDS}"
+    r"|(?:has|have)\s+to\s+be\b"
+    r"|(?:is|are)\s+(?:not\s+)?to\s+be(?=\s+\w+(?:ed|en|wn|ept|ilt|ade|aid|ent|ut|et|ound|old)\b)"
 )
+_LEAVE = rf"{_BE}\s+(?:also\s+)?(?:permitted|permissible|allowed|optional){_ENDS}"
 _PLAIN = re.compile(
-    rf"{_L}(?:(?P<requirement>[Ss]hall|SHALL|[Mm]ust(?:n['’]t)?|MUST|(?P<weak>{_WEAK}))"
-    rf"|(?P<recommendation>should(?:n['’]t)?|SHOULD|(?:is|are)\s+(?:strongly\s+|highly\s+|not\s+)*recommended|ought\s+to)"
-    rf"|(?P<permission>may|MAY|need\s+not|(?:is|are)\s+permitted\s+to)|(?P<possibility>cannot|can(?:['’]t)?)){_R}"
+    rf"{_L}(?:(?P<requirement>[Ss]hall|SHALL|(?<!\b[Aa] )[Mm]ust(?:n['’]t)?|MUST|(?P<will>[Ww]ill|[Ww]on['’]t)"
+    rf"|(?P<weak>{_WEAK}))"
+    rf"|(?P<recommendation>should(?:n['’]t)?|SHOULD|(?:is|are)\s+(?:strongly\s+|highly\s+|not\s+)*recommended"
+    r"|ought(?:\s+not)?\s+to)"
+    rf"|(?P<permission>may|MAY|need\s+not|(?P<leave>{_LEAVE}))"
+    rf"|(?P<possibility>cannot|(?<!\b[Aa] )can(?:['’]t)?(?!\s+of\b))){_R}"
 )
 _NOT = re.compile(
-    r"(?:\s+(?:also|however|therefore|then|thus|in\s+general|generally|normally))?"
+    r"(?:\s*,?\s*\b(?:also|however|therefore|then|thus|in\s+general|generally|normally|under\s+normal\s+conditions),?)?"
     r"(?:\s+(?:not|never|neither|no\s+longer)\b(?!\s+only\b)|\s+under\s+no\s+circumstances?\b|\s+in\s+no\s+(?:case|event)\b)",
     re.IGNORECASE,
 )
 _OR_NOT = re.compile(r"\s+or\s+(?:may|can|shall|should|must)\s+not\b", re.IGNORECASE)
 _NO_SUBJECT = re.compile(
-    r"\W*(?:no(?!\s+(?:later|more|less|fewer|earlier|matter|sooner)\b)|none|neither|nothing|nobody|never|in\s+no\s+case"
-    r"|under\s+no\s+circumstances?)\b",
+    r"\W*(?:no(?!\s+(?:later|more|less|fewer|earlier|matter|sooner)\b)|none|neither|nothing|nobody|never|in\s+no\s+(?:case|event|way)"
+    r"|at\s+no\s+(?:time|point)|on\s+no\s+account|under\s+no\s+circumstances?)\b",
     re.IGNORECASE,
 )
 _MASK = re.compile(
@@ -90,6 +102,12 @@ _CAPITAL_WORD = re.compile(rf"{_L}(?:MUST|SHALL|SHOULD|REQUIRED|RECOMMENDED){_R}
 _STRONG_CAPITAL = re.compile(rf"{_L}(?:MUST|SHALL){_R}")
 _SMALL_WORD = re.compile(rf"{_L}(?:must|shall|should){_R}")
 _SMALL_SHALL = re.compile(rf"{_L}shall{_R}")
+_SEGMENT = re.compile(r"(?<=[.!?])\s+|\n+")
+_WILL_WORD = re.compile(rf"{_L}will{_R}")
+_OBLIGES = re.compile(rf"{_L}(?:[Ss]hall|[Mm]ust|[Ww]ill|[Ss]hould){_R}")
+_SENTENCE_LENGTH = 8
+_REQUIREMENTS_SHARE = 0.5
+"""Share of a text's sentences that oblige or advise, from which on it is a list of requirements."""
 _CAN_WORD = re.compile(r"\bCANNOT\b|[\"“‘]CAN[\"”’]")
 _LOWER = re.compile(r"[a-z]")
 
@@ -99,10 +117,11 @@ def detect_convention(text: str) -> Convention:
 
     Capitals count alone where the document declares BCP 14 or RFC 2119 and uses them, or where it uses them throughout:
     at least five times amid ordinary sentences, "shall" hardly ever small, and small words not in the majority.
+    Elsewhere "will" counts too where the text is a list of requirements.
     """
     capitals = sum(1 for line in text.splitlines() if _LOWER.search(line) for _ in _CAPITAL_WORD.finditer(line))
     if not capitals:
-        return PLAIN
+        return _plain_convention(text)
     small_shall = sum(1 for _ in _SMALL_SHALL.finditer(text))
     declared = _DECLARED.search(text) is not None
     if declared:
@@ -111,7 +130,16 @@ def detect_convention(text: str) -> Convention:
         small = sum(1 for _ in _SMALL_WORD.finditer(text))
         strong = sum(1 for _ in _STRONG_CAPITAL.finditer(text))
         used = capitals >= 5 and strong >= 3 and small_shall * 10 <= capitals and small <= capitals
-    return Convention(capitals=True, can=_CAN_WORD.search(text) is not None) if used else PLAIN
+    return Convention(capitals=True, can=_CAN_WORD.search(text) is not None) if used else _plain_convention(text)
+
+
+def _plain_convention(text: str) -> Convention:
+    """Tell whether "will" obliges: only where at least every other sentence of the text obliges or advises."""
+    if _WILL_WORD.search(text) is None:
+        return PLAIN
+    sentences = [part for part in _SEGMENT.split(text) if len(part) >= _SENTENCE_LENGTH]
+    obliging = sum(1 for part in sentences if _OBLIGES.search(part))
+    return Convention(will=True) if obliging >= _REQUIREMENTS_SHARE * max(1, len(sentences)) else PLAIN
 
 
 def force_of(sentence: str, convention: Convention = PLAIN) -> Force | None:
@@ -119,7 +147,7 @@ def force_of(sentence: str, convention: Convention = PLAIN) -> Force | None:
 
     Words inside quotation marks or code, and sentences that explain the keywords themselves, have no force. In
     plain mode the words inside an opening condition ("If it must be moved, ...") have none either.
-    "need not" and "is not required" are negated permissions.
+    "need not" and "is not required" are negated permissions, "is not permitted" is a negated requirement.
     """
     pattern = _CAPITALS if convention.capitals else _PLAIN
     if pattern.search(sentence) is None or _KEY_WORDS.search(sentence) or _EXPLAINS.search(sentence):
@@ -149,15 +177,33 @@ def _judge(sentence: str, match: re.Match[str], convention: Convention) -> Force
         if lowered in {"required", "recommended", "optional"} and re.search(r"\bNOT\s+\Z", before):
             modality = Modality.PERMISSION if lowered == "required" else modality
             return Force(modality, True, match.start(), match.end())
-    elif match.group("weak") and _WEAK_CONTEXT.search(before):
-        return None
-    if not convention.capitals and match.group("weak") and " not " in f"{lowered} ".replace("\n", " "):
-        return Force(Modality.PERMISSION, True, match.start(), match.end())
+    elif match.group("will"):
+        if not convention.will:
+            return None
+    elif match.group("weak") or match.group("leave"):
+        return _weak_force(match, before)
     inside = re.search(r"n['’]t\Z|\bnot\b|cannot\Z", lowered) is not None
     after = sentence[match.end() :]
     follows = _NOT.match(after) is not None and not _OR_NOT.match(after)
     subject = _NO_SUBJECT.match(_clause(before)) is not None
     return Force(modality, inside or follows or subject, match.start(), match.end())
+
+
+def _weak_force(match: re.Match[str], before: str) -> Force | None:
+    """Judge "is required", "is to be closed", "is not permitted" and their like; none where they only qualify."""
+    if _WEAK_CONTEXT.search(before):
+        return None
+    words = " ".join(match.group().lower().split())
+    denied = " not " in f" {words} "
+    nobody = _NO_SUBJECT.match(_clause(before)) is not None
+    if match.group("leave"):
+        kind = Modality.REQUIREMENT if nobody else Modality.PERMISSION
+        return Force(kind, nobody, match.start(), match.end())
+    if re.search(r"permitted|allowed|permissible|acceptable|prohibited|forbidden", words):
+        return Force(Modality.REQUIREMENT, True, match.start(), match.end())
+    if re.search(r"required|mandatory|obligatory", words) and (denied or nobody):
+        return Force(Modality.PERMISSION, True, match.start(), match.end())
+    return Force(Modality.REQUIREMENT, denied, match.start(), match.end())
 
 
 def _clause(before: str) -> str:

@@ -5,10 +5,19 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from knowledge_mcp.analysis.clauses import SectionFacts, SectionRole, section_facts
 from knowledge_mcp.analysis.identifiers import heading_identifier, requirement_identifier, table_identifier
+from knowledge_mcp.analysis.labels import (
+    Labels,
+    cell_label,
+    detect_labels,
+    is_void,
+    own_end,
+    stated_identifier,
+    trailing_tag,
+)
 from knowledge_mcp.analysis.modality import Convention, Force, detect_convention, force_of
 from knowledge_mcp.analysis.sentences import sentence_spans
 from knowledge_mcp.model.chunk import Modality, Statement
@@ -27,9 +36,11 @@ _ASIDE = re.compile(
     r"[*_(\[]*(?:(?P<note>NOTES?(?:\s+\d+)?\s*[:.–—]|Notes?(?:\s+\d+)?\s*[:–—])|For (?:example|instance)\b|E\.g\.)"
 )
 _LEADS = re.compile(r"(?:[:—][*_]*|\b(?:as follows|the following)\s*\.?)\Z", re.IGNORECASE)
+_ILLUSTRATES = re.compile(r"\b(?:such\s+as|for\s+(?:example|instance)|e\.g\.)\W*\Z", re.IGNORECASE)
 _MARKER = re.compile(r"\s*(?:[-*+•–·▪]|\(?(?:\d{1,3}(?:\.\d{1,3})*|[A-Za-z]|[ivxIVX]{1,5})[.)])\s+")
 _WHITE = re.compile(r"\s+")
 _CELL = re.compile(r"(?<!\\)\|")
+_LONGEST_PROPERTY = 80
 _RANK = {Modality.REQUIREMENT: 3, Modality.RECOMMENDATION: 2, Modality.PERMISSION: 1, Modality.POSSIBILITY: 0}
 
 
@@ -40,6 +51,7 @@ class _LeadIn:
     modality: Modality
     negated: bool
     words: str
+    identifier: str | None
 
 
 def find_statements(
@@ -54,9 +66,10 @@ def find_statements(
     Notes, examples, quotations, code, captions, footnotes, headings and informative parts hold none. Nor do forewords,
     unnumbered introductions and definitions, except where capitals are used: those are written on purpose. A list item
     without force of its own has its lead-in's; one that goes on with the lead-in's sentence (small first letter)
-    has the
-    stronger. A statement without identifier of its own has its block's, else that of the heading or property table
-    above it.
+    has the stronger; items behind "such as:" inherit none. A statement without identifier of its own has its block's
+    or lead-in's, else that of the heading or property table above it. Where the document labels its requirements
+    ("SRS 7 - ..."), a label makes its first sentence one even without force, and "will" obliges behind it. What
+    follows "Rationale:" in a paragraph is left out.
 
     Args:
         document: the document as read.
@@ -77,6 +90,9 @@ class _Finder:
         self.text = document.text
         self.facts = facts
         self.convention = convention
+        self.labels: Labels = detect_labels(document, convention)
+        self._labelled = convention if convention.capitals else replace(convention, will=True)
+        self._seen: set[str] = set()
         self.statements: list[Statement] = []
         self._exempt = [] if convention.capitals else sorted(exempt)
         self._leads: list[_LeadIn] = []
@@ -94,6 +110,10 @@ class _Finder:
             return
         if block.kind is BlockKind.TABLE:
             self._take_table(block)
+            return
+        stated = stated_identifier(block.span.of(self.text)) if len(block.span) <= _LONGEST_PROPERTY else None
+        if stated is not None:
+            self._heading_ids[block.section] = stated
         else:
             self._take_prose(block)
 
@@ -113,7 +133,7 @@ class _Finder:
     def _heading_id(self, section: int | None) -> str | None:
         if section not in self._heading_ids and section is not None:
             node = self.document.sections[section]
-            found = heading_identifier(node.label)
+            found = heading_identifier(node.label) or self.labels.heading(node.label)
             self._heading_ids[section] = found if found is not None else self._heading_id(node.parent)
         return self._heading_ids[section]
 
@@ -124,9 +144,14 @@ class _Finder:
                 self._leads.pop()
         else:
             self._leads.clear()
-        sentences = sentence_spans(self.text, block.span.start, block.span.end)
+        stop = own_end(self.text, block.span.start, block.span.end)
+        sentences = sentence_spans(self.text, block.span.start, stop)
+        if not sentences:
+            return
         lead = self._leads[-1] if self._leads and item else None
-        identifier: str | None = None
+        label = self.labels.opening(sentences[0].of(self.text))
+        convention = self.convention if label is None else self._labelled
+        identifier = label or trailing_tag(sentences[-1].of(self.text))
         last: tuple[Span, Modality, bool] | None = None
         inherited_last = False
         for position, span in enumerate(sentences):
@@ -137,10 +162,11 @@ class _Finder:
                 if aside.group("note"):
                     break
                 continue
-            force = force_of(words, self.convention)
-            leading = lead if position == 0 else None
-            own = self._combine(words, force, leading)
-            identifier = requirement_identifier(words) or identifier
+            force = force_of(words, convention)
+            own = self._combine(words, force, lead if position == 0 else None)
+            if position == 0 and own is None:
+                own = self._by_label(words, sentences, label, convention)
+            identifier = (label if position == 0 else None) or requirement_identifier(words) or identifier
             last = None
             if own is None:
                 continue
@@ -148,14 +174,29 @@ class _Finder:
             last, inherited_last = (span, modality, negated), inherited
             if self._is_exempt(span) or (force is not None and _bare_lead(words, force)):
                 continue
-            self._add(span, modality, negated, block.section, identifier, lead if inherited else None)
+            held = identifier or (lead.identifier if lead is not None else None)
+            self._add(span, modality, negated, block.section, held, lead if inherited else None)
+        if label is not None:
+            self._seen.add(label)
         if last is not None and self._opens_list(last[0]):
             words = last[0].of(self.text)
             above = f"{lead.words} " if lead is not None and inherited_last else ""
-            self._leads.append(_LeadIn(block.depth if item else -1, *last, above + words))
+            held = identifier or (lead.identifier if lead is not None else None)
+            self._leads.append(_LeadIn(block.depth if item else -1, *last, above + words, held))
+
+    def _by_label(
+        self, words: str, sentences: Sequence[Span], label: str | None, convention: Convention
+    ) -> tuple[Modality, bool, bool] | None:
+        """Take a first sentence for a requirement because of its label, where no other of its paragraph has force."""
+        if label is None or label in self._seen or is_void(words, label):
+            return None
+        if any(force_of(span.of(self.text), convention) is not None for span in sentences[1:]):
+            return None
+        return Modality.REQUIREMENT, False, False
 
     def _opens_list(self, span: Span) -> bool:
-        return _LEADS.search(span.of(self.text)) is not None
+        words = span.of(self.text)
+        return _LEADS.search(words) is not None and _ILLUSTRATES.search(words) is None
 
     def _combine(self, words: str, force: Force | None, lead: _LeadIn | None) -> tuple[Modality, bool, bool] | None:
         if lead is None:
@@ -171,25 +212,43 @@ class _Finder:
     def _take_table(self, block: Block) -> None:
         self._leads.clear()
         start = block.span.start
-        for row_number, line in enumerate(block.span.of(self.text).split("\n")):
-            if row_number > 0 and line.strip(" |:-"):
-                self._take_row(block, Span(start, start + len(line)), line)
+        lines = block.span.of(self.text).split("\n")
+        header = [cell.of(lines[0]) for cell in _cells(0, lines[0])]
+        for row_number, line in enumerate(lines):
+            if line.strip(" |:-") and (row_number > 0 or force_of(line, self.convention) is not None):
+                self._take_row(block, start, line, header)
             start += len(line) + 1
 
-    def _take_row(self, block: Block, row: Span, line: str) -> None:
-        if force_of(line, self.convention) is None:
-            return
-        cuts = [m.start() for m in _CELL.finditer(line)]
-        bounds = list(zip([-1, *cuts], [*cuts, len(line)], strict=True))
-        cells = [Span(row.start + a + 1, row.start + b) for a, b in bounds]
-        identifier = next(
-            (found for cell in cells if (found := heading_identifier(cell.of(self.text))) and len(cell) < 40), None
-        )
+    def _take_row(self, block: Block, start: int, line: str, header: Sequence[str]) -> None:
+        cells = _cells(start, line)
+        identifier, label = None, None
+        for column, cell in enumerate(cells):
+            words = cell.of(self.text)
+            name = header[column] if column < len(header) else ""
+            label = label or self.labels.opening(words.strip()) or cell_label(name, words, column == 0, self.labels)
+            if identifier is None and len(cell) < 40:
+                identifier = heading_identifier(words)
+        identifier = label or identifier
+        convention = self.convention if label is None else self._labelled
+        found = False
         for cell in cells:
-            for span in sentence_spans(self.text, cell.start, cell.end):
-                force = force_of(span.of(self.text), self.convention)
+            for span in sentence_spans(self.text, cell.start, own_end(self.text, cell.start, cell.end)):
+                force = force_of(span.of(self.text), convention)
                 if force is not None and not self._is_exempt(span):
+                    found = True
                     self._add(span, force.modality, force.negated, block.section, identifier, None)
+        if label is not None:
+            if not found and label not in self._seen and self.labels.knows(label):
+                self._take_labelled(block, cells, label)
+            self._seen.add(label)
+
+    def _take_labelled(self, block: Block, cells: Sequence[Span], label: str) -> None:
+        """Take the longest cell of a labelled row for the requirement, where none has force."""
+        longest = max(cells, key=len)
+        spans = sentence_spans(self.text, longest.start, own_end(self.text, longest.start, longest.end))
+        words = spans[0].of(self.text) if spans else ""
+        if len(words.split()) >= 3 and not is_void(words, label if label in words else ""):
+            self._add(spans[0], Modality.REQUIREMENT, False, block.section, label, None)
 
     def _add(
         self,
@@ -214,6 +273,18 @@ class _Finder:
                 lead_in=lead.span if lead is not None else None,
             )
         )
+
+
+def _cells(start: int, line: str) -> list[Span]:
+    """List the cells of one row that begins at `start`, what stands outside the outer bars left out."""
+    cuts = [match.start() for match in _CELL.finditer(line)]
+    if not cuts:
+        return [Span(start, start + len(line))]
+    bounds = list(zip([-1, *cuts], [*cuts, len(line)], strict=True))
+    cells = [Span(start + a + 1, start + b) for a, b in bounds]
+    first = 1 if not line[: cuts[0]].strip() else 0
+    last = len(cells) - 1 if len(cells) > 1 and not line[cuts[-1] + 1 :].strip() else len(cells)
+    return cells[first:last]
 
 
 def _bare_lead(words: str, force: Force) -> bool:

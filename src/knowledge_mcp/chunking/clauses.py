@@ -9,6 +9,7 @@ from knowledge_mcp.chunking.cutting import Cutter
 from knowledge_mcp.chunking.describing import CHUNK_NAMESPACE, CONTEXT_JOIN, described
 from knowledge_mcp.chunking.headers import HIERARCHY_LEVELS, HeadingPaths
 from knowledge_mcp.chunking.passages import merge_small, passages_of
+from knowledge_mcp.chunking.places import with_boxes
 from knowledge_mcp.chunking.sizes import ChunkSizes
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.document import Document
@@ -43,7 +44,7 @@ class ClauseChunker:
     def version(self) -> str:
         """Name the chunker, its version and its settings."""
         sizes = self._sizes
-        return f"clauses/1 min={sizes.minimum} max={sizes.maximum} overlap={sizes.overlap}"
+        return f"clauses/2 min={sizes.minimum} max={sizes.maximum} overlap={sizes.overlap}"
 
     def chunk(self, document: Document, document_type: str, measure: TokenMeasure) -> list[Chunk]:
         """Cut, classify and describe every passage, in order."""
@@ -77,4 +78,4 @@ class ClauseChunker:
                 document_id=document.id,
                 levels=HIERARCHY_LEVELS,
             )
-        return chunks
+        return with_boxes(document, chunks)

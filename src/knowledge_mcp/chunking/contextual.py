@@ -15,6 +15,7 @@ from knowledge_mcp.chunking.cutting import Cutter
 from knowledge_mcp.chunking.describing import CONTEXT_JOIN, described
 from knowledge_mcp.chunking.headers import HeadingPaths
 from knowledge_mcp.chunking.passages import Passage, passages_of
+from knowledge_mcp.chunking.places import with_boxes
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.errors import ConfigError
@@ -57,7 +58,7 @@ class ContextualChunker:
     @property
     def version(self) -> str:
         """Name the chunker, its version and its settings."""
-        return f"contextual/1 max={self._most}"
+        return f"contextual/2 max={self._most}"
 
     def chunk(self, document: Document, document_type: str, measure: TokenMeasure) -> list[Chunk]:
         """Cut, classify and describe every passage, in order."""
@@ -72,7 +73,7 @@ class ContextualChunker:
         passages = _Joiner(document, facts, capacity, round(longest * _SMALL)).join(passages)
         cutter = Cutter(document.text, measure, round(longest * _SHARED))
         pieces = [piece for passage in passages for piece in cutter.cut(passage, capacity(passage.section))]
-        return described(document, document_type, facts, paths, pieces)
+        return with_boxes(document, described(document, document_type, facts, paths, pieces))
 
 
 @dataclass(frozen=True, slots=True)

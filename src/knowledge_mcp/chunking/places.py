@@ -1,14 +1,24 @@
-"""Where a piece stands in its source: pages and lines."""
+"""Where a piece stands in its source: pages and lines, and boxes on the pages."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from knowledge_mcp.chunking.passages import Piece
-from knowledge_mcp.model.document import Block, Document, Page, Span
+from knowledge_mcp.model.chunk import Chunk
+from knowledge_mcp.model.document import Block, Box, Document, Page, Span
 
-__all__ = ["lines_of", "pages_of"]
+__all__ = ["lines_of", "pages_of", "with_boxes"]
+
+_WASTE = 0.4
+"""Share of a box that may hold nothing where boxes are joined: a short heading over its paragraph is one place with it,
+a heading over two columns is not one with the first."""
+_LITTLE = 14_000.0
+"""Square points that may hold nothing in any case: about two lines of a page."""
+_GAP = 60.0
+"""Points between two blocks from which on they are two places, though they stand in one column."""
 
 
 def pages_of(document: Document, piece: Piece) -> tuple[int, ...]:
@@ -50,3 +60,56 @@ def _lines(text: str, span: Span, block: Block) -> tuple[int, int] | None:
     start, end = max(block.span.start, span.start), min(block.span.end, span.end)
     above = text.count("\n", block.span.start, start)
     return first + above, first + above + text.count("\n", start, end)
+
+
+# ---- boxes ----------------------------------------------------------------------------------------------------------
+
+
+def with_boxes(document: Document, chunks: Sequence[Chunk]) -> list[Chunk]:
+    """Say of chunks where they stand on their pages: the boxes of all blocks that they hold in whole or part.
+
+    Of a block that goes over several pages, those of the chunk's own pages count. Boxes that follow one another down a
+    column are joined. Chunks of a document whose reader knows no boxes stay as they are.
+    """
+    blocks = [block for block in document.blocks if block.boxes]
+    if not blocks:
+        return list(chunks)
+    starts = [block.span.start for block in blocks]
+    placed: list[Chunk] = []
+    for chunk in chunks:
+        first = max(bisect_right(starts, chunk.span.start) - 1, 0)
+        near = blocks[first : bisect_left(starts, chunk.span.end)]
+        held = (block for block in near if block.span.overlaps(chunk.span))
+        boxes = _joined(box for block in held for box in _held(block, chunk.page_numbers))
+        placed.append(replace(chunk, boxes=boxes) if boxes else chunk)
+    return placed
+
+
+def _held(block: Block, pages: Sequence[int]) -> Sequence[Box]:
+    """Take the boxes on these pages; all where there is none, so that nothing of the block is lost."""
+    return [box for box in block.boxes if box.page in pages] or block.boxes
+
+
+def _joined(boxes: Iterable[Box]) -> tuple[Box, ...]:
+    """Join each box to the one before it where it goes on below it and the two together hold little else."""
+    joined: list[Box] = []
+    filled: list[float] = []
+    for box in boxes:
+        if joined:
+            both, area = _around(joined[-1], box), filled[-1] + _area(box)
+            below = both.page == box.page and -_GAP / 4 < box.top - joined[-1].bottom < _GAP
+            if below and _area(both) - area <= max(_WASTE * _area(both), _LITTLE):
+                joined[-1], filled[-1] = both, area
+                continue
+        joined.append(box)
+        filled.append(_area(box))
+    return tuple(joined)
+
+
+def _around(one: Box, other: Box) -> Box:
+    left, top = min(one.left, other.left), min(one.top, other.top)
+    return Box(other.page, left, top, max(one.right, other.right), max(one.bottom, other.bottom))
+
+
+def _area(box: Box) -> float:
+    return (box.right - box.left) * (box.bottom - box.top)

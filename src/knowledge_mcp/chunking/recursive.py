@@ -6,6 +6,7 @@ import hashlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
+from knowledge_mcp.chunking.places import with_boxes
 from knowledge_mcp.chunking.splitting import Splitting, shrink, split
 from knowledge_mcp.model.chunk import Chunk, ChunkType
 from knowledge_mcp.model.document import Block, BlockKind, Document, Section, Span
@@ -54,10 +55,11 @@ class RecursiveChunker:
         parts = {part for span in whole for part in shrink(text, span, self._how, fits)}
         spans = sorted(parts, key=lambda span: (span.start, span.end))  # parts of overlapping pieces interleave
         places = _Places(document)
-        return [
+        chunks = [
             places.describe(index, span, tokens.get(span) or measure.count_tokens(span.of(text)), document_type)
             for index, span in enumerate(spans)
         ]
+        return with_boxes(document, chunks)
 
 
 class _Places:

@@ -8,9 +8,22 @@ from typing import Annotated
 import typer
 
 from knowledge_mcp import __version__
-from knowledge_mcp.cli import asking, collections, configuration, documents, models, move, planning
+from knowledge_mcp.cli import (
+    asking,
+    collections,
+    configuration,
+    documents,
+    evaluate,
+    models,
+    move,
+    planning,
+    reading,
+    requirements,
+)
 from knowledge_mcp.cli.doctor import doctor
 from knowledge_mcp.cli.failures import ExitCode
+from knowledge_mcp.cli.inspect import inspect
+from knowledge_mcp.cli.show import show
 
 __all__ = ["app", "main"]
 
@@ -23,8 +36,14 @@ app = typer.Typer(
 )
 app.command()(asking.search)
 app.command()(asking.lookup)
-app.command()(asking.requirements)
+app.add_typer(requirements.app, name="requirements")
 app.command()(asking.stats)
+app.command()(reading.read)
+app.command()(reading.outline)
+app.command()(reading.references)
+app.command("verify-quote")(reading.verify_quote)
+app.command()(show)
+app.command()(inspect)
 app.add_typer(documents.app, name="documents")
 app.add_typer(collections.app, name="collections")
 app.add_typer(planning.app, name="planning")
@@ -33,6 +52,7 @@ app.command(help=move.REEMBED_HELP)(move.reembed)
 app.command()(doctor)
 app.add_typer(configuration.app, name="config")
 app.add_typer(models.app, name="models")
+app.add_typer(evaluate.app, name="eval")
 
 
 def _show_version(asked: bool) -> None:

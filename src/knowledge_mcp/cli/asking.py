@@ -37,7 +37,9 @@ def search(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What to find, as a question or in a few words.")],
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="Most results.")] = 10,
     mode: Annotated[Mode, typer.Option(help="Rank by meaning and words, by meaning, or by words.")] = Mode.HYBRID,
-    weight: Annotated[float, typer.Option(min=0.0, max=1.0, help="Share of meaning in hybrid ranking.")] = 0.7,
+    weight: Annotated[
+        float | None, typer.Option(min=0.0, max=1.0, help="Share of meaning in rank fusion (default: HYBRID_FUSION).")
+    ] = None,
     document: Annotated[list[str] | None, typer.Option(help="Only this document; may be repeated.")] = None,
     document_type: Annotated[str | None, typer.Option("--type", help="Only documents of this type.")] = None,
     chunk_type: Annotated[str | None, typer.Option("--chunk-type", help="Only passages of this type.")] = None,
@@ -68,7 +70,8 @@ def search(
         if mode is Mode.KEYWORD:
             answer = tools.keyword_search(knowledge, load(requests.KeywordSearchRequest, values))
         else:
-            values |= {"use_hybrid": mode is Mode.HYBRID, "hybrid_weight": weight}
+            values |= {"use_hybrid": mode is Mode.HYBRID}
+            values |= {} if weight is None else {"hybrid_weight": weight}
             answer = tools.search(knowledge, load(requests.SearchRequest, values))
         _show(answer, as_json=as_json, how=lambda console: _print_search(console, answer, full=full))
 

@@ -115,7 +115,7 @@ def _command() -> list[str]:
 def _environment(reading: Reading) -> dict[str, str]:
     environment = {"DATA_PATH": str(reading.settings.data_folder)}
     for each in reading.values:
-        if each.origin != "default" and not each.variable.secret and each.variable.used and not each.problem:
+        if each.origin != "default" and not each.variable.secret and not each.problem:
             environment[each.variable.name] = each.shown
     return environment
 
@@ -139,7 +139,6 @@ def _as_values(reading: Reading) -> dict[str, Any]:
                 "origin": each.origin,
                 "secret": each.variable.secret,
                 "surface": each.variable.surface,
-                "used": each.variable.used,
                 "problem": each.problem,
             }
             for each in reading.values
@@ -159,9 +158,8 @@ def _print(reading: Reading) -> None:
     for name in ("Setting", "Value", "From"):
         table.add_column(name, overflow="fold")
     for each, value in zip(reading.values, values["settings"], strict=True):
-        if each.variable.used or each.origin != "default":
-            style = "bold red" if each.problem else "bold" if each.origin != "default" else ""
-            table.add_row(*(shown(str(cell), style) for cell in (value["name"], value["value"], value["origin"])))
+        style = "bold red" if each.problem else "bold" if each.origin != "default" else ""
+        table.add_row(*(shown(str(cell), style) for cell in (value["name"], value["value"], value["origin"])))
     console = out()
     console.print(table)
     for name in ("embedding", "vector_store"):

@@ -86,7 +86,7 @@ def listen(
         max_body_bytes=settings.max_body_bytes,
     )
     started()
-    http.serve(app, host, port, log_level)
+    http.serve(app, host, port, log_level, running=lambda: server.running)
 
 
 def _hosts(configured: tuple[str, ...], host: str, port: int) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ __all__ = ["JsonFormatter", "TextFormatter", "set_up_logging"]
 _NOISY = ("asyncio", "httpcore", "httpx", "mcp", "pypdfium2", "python_multipart", "urllib3")
 """Libraries that tell of each request at INFO; theirs is shown from WARNING, and all of it at DEBUG."""
 _TEXT_LIMIT = 4000
+_LEVELS = {"WARNING": "warn", "CRITICAL": "error"}
 
 
 class _Stderr(logging.StreamHandler[Any]):
@@ -63,20 +64,31 @@ class TextFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """Write one JSON object a line: `timestamp`, `level`, `event`, `logger`, the event's fields, `exception`."""
+    """Write one JSON object a line, in the form that the specification of the repositories gives.
+
+    `timestamp`, `level` (error, warn, info, debug), `message` (the event's name), `context` with `component` (the part
+    of the program), `operation` (the tool or command, where one is at work) and `requestId`; the event's fields in
+    `data`; an exception's `name`, `message` and `stack` in `error`.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
+        data = dict(_fields(record))
+        context: dict[str, Any] = {"component": record.name.removeprefix("knowledge_mcp.")}
+        if (operation := data.get("tool")) is not None:
+            context["operation"] = operation
+        if (request := data.pop("request_id", None)) is not None:
+            context["requestId"] = request
         line: dict[str, Any] = {
             "timestamp": _when(record),
-            "level": record.levelname,
-            "event": record.getMessage(),
-            "logger": record.name,
+            "level": _LEVELS.get(record.levelname, record.levelname.lower()),
+            "message": record.getMessage(),
+            "context": context,
         }
-        for name, value in _fields(record).items():
-            line[f"field_{name}" if name in line else name] = value
-        trace = _exception(record)
-        if trace:
-            line["exception"] = trace
+        if data:
+            line["data"] = data
+        if record.exc_info is not None and record.exc_info[1] is not None:
+            exc = record.exc_info[1]
+            line["error"] = {"name": type(exc).__name__, "message": str(exc), "stack": _exception(record)}
         return json.dumps(line, ensure_ascii=False, default=str)
 
 

@@ -15,19 +15,20 @@ from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.collection import EmbeddingSpace, EmbeddingUsage
 from knowledge_mcp.model.errors import ContentRefusedError, InternalError, InvalidInputError
 from knowledge_mcp.support.events import log_event
-from knowledge_mcp.support.retry import RetryPolicy
+from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy
 
 if TYPE_CHECKING:
     from knowledge_mcp.embedders.remote_errors import CallFailed
     from knowledge_mcp.embedders.remote_requests import Requests
 
-__all__ = ["OnAnswer", "RemoteEmbedder", "refuse_blanks"]
+__all__ = ["QUERY_SECONDS", "OnAnswer", "RemoteEmbedder", "refuse_blanks"]
 
 logger = logging.getLogger(__name__)
 
 MOST_TEXTS_OF_A_REQUEST = 2048
 MOST_TOKENS_OF_A_REQUEST = 300_000
 REMEMBERED_QUERIES = 256
+QUERY_SECONDS = 10.0
 PROBE = "probe"
 """Sent once, to tell a refusal of all requests from a refusal of a text."""
 
@@ -45,7 +46,8 @@ class RemoteEmbedder:
         service: whom to ask, for which model.
         batch_size: most texts of one request.
         concurrency: most requests at once for `embed_documents`.
-        retries: None for 1, 2 and 4 seconds with jitter.
+        retries: None for retries after `pauses` with jitter, which end when this is closed.
+        pauses: seconds before each retry.
         query_seconds, batch_seconds: how long one try may take.
     """
 
@@ -56,12 +58,14 @@ class RemoteEmbedder:
         batch_size: int = 100,
         concurrency: int = 4,
         retries: RetryPolicy | None = None,
-        query_seconds: float = 10.0,
+        pauses: tuple[float, ...] = SPECIFIED.pauses,
+        query_seconds: float = QUERY_SECONDS,
         batch_seconds: float = 60.0,
     ) -> None:
         self._service = service
         self._batch_size = max(1, min(batch_size, MOST_TEXTS_OF_A_REQUEST))
         self._retries = retries
+        self._pauses = pauses
         self._query_seconds = query_seconds
         self._batch_seconds = batch_seconds
         self._lanes = Lanes(max(1, concurrency), "embed-remote")
@@ -254,7 +258,7 @@ class RemoteEmbedder:
                 openai_library()
                 from knowledge_mcp.embedders.remote_requests import Requests
 
-                self._requests = Requests(self._service, self.count_tokens, self._retries)
+                self._requests = Requests(self._service, self.count_tokens, self._retries, self._pauses)
             return self._requests
 
     def _tokens(self) -> RemoteTokenizer:

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Protocol
 
 from knowledge_mcp.embedders.cache import CachedEmbedder, cached
-from knowledge_mcp.embedders.remote import RemoteEmbedder
+from knowledge_mcp.embedders.remote import QUERY_SECONDS, RemoteEmbedder
 from knowledge_mcp.embedders.remote_service import Service
-from knowledge_mcp.support.retry import RetryPolicy
+from knowledge_mcp.support.retry import RetryPolicy, doubling
 
 __all__ = ["RemoteOptions", "embedder_of"]
 
@@ -25,6 +25,10 @@ class RemoteOptions(Protocol):
     @property
     def embedding_concurrency(self) -> int: ...
     @property
+    def embedding_max_retries(self) -> int: ...
+    @property
+    def embedding_timeout_ms(self) -> int: ...
+    @property
     def embedding_price(self) -> float | None: ...
     @property
     def embedding_cache(self) -> bool: ...
@@ -36,7 +40,14 @@ def embedder_of(
     service: Service, options: RemoteOptions, retries: RetryPolicy | None
 ) -> CachedEmbedder | RemoteEmbedder:
     """Put an embedder in front of a service, and the cache in front of that where it is switched on."""
+    seconds = options.embedding_timeout_ms / 1000
     embedder = RemoteEmbedder(
-        service, batch_size=options.embedding_batch_size, concurrency=options.embedding_concurrency, retries=retries
+        service,
+        batch_size=options.embedding_batch_size,
+        concurrency=options.embedding_concurrency,
+        retries=retries,
+        pauses=doubling(options.embedding_max_retries),
+        query_seconds=min(QUERY_SECONDS, seconds),
+        batch_seconds=seconds,
     )
     return cached(embedder, options.data_folder) if options.embedding_cache else embedder

@@ -16,7 +16,7 @@ from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.collection import EmbeddingUsage
 from knowledge_mcp.model.errors import InternalError, KnowledgeError
 from knowledge_mcp.support.events import log_event
-from knowledge_mcp.support.retry import RetryPolicy, retrying
+from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy, retrying
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -33,14 +33,21 @@ class Requests:
     Args:
         service: whom.
         count: measures a text in tokens, for answers that do not say what they bill.
-        policy: retries; None for the specified ones with jitter, whose pauses end when this is closed.
+        policy: retries; None for some after `pauses` with jitter, which end when this is closed.
+        pauses: seconds before each retry.
     """
 
-    def __init__(self, service: Service, count: Callable[[str], int], policy: RetryPolicy | None = None) -> None:
+    def __init__(
+        self,
+        service: Service,
+        count: Callable[[str], int],
+        policy: RetryPolicy | None = None,
+        pauses: tuple[float, ...] = SPECIFIED.pauses,
+    ) -> None:
         self._service = service
         self._count = count
         self._closing = threading.Event()
-        self._policy = policy or RetryPolicy(sleep=self._closing.wait, jitter=0.25)
+        self._policy = policy or RetryPolicy(pauses, sleep=self._closing.wait, jitter=0.25)
         self._lock = threading.Lock()
         self._client: OpenAI | None = None
         self._requests = self._tokens = 0

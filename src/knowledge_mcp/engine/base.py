@@ -16,9 +16,12 @@ from knowledge_mcp.model.errors import (
     TimedOutError,
 )
 from knowledge_mcp.model.query import Filter, LegResults
-from knowledge_mcp.ports import Analyser, Embedder, Fusion, Store
+from knowledge_mcp.ports import Analyser, Embedder, Fusion, Reranker, Store
 
-__all__ = ["PASSING", "Base", "Records", "base_of"]
+__all__ = ["PASSING", "USUAL_WEIGHT", "Base", "Records", "base_of"]
+
+USUAL_WEIGHT = 0.7
+"""Share of the dense leg in rank fusion where none is named (A-REQ-SEARCH-002)."""
 
 PASSING = (ConnectionFailedError, TimedOutError, RateLimitedError)
 """Failures of the embedding service after which words alone may still answer; the answer says so."""
@@ -35,8 +38,13 @@ class Base:
         analyser: of the lexical leg.
         fuse: merges the legs.
         depth: candidates asked of each leg, at least; more are asked when more results are wanted.
+        blends: whether hybrid searches that name no weight blend the legs by their scores; else they fuse them by their
+            ranks, with `USUAL_WEIGHT`, as A-REQ-SEARCH-002 says.
         hybrid: False switches the lexical leg of hybrid searches off (`QDRANT_HYBRID_SEARCH`).
         slice: chunks handed to the embedder in one call; a remote one makes several requests of them.
+        reranker: puts the best hits in a better order, None for none.
+        rerank_top: hits that it looks at.
+        rerank_seconds: how long it may take.
         degraded: why this is not the store that is configured (clarification 5), empty when it is.
     """
 
@@ -46,8 +54,12 @@ class Base:
     analyser: Analyser
     fuse: Fusion
     depth: int = 100
+    blends: bool = True
     hybrid: bool = True
     slice: int = 64
+    reranker: Reranker | None = None
+    rerank_top: int = 20
+    rerank_seconds: float = 1.5
     degraded: str = ""
     _checked: threading.Event = field(default_factory=threading.Event, repr=False, compare=False)
     _seen: threading.Event = field(default_factory=threading.Event, repr=False, compare=False)

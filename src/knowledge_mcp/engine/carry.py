@@ -14,6 +14,7 @@ from knowledge_mcp.engine.prepare import embedding_key
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InternalError
+from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure
 from knowledge_mcp.ports import Store
 
 __all__ = ["CHUNKS_AT_ONCE", "Held", "MoveEvent", "MoveEventKind", "Place", "Trouble", "put", "read", "vectors_of"]
@@ -82,11 +83,12 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Hold one version of a document: record, canonical text, chunks by index."""
+    """Hold one version of a document: record, canonical text, chunks by index, sections and pages."""
 
     record: DocumentRecord
     text: str
     chunks: list[Chunk]
+    structure: DocumentStructure = NO_STRUCTURE
 
     @property
     def generation(self) -> str:
@@ -107,6 +109,7 @@ def read(place: Place, document_id: str) -> Held | None:
         if record is None:
             return None
         text, chunks = store.document_text(name, document_id), store.document_chunks(name, document_id)
+        structure = store.document_structure(name, document_id)
         if store.document(name, document_id) != record:
             continue  # another process has just published it
         if len(chunks) != record.chunk_count:
@@ -118,7 +121,7 @@ def read(place: Place, document_id: str) -> Held | None:
             raise InternalError(
                 f"Document '{document_id}' has no text.", suggestion="Ingest the document again with --force."
             )
-        return Held(record, text, chunks)
+        return Held(record, text, chunks, structure or NO_STRUCTURE)
     raise InternalError(f"Document '{document_id}' changes faster than it can be read.", suggestion="Run again later.")
 
 
@@ -155,5 +158,5 @@ def put(place: Place, held: Held, batches: Iterable[Sequence[EmbeddedChunk]]) ->
         staged += len(batch)
     if not staged:
         store.discard_staged(name, record.id)
-    store.publish(name, record, held.text, held.generation)
+    store.publish(name, record, held.text, held.generation, held.structure)
     return staged

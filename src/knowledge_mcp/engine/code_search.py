@@ -1,13 +1,15 @@
 """Search over repositories: meaning and words per collection, one similarity for both, merged and cut at a threshold.
 
 Each candidate has a similarity of 0..1 that means the same in every collection: what its cosine is calibrated to,
-raised towards 1 by the words that it shares with the question, more so where the question is a name than prose.
+raised towards 1 by the share of the question's words that it holds, more so where the question holds names than where
+it is prose.
 A chunk that defines a symbol asked for by name comes first.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 import struct
 from collections.abc import Mapping, Sequence
@@ -15,21 +17,22 @@ from dataclasses import dataclass, field, replace
 from fnmatch import translate
 
 from knowledge_mcp.engine.base import PASSING, Base, base_of
-from knowledge_mcp.engine.code_symbols import defines, is_name, lexical_share, names_in, stands_in
+from knowledge_mcp.engine.blending import moved_towards, words_in_full
+from knowledge_mcp.engine.code_symbols import WORTH_OF_PROSE, asks_for_symbol, defines, names_in, stands_in, words_worth
 from knowledge_mcp.engine.repository_manifest import MANIFEST_ID, path_of
 from knowledge_mcp.engine.repository_values import CodeAnswer, CodeHit, CodeQuery, RepositoryInfo, RepositoryParts
 from knowledge_mcp.model.chunk import Chunk, Vector
-from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, SpaceMismatchError
-from knowledge_mcp.model.query import In, LegHit, LegScore
+from knowledge_mcp.model.query import In, LegHit, LegResults, LegScore
 
-__all__ = ["HALF_ALONE", "HALF_BESIDE", "CodeSearch", "glob_matches"]
+__all__ = ["HALF_ALONE", "CodeSearch", "glob_matches"]
 
 HALF_ALONE = 0.5
 """BM25 sum at which a keyword hit's similarity is one half; the default threshold then costs keyword search 2 %."""
 
-HALF_BESIDE = 6.0
-"""The same beside meaning, where words shall tell good hits from better ones (`benchmarks/code_search.py`)."""
+_KNEE, _BEND = 0.6, 0.4
+"""Sum of cosine and words from which a similarity is no longer its calibration, and how slowly it then nears 1."""
 
 _DEPTH = 100
 _REMARK = 0.8
@@ -37,7 +40,6 @@ _REMARK = 0.8
 
 _FEW_TOKENS = 24
 _COMMENT = re.compile(r"\s*(?:#|//|--|/?\*|;|%|$)")
-_EVERYTHING = 1.0
 
 
 @dataclass(slots=True)
@@ -135,26 +137,54 @@ class CodeSearch:
             chosen = owners if documents is None else owners & documents
         if chosen is not None and not chosen:
             return []
-        legs = base.search(
-            vector=trip.vector,
-            text=query.text if trip.mode != "dense" else None,
-            filter=None if chosen is None else In("document_id", tuple(sorted(chosen))),
-            limit=max(_DEPTH, 2 * query.limit),
-        )
+        depth = max(_DEPTH, 2 * query.limit)
+        kept_in = None if chosen is None else In("document_id", tuple(sorted(chosen)))
+        text = query.text if trip.mode != "dense" else None
+        legs = base.search(vector=trip.vector, text=text, filter=kept_in, limit=depth)
         for leg, error in (("Meaning", legs.dense_error), ("Words", legs.lexical_error)):
             if error:
                 trip.degraded[f"{leg} could not be searched in {info.name}: {error}"] = None
+        is_cut = legs.lexical is not None and len(legs.lexical) >= depth
+        unseen = legs.lexical[-1].score if legs.lexical and is_cut else 0.0
+        first = self._rated(base, query, trip, legs, symbols, unseen)
+        if trip.mode != "hybrid" or trip.vector is None or legs.dense is None or not _asks_in_detail(query):
+            return first
+        best = sorted(first, key=lambda each: (-each.similarity, each.chunk_id))
+        moved = moved_towards(base, trip.vector, [each.chunk_id for each in best])
+        if moved is None:
+            return first
+        try:
+            again = base.search(vector=moved, text=None, filter=kept_in, limit=depth)
+        except PASSING:
+            return first
+        nearer = replace(trip, vector=moved)
+        second = self._rated(base, query, nearer, replace(legs, dense=again.dense), symbols, unseen)
+        places = {each.chunk_id: each.dense for each in first}
+        for each in second:
+            each.dense = places.get(each.chunk_id)
+        return second
+
+    def _rated(
+        self,
+        base: Base,
+        query: CodeQuery,
+        trip: _Trip,
+        legs: LegResults,
+        symbols: Mapping[str, Chunk],
+        unseen: float,
+    ) -> list[_Candidate]:
+        """Fetch what the legs and the symbols name, and give each its similarity."""
         found = _joined(legs.dense, legs.lexical)
         for chunk_id in symbols if trip.mode != "dense" or query.symbol is not None else ():
             found.setdefault(chunk_id, _Candidate(chunk_id))
-        chunks = {each.id: each for each in base.store.chunks(info.collection, list(found))}
+        chunks = {each.id: each for each in base.store.chunks(base.collection, list(found))}
         for each in found.values():
             each.chunk = chunks.get(each.chunk_id)
         kept = [each for each in found.values() if each.chunk is not None and each.chunk.document_id != MANIFEST_ID]
         if query.symbol is not None:
             name = query.symbol
             kept = [each for each in kept if each.chunk is not None and stands_in(each.chunk, name)]
-        self._score(base, query, trip, kept, symbols)
+        self._score(base, query, trip, kept, symbols, unseen)
         return kept
 
     def _documents(self, base: Base, query: CodeQuery, trip: _Trip, info: RepositoryInfo) -> set[str] | None:
@@ -191,27 +221,44 @@ class CodeSearch:
     # ---- scores
 
     def _score(
-        self, base: Base, query: CodeQuery, trip: _Trip, found: Sequence[_Candidate], symbols: Mapping[str, Chunk]
+        self,
+        base: Base,
+        query: CodeQuery,
+        trip: _Trip,
+        found: Sequence[_Candidate],
+        symbols: Mapping[str, Chunk],
+        unseen: float,
     ) -> None:
+        """Give each candidate its similarity; of words, what that leg did not reach holds `unseen` at most."""
         space = base.embedder.space
-        alone = trip.mode == "keyword"
-        share, half = (_EVERYTHING, HALF_ALONE) if alone else (lexical_share(query.text), HALF_BESIDE)
-        named = is_name(query.text) or query.symbol is not None
+        in_full = words_in_full(
+            len(base.analyser.query_terms(query.text)), base.store.statistics(base.collection).chunks
+        )
+        worth = words_worth(query.text)
+        asked = asks_for_symbol(query.text)
         cosines = self._missing_cosines(base, trip.vector, found)
         for each in found:
-            bm25 = max(each.lexical.score, 0.0) if each.lexical is not None else 0.0
-            words = bm25 / (bm25 + half)
+            bm25 = max(each.lexical.score, 0.0) if each.lexical is not None else unseen
             cosine = each.dense.score if each.dense is not None else cosines.get(each.chunk_id)
-            meaning = 0.0 if cosine is None else min(max(self._similarity(space, cosine), 0.0), 1.0)
-            if each.chunk is not None and _is_remark(each.chunk):
-                meaning *= _REMARK
+            if trip.mode == "keyword":
+                each.similarity = bm25 / (bm25 + HALF_ALONE)
+            else:
+                words = None if trip.mode == "dense" else worth * bm25 / in_full
+                each.similarity = self._similar(space, cosine or 0.0, words)
+                if each.chunk is not None and _is_remark(each.chunk):
+                    each.similarity *= _REMARK
             if trip.mode == "dense":
-                each.similarity = meaning
                 continue
-            each.similarity = meaning + (1.0 - meaning) * share * words
             if each.chunk_id in symbols:
-                each.exact = named
-                each.similarity = 1.0 if is_name(query.text) else max(each.similarity, (1.0 + each.similarity) / 2)
+                each.exact = asked or query.symbol is not None
+                each.similarity = 1.0 if asked else max(each.similarity, (1.0 + each.similarity) / 2)
+
+    def _similar(self, space: EmbeddingSpace, cosine: float, words: float | None) -> float:
+        """Map a cosine with what words add to 0..1: as cosines are calibrated up to the knee, then ever nearer to 1."""
+        total = cosine if words is None else min(cosine + words, _KNEE)
+        known = min(max(self._similarity(space, total), 0.0), 1.0)
+        beyond = 0.0 if words is None else cosine + words - total
+        return 1.0 - (1.0 - known) * math.exp(-beyond / _BEND)
 
     def _missing_cosines(self, base: Base, vector: Vector | None, found: Sequence[_Candidate]) -> dict[str, float]:
         """Work out the cosines of what only words found, so that all are measured alike."""
@@ -237,6 +284,11 @@ class CodeSearch:
 
     def _with_record(self, hit: CodeHit) -> CodeHit:
         return replace(hit, record=self._base.store.document(hit.repository.collection, hit.chunk.document_id))
+
+
+def _asks_in_detail(query: CodeQuery) -> bool:
+    """Tell whether a question says more than one name, and names what is there; the best hits then tell more of it."""
+    return not asks_for_symbol(query.text) and words_worth(query.text) > WORTH_OF_PROSE
 
 
 def _is_remark(chunk: Chunk) -> bool:

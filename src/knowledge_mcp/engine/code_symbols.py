@@ -6,19 +6,27 @@ import re
 
 from knowledge_mcp.model.chunk import Chunk
 
-__all__ = ["defines", "is_name", "lexical_share", "names_in", "stands_in"]
+__all__ = ["WORTH_OF_PROSE", "asks_for_symbol", "defines", "is_name", "names_in", "stands_in", "words_worth"]
 
 _NAME = re.compile(r"[A-Za-z_$][\w$]*(?:(?:::|\.|#|->)[A-Za-z_$~][\w$]*)*(?:\(\))?")
 _LOOKS_LIKE_CODE = re.compile(r"[a-z0-9][A-Z]|[A-Z][a-z]+[A-Z]|\w_\w|^_\w|::|->|\w\.\w|#\w|\(\)$|^[A-Z][A-Z0-9_]{2,}$")
 _SEPARATORS = re.compile(r"::|->|#")
 _PATH = re.compile(r"[\w.-]+/[\w./-]+|\b[\w-]+\.(?:py|js|ts|tsx|go|rs|java|c|h|cpp|cs|rb|md|json|ya?ml|toml)\b")
 _QUOTED = re.compile(r"[\"'`][^\"'`]{3,}[\"'`]")
+_CUED = re.compile(
+    r"(?:where (?:is|are)|find|show(?: me)?|go to|open)\s+(?:the\s+)?(?:(?:function|method|class|type|struct)\s+)?"
+    r"[`'\"]?(?P<name>[A-Za-z_$][\w$.:]*)[`'\"]?(?:\(\))?\s+(?:defined|declared|implemented)\s*\??"
+    r"|(?:function|method|class|type|struct)\s+[`'\"]?(?P<kind_name>[A-Za-z_$][\w$.:]*)[`'\"]?(?:\(\))?",
+    re.IGNORECASE,
+)
+"""A question that asks for nothing but a symbol."""
+
 _MOST_NAMES = 5
 
-SHARE_OF_NAMES = 0.95
-SHARE_OF_MIXED = 0.9
-SHARE_OF_WORDS = 0.3
-"""How far words may raise a hit's similarity towards 1, by what the question looks like."""
+WORTH_OF_NAMES = 4.5
+WORTH_OF_MIXED = 3.0
+WORTH_OF_PROSE = 1.0
+"""What all words of a question are worth beside a cosine, by what it looks like (`benchmarks/ablation.py`)."""
 
 
 def is_name(text: str) -> bool:
@@ -26,22 +34,29 @@ def is_name(text: str) -> bool:
     return _NAME.fullmatch(text.strip()) is not None
 
 
+def asks_for_symbol(text: str) -> bool:
+    """Tell whether nothing but a symbol is asked for: by its name, or by "where is … defined" and the like."""
+    return is_name(text) or _CUED.fullmatch(text.strip()) is not None
+
+
 def names_in(text: str) -> list[str]:
     """List what looks like a symbol's name: the whole question where it is one name, else the parts that show it."""
     stripped = text.strip()
     if is_name(stripped):
         return [_plain(stripped)]
+    if cued := _CUED.fullmatch(stripped):
+        return [_plain(cued.group("name") or cued.group("kind_name"))]
     found = (_plain(match.group()) for match in _NAME.finditer(text) if _LOOKS_LIKE_CODE.search(match.group()))
     return list(dict.fromkeys(found))[:_MOST_NAMES]
 
 
-def lexical_share(text: str) -> float:
-    """Say how much the words of a question count, 0..1: most for names, some for paths and quotations, else little."""
-    if is_name(text):
-        return SHARE_OF_NAMES
+def words_worth(text: str) -> float:
+    """Say how much the words of a question count: much for names, paths and quotations, little for plain prose."""
+    if asks_for_symbol(text):
+        return WORTH_OF_NAMES
     if names_in(text) or _PATH.search(text) or _QUOTED.search(text):
-        return SHARE_OF_MIXED
-    return SHARE_OF_WORDS
+        return WORTH_OF_MIXED
+    return WORTH_OF_PROSE
 
 
 def defines(chunk: Chunk, name: str) -> bool:

@@ -15,6 +15,7 @@ from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InternalError
 from knowledge_mcp.model.query import LegHit
+from knowledge_mcp.model.structure import DocumentStructure
 
 __all__ = [
     "LEAST_DENSE_OVERLAP",
@@ -128,7 +129,7 @@ class ContentHash:
 
 
 def document_digest(place: Place, held: Held) -> str:
-    """Hash a document's record, text, chunks and vectors: 64 hex digits, equal exactly when all are.
+    """Hash a document's record, text, structure, chunks and vectors: 64 hex digits, equal exactly when all are.
 
     Raises:
         InternalError: a chunk has no vector.
@@ -136,6 +137,7 @@ def document_digest(place: Place, held: Held) -> str:
     found = hashlib.sha256()
     _add(found, _plain(held.record))
     _add(found, held.text.encode("utf-8", "surrogatepass"))
+    _add(found, _plain(held.structure))
     for start in range(0, len(held.chunks), CHUNKS_AT_ONCE):
         batch = held.chunks[start : start + CHUNKS_AT_ONCE]
         for chunk, vector in zip(batch, vectors_of(place, batch), strict=True):
@@ -212,10 +214,11 @@ def _difference(held: Held | None, copy: Held | None) -> str:
     for what, same in (
         ("record", held.record == copy.record),
         ("text", held.text == copy.text),
+        ("sections or pages", held.structure == copy.structure),
         ("chunks", held.chunks == copy.chunks),
     ):
         if not same:
-            return f"The {what} differ{'s' if what != 'chunks' else ''}."
+            return f"The {what} differ{'' if what.endswith('s') else 's'}."
     return "The vectors differ."
 
 
@@ -291,7 +294,7 @@ def _add(found: Any, part: bytes) -> None:
     found.update(part)
 
 
-def _plain(value: DocumentRecord | Chunk) -> bytes:
+def _plain(value: DocumentRecord | DocumentStructure | Chunk) -> bytes:
     """Write a value of the model as JSON, the same for equal values."""
     text = json.dumps(value, default=_fields, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
     return text.encode()

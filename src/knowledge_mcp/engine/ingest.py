@@ -19,6 +19,7 @@ from knowledge_mcp.engine.base import Base
 from knowledge_mcp.engine.budget import Budget
 from knowledge_mcp.engine.plan import Pipeline, Plan, make_plan, skipped_file
 from knowledge_mcp.engine.prepare import Names, Prepared, embedding_key, prepare
+from knowledge_mcp.engine.structure import structure_of
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
 from knowledge_mcp.model.errors import (
     ContentRefusedError,
@@ -164,7 +165,12 @@ class Ingest:
     def _batches(self, plan: Plan, names: Names) -> Iterator[_Batch]:
         """Cut the stream of documents into slices, so that many small files share one call."""
         batch: _Batch = []
+        files = 0
         for each in self._prepared(plan, names):
+            if batch and files == self._options.files_at_once:
+                yield batch
+                batch, files = [], 0
+            files += 1
             keys = [embedding_key(chunk) for chunk in each.chunks]
             if not self._options.force:
                 each.reused.update(self._base.store.vectors(self._base.collection, keys))
@@ -172,7 +178,7 @@ class Ingest:
                 batch.append((each, chunk, key))
                 if len(batch) >= self._base.slice:
                     yield batch
-                    batch = []
+                    batch, files = [], 1
                     if self._cancelled():
                         return
         if batch and not self._cancelled():
@@ -250,11 +256,12 @@ class Ingest:
         store, collection = self._base.store, self._base.collection
         earlier = names.held(each.document.id)
         record = dataclasses.replace(each.record, created_at=earlier.created_at) if earlier else each.record
+        structure = structure_of(each.document)
         self._base.check_space()
         self._warn_of_copies(each)
         for tries_left in reversed(range(_PUBLISH_TRIES)):
             try:
-                store.publish(collection, record, each.document.text, each.generation)
+                store.publish(collection, record, each.document.text, each.generation, structure)
                 break
             except InternalError:
                 if not tries_left:

@@ -5,12 +5,20 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable, Sequence
 
-from knowledge_mcp.engine import documents, health, lookup, requirements, retrieve
+from knowledge_mcp.engine import documents, health, held, lookup, quotes, reading, references, requirements, retrieve
 from knowledge_mcp.engine.base import Base
 from knowledge_mcp.engine.ingest import Ingest
 from knowledge_mcp.engine.plan import Pipeline
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.evidence import (
+    QuoteAnswer,
+    QuoteQuery,
+    ReadAnswer,
+    ReadQuery,
+    ReferenceAnswer,
+    ReferenceQuery,
+)
 from knowledge_mcp.model.ingest import Finding, IngestEvent, IngestOptions, IngestReport, SkippedFile
 from knowledge_mcp.model.query import (
     DefinitionHit,
@@ -22,6 +30,7 @@ from knowledge_mcp.model.query import (
     SearchQuery,
     Stats,
 )
+from knowledge_mcp.model.structure import DocumentStructure
 from knowledge_mcp.ports import Source
 
 __all__ = ["LocalKnowledge"]
@@ -68,6 +77,10 @@ class LocalKnowledge:
         """Return a document's canonical text."""
         return documents.document_text(self._base, document_id)
 
+    def document_structure(self, document_id: str) -> DocumentStructure:
+        """Return a document's sections and what was got from each page."""
+        return held.document_structure(self._base, document_id)
+
     def document_chunks(self, document_id: str) -> list[Chunk]:
         """List a document's chunks by index."""
         return documents.document_chunks(self._base, document_id)
@@ -79,6 +92,18 @@ class LocalKnowledge:
     def definitions_in(self, chunks: Iterable[Chunk]) -> list[DefinitionHit]:
         """List the definitions that stand in chunks, with citations."""
         return lookup.definitions_in(self._base, chunks)
+
+    def read(self, query: ReadQuery) -> ReadAnswer:
+        """Read a clause, pages, a chunk with its neighbours, or a document; NotFoundError names near ones."""
+        return reading.read(self._base, query)
+
+    def verify_quote(self, query: QuoteQuery) -> QuoteAnswer:
+        """Compare a quote with the documents, word by word."""
+        return quotes.verify_quote(self._base, query)
+
+    def references(self, query: ReferenceQuery) -> ReferenceAnswer:
+        """List what a place refers to and what refers to it."""
+        return references.references(self._base, query)
 
     def ingest(
         self,

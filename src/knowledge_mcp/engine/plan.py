@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from knowledge_mcp.engine.base import Base
+from knowledge_mcp.engine.structure import STRUCTURE_VERSION
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import KnowledgeError, UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, SkippedFile
@@ -36,9 +37,13 @@ class Pipeline:
     ocr: OcrEngine | None = None
 
     def fingerprint(self, media_type: str) -> str:
-        """Hash reader and chunker with their settings: a change of either means that a file is read again."""
+        """Hash reader and chunker with their settings: a change of either means that a file is read again.
+
+        So does a change of what is kept of its structure: documents ingested before have none, or an older one, and
+        only a reading gives it. Their passages keep the vectors they have.
+        """
         reader = self.readers.get(media_type)
-        parts = [reader.version if reader else "", self.chunker.version]
+        parts = [reader.version if reader else "", self.chunker.version, STRUCTURE_VERSION]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 

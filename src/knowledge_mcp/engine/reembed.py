@@ -248,7 +248,7 @@ class Reembed:
             token_count=sum(chunk.token_count for chunk in chunks),
             embedding_model=self._space.label,
         )
-        fresh = Held(record, held.text, chunks)
+        fresh = Held(record, held.text, chunks, held.structure)
         put(target, fresh, self._batches(target, fresh))
         self._documents += 1
         return True
@@ -293,8 +293,9 @@ class Reembed:
         if copy is None:
             raise InternalError(f"Document '{document_id}' has not arrived in '{self._target.collection}'.")
         vectors_of(self._target, copy.chunks)
-        same = (copy.text, [_as_cut(chunk) for chunk in copy.chunks]) == (
+        same = (copy.text, copy.structure, [_as_cut(chunk) for chunk in copy.chunks]) == (
             held.text,
+            held.structure,
             [_as_cut(chunk) for chunk in held.chunks],
         )
         if not same and _plain(held.record) == _plain(copy.record):

@@ -31,7 +31,10 @@ from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, IngestReport
 from knowledge_mcp.support.events import log_event
 
-__all__ = ["HOST", "IndexRun"]
+__all__ = ["FILES_AT_ONCE", "HOST", "IndexRun"]
+
+FILES_AT_ONCE = 50
+"""Most files whose passages are embedded in one call (C 11.4)."""
 
 HOST = platform.node()
 _HEARTBEAT = 5.0
@@ -207,7 +210,9 @@ class IndexRun:
             self._embedder, self._base.store, self._target, _once(lambda: _former(scope, files, before)), self._metrics
         )
         base = dataclasses.replace(base_of(self._base, self._target), embedder=embedder)
-        ingest = _CodeIngest(base, self._pipeline, IngestOptions(), self._hear, self._line.cancelled)
+        ingest = _CodeIngest(
+            base, self._pipeline, IngestOptions(files_at_once=FILES_AT_ONCE), self._hear, self._line.cancelled
+        )
         report = ingest.run(files, lambda _: True)
         if self._line.cancelled():
             raise CancelledError("The indexing was cancelled.", suggestion="Index again; what is done is kept.")

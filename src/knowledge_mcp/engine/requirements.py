@@ -1,13 +1,16 @@
-"""A topic's way to the mandatory sentences about it."""
+"""A topic's way to the mandatory sentences about it: by identifier where it names one, else by what it is about."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from knowledge_mcp.engine.base import Base, Records
 from knowledge_mcp.engine.cite import cite_statement
+from knowledge_mcp.engine.identifiers import clause_asked, identifier_key, identifiers_asked, is_below, spellings
 from knowledge_mcp.engine.retrieve import search
-from knowledge_mcp.model.chunk import Modality, Statement
+from knowledge_mcp.model.chunk import Chunk, Modality, Statement
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.query import (
     And,
@@ -15,6 +18,7 @@ from knowledge_mcp.model.query import (
     Filter,
     Hit,
     In,
+    Prefix,
     RequirementAnswer,
     RequirementHit,
     RequirementQuery,
@@ -25,14 +29,22 @@ __all__ = ["documents_named", "requirements"]
 
 _PLACES = 40
 """Chunks looked through for sentences, at least."""
+_NAMED = 300
+"""Chunks that hold an identifier's words and are looked through for the requirement that bears it."""
+_EXACT, _BELOW, _OTHERS = 1.0, 0.95, 0.9
+"""Scores of the requirement that was named and of those below it; what is only about it scores less."""
 
 
 def requirements(base: Base, query: RequirementQuery) -> RequirementAnswer:
-    """Find mandatory sentences on a topic, best first.
+    """Find requirements: by identifier, by the beginning of one, by clause, and by topic; best first.
 
-    A sentence's score is its chunk's, lowered by up to half where the sentence itself holds fewer of the topic's words.
+    A topic that names an identifier ("SRS-4.2.1", "[REQ-12]", "AC-2(3)", "FR01" for "FR 1") gives that requirement
+    first, with score 1 and whatever its force, then those whose identifiers begin with it, then what is about it. A
+    clause number gives the mandatory sentences of that clause and below. Of other topics, and after these, come
+    mandatory sentences: a sentence's score is its chunk's, lowered by up to half where the sentence itself holds fewer
+    of the topic's words.
     """
-    filters: list[Filter] = [Equals("normative", True)]
+    filters: list[Filter] = []
     documents: tuple[str, ...] | None = None
     if not base.exists():
         return RequirementAnswer(hits=(), documents=None)
@@ -41,20 +53,78 @@ def requirements(base: Base, query: RequirementQuery) -> RequirementAnswer:
         if not documents:
             return RequirementAnswer(hits=(), documents=())
         filters.append(In("document_id", documents))
+    records = Records(base)
+    found = _Found()
+    for identifier in identifiers_asked(query.topic):
+        _by_identifier(base, identifier, filters, records, found)
+    filters.append(Equals("normative", True))
+    clause = clause_asked(query.topic)
+    if clause is not None:
+        _by_clause(base, clause, filters, records, found)
+    degraded: tuple[str, ...] = ()
+    if len(found.hits) < query.limit:
+        degraded = _by_topic(base, query, filters, records, found)
+    ordered = sorted(
+        found.hits.values(), key=lambda each: (-each.score, each.chunk.document_id, each.statement.span.start)
+    )
+    return RequirementAnswer(hits=tuple(ordered[: query.limit]), documents=documents, degraded=degraded)
+
+
+@dataclass(slots=True)
+class _Found:
+    """Gather hits, each sentence once with its best score."""
+
+    hits: dict[tuple[str, int, int], RequirementHit] = field(default_factory=dict[tuple[str, int, int], RequirementHit])
+
+    @property
+    def most(self) -> float:
+        """Tell how much a hit that was not named may score."""
+        return _OTHERS if self.hits else 1.0
+
+    def add(self, statement: Statement, chunk: Chunk, score: float, record: DocumentRecord | None) -> None:
+        """Keep a hit, unless its sentence is there with a score as good."""
+        place = (chunk.document_id, statement.span.start, statement.span.end)
+        if place not in self.hits or self.hits[place].score < score:
+            self.hits[place] = RequirementHit(statement, chunk, score, cite_statement(statement, chunk, record))
+
+
+def _by_identifier(base: Base, identifier: str, filters: Sequence[Filter], records: Records, found: _Found) -> None:
+    key = identifier_key(identifier)
+    for chunk in _holding(base, spellings(identifier), filters):
+        for statement in chunk.statements:
+            own = identifier_key(statement.identifier or "")
+            if own == key or is_below(own, key):
+                score = _EXACT if own == key else _BELOW
+                found.add(statement, chunk, score, records.get(chunk.document_id))
+
+
+def _by_clause(base: Base, clause: str, filters: Sequence[Filter], records: Records, found: _Found) -> None:
+    for chunk in _holding(base, clause, [*filters, Prefix("clause_number", clause)]):
+        for statement in chunk.statements:
+            number = statement.clause_number or chunk.clause_number
+            if statement.modality is Modality.REQUIREMENT:
+                score = _EXACT if number == clause else _BELOW
+                found.add(statement, chunk, score, records.get(chunk.document_id))
+
+
+def _holding(base: Base, text: str, filters: Sequence[Filter]) -> list[Chunk]:
+    """List the chunks that hold words of a text, by words alone."""
+    legs = base.search(vector=None, text=text, filter=And(tuple(filters)), limit=_NAMED)
+    return base.store.chunks(base.collection, [hit.chunk_id for hit in legs.lexical or ()])
+
+
+def _by_topic(
+    base: Base, query: RequirementQuery, filters: Sequence[Filter], records: Records, found: _Found
+) -> tuple[str, ...]:
+    most = found.most
     answer = search(base, SearchQuery(text=query.topic, limit=max(_PLACES, query.limit), filter=And(tuple(filters))))
     wanted = set(base.analyser.query_terms(query.topic))
-    records = Records(base)
-    found: dict[tuple[str, int, int], RequirementHit] = {}
     for hit in answer.hits:
-        record = records.get(hit.chunk.document_id)
         for statement in hit.chunk.statements:
             if statement.modality is Modality.REQUIREMENT:
-                place = (hit.chunk.document_id, statement.span.start, statement.span.end)
-                candidate = _scored(base, statement, hit, wanted, record)
-                if place not in found or found[place].score < candidate.score:
-                    found[place] = candidate
-    ordered = sorted(found.values(), key=lambda each: (-each.score, each.chunk.document_id, each.statement.span.start))
-    return RequirementAnswer(hits=tuple(ordered[: query.limit]), documents=documents, degraded=answer.degraded)
+                score = most * _score(base, statement, hit, wanted)
+                found.add(statement, hit.chunk, score, records.get(hit.chunk.document_id))
+    return answer.degraded
 
 
 def documents_named(records: list[DocumentRecord], standard: str) -> tuple[str, ...]:
@@ -75,14 +145,7 @@ def _solid(text: str) -> str:
     return "".join(re.findall(r"[^\W_]+", text.casefold()))
 
 
-def _scored(
-    base: Base, statement: Statement, hit: Hit, wanted: set[str], record: DocumentRecord | None
-) -> RequirementHit:
+def _score(base: Base, statement: Statement, hit: Hit, wanted: set[str]) -> float:
     held = set(base.analyser.document_terms(statement.text))
     share = len(wanted & held) / len(wanted) if wanted else 1.0
-    return RequirementHit(
-        statement=statement,
-        chunk=hit.chunk,
-        score=hit.score * (0.5 + 0.5 * share),
-        citation=cite_statement(statement, hit.chunk, record),
-    )
+    return hit.score * (0.5 + 0.5 * share)

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
+from collections.abc import Sequence
 
-from knowledge_mcp.engine.base import PASSING, Base, Records
+from knowledge_mcp.engine.base import PASSING, USUAL_WEIGHT, Base, Records
+from knowledge_mcp.engine.blending import Ranked, blend, feedback, words_in_full
 from knowledge_mcp.engine.cite import cite
+from knowledge_mcp.engine.folding import folded, per_document
+from knowledge_mcp.engine.names import asked_for
+from knowledge_mcp.engine.pins import pinned
+from knowledge_mcp.engine.reranking import candidates, reranked
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.errors import InvalidInputError
-from knowledge_mcp.model.query import Hit, SearchAnswer, SearchMode, SearchQuery
+from knowledge_mcp.model.query import Hit, LegHit, LegResults, LegScore, SearchAnswer, SearchMode, SearchQuery
 from knowledge_mcp.support.events import log_event
 
 __all__ = ["search"]
+
+_SPARE = 10
+"""Hits found beyond twice the wanted ones where some will be folded or left out."""
 
 _logger = logging.getLogger(__name__)
 
@@ -32,6 +42,7 @@ def search(base: Base, query: SearchQuery) -> SearchAnswer:
     if not base.exists():
         return SearchAnswer(hits=(), mode=query.mode, searched_documents=0)
     degraded: list[str] = []
+    wanted = _wanted(base, query)
     mode = _possible_mode(base, query, degraded)
     vector: Vector | None = None
     if mode is not SearchMode.KEYWORD:
@@ -46,7 +57,7 @@ def search(base: Base, query: SearchQuery) -> SearchAnswer:
         vector=vector,
         text=query.text if mode is not SearchMode.SEMANTIC else None,
         filter=query.filter,
-        limit=max(base.depth, query.limit) if mode is SearchMode.HYBRID else query.limit,
+        limit=max(base.depth, wanted) if mode is SearchMode.HYBRID else wanted,
     )
     if legs.dense_error:
         degraded.append(f"The semantic leg failed ({legs.dense_error}); results are keyword matches only.")
@@ -56,13 +67,36 @@ def search(base: Base, query: SearchQuery) -> SearchAnswer:
         mode = SearchMode.SEMANTIC
     for reason in degraded:
         log_event(_logger, logging.WARNING, "search_degraded", reason=reason)
-    dense = legs.dense if mode is not SearchMode.KEYWORD else None
-    lexical = legs.lexical if mode is not SearchMode.SEMANTIC else None
-    weight = query.weight if mode is SearchMode.HYBRID else (1.0 if mode is SearchMode.SEMANTIC else 0.0)
-    ranked = base.fuse(dense, lexical, weight, query.limit)
+    statistics = base.store.statistics(base.collection)
+    wider = dataclasses.replace(query, limit=wanted)
+    ranked = _ranked(base, wider, mode, vector, legs, statistics.chunks)
+    hits = _hits(base, ranked)
+    if mode is not SearchMode.KEYWORD and not asked_for(query.text).alone:
+        hits = reranked(base, query.text, hits, degraded)
+    kept = folded(hits) if query.fold else hits
+    kept = per_document(kept, query.per_document) if query.per_document is not None else kept
+    end = query.offset + query.limit
+    return SearchAnswer(
+        hits=tuple(kept[query.offset : end]),
+        mode=mode,
+        searched_documents=statistics.documents,
+        degraded=tuple(degraded),
+        more=len(kept) > end,
+    )
+
+
+def _wanted(base: Base, query: SearchQuery) -> int:
+    """Say how many hits to find, so that enough are left and it is known whether more follow."""
+    end = query.offset + query.limit
+    spare = end + _SPARE if query.fold or query.per_document is not None else 1
+    return candidates(base, end + spare)
+
+
+def _hits(base: Base, ranked: Sequence[Ranked]) -> tuple[Hit, ...]:
+    """Fetch and cite the chunks; one that has gone meanwhile is left out."""
     found = {chunk.id: chunk for chunk in base.store.chunks(base.collection, [chunk_id for chunk_id, *_ in ranked])}
     records = Records(base)
-    hits = tuple(
+    return tuple(
         Hit(
             chunk=found[chunk_id],
             score=score,
@@ -73,8 +107,43 @@ def search(base: Base, query: SearchQuery) -> SearchAnswer:
         for chunk_id, score, dense_place, lexical_place in ranked
         if chunk_id in found
     )
-    searched = base.store.statistics(base.collection).documents
-    return SearchAnswer(hits=hits, mode=mode, searched_documents=searched, degraded=tuple(degraded))
+
+
+def _ranked(
+    base: Base, query: SearchQuery, mode: SearchMode, vector: Vector | None, legs: LegResults, chunks: int
+) -> list[Ranked]:
+    """Rank what the legs found: by scores where that is chosen and no weight is named, else by weighted ranks."""
+    dense = legs.dense if mode is not SearchMode.KEYWORD else None
+    lexical = legs.lexical if mode is not SearchMode.SEMANTIC else None
+    by_scores = base.blends and query.weight is None and mode is SearchMode.HYBRID
+    if by_scores and vector is not None and dense is not None and lexical is not None:
+        ranked = _blended(base, query, vector, dense, lexical, chunks)
+    else:
+        named = USUAL_WEIGHT if query.weight is None else query.weight
+        weight = {SearchMode.SEMANTIC: 1.0, SearchMode.KEYWORD: 0.0}.get(mode, named)
+        ranked = base.fuse(dense, lexical, weight, query.limit)
+    if lexical is not None and (query.weight is None or query.mode is SearchMode.KEYWORD):
+        ranked = pinned(base, query.text, query.filter, ranked, query.limit)
+    return ranked
+
+
+def _blended(
+    base: Base, query: SearchQuery, vector: Vector, dense: Sequence[LegHit], lexical: Sequence[LegHit], chunks: int
+) -> list[Ranked]:
+    """Blend the legs by their scores, move the question's vector towards the best of it, and blend again.
+
+    The places told of each hit are those in the legs as they were asked for.
+    """
+    depth = max(base.depth, query.limit)
+    in_full = words_in_full(len(base.analyser.query_terms(query.text)), chunks)
+    cut = len(lexical) >= depth
+    first = blend(dense, lexical, in_full, query.limit, cut=cut)
+    again = feedback(base, vector, [hit[0] for hit in first], query.filter, depth)
+    if again is None:
+        return first
+    near = {hit.chunk_id: LegScore(rank, hit.score) for rank, hit in enumerate(dense, start=1)}
+    moved = blend(again, lexical, in_full, query.limit, cut=cut)
+    return [(chunk_id, score, near.get(chunk_id), said) for chunk_id, score, _, said in moved]
 
 
 def _possible_mode(base: Base, query: SearchQuery, degraded: list[str]) -> SearchMode:

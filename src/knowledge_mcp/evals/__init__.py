@@ -1,1 +1,35 @@
-"""How good the answers are: data sets, metrics, runner, report."""
+"""How good the answers are: sets of questions, the run through the product, measures, comparison, report, drafts."""
+
+from knowledge_mcp.evals.comparing import DEFAULT_TOLERANCE, Comparison, compare, fallen
+from knowledge_mcp.evals.drafting import Draft, draft_questions, drafts_as_jsonl
+from knowledge_mcp.evals.measures import COLUMNS
+from knowledge_mcp.evals.provenance import commit_of_build
+from knowledge_mcp.evals.questions import EvalSet, Place, Question
+from knowledge_mcp.evals.report import report_html
+from knowledge_mcp.evals.results import Run, SetResult, read_run, run_as_json
+from knowledge_mcp.evals.running import Asking, ask_set, ingest_set
+from knowledge_mcp.evals.sets import open_set
+
+__all__ = [
+    "COLUMNS",
+    "DEFAULT_TOLERANCE",
+    "Asking",
+    "Comparison",
+    "Draft",
+    "EvalSet",
+    "Place",
+    "Question",
+    "Run",
+    "SetResult",
+    "ask_set",
+    "commit_of_build",
+    "compare",
+    "draft_questions",
+    "drafts_as_jsonl",
+    "fallen",
+    "ingest_set",
+    "open_set",
+    "read_run",
+    "report_html",
+    "run_as_json",
+]

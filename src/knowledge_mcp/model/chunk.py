@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from knowledge_mcp.model.document import Reference, Span
+from knowledge_mcp.model.document import Box, Reference, Span
 
 __all__ = ["Chunk", "ChunkType", "Definition", "EmbeddedChunk", "Modality", "Statement", "Vector"]
 
@@ -104,6 +104,7 @@ class Chunk:
         references: cross-references inside, normal forms, in order, unique.
         links: the same with kind and place.
         statements, definitions: found inside.
+        boxes: where its blocks stand on the pages; may hold more than the chunk, never less; empty where not known.
         source_path: the source's uri.
     """
 
@@ -131,6 +132,7 @@ class Chunk:
     links: tuple[Reference, ...] = ()
     statements: tuple[Statement, ...] = ()
     definitions: tuple[Definition, ...] = ()
+    boxes: tuple[Box, ...] = ()
 
     @property
     def embedding_text(self) -> str:

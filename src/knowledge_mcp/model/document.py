@@ -8,6 +8,7 @@ from enum import StrEnum
 __all__ = [
     "Block",
     "BlockKind",
+    "Box",
     "Classification",
     "Document",
     "DocumentType",
@@ -103,6 +104,22 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
+class Box:
+    """Delimit a place on a page as it is shown, turned upright.
+
+    Attributes:
+        page: physical page from 1.
+        left, top, right, bottom: points (1/72 inch) from the page's upper left corner; top < bottom.
+    """
+
+    page: int
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     """Describe one physical page and how its text was got.
 
@@ -168,6 +185,7 @@ class Block:
         lines: first and last line in the source file from 1; None where the format has none.
         marker: a list item's own label ("a)", "•"), a note's or caption's label ("NOTE 1", "Table 3"), else empty.
         depth: nesting of a list item from 0.
+        boxes: where it stands on the pages, one for each page or column; empty where the reader does not know.
     """
 
     kind: BlockKind
@@ -177,6 +195,7 @@ class Block:
     lines: tuple[int, int] | None = None
     marker: str = ""
     depth: int = 0
+    boxes: tuple[Box, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

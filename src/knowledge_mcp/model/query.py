@@ -90,15 +90,22 @@ class SearchQuery:
         text: the question, 1..2000 characters.
         limit: most hits to return, 1..100.
         mode: hybrid unless said otherwise.
-        weight: share of the dense leg in hybrid, 0..1; 1 is exactly the dense leg, 0 exactly the lexical one.
+        weight: share of the dense leg in weighted rank fusion, 0..1; 1 is exactly the dense leg, 0 exactly the lexical
+            one; None leaves it to the engine, which may blend scores, and puts what is asked for by name first.
         filter: which chunks may be found, None for all.
+        offset: hits to pass over, 0..1000, to go on where an answer before ended.
+        fold: whether hits that repeat a better one are folded into it.
+        per_document: most hits of one document, None for no limit.
     """
 
     text: str
     limit: int = 10
     mode: SearchMode = SearchMode.HYBRID
-    weight: float = 0.7
+    weight: float | None = None
     filter: Filter | None = None
+    offset: int = 0
+    fold: bool = False
+    per_document: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +148,7 @@ class Hit:
         score: 0..1.
         citation: as an engineer would paste it: title, edition, clause and title, page.
         dense, lexical: rank and raw score in each leg, None where that leg did not find it.
+        also_in: citations of further hits that say the same and were folded into this one.
     """
 
     chunk: Chunk
@@ -148,6 +156,7 @@ class Hit:
     citation: str
     dense: LegScore | None = None
     lexical: LegScore | None = None
+    also_in: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +167,7 @@ class SearchAnswer:
         hits: best first.
         mode: the mode that was really used.
         searched_documents: documents in the collection.
+        more: whether hits follow after these, as far as was looked.
         degraded: what failed on the way and why, one sentence each; empty when all went well.
     """
 
@@ -165,6 +175,7 @@ class SearchAnswer:
     mode: SearchMode
     searched_documents: int
     degraded: tuple[str, ...] = ()
+    more: bool = False
 
 
 @dataclass(frozen=True, slots=True)

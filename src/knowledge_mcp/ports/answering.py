@@ -7,6 +7,14 @@ from typing import Protocol
 
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.evidence import (
+    QuoteAnswer,
+    QuoteQuery,
+    ReadAnswer,
+    ReadQuery,
+    ReferenceAnswer,
+    ReferenceQuery,
+)
 from knowledge_mcp.model.ingest import Finding, IngestEvent, IngestOptions, IngestReport, SkippedFile
 from knowledge_mcp.model.query import (
     DefinitionHit,
@@ -21,6 +29,7 @@ from knowledge_mcp.model.query import (
     SearchQuery,
     Stats,
 )
+from knowledge_mcp.model.structure import DocumentStructure
 from knowledge_mcp.ports.reading import Source
 
 __all__ = ["Fusion", "Knowledge", "Reranker"]
@@ -37,10 +46,23 @@ class Fusion(Protocol):
 
 
 class Reranker(Protocol):
-    """Put the best hits in a better order."""
+    """Put the best hits in a better order; thread-safe."""
 
     def rerank(self, query: str, hits: Sequence[Hit], *, deadline: float) -> list[Hit]:
-        """Reorder; `deadline` is `time.monotonic()` seconds, after which the order given stands."""
+        """Reorder all hits; the score of each becomes the reranker's, 0..1.
+
+        Raises:
+            TimedOutError: it is not done at the deadline (`time.monotonic()` seconds).
+            KnowledgeError: it failed otherwise.
+        """
+        ...
+
+    def warm_up(self) -> None:
+        """Load what the first use would have to load; nothing is paid for."""
+        ...
+
+    def close(self) -> None:
+        """Free everything."""
         ...
 
 
@@ -79,6 +101,10 @@ class Knowledge(Protocol):
         """Return a document's canonical text."""
         ...
 
+    def document_structure(self, document_id: str) -> DocumentStructure:
+        """Return a document's sections and what was got from each page."""
+        ...
+
     def document_chunks(self, document_id: str) -> list[Chunk]:
         """List a document's chunks by index."""
         ...
@@ -89,6 +115,18 @@ class Knowledge(Protocol):
 
     def definitions_in(self, chunks: Iterable[Chunk]) -> list[DefinitionHit]:
         """List the definitions that stand in chunks, with citations."""
+        ...
+
+    def read(self, query: ReadQuery) -> ReadAnswer:
+        """Read a clause, pages, a chunk with its neighbours, or a document; NotFoundError names near ones."""
+        ...
+
+    def verify_quote(self, query: QuoteQuery) -> QuoteAnswer:
+        """Compare a quote with the documents, word by word."""
+        ...
+
+    def references(self, query: ReferenceQuery) -> ReferenceAnswer:
+        """List what a place refers to and what refers to it."""
         ...
 
     def ingest(

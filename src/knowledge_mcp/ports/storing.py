@@ -9,6 +9,7 @@ from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
 from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord, EmbeddingSpace, StoreStatistics
 from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.model.query import Filter, LegResults
+from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure
 
 __all__ = ["Analyser", "Store"]
 
@@ -97,8 +98,15 @@ class Store(Protocol):
         """Keep chunks of a coming generation; searches do not see them until `publish`. Idempotent per chunk id."""
         ...
 
-    def publish(self, collection: str, record: DocumentRecord, text: str, generation: str) -> None:
-        """Swap the document's visible chunks for the staged generation, store record and canonical text, in one step.
+    def publish(
+        self,
+        collection: str,
+        record: DocumentRecord,
+        text: str,
+        generation: str,
+        structure: DocumentStructure = NO_STRUCTURE,
+    ) -> None:
+        """Swap the document's visible chunks for the staged generation; store record, text and structure; in one step.
 
         Raises:
             InternalError: the staged chunks are not `record.chunk_count` in number (another writer discarded them).
@@ -131,6 +139,10 @@ class Store(Protocol):
 
     def document_text(self, collection: str, document_id: str) -> str | None:
         """Return the canonical text, None where there is no such document."""
+        ...
+
+    def document_structure(self, collection: str, document_id: str) -> DocumentStructure | None:
+        """Return sections and pages as they were published, empty where none were; None where there is no document."""
         ...
 
     def document_chunks(self, collection: str, document_id: str) -> list[Chunk]:

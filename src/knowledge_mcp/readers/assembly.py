@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from knowledge_mcp.model.document import (
     Block,
     BlockKind,
+    Box,
     Document,
     DocumentType,
     HeadingSource,
@@ -53,7 +54,7 @@ _REPLACED = {
 _DROPPED = re.compile("[\u00ad\u200b\u2060\ufeff]|[\x00-\x08\x0e-\x1f\x7f\x80-\x84\x86-\x9f]")
 _REPLACE = re.compile("\r\n|[" + "".join(key for key in _REPLACED if len(key) == 1) + "]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_LINE_END_BLANKS = re.compile(r"[ \t]+(?=\n|\Z)")
+_LINE_END_BLANKS = re.compile(r"(?<![ \t])[ \t]+(?=\n|\Z)")
 
 
 def normalise_text(text: str) -> str:
@@ -136,6 +137,7 @@ class DocumentBuilder:
         printed: str | None = None,
         pages: Sequence[int] = (),
         lines: tuple[int, int] | None = None,
+        boxes: Sequence[Box] = (),
     ) -> Span | None:
         """Open a section and lay down its heading line.
 
@@ -149,16 +151,17 @@ class DocumentBuilder:
             printed: the line as printed, where it is more than number and title ("Annex B (informative) Records").
             pages: physical pages from 1.
             lines: first and last source line from 1.
+            boxes: where it stands on them.
 
         Returns:
             The heading's span in the canonical text; None where its text is empty, and then there is no section.
         """
         line = printed if printed is not None else f"{number} {title}" if number else title
-        span = self.block(BlockKind.HEADING, " ".join(line.split()), pages=pages, lines=lines)
+        span = self.block(BlockKind.HEADING, " ".join(line.split()), pages=pages, lines=lines, boxes=boxes)
         if span is not None:
             clean = " ".join(normalise_text(title).split())
             self._headings.append(_Heading(max(level, 1), number, clean, span, source, confidence, informative))
-            self._blocks[-1] = _in_section(self._blocks[-1], len(self._headings) - 1)
+            self._blocks[-1] = replace(self._blocks[-1], section=len(self._headings) - 1)
         return span
 
     def block(
@@ -171,6 +174,7 @@ class DocumentBuilder:
         marker: str = "",
         depth: int = 0,
         breaks: Sequence[int] = (),
+        boxes: Sequence[Box] = (),
     ) -> Span | None:
         """Lay down one block; a list item's marker is put before its text unless it stands there already.
 
@@ -183,6 +187,7 @@ class DocumentBuilder:
             depth: nesting of a list item from 0.
             breaks: offsets in `text` where each page of `pages` but the first begins; without them the block counts to
                 each of its pages as a whole.
+            boxes: where it stands on its pages.
 
         Returns:
             The block's span in the canonical text, None where the text is empty.
@@ -204,7 +209,7 @@ class DocumentBuilder:
         self._parts.append(clean)
         self._length = span.end
         section = len(self._headings) - 1 if self._headings else None
-        self._blocks.append(Block(kind, span, section, tuple(pages), lines, marker, depth))
+        self._blocks.append(Block(kind, span, section, tuple(pages), lines, marker, depth, tuple(boxes)))
         self._extend_pages(span, pages, offsets)
         return span
 
@@ -293,10 +298,6 @@ class DocumentBuilder:
             built.append(section)
             path.append(index)
         return tuple(built)
-
-
-def _in_section(block: Block, section: int) -> Block:
-    return Block(block.kind, block.span, section, block.pages, block.lines, block.marker, block.depth)
 
 
 def _normalise_with_breaks(text: str, breaks: Sequence[int]) -> tuple[str, list[int]]:

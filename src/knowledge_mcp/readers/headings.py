@@ -62,7 +62,7 @@ def split_clause_number(text: str) -> NumberedTitle:
         return NumberedTitle(None, plain, informative, keyword)
     title = title[_end_of_separator(title) :]
     if keyword:
-        return NumberedTitle(number, title or plain, informative, keyword)
+        return NumberedTitle(number, title.lstrip("–—- ") or plain, informative, keyword)
     if not any(character.isalpha() for character in title) or not _is_possible(number):
         return NumberedTitle(None, plain, informative)
     return NumberedTitle(number, title, informative)

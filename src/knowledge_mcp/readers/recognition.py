@@ -61,7 +61,8 @@ def recognise(
             with the reason where it cannot be rendered), and after it, unless it is one of these, the PNG.
         engine: who reads.
         options: in which language.
-        sink: text file; each line holds `page`, `reason`, `scale` (points per pixel), `size`, `words`.
+        sink: text file; each line holds `page`, `reason`, `scale` (points per pixel), `size`, `words`, and
+            `turned` (degrees clockwise: quarter turns, and what was needed beyond them) where it was not upright.
         on_page: told after each page how many are done.
 
     Nothing is raised for a page that fails: its reason is kept, and the other pages are read.
@@ -163,7 +164,10 @@ def _reading(number: int, page: OcrPage) -> RecognisedPage:
 def _record(number: int, reason: str, page: OcrPage, dpi: float) -> dict[str, Any]:
     words = [[word.text, word.confidence, *word.box, word.line, word.block] for word in page.words]
     size = [page.width, page.height]
-    return {"page": number, "reason": reason, "scale": 72.0 / dpi, "size": size, "words": words}
+    record: dict[str, Any] = {"page": number, "reason": reason, "scale": 72.0 / dpi, "size": size, "words": words}
+    if page.rotation or page.skew:
+        record["turned"] = [page.rotation, page.skew]
+    return record
 
 
 # ---- what is told of it ---------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from knowledge_mcp.model.ocr import ScanOptions
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import OcrEngine
 from knowledge_mcp.readers.assembly import DocumentBuilder
+from knowledge_mcp.readers.boxes import unpacked
 from knowledge_mcp.readers.isolation import run_isolated, unreadable
 from knowledge_mcp.readers.recognition import (
     BLANK,
@@ -185,6 +186,7 @@ def _nothing(done: int) -> None:
 
 
 def _lay_down(builder: DocumentBuilder, fields: dict[str, Any]) -> None:
+    fields["boxes"] = unpacked(fields.get("boxes", ()))
     if "heading" in fields:
         fields["source"] = HeadingSource(fields["source"])
         builder.heading(fields.pop("heading"), **fields)

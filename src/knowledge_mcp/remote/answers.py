@@ -227,9 +227,11 @@ class _Result(_Passage):
     lexical: _Leg | None = None
 
     def hit(self) -> Hit:
-        legs = [LegScore(leg.rank, leg.score) if leg is not None else None for leg in (self.dense, self.lexical)]
+        dense, lexical = (
+            LegScore(leg.rank, leg.score) if leg is not None else None for leg in (self.dense, self.lexical)
+        )
         chunk = self.chunk()
-        return Hit(chunk, self.score, self.metadata.citation or chunk.document_title, *legs)
+        return Hit(chunk, self.score, self.metadata.citation or chunk.document_title, dense, lexical)
 
 
 class Found(_Told):

@@ -137,8 +137,9 @@ class RemoteLibrary:
             "collection": collection,
             "top_k": min(query.limit, MOST_RESULTS),
             "mode": query.mode.value,
-            "weight": query.weight,
         }
+        if query.weight is not None:
+            body["weight"] = query.weight
         if query.filter is not None:
             body["filters"] = _filters(query.filter)
         return read(Found, self._connection.ask(Ask("POST", "/search", body=body))).value(query.mode)

@@ -12,6 +12,14 @@ from urllib.parse import quote
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import ConnectionFailedError, InternalError
+from knowledge_mcp.model.evidence import (
+    QuoteAnswer,
+    QuoteQuery,
+    ReadAnswer,
+    ReadQuery,
+    ReferenceAnswer,
+    ReferenceQuery,
+)
 from knowledge_mcp.model.ingest import Finding, IngestEvent, IngestOptions, IngestReport, SkippedFile
 from knowledge_mcp.model.query import (
     DefinitionHit,
@@ -23,6 +31,7 @@ from knowledge_mcp.model.query import (
     SearchQuery,
     Stats,
 )
+from knowledge_mcp.model.structure import DocumentStructure
 from knowledge_mcp.ports import Source
 from knowledge_mcp.remote.connection import Ask, CancelledError, Connection, RemoteOptions, of_options
 from knowledge_mcp.remote.failures import SERVICE, Failed, told_error
@@ -103,6 +112,10 @@ class RemoteKnowledge:
         """Return a document's canonical text."""
         return self._call("document_text", document_id=document_id)
 
+    def document_structure(self, document_id: str) -> DocumentStructure:
+        """Return a document's sections and what was got from each page."""
+        return self._call("document_structure", document_id=document_id)
+
     def document_chunks(self, document_id: str) -> list[Chunk]:
         """List a document's chunks by index."""
         return self._call("document_chunks", document_id=document_id)
@@ -114,6 +127,18 @@ class RemoteKnowledge:
     def definitions_in(self, chunks: Iterable[Chunk]) -> list[DefinitionHit]:
         """List the definitions that stand in chunks, with citations."""
         return self._call("definitions_in", chunks=chunks)
+
+    def read(self, query: ReadQuery) -> ReadAnswer:
+        """Read a clause, pages, a chunk with its neighbours, or a document; NotFoundError names near ones."""
+        return self._call("read", query=query)
+
+    def verify_quote(self, query: QuoteQuery) -> QuoteAnswer:
+        """Compare a quote with the documents, word by word."""
+        return self._call("verify_quote", query=query)
+
+    def references(self, query: ReferenceQuery) -> ReferenceAnswer:
+        """List what a place refers to and what refers to it."""
+        return self._call("references", query=query)
 
     def ingest(
         self,

@@ -6,7 +6,7 @@ Only filters are written by hand: two of their kinds have the same fields, and n
 | method                                                                                              | right |
 |-----------------------------------------------------------------------------------------------------|-------|
 | `search` `lookup` `requirements` `stats` `health` `documents` `document` `document_text` `warm_up`  | read  |
-| `document_chunks` `chunk` `definitions_in`                                                          | read  |
+| `document_structure` `document_chunks` `chunk` `definitions_in` `read` `verify_quote` `references`  | read  |
 | `remove` `verify` `ingest`                                                                          | write |
 """
 
@@ -38,9 +38,13 @@ RIGHTS: Mapping[str, Right] = {
     "documents": "read",
     "document": "read",
     "document_text": "read",
+    "document_structure": "read",
     "document_chunks": "read",
     "chunk": "read",
     "definitions_in": "read",
+    "read": "read",
+    "verify_quote": "read",
+    "references": "read",
     "warm_up": "read",
     "remove": "write",
     "verify": "write",

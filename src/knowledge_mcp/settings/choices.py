@@ -139,6 +139,7 @@ def _address_problems(settings: Settings) -> list[str]:
     addresses = {
         "QDRANT_URL": settings.qdrant_url,
         "RAG_API_URL": settings.rag_api_url,
+        "RERANKER_URL": settings.reranker_url,
         "AZURE_OPENAI_ENDPOINT": settings.azure_openai_endpoint,
     }
     problems.extend(
@@ -146,6 +147,10 @@ def _address_problems(settings: Settings) -> list[str]:
         for name, value in addresses.items()
         if value is not None and not value.startswith(("https://", "http://"))
     )
+    if settings.reranker == "api" and settings.reranker_url is None:
+        problems.append("RERANKER=api needs RERANKER_URL, which is not set.")
+    if settings.reranker == "local" and settings.reranker_model_path is None:
+        problems.append("RERANKER=local needs RERANKER_MODEL_PATH, which is not set.")
     problems.extend(
         f"MCP_ALLOWED_HOSTS holds '{host}': a host name with or without a port is meant, no scheme and no path."
         for host in settings.allowed_hosts

@@ -64,6 +64,16 @@ class EmbeddingSettings(BaseModel):
         "EMBEDDING_CONCURRENCY", 4, "Requests to a remote embedding provider at the same time.",
         group=_EMBED, ge=1, le=64,
     )  # fmt: skip
+    embedding_max_retries: int = setting(
+        "EMBEDDING_MAX_RETRIES", 3,
+        "Retries of a request to a remote embedding provider whose failure may pass, after 1, 2, 4 ... seconds.",
+        group=_EMBED, config="embedding.maxRetries", ge=0, le=10,
+    )  # fmt: skip
+    embedding_timeout_ms: int = setting(
+        "EMBEDDING_TIMEOUT_MS", 60000,
+        "Milliseconds that one request to a remote embedding provider may take; a question waits 10,000 at the most.",
+        group=_EMBED, config="embedding.timeoutMs", ge=100, le=600000,
+    )  # fmt: skip
     embedding_price: float | None = setting(
         "EMBEDDING_PRICE", None, "USD per million tokens. Unset: OpenAI's list price where the model is known.",
         group=_EMBED, example="0.02", ge=0, le=1000,

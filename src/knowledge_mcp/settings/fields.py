@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, SecretStr
 
 from knowledge_mcp.settings.embedding import EmbeddingSettings
 from knowledge_mcp.settings.rag import RagSettings
+from knowledge_mcp.settings.ranking import RankingSettings
 from knowledge_mcp.settings.storing import StoreSettings
 from knowledge_mcp.settings.variables import ImageSkip, LogFormat, LogLevel, OcrEngineName, Variable, Words, setting
 
@@ -43,7 +44,10 @@ class _OtherSettings(BaseModel):
         group=_READ, surface="planning",
     )  # fmt: skip
     ocr_engine: OcrEngineName = setting(
-        "OCR_ENGINE", "auto", "`tesseract`, or `auto` to take whichever is installed.", group=_READ, used=False
+        "OCR_ENGINE",
+        "auto",
+        "What reads scanned pages: an engine of the registry by name, or `auto` for its first.",
+        group=_READ,
     )
     image_ratio_threshold: float = setting(
         "IMAGE_RATIO_THRESHOLD", 0.7, "Mean share of images on the pages above which a document is image-based.",
@@ -105,8 +109,12 @@ class _OtherSettings(BaseModel):
     )  # fmt: skip
 
     github_pat: SecretStr | None = setting(
-        "GITHUB_PAT", None, "GitHub token for private repositories.",
+        "GITHUB_PAT", None, "Token for private repositories on github.com.",
         group=_REPO, surface="repositories", example="ghp_your-token",
+    )  # fmt: skip
+    git_tokens: SecretStr | None = setting(
+        "GIT_TOKENS", None, "Tokens for other hosts than GitHub, comma-separated, each as `host=token`.",
+        group=_REPO, example="gitlab.example.com=your-token",
     )  # fmt: skip
     repo_clone_path: Path = setting(
         "REPO_CLONE_PATH", Path("./data/repos"), "Folder of cloned repositories.",
@@ -150,7 +158,7 @@ class _OtherSettings(BaseModel):
     )  # fmt: skip
 
 
-class Settings(_OtherSettings, RagSettings, EmbeddingSettings, StoreSettings):
+class Settings(_OtherSettings, RagSettings, RankingSettings, EmbeddingSettings, StoreSettings):
     """Hold every setting, read once and frozen; paths are absolute, secrets masked in every text form."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)

@@ -21,12 +21,8 @@ from knowledge_mcp.settings.fields import Settings, Variable, variables
 
 __all__ = ["Reading", "SettingValue", "find_env_file", "load_settings", "network_environment", "read_settings"]
 
-UNUSED_CONFIG_KEYS = frozenset(
-    {
-        "server.name", "server.version", "embedding.maxRetries", "embedding.timeoutMs",
-    }
-)  # fmt: skip
-"""Keys of a configuration file that are known and change nothing: names are fixed, retries and times are specified."""
+UNUSED_CONFIG_KEYS = frozenset({"server.name", "server.version"})
+"""Keys of a configuration file that are known and change nothing: names are fixed."""
 
 _NETWORK = (
     "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
@@ -41,7 +37,7 @@ _MASK = "********"
 _FOLDER_FIELDS = frozenset(
     {
         "data_path", "chromadb_path", "embedding_model_path", "models_path", "mcp_api_keys_file", "repo_clone_path",
-        "rag_api_keys_file",
+        "rag_api_keys_file", "reranker_model_path",
         "allowed_roots",
     }
 )  # fmt: skip

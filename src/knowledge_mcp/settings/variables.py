@@ -8,12 +8,14 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import BeforeValidator, Field
 
 __all__ = [
+    "FusionName",
     "ImageSkip",
     "LogFormat",
     "LogLevel",
     "OcrEngineName",
     "Provider",
     "Quantization",
+    "RerankerName",
     "StoreName",
     "Switch",
     "Variable",
@@ -37,7 +39,6 @@ class Variable:
         config: dotted key in a `--config` file beside its own name, empty for none.
         group: heading in the documentation.
         example: written after the commented name in `.env.example` where there is no default.
-        used: whether a surface of this build reads it.
         older: other variable names that mean the same; the first name wins.
         low: smallest value allowed, None for no range.
         high: largest value allowed, None for no range.
@@ -52,7 +53,6 @@ class Variable:
     config: str
     group: str
     example: str
-    used: bool
     older: tuple[str, ...]
     low: float | None
     high: float | None
@@ -82,6 +82,8 @@ Provider = Annotated[Literal["local", "openai", "azure"], BeforeValidator(_lower
 StoreName = Annotated[Literal["sqlite", "qdrant", "chromadb"], BeforeValidator(_lower)]
 Variant = Annotated[Literal["int8", "fp32"], BeforeValidator(_lower)]
 OcrEngineName = Annotated[Literal["auto", "tesseract"], BeforeValidator(_lower)]
+FusionName = Annotated[Literal["auto", "ranks", "scores"], BeforeValidator(_lower)]
+RerankerName = Annotated[Literal["none", "local", "api"], BeforeValidator(_lower)]
 ImageSkip = Annotated[Literal["sample", "strict"], BeforeValidator(_lower)]
 Quantization = Annotated[Literal["none", "scalar", "binary"], BeforeValidator(_lower)]
 Switch = Annotated[Literal["auto", "on", "off"], BeforeValidator(_lower)]
@@ -96,7 +98,6 @@ def setting(
     surface: str = "all",
     config: str = "",
     example: str = "",
-    used: bool = True,
     older: tuple[str, ...] = (),
     ge: float | None = None,
     le: float | None = None,
@@ -108,7 +109,6 @@ def setting(
         "group": group,
         "config": config,
         "example": example,
-        "used": used,
         "older": older,
         "low": ge,
         "high": le,

@@ -9,7 +9,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, NotFoundError
 from knowledge_mcp.sources.git_changes import FileChange, changes_between, uncommitted
@@ -20,13 +19,12 @@ from knowledge_mcp.sources.git_url import (
     RepositoryUrl,
     check_branch,
     parse_url,
-    permalink,
     repository_name,
     without_credentials,
 )
 from knowledge_mcp.support.events import log_event
 
-__all__ = ["Checkout", "GitClones", "GitOptions", "RemoteHead", "from_options", "permalink"]
+__all__ = ["Checkout", "GitClones", "RemoteHead"]
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -361,22 +359,3 @@ def _empty(remote: RepositoryUrl) -> InvalidInputError:
 
 
 # ---- settings -------------------------------------------------------------------------------------------------------
-
-
-class _Secret(Protocol):
-    def get_secret_value(self) -> str: ...
-
-
-class GitOptions(Protocol):
-    """The settings that clones depend on."""
-
-    @property
-    def repo_clone_path(self) -> Path: ...
-    @property
-    def github_pat(self) -> _Secret | None: ...
-
-
-def from_options(options: GitOptions, *, environment: Mapping[str, str] | None = None) -> GitClones:
-    """Build the clones from the settings; `environment` holds proxies and certificates for Git."""
-    token = options.github_pat.get_secret_value() if options.github_pat is not None else ""
-    return GitClones(options.repo_clone_path, tokens={"github.com": token}, git=GitProgram(environment=environment))

@@ -111,12 +111,12 @@ def _denied(said: str, what: str, *, token: bool) -> AuthError:
         return AuthError(
             f"The token was refused for {what}.",
             details=said,
-            suggestion="Check that GITHUB_PAT is valid, has not expired, and may read this repository.",
+            suggestion="Check that GITHUB_PAT (or GIT_TOKENS) is valid, has not expired, and may read it.",
         )
     return AuthError(
         f"{what} is private, or not there: it wants a token.",
         details=said,
-        suggestion="Set GITHUB_PAT to a token that may read it, or check the address.",
+        suggestion="Set GITHUB_PAT, or GIT_TOKENS for another host, to a token that may read it, or check the address.",
     )
 
 
@@ -128,7 +128,7 @@ def _unreachable(said: str, what: str, *, token: bool) -> KnowledgeError:
             suggestion="Index it as its owner, or change its owner.",
         )
     if _MISSING.search(said) and not _NO_REPOSITORY.search(said):
-        hint = "" if token else " A private repository needs GITHUB_PAT."
+        hint = "" if token else " A private repository needs GITHUB_PAT, or GIT_TOKENS on another host."
         return NotFoundError(f"There is no repository {what}.", details=said, suggestion=f"Check the address.{hint}")
     if _NO_REPOSITORY.search(said):
         return NotFoundError(f"{what} is not a Git repository.", details=said, suggestion="Check the path.")

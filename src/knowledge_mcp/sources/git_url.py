@@ -67,7 +67,10 @@ def parse_url(text: str, *, loopback_http: bool = False, local: bool = False) ->
     except ValueError as error:
         raise _refused("It cannot be read.") from error
     if "@" in parts.netloc:
-        raise _refused("It holds a user name or a token.", "Put the token into GITHUB_PAT, and leave it out here.")
+        raise _refused(
+            "It holds a user name or a token.",
+            "Put it into GITHUB_PAT or GIT_TOKENS, not here.",
+        )
     host = (parts.hostname or "").lower()
     here = host in _LOOPBACK
     if parts.scheme not in {"https", "http"} or (parts.scheme == "http" and not (here and loopback_http)):

@@ -2,12 +2,13 @@
 
 What ChromaDB lacks is made here: `chroma_writing` has the order of writing that stands for a transaction,
 `chroma_view` the keyword search, `chroma_lock` the guard against two processes in one folder. `chroma_layout` tells how
-it all lies in ChromaDB.
+it all lies in ChromaDB, `chroma_profiles` what a specification wants to find there.
 """
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -16,22 +17,28 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
 from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord, EmbeddingSpace, StoreStatistics
-from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
+from knowledge_mcp.model.errors import ConfigError, InvalidInputError, KnowledgeError, NotFoundError
 from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.model.query import Filter, LegResults
+from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.chroma_client import Address, Connection
 from knowledge_mcp.stores.chroma_errors import GoneError
+from knowledge_mcp.stores.chroma_profiles import PROFILES, Profile
 from knowledge_mcp.stores.filters import check_filter
+from knowledge_mcp.support.events import log_event
 from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy
 
 if TYPE_CHECKING:
     from knowledge_mcp.stores.chroma_places import Catalogue, Place
+    from knowledge_mcp.stores.chroma_specified import Specified
     from knowledge_mcp.stores.chroma_view import Limits, View
 
 __all__ = ["ChromaOptions", "ChromaStore", "Secret", "from_options"]
 
 T = TypeVar("T")
+
+_logger = logging.getLogger(__name__)
 
 
 class ChromaStore:
@@ -42,10 +49,17 @@ class ChromaStore:
         analyser: gives the terms of the lexical leg; documents indexed by another version are indexed anew.
         policy: retries of a server's passing failures.
         limits: memory that one collection may take for its searches; None for the usual.
+        profiles: which collections are also there in the form that a specification gives them.
     """
 
     def __init__(
-        self, address: Address, analyser: Analyser, *, policy: RetryPolicy = SPECIFIED, limits: Limits | None = None
+        self,
+        address: Address,
+        analyser: Analyser,
+        *,
+        policy: RetryPolicy = SPECIFIED,
+        limits: Limits | None = None,
+        profiles: Mapping[str, Profile] = PROFILES,
     ) -> None:
         self._analyser = analyser
         self._connection = Connection(address, policy)
@@ -53,6 +67,8 @@ class ChromaStore:
         self._lock = threading.Lock()
         self._catalogue: Catalogue | None = None
         self._known: dict[str, tuple[Place, View]] = {}
+        self._profiles = profiles
+        self._copies: dict[str, Specified] = {}
 
     @property
     def backend(self) -> str:
@@ -71,14 +87,16 @@ class ChromaStore:
         self._connection.call(lambda client: client.heartbeat())
 
     def close(self) -> None:
-        with self._lock:
-            self._known.clear()
+        self._forget()
         self._connection.close()
 
     # collections
 
     def create_collection(self, name: str, space: EmbeddingSpace) -> CollectionInfo:
-        return self._names().create(name, space)
+        made = self._names().create(name, space)
+        if name in self._profiles:
+            self._look_up(name)
+        return made
 
     def collection(self, name: str) -> CollectionInfo | None:
         from knowledge_mcp.stores.chroma_places import info_of
@@ -92,10 +110,15 @@ class ChromaStore:
         return [info_of(each) for each in self._names().all()]
 
     def drop_collection(self, name: str) -> bool:
-        return self._names().drop(name)
+        dropped = self._names().drop(name)
+        if name in self._profiles:
+            self._follow_name(name)
+        return dropped
 
     def rename_collections(self, names: Mapping[str, str]) -> None:
         self._names().rename(names)
+        for name in self._profiles.keys() & {*names, *names.values()}:
+            self._follow_name(name)
 
     # writing
 
@@ -111,10 +134,21 @@ class ChromaStore:
 
         self._at(collection, write)
 
-    def publish(self, collection: str, record: DocumentRecord, text: str, generation: str) -> None:
+    def publish(
+        self,
+        collection: str,
+        record: DocumentRecord,
+        text: str,
+        generation: str,
+        structure: DocumentStructure = NO_STRUCTURE,
+    ) -> None:
         from knowledge_mcp.stores.chroma_writing import publish
 
-        self._at(collection, lambda place, _: publish(place, record, text, generation, self._analyser))
+        def write(place: Place, _: View) -> None:
+            publish(place, record, text, structure, generation, self._analyser)
+            self._copy(collection, place, record.id)
+
+        self._at(collection, write)
 
     def discard_staged(self, collection: str, document_id: str | None = None) -> int:
         from knowledge_mcp.stores.chroma_writing import discard_staged
@@ -124,7 +158,12 @@ class ChromaStore:
     def delete_document(self, collection: str, document_id: str) -> int:
         from knowledge_mcp.stores.chroma_writing import delete_document
 
-        return self._at(collection, lambda place, _: delete_document(place, document_id))
+        def write(place: Place, _: View) -> int:
+            removed = delete_document(place, document_id)
+            self._copy(collection, place, document_id)
+            return removed
+
+        return self._at(collection, write)
 
     # reading
 
@@ -152,6 +191,11 @@ class ChromaStore:
         from knowledge_mcp.stores.chroma_reading import document_text
 
         return self._at(collection, lambda place, _: document_text(place, document_id))
+
+    def document_structure(self, collection: str, document_id: str) -> DocumentStructure | None:
+        from knowledge_mcp.stores.chroma_reading import document_structure
+
+        return self._at(collection, lambda place, _: document_structure(place, document_id))
 
     def document_chunks(self, collection: str, document_id: str) -> list[Chunk]:
         from knowledge_mcp.stores.chroma_reading import document_chunks
@@ -200,9 +244,18 @@ class ChromaStore:
         return self._at(collection, lambda _, view: defined_terms(view, self._analyser))
 
     def verify(self, collection: str, *, repair: bool = False) -> list[Finding]:
-        from knowledge_mcp.stores.chroma_verify import verify
+        from knowledge_mcp.stores.chroma_verify import verify, verify_copy
 
-        return self._at(collection, lambda place, _: verify(place, self._analyser, repair=repair))
+        def check(place: Place, _: View) -> list[Finding]:
+            findings = verify(place, self._analyser, repair=repair)
+            if collection in self._profiles:
+                try:
+                    findings += verify_copy(self._specified(collection, place), repair=repair)
+                except ConfigError as exc:  # somebody else's collection has a name of the specification
+                    findings.append(Finding(exc.message, suggestion=exc.suggestion))
+            return findings
+
+        return self._at(collection, check)
 
     # inside
 
@@ -211,8 +264,7 @@ class ChromaStore:
         try:
             return what(*self._look_up(name))
         except GoneError:
-            with self._lock:
-                self._known.clear()
+            self._forget()
             return what(*self._look_up(name))
 
     def _look_up(self, name: str) -> tuple[Place, View]:
@@ -228,6 +280,7 @@ class ChromaStore:
         if known is not None:
             return known
         place = names.open(entry)
+        self._copy(name, place)
         with self._lock:
             return self._known.setdefault(entry.id, (place, View(place, self._analyser, self._limits or Limits())))
 
@@ -236,8 +289,53 @@ class ChromaStore:
 
         with self._lock:
             if self._catalogue is None:
-                self._catalogue = Catalogue(self._connection)
+                self._catalogue = Catalogue(self._connection, self._profiles)
             return self._catalogue
+
+    def _forget(self) -> None:
+        with self._lock:
+            self._known.clear()
+            self._copies.clear()
+
+    def _specified(self, name: str, place: Place) -> Specified:
+        """Open the specified collections of a name; for the collection that has it."""
+        from knowledge_mcp.stores.chroma_specified import Specified
+
+        with self._lock:
+            known = self._copies.get(place.token)
+        if known is not None:
+            return known
+        return Specified(self._connection, self._names(), self._profiles[name], place)
+
+    def _copy(self, name: str, place: Place, document_id: str | None = None) -> None:
+        """Copy a document, or all that differ, to where a specification wants them; what was written is not undone.
+
+        What fails is logged and made good by the next change, or when the store is opened the next time.
+        """
+        if name not in self._profiles:
+            return
+        try:
+            copy = self._specified(name, place)
+            if document_id is None or place.token not in self._copies:
+                copy.bring_all(copy.differing())
+            else:
+                copy.bring(document_id)
+            with self._lock:
+                self._copies[place.token] = copy
+        except KnowledgeError as exc:
+            with self._lock:
+                self._copies.pop(place.token, None)
+            log_event(_logger, logging.WARNING, "chroma_copy_failed", collection=name, reason=exc.message)
+
+    def _follow_name(self, name: str) -> None:
+        """Copy from the collection that has a name now; where none has, its copy goes."""
+        from knowledge_mcp.stores.chroma_specified import drop_specified
+
+        self._forget()
+        if any(each.name == name for each in self.collections()):
+            self._look_up(name)
+        else:
+            drop_specified(self._connection, self._profiles[name])
 
     def _bytes(self, chunks: int, dimensions: int) -> int:
         """Count the folder's bytes; a server does not tell its own, which are estimated."""

@@ -161,6 +161,11 @@ class Table:
         self.name = str(collection.name)
         self.metadata: Mapping[str, Any] = dict(collection.metadata or {})
 
+    def rename(self, name: str) -> None:
+        """Give the collection another name; TakenError where there is one of that name."""
+        self._call(lambda each: each.modify(name=name))
+        self.name = name
+
     def put(self, rows: Sequence[Row], *, replace: bool = True) -> None:
         """Write rows in as many calls as needed; rows of one small call become visible together.
 
@@ -185,10 +190,10 @@ class Table:
         answer = self._call(lambda each: each.get(where=where, include=[]))
         return [str(each) for each in answer["ids"]]
 
-    def uris(self, where: Where) -> dict[str, str]:
-        """Map the ids of what fits to their uris."""
+    def uris(self, where: Where | None) -> dict[str, str]:
+        """Map the ids of what fits, of all where there is no condition, to their uris; empty where there is none."""
         answer = self._call(lambda each: each.get(where=where, include=["uris"]))
-        return dict(zip(answer["ids"], answer["uris"] or (), strict=True))
+        return {name: uri or "" for name, uri in zip(answer["ids"], answer["uris"] or (), strict=True)}
 
     def rows(self, *, ids: Sequence[str] | None = None, where: Where | None = None) -> list[Found]:
         """Read entries by id or by what fits, in no order."""

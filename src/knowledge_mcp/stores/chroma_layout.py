@@ -4,6 +4,7 @@
 <name>                      one entry per chunk: its vector, its content, flat metadata, and the whole chunk as JSON
 <name>.documents-<token>    `document ["<id>"]`         the record; its uri names the generation that is visible
                             `text <generation> <n>`     the canonical text in parts
+                            `structure <generation> <n>` sections and pages in parts, where the document has any
                             `index <generation> <n>`    what searches need of its chunks (`Index`), packed
                             `vectors <generation> <h>`  the exact vectors: ChromaDB scales what it is given
                             `staged ["<id>", "<g>"]`    where chunks of a coming generation are collected

@@ -21,10 +21,11 @@ from knowledge_mcp.model.errors import ConfigError, NotFoundError, SpaceMismatch
 from knowledge_mcp.stores.chroma_client import Connection, Found, Row, Table
 from knowledge_mcp.stores.chroma_errors import GoneError, TakenError
 from knowledge_mcp.stores.chroma_layout import LAYOUT, chroma_name
+from knowledge_mcp.stores.chroma_profiles import PROFILES, Profile
 from knowledge_mcp.stores.payload import space_from_json, space_to_json
 from knowledge_mcp.stores.renaming import checked_renames
 
-__all__ = ["CATALOGUE", "Catalogue", "Place", "info_of"]
+__all__ = ["CATALOGUE", "INDEX", "Catalogue", "Place", "check_ours", "info_of"]
 
 CATALOGUE = "knowledge-mcp.catalogue"
 INDEX = {"space": "cosine", "ef_construction": 100, "ef_search": 200, "max_neighbors": 16}
@@ -45,10 +46,17 @@ class Place:
 
 
 class Catalogue:
-    """Find, make, list, rename and drop collections."""
+    """Find, make, list, rename and drop collections.
 
-    def __init__(self, connection: Connection) -> None:
+    Args:
+        connection: to ChromaDB.
+        profiles: by names of ours, which collections of ChromaDB a specification gives them; no pair takes such a name.
+    """
+
+    def __init__(self, connection: Connection, profiles: Mapping[str, Profile] = PROFILES) -> None:
         self._connection = connection
+        self._profiles = profiles
+        self._specified = {name for each in profiles.values() for name in (each.chunks, each.documents)}
         self._table: Table | None = None
 
     def find(self, name: str) -> Found | None:
@@ -60,8 +68,12 @@ class Catalogue:
         found = self._entries({"name": {"$eq": name}})
         if found:
             return found[0]
-        with contextlib.suppress(GoneError):
-            _check_ours(self._connection.table(chroma_name(name)))
+        names = [chroma_name(name)]
+        if name in self._profiles:
+            names = [self._profiles[name].chunks, self._profiles[name].documents]
+        for each in names:
+            with contextlib.suppress(GoneError):
+                check_ours(self._connection.table(each))
         return None
 
     def open(self, entry: Found) -> Place:
@@ -69,9 +81,36 @@ class Catalogue:
         return Place(
             token=entry.id,
             info=info_of(entry),
-            chunks=self._connection.table(str(entry.metadata["chunks"])),
+            chunks=self._chunks_of(entry),
             documents=self._connection.table(str(entry.metadata["documents"])),
         )
+
+    def give_way(self, table: Table) -> None:
+        """Rename one of our own collections whose name a specification gives to another one.
+
+        The catalogue tells the new name first; `open` does what a kill in between leaves to be done.
+        """
+        pair = str(table.metadata["pair"])
+        name = f"{table.name}-{pair}"
+        for entry in self._entries(None):
+            if entry.id == pair and entry.metadata["chunks"] == table.name and self._table is not None:
+                self._table.put([Row(pair, {**entry.metadata, "chunks": name})])
+        table.rename(name)
+
+    def _chunks_of(self, entry: Found) -> Table:
+        """Open an entry's chunks, under the new name that they may have to be given yet."""
+        name = str(entry.metadata["chunks"])
+        try:
+            return self._connection.table(name)
+        except GoneError:
+            given = name.removesuffix(f"-{entry.id}")
+            if given == name:
+                raise
+            table = self._connection.table(given)
+            if table.metadata.get("pair") != entry.id:
+                raise
+            table.rename(name)
+            return table
 
     def all(self) -> list[Found]:
         """List all entries by name."""
@@ -124,9 +163,11 @@ class Catalogue:
         made: dict[str, Any] = {"layout": LAYOUT, "pair": token, "made": time.time(), "made_as": name}
         documents = self._connection.make_table(f"{chroma_name(name)}.documents-{token}", made, _SMALL)
         made |= {"documents": documents.name, "embedding_model": space.label}
-        try:
-            chunks = self._connection.make_table(chroma_name(name), made, {"hnsw": INDEX})
-        except TakenError:  # one of ours that has another name by now, or is just being made
+        chunks = None
+        if chroma_name(name) not in self._specified:
+            with contextlib.suppress(TakenError):  # one of ours that has another name by now, or is just being made
+                chunks = self._connection.make_table(chroma_name(name), made, {"hnsw": INDEX})
+        if chunks is None:
             chunks = self._connection.make_table(f"{chroma_name(name)}-{token}", made, {"hnsw": INDEX})
         metadata = {
             "name": name,
@@ -184,7 +225,7 @@ class Catalogue:
                     found = self._connection.make_table(CATALOGUE, {"layout": LAYOUT}, _SMALL)
                 except TakenError:
                     found = self._connection.table(CATALOGUE)
-            _check_ours(found)
+            check_ours(found)
             self._table = found
         return self._table
 
@@ -198,7 +239,8 @@ def info_of(entry: Found) -> CollectionInfo:
     )
 
 
-def _check_ours(table: Table) -> None:
+def check_ours(table: Table) -> None:
+    """Refuse a collection of somebody else's, or of another layout, with a ConfigError."""
     layout = str(table.metadata.get("layout", ""))
     if layout != LAYOUT:
         what = "by another version of this program" if layout.startswith("knowledge-mcp/") else "by another program"

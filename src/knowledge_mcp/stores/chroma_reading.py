@@ -8,19 +8,21 @@ from typing import TypeVar
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InternalError
+from knowledge_mcp.model.structure import DocumentStructure
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.chroma_client import Found
 from knowledge_mcp.stores.chroma_layout import chunk_of, generation_of, unpack_vectors
 from knowledge_mcp.stores.chroma_places import Place
 from knowledge_mcp.stores.chroma_view import View
-from knowledge_mcp.stores.chroma_writing import document_entry, visible_generations
-from knowledge_mcp.stores.payload import record_from_json
+from knowledge_mcp.stores.chroma_writing import document_entry, structure_entries, visible_generations
+from knowledge_mcp.stores.payload import record_from_json, structure_from_json
 
 __all__ = [
     "chunks_by_id",
     "defined_terms",
     "definitions",
     "document_chunks",
+    "document_structure",
     "document_text",
     "known_vectors",
     "owners_of_content",
@@ -56,6 +58,17 @@ def document_text(place: Place, document_id: str) -> str | None:
         names = [f"text {token} {number}" for number in range(int(entry.metadata["text_parts"]))]
         parts = {each.id: each.document for each in place.documents.rows(ids=names)}
         return "".join(parts[name] for name in names) if len(parts) == len(names) else None
+
+    return _of_generation(place, document_id, read)
+
+
+def document_structure(place: Place, document_id: str) -> DocumentStructure | None:
+    """Read sections and pages, empty where none were published."""
+
+    def read(entry: Found, token: str) -> DocumentStructure | None:
+        names = structure_entries(entry, token)
+        parts = {each.id: str(each.metadata["structure"]) for each in place.documents.rows(ids=names)} if names else {}
+        return structure_from_json("".join(parts[name] for name in names)) if len(parts) == len(names) else None
 
     return _of_generation(place, document_id, read)
 

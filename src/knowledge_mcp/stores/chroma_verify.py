@@ -9,10 +9,18 @@ from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.chroma_client import Found
 from knowledge_mcp.stores.chroma_layout import generation_of, unpack_index, unpack_vectors
 from knowledge_mcp.stores.chroma_places import Place
-from knowledge_mcp.stores.chroma_writing import GONE, index_rows, make_index, staged_generations, sweep
+from knowledge_mcp.stores.chroma_specified import Specified
+from knowledge_mcp.stores.chroma_writing import (
+    GONE,
+    index_rows,
+    make_index,
+    staged_generations,
+    structure_entries,
+    sweep,
+)
 from knowledge_mcp.stores.payload import record_from_json
 
-__all__ = ["verify"]
+__all__ = ["verify", "verify_copy"]
 
 _SAMPLED = 8
 _INGEST = "Ingest the document again with --force."
@@ -47,6 +55,16 @@ def verify(place: Place, analyser: Analyser, *, repair: bool) -> list[Finding]:
     return findings
 
 
+def verify_copy(copy: Specified, *, repair: bool) -> list[Finding]:
+    """Compare the collections of a specification with what is visible, entry by entry; `repair` copies what differs."""
+    differing = copy.differing(thorough=True)
+    if repair:
+        copy.bring_all(differing)
+    message = "It is not in the collections of the specification as it is here."
+    suggestion = "" if repair else "Run `knowledge doctor --repair`."
+    return [Finding(message, each, repaired=repair, suggestion=suggestion) for each in differing]
+
+
 def _document(
     place: Place, entry: Found, counted: dict[str, int], analyser: Analyser, repair: bool
 ) -> Iterator[Finding]:
@@ -62,6 +80,9 @@ def _document(
     texts = [each for each in of_it if each.metadata["kind"] == "text"]
     if len(texts) != int(entry.metadata["text_parts"]):
         yield Finding("The canonical text is missing.", record.id, suggestion=_INGEST)
+    shapes = {each.id for each in of_it if each.metadata["kind"] == "structure"}
+    if not shapes.issuperset(structure_entries(entry, token)):
+        yield Finding("The sections and pages are missing.", record.id, suggestion=_INGEST)
     try:
         parts = {each.id: str(each.metadata["packed"]) for each in of_it if each.metadata["kind"] == "index"}
         index = unpack_index("".join(parts[f"index {token} {number}"] for number in range(len(parts))))

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from knowledge_mcp.model.chunk import EmbeddedChunk
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InternalError
+from knowledge_mcp.model.structure import DocumentStructure
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.chroma_client import Found, Row, Table, Where
 from knowledge_mcp.stores.chroma_layout import (
@@ -29,7 +30,7 @@ from knowledge_mcp.stores.chroma_layout import (
     parts_of,
 )
 from knowledge_mcp.stores.chroma_places import Place
-from knowledge_mcp.stores.payload import record_to_json
+from knowledge_mcp.stores.payload import record_to_json, structure_to_json
 
 __all__ = [
     "GONE",
@@ -42,6 +43,7 @@ __all__ = [
     "publish",
     "stage",
     "staged_generations",
+    "structure_entries",
     "sweep",
     "visible_generation",
     "visible_generations",
@@ -51,7 +53,7 @@ __all__ = [
 _VECTOR_BYTES = 768 * 1024
 _VISIBLE = "generation:"
 _DOCUMENTS: Where = {"kind": {"$eq": "document"}}
-_HELD_KINDS: Where = {"kind": {"$in": ["text", "index", "vectors"]}}
+_HELD_KINDS: Where = {"kind": {"$in": ["text", "structure", "index", "vectors"]}}
 STATE = "state"
 GONE: Where = {"gone": {"$eq": True}}
 """Marks the record of a document that is being deleted."""
@@ -82,6 +84,15 @@ def visible_of(entry: Found) -> str | None:
     return entry.uri.removeprefix(_VISIBLE) if entry.uri.startswith(_VISIBLE) else None
 
 
+def structure_entries(entry: Found, token: str) -> list[str]:
+    """Name the entries of a generation's sections and pages; none where its record was written without any.
+
+    A program that knows nothing of them leaves what a record before its own said: that names another generation.
+    """
+    named, _, parts = str(entry.metadata.get("structure") or "").partition(" ")
+    return [f"structure {token} {number}" for number in range(int(parts))] if named == token else []
+
+
 def stage(place: Place, document_id: str, name: str, chunks: Sequence[EmbeddedChunk]) -> None:
     """Write chunks under the token of a coming generation: first the token, then exact vectors, then the chunks."""
     latest = list({each.chunk.id: each for each in chunks}.values())
@@ -99,7 +110,9 @@ def stage(place: Place, document_id: str, name: str, chunks: Sequence[EmbeddedCh
     place.chunks.put([chunk_row(each, token) for each in latest])
 
 
-def publish(place: Place, record: DocumentRecord, text: str, name: str, analyser: Analyser) -> str:
+def publish(
+    place: Place, record: DocumentRecord, text: str, structure: DocumentStructure, name: str, analyser: Analyser
+) -> str:
     """Make a staged generation the visible one; returns its token."""
     token = _staged(place, record.id, name)
     index = index_of((), (), analyser) if token is None else make_index(place, token, analyser)
@@ -112,8 +125,12 @@ def publish(place: Place, record: DocumentRecord, text: str, name: str, analyser
     texts = parts_of(text)
     kept = {"kind": "text", "generation": token, "document_id": record.id}
     rows = [Row(f"text {token} {number}", kept, document=part) for number, part in enumerate(texts)]
+    shape = structure_to_json(structure)
+    shapes = parts_of(shape) if shape else []
+    kept = {"kind": "structure", "generation": token, "document_id": record.id}
+    rows += [Row(f"structure {token} {number}", kept | {"structure": part}) for number, part in enumerate(shapes)]
     place.documents.put([*rows, *index_rows(token, record.id, index)])
-    _commit(place, record, token, len(texts))
+    _commit(place, record, token, len(texts), len(shapes))
     sweep(place, record.id, finished=[_staged_entry(record.id, name)])
     return token
 
@@ -136,7 +153,7 @@ def index_rows(token: str, document_id: str, index: Index) -> list[Row]:
     return [Row(f"index {token} {number}", kept | {"packed": part}) for number, part in enumerate(parts)]
 
 
-def _commit(place: Place, record: DocumentRecord, token: str, text_parts: int) -> None:
+def _commit(place: Place, record: DocumentRecord, token: str, text_parts: int, structure_parts: int) -> None:
     """Write record and change of state in one call: both or none of them are there afterwards."""
     metadata = {
         "kind": "document",
@@ -153,6 +170,7 @@ def _commit(place: Place, record: DocumentRecord, token: str, text_parts: int) -
         "created_at": record.created_at,
         "updated_at": record.updated_at,
         "text_parts": text_parts,
+        "structure": f"{token} {structure_parts}",
         "record": record_to_json(record),
         "gone": None,
     }
@@ -197,7 +215,7 @@ def sweep(
     """Remove every generation, of one document or of all, that is neither visible nor staged.
 
     Generations are looked for first and their holders then: one that is just being staged has its holder before its
-    first entry. `finished` are other entries to be removed.
+    first entry. `finished` are other entries to be removed: a holder among them holds nothing any more.
 
     Returns:
         how many chunks went (or would have) by generation.
@@ -209,7 +227,8 @@ def sweep(
         found[token] = found.get(token, 0) + 1
     for entry in place.documents.ids(all_of(_HELD_KINDS, own)):
         found.setdefault(entry.split(" ")[1], 0)
-    held = set(_staged_of(place, document_id).values()) | _visible_tokens(place, document_id)
+    staged = _staged_of(place, document_id)
+    held = {token for entry, token in staged.items() if entry not in finished} | _visible_tokens(place, document_id)
     lost = {token: count for token, count in found.items() if token not in held}
     if not look_only:
         _remove_generations(place, lost, finished)

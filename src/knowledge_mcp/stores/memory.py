@@ -19,6 +19,7 @@ from knowledge_mcp.model.errors import (
 )
 from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.model.query import Filter, LegHit, LegResults
+from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.bm25 import K1, B, inverse_frequency, term_counts
 from knowledge_mcp.stores.filters import check_filter, keeps
@@ -34,6 +35,7 @@ class _Document:
     record: DocumentRecord
     text: str
     chunks: list[EmbeddedChunk]
+    structure: DocumentStructure
 
 
 @dataclass
@@ -124,7 +126,14 @@ class MemoryStore:
             staged = target.staged.setdefault((document_id, generation), {})
             staged.update({each.chunk.id: each for each in chunks})
 
-    def publish(self, collection: str, record: DocumentRecord, text: str, generation: str) -> None:
+    def publish(
+        self,
+        collection: str,
+        record: DocumentRecord,
+        text: str,
+        generation: str,
+        structure: DocumentStructure = NO_STRUCTURE,
+    ) -> None:
         with self._lock:
             target = self._get(collection)
             staged = target.staged.get((record.id, generation), {})
@@ -135,7 +144,7 @@ class MemoryStore:
                 )
             target.staged.pop((record.id, generation), None)
             chunks = sorted(staged.values(), key=lambda each: (each.chunk.index, each.chunk.id))
-            target.documents[record.id] = _Document(record, text, chunks)
+            target.documents[record.id] = _Document(record, text, chunks, structure)
 
     def discard_staged(self, collection: str, document_id: str | None = None) -> int:
         with self._lock:
@@ -180,6 +189,11 @@ class MemoryStore:
         with self._lock:
             found = self._get(collection).documents.get(document_id)
             return found.text if found else None
+
+    def document_structure(self, collection: str, document_id: str) -> DocumentStructure | None:
+        with self._lock:
+            found = self._get(collection).documents.get(document_id)
+            return found.structure if found else None
 
     def document_chunks(self, collection: str, document_id: str) -> list[Chunk]:
         with self._lock:

@@ -8,7 +8,8 @@ from typing import Any
 
 from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition, Modality, Statement
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStatus, EmbeddingSpace
-from knowledge_mcp.model.document import Reference, ReferenceKind, Span
+from knowledge_mcp.model.document import Box, Reference, ReferenceKind, Span
+from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure, OutlineEntry, PageCoverage
 
 __all__ = [
     "chunk_from_json",
@@ -17,12 +18,14 @@ __all__ = [
     "record_to_json",
     "space_from_json",
     "space_to_json",
+    "structure_from_json",
+    "structure_to_json",
 ]
 
 _SIMPLE = tuple(
     field.name
     for field in fields(Chunk)
-    if field.name not in {"span", "chunk_type", "lines", "links", "statements", "definitions"}
+    if field.name not in {"span", "chunk_type", "lines", "links", "statements", "definitions", "boxes"}
 )
 _TUPLES = frozenset({"section_hierarchy", "page_numbers", "page_labels", "references"})
 
@@ -54,6 +57,8 @@ def chunk_to_json(chunk: Chunk) -> str:
             [each.term, each.text, *_span(each.span), each.aliases, each.clause_number, each.domain]
             for each in chunk.definitions
         ]
+    if chunk.boxes:
+        data["boxes"] = [[box.page, box.left, box.top, box.right, box.bottom] for box in chunk.boxes]
     return _dump({name: value for name, value in data.items() if value not in ((), None)})
 
 
@@ -75,6 +80,7 @@ def chunk_from_json(text: str) -> Chunk:
         ),
         statements=tuple(_statement(each) for each in data.get("statements", ())),
         definitions=tuple(_definition(each) for each in data.get("definitions", ())),
+        boxes=tuple(Box(*each) for each in data.get("boxes", ())),
     )
 
 
@@ -90,6 +96,50 @@ def record_from_json(text: str) -> DocumentRecord:
     data["metadata"] = tuple((name, value) for name, value in data["metadata"])
     data["warnings"] = tuple(data["warnings"])
     return DocumentRecord(**data)
+
+
+def structure_to_json(structure: DocumentStructure) -> str:
+    """Write a document's structure; empty text for an empty one."""
+    if structure == NO_STRUCTURE:
+        return ""
+    return _dump(
+        {
+            "sections": [
+                [each.level, each.number, each.title, *_span(each.span), each.page, each.informative]
+                for each in structure.sections
+            ],
+            "pages": [
+                [
+                    each.number,
+                    each.label,
+                    *_span(each.span),
+                    each.method,
+                    each.characters,
+                    each.tables,
+                    each.figures,
+                    each.note,
+                ]
+                for each in structure.pages
+            ],
+        }
+    )
+
+
+def structure_from_json(text: str) -> DocumentStructure:
+    """Read a document's structure."""
+    if not text:
+        return NO_STRUCTURE
+    data: dict[str, list[list[Any]]] = json.loads(text)
+    return DocumentStructure(
+        sections=tuple(
+            OutlineEntry(level, number, title, Span(start, end), page, informative)
+            for level, number, title, start, end, page, informative in data["sections"]
+        ),
+        pages=tuple(
+            PageCoverage(number, label, Span(start, end), method, characters, tables, figures, note)
+            for number, label, start, end, method, characters, tables, figures, note in data["pages"]
+        ),
+    )
 
 
 def space_to_json(space: EmbeddingSpace) -> str:

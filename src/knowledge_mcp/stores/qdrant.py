@@ -25,6 +25,7 @@ from knowledge_mcp.model.errors import (
 )
 from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.model.query import Filter, LegResults
+from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.filters import check_filter
 from knowledge_mcp.stores.qdrant_connection import MISSING_LIBRARY, Connection, QdrantConfig, QdrantOptions, config_of
@@ -138,11 +139,18 @@ class QdrantStore:
 
         stage(self._connection, place, self._analyser, document_id, generation, chunks)
 
-    def publish(self, collection: str, record: DocumentRecord, text: str, generation: str) -> None:
+    def publish(
+        self,
+        collection: str,
+        record: DocumentRecord,
+        text: str,
+        generation: str,
+        structure: DocumentStructure = NO_STRUCTURE,
+    ) -> None:
         place = self._fresh(collection)
         from knowledge_mcp.stores.qdrant_writing import publish
 
-        publish(self._connection, place, record, text, generation)
+        publish(self._connection, place, record, text, structure, generation)
         self._written(place)
 
     def discard_staged(self, collection: str, document_id: str | None = None) -> int:
@@ -190,6 +198,12 @@ class QdrantStore:
         from knowledge_mcp.stores.qdrant_reading import document_text
 
         return document_text(self._connection, place, document_id)
+
+    def document_structure(self, collection: str, document_id: str) -> DocumentStructure | None:
+        place = self._fresh(collection)
+        from knowledge_mcp.stores.qdrant_reading import document_structure
+
+        return document_structure(self._connection, place, document_id)
 
     def document_chunks(self, collection: str, document_id: str) -> list[Chunk]:
         place = self._fresh(collection)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from qdrant_client import models
 
@@ -19,10 +19,24 @@ from knowledge_mcp.stores.qdrant_connection import Connection
 from knowledge_mcp.stores.qdrant_layout import META, VISIBLE, Place, place_of, point_id
 from knowledge_mcp.stores.qdrant_points import equals
 
-__all__ = ["MARKS", "Head", "Judge", "head_id", "heads", "place_and_head", "read_again", "text_ids"]
+__all__ = [
+    "MARKS",
+    "PARTS",
+    "Head",
+    "Judge",
+    "PartKind",
+    "head_id",
+    "heads",
+    "part_ids",
+    "place_and_head",
+    "read_again",
+]
 
 MARKS = ("home", "chunk_id", "document_id", "generation", "state")
 """Fields of a chunk's point by which a reader tells whether it is visible."""
+PartKind = Literal["text", "structure"]
+PARTS: tuple[PartKind, ...] = ("text", "structure")
+"""What is kept in parts beside a record, and the field of a part's point that holds it."""
 READS = 8
 """How often a reader that met a publish looks again before it takes what there is."""
 
@@ -37,7 +51,7 @@ class Head:
         document_id: whose it is.
         generation: the visible one, unlike any other of this document.
         name: what the caller of `publish` called it.
-        parts: of the canonical text.
+        parts: of the canonical text. shapes: parts of sections and pages, 0 where there are none.
         chunks, tokens, length, size: totals over its chunks; length in terms, size in bytes of all that is kept.
         record: as JSON, empty where it was not read.
     """
@@ -51,13 +65,14 @@ class Head:
     length: int
     size: int
     record: str = ""
+    shapes: int = 0
 
     @property
     def announced(self) -> DocumentRecord:
         return record_from_json(self.record)
 
 
-_NUMBERS = ["kind", "document_id", "generation", "name", "parts", "chunks", "tokens", "length", "size"]
+_NUMBERS = ["kind", "document_id", "generation", "name", "parts", "chunks", "tokens", "length", "size", "shapes"]
 
 
 def head_id(document_id: str) -> str:
@@ -65,9 +80,10 @@ def head_id(document_id: str) -> str:
     return point_id("document", document_id)
 
 
-def text_ids(document_id: str, generation: str, parts: int) -> list[str]:
-    """List the ids of the parts of a canonical text."""
-    return [point_id("text", document_id, generation, str(part)) for part in range(parts)]
+def part_ids(head: Head, kind: PartKind) -> list[str]:
+    """List the ids of the parts of a canonical text, or of sections and pages."""
+    count = head.parts if kind == "text" else head.shapes
+    return [point_id(kind, head.document_id, head.generation, str(part)) for part in range(count)]
 
 
 def _head(payload: Mapping[str, Any]) -> Head:
@@ -81,6 +97,7 @@ def _head(payload: Mapping[str, Any]) -> Head:
         length=payload["length"],
         size=payload["size"],
         record=payload.get("record", ""),
+        shapes=payload.get("shapes", 0),
     )
 
 

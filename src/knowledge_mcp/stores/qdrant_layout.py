@@ -6,7 +6,8 @@ aliases, which Qdrant changes all at once when collections are renamed.
 The first holds one point per chunk and generation: the vector `dense`, the sparse vector `bm25` (a point that is only
 staged has none, so that it does not count in the inverse document frequencies), and a payload with the chunk and all
 that a filter may name. The second holds points without vectors: one that describes the collection, one per document
-(its record, and which generation of its chunks is the visible one), and the canonical texts in parts.
+(its record, and which generation of its chunks is the visible one), and in parts the canonical texts and the sections
+and pages, where a document has any.
 """
 
 from __future__ import annotations

@@ -9,10 +9,20 @@ from qdrant_client import models
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import DocumentRecord, StoreStatistics
 from knowledge_mcp.model.errors import InternalError
+from knowledge_mcp.model.structure import DocumentStructure
 from knowledge_mcp.ports import Analyser
-from knowledge_mcp.stores.payload import chunk_from_json
+from knowledge_mcp.stores.payload import chunk_from_json, structure_from_json
 from knowledge_mcp.stores.qdrant_connection import Connection
-from knowledge_mcp.stores.qdrant_heads import MARKS, READS, Head, heads, place_and_head, read_again, text_ids
+from knowledge_mcp.stores.qdrant_heads import (
+    MARKS,
+    READS,
+    Head,
+    PartKind,
+    heads,
+    part_ids,
+    place_and_head,
+    read_again,
+)
 from knowledge_mcp.stores.qdrant_layout import DENSE, Place
 from knowledge_mcp.stores.qdrant_points import any_of, equals, live, to_bytes
 
@@ -21,6 +31,7 @@ __all__ = [
     "defined_terms",
     "definitions",
     "document_chunks",
+    "document_structure",
     "document_text",
     "known_vectors",
     "owners_of_content",
@@ -45,19 +56,30 @@ def records(connection: Connection, place: Place) -> list[DocumentRecord]:
 
 
 def document_text(connection: Connection, place: Place, document_id: str) -> str | None:
-    """Read the parts of a canonical text that the record names."""
+    """Read a canonical text."""
+    return _parts(connection, place, document_id, "text")
+
+
+def document_structure(connection: Connection, place: Place, document_id: str) -> DocumentStructure | None:
+    """Read sections and pages, empty where none were published."""
+    found = _parts(connection, place, document_id, "structure")
+    return None if found is None else structure_from_json(found)
+
+
+def _parts(connection: Connection, place: Place, document_id: str, kind: PartKind) -> str | None:
+    """Read the parts that the record names."""
     for _ in range(READS):
         _, head = place_and_head(connection, place, document_id)
         if head is None:
             return None
-        ids = text_ids(document_id, head.generation, head.parts)
+        ids = part_ids(head, kind)
         found: dict[str, str] = {}
         for start in range(0, len(ids), 16):
-            points = connection.retrieve(place.records, ids[start : start + 16], ["text"])
-            found |= {str(each.id): (each.payload or {})["text"] for each in points}
+            points = connection.retrieve(place.records, ids[start : start + 16], [kind])
+            found |= {str(each.id): (each.payload or {})[kind] for each in points}
         if len(found) == len(ids):
             return "".join(found[each] for each in ids)
-    raise InternalError(f"Parts of the text of '{document_id}' are missing.", suggestion="Ingest the document again.")
+    raise InternalError(f"Parts of the {kind} of '{document_id}' are missing.", suggestion="Ingest the document again.")
 
 
 def document_chunks(connection: Connection, place: Place, document_id: str) -> list[Chunk]:

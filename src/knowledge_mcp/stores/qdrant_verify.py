@@ -11,7 +11,7 @@ from qdrant_client import models
 
 from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.stores.qdrant_connection import Connection
-from knowledge_mcp.stores.qdrant_heads import Head, heads, text_ids
+from knowledge_mcp.stores.qdrant_heads import PARTS, Head, heads, part_ids
 from knowledge_mcp.stores.qdrant_layout import (
     BM25,
     DENSE,
@@ -22,7 +22,7 @@ from knowledge_mcp.stores.qdrant_layout import (
     Place,
     schema_of,
 )
-from knowledge_mcp.stores.qdrant_points import equals, live
+from knowledge_mcp.stores.qdrant_points import any_of, equals, live
 from knowledge_mcp.stores.qdrant_weights import weigh
 from knowledge_mcp.stores.qdrant_writing import settle
 
@@ -52,7 +52,7 @@ def verify(connection: Connection, place: Place, *, repair: bool) -> list[Findin
     for document_id in sorted(known):
         findings += _document(known[document_id], seen)
     findings += _vectors(connection, place)
-    findings += _texts(connection, place, known, repair=repair)
+    findings += _parts(connection, place, known, repair=repair)
     findings += _weights(connection, place, repair=repair)
     return findings
 
@@ -115,23 +115,22 @@ def _vectors(connection: Connection, place: Place) -> Iterator[Finding]:
         yield Finding(f"{count} chunks have no vector.", document_id, suggestion=_INGEST)
 
 
-def _texts(connection: Connection, place: Place, known: Mapping[str, Head], *, repair: bool) -> Iterator[Finding]:
-    expected = {each: head.document_id for head in known.values() for each in _text_ids(head)}
-    kept = models.Filter(must=[equals("kind", "text")])
+def _parts(connection: Connection, place: Place, known: Mapping[str, Head], *, repair: bool) -> Iterator[Finding]:
+    expected = {
+        each: (head.document_id, kind) for head in known.values() for kind in PARTS for each in part_ids(head, kind)
+    }
+    kept = models.Filter(must=[any_of("kind", PARTS)])
     present = [each.id for each in connection.scroll(place.records, kept, ["kind"])]
     missing = Counter(expected[each] for each in expected.keys() - {str(each) for each in present})
-    for document_id in sorted(missing):
-        yield Finding("The canonical text is missing.", document_id, suggestion=_INGEST)
+    for document_id, kind in sorted(missing):
+        message = "The canonical text is missing." if kind == "text" else "The sections and pages are missing."
+        yield Finding(message, document_id, suggestion=_INGEST)
     left = [each for each in present if str(each) not in expected]
     if left:
         if repair:
             _delete(connection, place.records, left)
-        message = f"{len(left)} parts of texts belong to no document."
+        message = f"{len(left)} parts of texts or structures belong to no document."
         yield Finding(message, repaired=repair, suggestion="" if repair else _AGAIN)
-
-
-def _text_ids(head: Head) -> list[str]:
-    return text_ids(head.document_id, head.generation, head.parts)
 
 
 def _weights(connection: Connection, place: Place, *, repair: bool) -> Iterator[Finding]:

@@ -23,10 +23,11 @@ from qdrant_client import models
 from knowledge_mcp.model.chunk import EmbeddedChunk
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InternalError, KnowledgeError, NotFoundError
+from knowledge_mcp.model.structure import DocumentStructure
 from knowledge_mcp.ports import Analyser
-from knowledge_mcp.stores.payload import record_to_json
+from knowledge_mcp.stores.payload import record_to_json, structure_to_json
 from knowledge_mcp.stores.qdrant_connection import Connection
-from knowledge_mcp.stores.qdrant_heads import Head, Judge, head_id, place_and_head, text_ids
+from knowledge_mcp.stores.qdrant_heads import PARTS, Head, Judge, head_id, part_ids, place_and_head
 from knowledge_mcp.stores.qdrant_layout import BM25, LIVE, META, MOVING, STAGED, VISIBLE, Place
 from knowledge_mcp.stores.qdrant_points import any_of, batches, equals, live, staged_point, weighted
 from knowledge_mcp.support.events import log_event
@@ -34,7 +35,7 @@ from knowledge_mcp.support.events import log_event
 __all__ = ["delete_document", "discard_staged", "publish", "settle", "stage"]
 
 TEXT_PART = 200_000
-"""Code points of one part of a canonical text."""
+"""Code points of one part of a canonical text, or of sections and pages."""
 _RACES = 5
 """How often a publish begins again because another one of the same document was faster."""
 _OTHER_WRITER = "Ingest the document again."
@@ -67,30 +68,39 @@ def stage(
         operations = []
 
 
-def publish(connection: Connection, place: Place, record: DocumentRecord, text: str, generation: str) -> None:
+def publish(
+    connection: Connection,
+    place: Place,
+    record: DocumentRecord,
+    text: str,
+    structure: DocumentStructure,
+    generation: str,
+) -> None:
     """Make a staged generation the visible one."""
+    parts = {"text": _pieces(text), "structure": _pieces(structure_to_json(structure))}
     for _ in range(_RACES):
         place, head = place_and_head(connection, place, record.id)
         unique, staged = _staged(connection, place, record, generation, head)
         place = _with_mean(connection, place, staged)
         _unsettle(connection, place, record.id, unique)
         _arm(connection, place, record.id, unique, staged)
-        parts = _write_text(connection, place, record.id, unique, text)
         totals = [each.payload or {} for each in staged]
         fresh = Head(
-            record.id, unique, generation, parts, record.chunk_count, record.token_count,
-            sum(each["length"] for each in totals), _size(place, totals, text), record_to_json(record),
+            record.id, unique, generation, len(parts["text"]), record.chunk_count, record.token_count,
+            sum(each["length"] for each in totals), _size(place, totals, parts), record_to_json(record),
+            len(parts["structure"]),
         )  # fmt: skip
+        _write_parts(connection, place, fresh, parts)
         if _counted(connection, place, fresh):
             committed = _commit(connection, place, head, fresh)
             if committed and _counted(connection, place, fresh):
                 _sweep(connection, place, head, fresh)
                 return
             if head is not None:  # another publish has taken its place, before or after this one did
-                _drop_text(connection, place, head)
+                _drop_parts(connection, place, head)
             if committed:
                 break
-        _drop_text(connection, place, fresh)
+        _drop_parts(connection, place, fresh)
     raise InternalError(
         f"Chunks of document '{record.id}' were discarded by another writer while they were published.",
         suggestion=_OTHER_WRITER,
@@ -105,7 +115,7 @@ def discard_staged(connection: Connection, place: Place, document_id: str | None
     staged = [each for each in found if (each.payload or {})["state"] == STAGED]
     _delete(connection, place.home, staged)
     if found and document_id is not None:
-        _drop_texts_left(connection, place, document_id)
+        _drop_parts_left(connection, place, document_id)
     moving = [each for each in found if (each.payload or {})["state"] == MOVING]
     if not moving:
         return len(staged)
@@ -116,11 +126,11 @@ def discard_staged(connection: Connection, place: Place, document_id: str | None
     return len(staged)
 
 
-def _drop_texts_left(connection: Connection, place: Place, document_id: str) -> None:
-    """Drop parts of texts that a killed publish of the document has left."""
+def _drop_parts_left(connection: Connection, place: Place, document_id: str) -> None:
+    """Drop parts of texts and structures that a killed publish of the document has left."""
     _, head = place_and_head(connection, place, document_id)
     kept = models.Filter(
-        must=[equals("kind", "text"), equals("document_id", document_id)],
+        must=[any_of("kind", PARTS), equals("document_id", document_id)],
         must_not=[equals("generation", head.generation)] if head else None,
     )
     gone = models.DeleteOperation(delete=models.FilterSelector(filter=kept))
@@ -150,8 +160,8 @@ def delete_document(connection: Connection, place: Place, document_id: str) -> i
         connection.write(place.records, [gone, _changed(f"-{head.document_id}/{head.generation}")], strong=True)
     everything = models.DeleteOperation(delete=models.FilterSelector(filter=every))
     connection.write(place.home, [everything])
-    texts = models.Filter(must=[*_must(every), equals("kind", "text")])
-    connection.write(place.records, [models.DeleteOperation(delete=models.FilterSelector(filter=texts))])
+    parts = models.Filter(must=[*_must(every), any_of("kind", PARTS)])
+    connection.write(place.records, [models.DeleteOperation(delete=models.FilterSelector(filter=parts))])
     return visible
 
 
@@ -230,21 +240,24 @@ def _weights(payload: Mapping[str, Any], place: Place) -> models.SparseVector:
     return weighted(payload["words"].split(), place.mean or 1.0)
 
 
-def _write_text(connection: Connection, place: Place, document_id: str, generation: str, text: str) -> int:
-    pieces = [text[start : start + TEXT_PART] for start in range(0, len(text), TEXT_PART)]
-    ids = text_ids(document_id, generation, len(pieces))
+def _pieces(text: str) -> list[str]:
+    return [text[start : start + TEXT_PART] for start in range(0, len(text), TEXT_PART)]
+
+
+def _write_parts(connection: Connection, place: Place, head: Head, parts: Mapping[str, Sequence[str]]) -> None:
+    """Write what is not chunks and does not fit into the record, under the generation that the record will name."""
     points = [
         models.PointStruct(
             id=each,
-            payload={"kind": "text", "document_id": document_id, "generation": generation, "text": piece},
+            payload={"kind": kind, "document_id": head.document_id, "generation": head.generation, kind: piece},
             vector={},
         )
-        for each, piece in zip(ids, pieces, strict=True)
+        for kind in PARTS
+        for each, piece in zip(part_ids(head, kind), parts[kind], strict=True)
     ]
     for batch in batches(points):
         upsert = models.UpsertOperation(upsert=models.PointsList(points=batch))
         connection.write(place.records, [upsert])
-    return len(pieces)
 
 
 def _counted(connection: Connection, place: Place, fresh: Head) -> bool:
@@ -253,8 +266,8 @@ def _counted(connection: Connection, place: Place, fresh: Head) -> bool:
     return connection.count(place.home, kept) == fresh.chunks
 
 
-def _drop_text(connection: Connection, place: Place, head: Head) -> None:
-    ids: list[models.ExtendedPointId] = list(text_ids(head.document_id, head.generation, head.parts))
+def _drop_parts(connection: Connection, place: Place, head: Head) -> None:
+    ids: list[models.ExtendedPointId] = [each for kind in PARTS for each in part_ids(head, kind)]
     if ids:
         gone = models.DeleteOperation(delete=models.PointIdsList(points=ids))
         connection.write(place.records, [gone])
@@ -265,7 +278,7 @@ def _commit(connection: Connection, place: Place, old: Head | None, fresh: Head)
     payload = {
         "kind": "document", "document_id": fresh.document_id, "generation": fresh.generation, "name": fresh.name,
         "parts": fresh.parts, "chunks": fresh.chunks, "tokens": fresh.tokens, "length": fresh.length,
-        "size": fresh.size, "record": fresh.record,
+        "size": fresh.size, "record": fresh.record, "shapes": fresh.shapes,
     }  # fmt: skip
     point = models.PointStruct(id=head_id(fresh.document_id), payload=payload, vector={})
     still = equals("generation", old.generation if old else fresh.generation)
@@ -297,7 +310,7 @@ def _sweep(connection: Connection, place: Place, old: Head | None, fresh: Head) 
         )
         connection.write(place.records, [_changed(f"{fresh.document_id}/{fresh.generation}")])
         if old is not None:
-            _drop_text(connection, place, old)
+            _drop_parts(connection, place, old)
     except KnowledgeError as exc:
         log_event(_logger, logging.WARNING, "publish_not_swept", document_id=fresh.document_id, reason=exc.message)
 
@@ -327,6 +340,7 @@ def _must(kept: models.Filter) -> list[models.Condition]:
     return kept.must if isinstance(kept.must, list) else []
 
 
-def _size(place: Place, totals: Sequence[Mapping[str, Any]], text: str) -> int:
+def _size(place: Place, totals: Sequence[Mapping[str, Any]], parts: Mapping[str, Sequence[str]]) -> int:
     words = sum(len(each["words"].encode()) for each in totals)
-    return len(text.encode()) + 3 * words + len(totals) * (4 * place.space.dimensions + 500)
+    kept = sum(len(piece.encode()) for pieces in parts.values() for piece in pieces)
+    return kept + 3 * words + len(totals) * (4 * place.space.dimensions + 500)

@@ -26,6 +26,7 @@ from knowledge_mcp.model.errors import (
 )
 from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.model.query import Filter, LegHit, LegResults
+from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.filters import check_filter
 from knowledge_mcp.stores.payload import space_from_json, space_to_json
@@ -65,7 +66,6 @@ class SqliteStore:
     """
 
     def __init__(self, path: Path, analyser: Analyser, *, patience: float = 120.0) -> None:
-
         from knowledge_mcp.stores.sqlite_connection import Database
 
         self._analyser = analyser
@@ -158,7 +158,14 @@ class SqliteStore:
                     raise InvalidInputError(f"Chunk {each.chunk.id}: vector of {len(each.vector)} bytes, not {size}.")
             stage(connection, place.id, document_id, generation, chunks)
 
-    def publish(self, collection: str, record: DocumentRecord, text: str, generation: str) -> None:
+    def publish(
+        self,
+        collection: str,
+        record: DocumentRecord,
+        text: str,
+        generation: str,
+        structure: DocumentStructure = NO_STRUCTURE,
+    ) -> None:
         from knowledge_mcp.stores.sqlite_writing import prepare, publish
 
         with self._reading(collection) as (connection, place):
@@ -168,7 +175,7 @@ class SqliteStore:
                 raise InternalError(
                     f"Another collection has just become '{collection}'.", suggestion="Ingest it again."
                 )
-            publish(connection, place.id, record, text, prepared)
+            publish(connection, place.id, record, text, structure, prepared)
 
     def discard_staged(self, collection: str, document_id: str | None = None) -> int:
         from knowledge_mcp.stores.sqlite_writing import discard_staged
@@ -209,6 +216,11 @@ class SqliteStore:
 
         return self._read(collection, lambda connection, place: document_text(connection, place.id, document_id))
 
+    def document_structure(self, collection: str, document_id: str) -> DocumentStructure | None:
+        from knowledge_mcp.stores.sqlite_reading import document_structure
+
+        return self._read(collection, lambda connection, place: document_structure(connection, place.id, document_id))
+
     def document_chunks(self, collection: str, document_id: str) -> list[Chunk]:
         from knowledge_mcp.stores.sqlite_reading import document_chunks
 
@@ -220,7 +232,6 @@ class SqliteStore:
         return self._read(collection, lambda connection, place: chunks_by_id(connection, place.id, chunk_ids))
 
     def statistics(self, collection: str) -> StoreStatistics:
-
         documents, chunks, tokens = self._read(
             collection,
             lambda connection, place: connection.rows(

@@ -7,7 +7,8 @@ from itertools import islice
 
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord
-from knowledge_mcp.stores.payload import chunk_from_json, record_from_json, space_from_json
+from knowledge_mcp.model.structure import DocumentStructure
+from knowledge_mcp.stores.payload import chunk_from_json, record_from_json, space_from_json, structure_from_json
 from knowledge_mcp.stores.sqlite_session import Row, Session
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "defined_terms",
     "definitions",
     "document_chunks",
+    "document_structure",
     "document_text",
     "known_vectors",
     "owners_of_content",
@@ -54,6 +56,16 @@ def document_text(connection: Session, collection: int, document_id: str) -> str
         (collection, document_id),
     )
     return str(found[0][0]) if found else None
+
+
+def document_structure(connection: Session, collection: int, document_id: str) -> DocumentStructure | None:
+    """Read sections and pages, empty where none were published."""
+    found = connection.rows(
+        "SELECT coalesce(s.structure, '') FROM documents d LEFT JOIN structures s ON s.generation = d.generation"
+        " WHERE d.collection = ? AND d.document_id = ?",
+        (collection, document_id),
+    )
+    return structure_from_json(str(found[0][0])) if found else None
 
 
 def document_chunks(connection: Session, collection: int, document_id: str) -> list[Chunk]:

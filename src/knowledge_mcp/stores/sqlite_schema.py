@@ -6,6 +6,7 @@
 | `generations` | set of chunks of a document: staged, or the visible one |
 | `chunks`, `vectors` | chunk of a generation |
 | `documents`, `texts` | visible document: its record, its canonical text |
+| `structures` | visible document that has sections or pages: these; since version 2 |
 | `blocks` | visible generation: what searches hold in memory of its chunks, slot by slot |
 | `graves` | block that has gone, for those who have it in memory |
 | `segments`, `postings` | part of the inverted index; term in such a part: slots and counts |
@@ -25,16 +26,24 @@ from knowledge_mcp.stores.sqlite_session import Session
 
 __all__ = ["MIGRATIONS", "PAGE_BYTES", "SCHEMA_VERSION", "prepare_schema"]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 PAGE_BYTES = 8192
 """Holds five vectors of 384 components, where SQLite's own 4096 would hold two and waste a quarter."""
 
 Migration = Callable[[Session], None]
 
-MIGRATIONS: Mapping[int, Migration] = MappingProxyType({})
+_STRUCTURES = "CREATE TABLE structures (generation INTEGER PRIMARY KEY, structure TEXT NOT NULL)"
+
+
+def _add_structures(connection: Session) -> None:
+    """Make room for sections and pages; documents get theirs when they are read the next time."""
+    connection.run(_STRUCTURES)
+
+
+MIGRATIONS: Mapping[int, Migration] = MappingProxyType({1: _add_structures})
 """From each older version the step to the next one, run inside the transaction that ends with the new version."""
 
-_TABLES = """
+_TABLES = f"""
 CREATE TABLE schema_version (version INTEGER NOT NULL);
 CREATE TABLE collections (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -82,6 +91,7 @@ CREATE TABLE documents (
 );
 CREATE UNIQUE INDEX documents_by_id ON documents (collection, document_id);
 CREATE TABLE texts (generation INTEGER PRIMARY KEY, text TEXT NOT NULL);
+{_STRUCTURES};
 CREATE TABLE blocks (
     generation INTEGER PRIMARY KEY,
     collection INTEGER NOT NULL,

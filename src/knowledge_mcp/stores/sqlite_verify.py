@@ -27,6 +27,10 @@ _ORPHANS = (
     ("vectors without a chunk", "DELETE FROM vectors WHERE key NOT IN (SELECT key FROM chunks)"),
     ("chunks without a generation", "DELETE FROM chunks WHERE generation NOT IN (SELECT id FROM generations)"),
     ("texts without a document", "DELETE FROM texts WHERE generation NOT IN (SELECT generation FROM documents)"),
+    (
+        "structures without a document",
+        "DELETE FROM structures WHERE generation NOT IN (SELECT generation FROM documents)",
+    ),
     ("postings without a segment", "DELETE FROM postings WHERE segment NOT IN (SELECT id FROM segments)"),
 )
 """What may hang on nothing, in the order in which it is swept: what a sweep sets free the next one does not see."""

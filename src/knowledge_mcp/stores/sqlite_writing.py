@@ -15,9 +15,10 @@ import numpy as np
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InternalError
+from knowledge_mcp.model.structure import DocumentStructure
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.bm25 import term_counts
-from knowledge_mcp.stores.payload import chunk_from_json, chunk_to_json, record_to_json
+from knowledge_mcp.stores.payload import chunk_from_json, chunk_to_json, record_to_json, structure_to_json
 from knowledge_mcp.stores.renaming import checked_renames
 from knowledge_mcp.stores.sqlite_postings import Segment, add_segment, drop_segments, renumber_postings
 from knowledge_mcp.stores.sqlite_session import Row, Session
@@ -153,7 +154,14 @@ def fields_of(chunks: Sequence[Chunk]) -> str:
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 
 
-def publish(connection: Session, collection: int, record: DocumentRecord, text: str, prepared: Prepared) -> None:
+def publish(
+    connection: Session,
+    collection: int,
+    record: DocumentRecord,
+    text: str,
+    structure: DocumentStructure,
+    prepared: Prepared,
+) -> None:
     """Let the prepared generation take the visible one's place.
 
     Raises:
@@ -167,6 +175,9 @@ def publish(connection: Session, collection: int, record: DocumentRecord, text: 
         (generation, collection, record.id, len(prepared.keys), record.token_count, record_to_json(record)),
     )
     connection.run("INSERT INTO texts (generation, text) VALUES (?, ?)", (generation, text))
+    shape = structure_to_json(structure)
+    if shape:
+        connection.run("INSERT INTO structures (generation, structure) VALUES (?, ?)", (generation, shape))
     first_slot = write_block(connection, collection, record.id, generation, prepared)
     if prepared.segment.slots:
         add_segment(connection, collection, prepared.segment.lists(first_slot))
@@ -242,7 +253,7 @@ def delete_generations(connection: Session, generations: Sequence[int]) -> int:
         bound = (generation,)
         connection.run("DELETE FROM vectors WHERE key IN (SELECT key FROM chunks WHERE generation = ?)", bound)
         gone += connection.delete("DELETE FROM chunks WHERE generation = ?", bound)
-        for table in ("documents", "texts", "blocks", "definitions"):
+        for table in ("documents", "texts", "structures", "blocks", "definitions"):
             connection.run(f"DELETE FROM {table} WHERE generation = ?", bound)
         connection.run("DELETE FROM generations WHERE id = ?", bound)
     return gone

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from knowledge_mcp.support.events import log_event
 
-__all__ = ["SPECIFIED", "RetryPolicy", "retrying"]
+__all__ = ["SPECIFIED", "RetryPolicy", "doubling", "retrying"]
 
 _logger = logging.getLogger(__name__)
 
@@ -42,6 +42,11 @@ class RetryPolicy:
 
 SPECIFIED = RetryPolicy()
 """Three retries after 1, 2 and 4 seconds."""
+
+
+def doubling(retries: int) -> tuple[float, ...]:
+    """List the pauses before so many retries: 1, 2, 4 ... seconds, none longer than a minute."""
+    return tuple(min(2.0**number, _MOST_ASKED) for number in range(retries))
 
 
 def retrying(

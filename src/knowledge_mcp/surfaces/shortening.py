@@ -6,14 +6,18 @@ Hosts cut or refuse tool results beyond roughly 25,000 tokens, some of them sile
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any, cast
 
 from pydantic import BaseModel, Field
 
-__all__ = ["MAX_ANSWER_CHARACTERS", "Truncation", "compact", "shorten"]
+__all__ = ["MAX_ANSWER_CHARACTERS", "ROOM_FOR_RESULTS", "Truncation", "compact", "fitting_count", "shorten"]
 
 MAX_ANSWER_CHARACTERS = 96_000
 """Most characters of an answer's JSON, about 24,000 tokens at four characters each; links come on top."""
+
+ROOM_FOR_RESULTS = MAX_ANSWER_CHARACTERS - 4_000
+"""Characters of JSON that results may have together where an answer says itself how to go on."""
 
 _NOTE = "The answer was cut to fit; ask for fewer results, or read a result's uri, to see the rest."
 _RESERVE = 400
@@ -41,19 +45,23 @@ def shorten(payload: dict[str, Any], items: str, limit: int = MAX_ANSWER_CHARACT
         return payload
     results = cast("list[dict[str, Any]]", payload.get(items, []))
     room = limit - _RESERVE - len(compact({**payload, items: []}))
-    kept: list[dict[str, Any]] = []
-    for result in results:
-        room -= len(compact(result)) + 1
-        if room < 0:
-            break
-        kept.append(result)
+    kept = results[: fitting_count(results, room)]
     if not kept and results:
-        kept = [_cut_longest_text(results[0], len(compact(results[0])) + room)]
+        kept = [_cut_longest_text(results[0], room - 1)]
     shortened = {**payload, items: kept}
     if "total" in payload:
         shortened["total"] = len(kept)
     shortened["truncated"] = Truncation(omitted=len(results) - len(kept), note=_NOTE).model_dump()
     return shortened
+
+
+def fitting_count(results: Sequence[Any], room: int) -> int:
+    """Count the results from the first on whose JSON has at most `room` characters together."""
+    for place, result in enumerate(results):
+        room -= len(compact(result)) + 1
+        if room < 0:
+            return place
+    return len(results)
 
 
 def _cut_longest_text(result: dict[str, Any], room: int) -> dict[str, Any]:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import hashlib
 import re
 import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition, Modality, Statement
-from knowledge_mcp.model.document import Span
+from knowledge_mcp.model.document import Reference, ReferenceKind, Span
 
 __all__ = ["SAMPLE", "FakeDocument", "Passage", "build", "from_text", "sha256"]
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Describe one chunk of a fake document; a `term` makes it a definition, mandatory text makes it normative."""
+    """Describe one chunk of a fake document.
+
+    A `term` makes it a definition, mandatory text makes it normative, "see 5.3" and "ISO 9001" are references.
+    """
 
     clause: str
     heading: str
@@ -92,6 +96,7 @@ def _chunk(document: FakeDocument, passage: Passage, index: int, span: Span) -> 
     statement = Statement(
         span, Modality.REQUIREMENT, re.search(r"\b(shall|must) not\b", passage.text) is not None, clause, passage.text
     )
+    links = tuple(_links(passage.text, span.start))
     definition = Definition(passage.term, passage.text.partition(": ")[2] or passage.text, span, (), clause)
     return Chunk(
         id=str(uuid.uuid5(uuid.NAMESPACE_URL, f"{document.id}/{index}/{passage.text}")),
@@ -113,9 +118,18 @@ def _chunk(document: FakeDocument, passage: Passage, index: int, span: Span) -> 
         source_path=document.source_path,
         page_numbers=(passage.page,),
         page_labels=(str(passage.page),),
+        references=tuple(dict.fromkeys(link.target for link in links)),
+        links=links,
         statements=(statement,) if mandatory else (),
         definitions=(definition,) if passage.term else (),
     )
+
+
+def _links(text: str, start: int) -> Iterator[Reference]:
+    for match in re.finditer(r"\bsee (?P<clause>\d+(?:\.\d+)*)|\b(?P<document>(?:ISO|IEEE|RFC) \d+(?::\d{4})?)", text):
+        kind = ReferenceKind.CLAUSE if match.group("clause") else ReferenceKind.DOCUMENT
+        target = match.group("clause") or match.group("document")
+        yield Reference(match.group(), kind, target, Span(start + match.start(), start + match.end()))
 
 
 def from_text(name: str, uri: str, text: str) -> FakeDocument:

@@ -12,9 +12,21 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+from knowledge_mcp.engine.held import HeldDocument
+from knowledge_mcp.engine.reading import read_held
+from knowledge_mcp.engine.references import references_of
+from knowledge_mcp.engine.targets import Targets
 from knowledge_mcp.model.chunk import Chunk, Modality
 from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace, StoreStatistics
-from knowledge_mcp.model.errors import NotFoundError
+from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
+from knowledge_mcp.model.evidence import (
+    QuoteAnswer,
+    QuoteQuery,
+    ReadAnswer,
+    ReadQuery,
+    ReferenceAnswer,
+    ReferenceQuery,
+)
 from knowledge_mcp.model.ingest import (
     Finding,
     IngestedDocument,
@@ -45,8 +57,10 @@ from knowledge_mcp.model.query import (
     SearchQuery,
     Stats,
 )
+from knowledge_mcp.model.structure import DocumentStructure
 from knowledge_mcp.ports import Source
 from knowledge_mcp.testing.fake_documents import SAMPLE, FakeDocument, Passage, build, from_text, sha256
+from knowledge_mcp.testing.fake_evidence import WordMeasure, compare_quote, structure_of_fake
 
 __all__ = ["SAMPLE", "FakeDocument", "FakeKnowledge", "Passage"]
 
@@ -59,7 +73,8 @@ class FakeKnowledge:
     Args:
         documents: what it holds at first.
         before: called with the method's name at the start of search, lookup, requirements, stats, health,
-            document_text, warm_up and ingest; may block or raise, to show what callers make of that.
+            document_text, read, verify_quote, references, warm_up and ingest; may block or raise, to show what
+            callers make of that.
         degraded: sentences that every answer carries.
     """
 
@@ -183,6 +198,10 @@ class FakeKnowledge:
         self.document(document_id)
         return self._texts[document_id]
 
+    def document_structure(self, document_id: str) -> DocumentStructure:
+        """Describe each passage as a section."""
+        return self._held(document_id).structure
+
     def document_chunks(self, document_id: str) -> list[Chunk]:
         """List a document's chunks by index."""
         self.document(document_id)
@@ -198,6 +217,25 @@ class FakeKnowledge:
     def definitions_in(self, chunks: Iterable[Chunk]) -> list[DefinitionHit]:
         """List the definitions that stand in chunks."""
         return [DefinitionHit(each, chunk, _cite(chunk)) for chunk in chunks for each in chunk.definitions]
+
+    def read(self, query: ReadQuery) -> ReadAnswer:
+        """Read a place; words count as tokens."""
+        self._before("read")
+        return read_held(self._held(self._document_of(query)), query, WordMeasure())
+
+    def verify_quote(self, query: QuoteQuery) -> QuoteAnswer:
+        """Look for a quote whatever its case and blanks; an altered one is not found."""
+        self._before("verify_quote")
+        if query.document_id is not None:
+            self.document(query.document_id)
+        return compare_quote([self._held(record.id) for record in self.documents()], query)
+
+    def references(self, query: ReferenceQuery) -> ReferenceAnswer:
+        """List references from a place and to it; all passages of other documents are looked through."""
+        self._before("references")
+        document_id = self._document_of(query)
+        targets = Targets(self.documents(), self._held)
+        return references_of(targets, document_id, query, lambda _name, _ids: (self._all_chunks(), self._degraded))
 
     def ingest(
         self,
@@ -260,6 +298,18 @@ class FakeKnowledge:
     def close(self) -> None:
         """Set `closed`."""
         self.closed = True
+
+    def _document_of(self, query: ReadQuery | ReferenceQuery) -> str:
+        if query.chunk_id is not None:
+            return self.chunk(query.chunk_id)[0].document_id
+        if query.document_id is None:
+            raise InvalidInputError("Name the document; only a passage's id is enough without it.")
+        return self.document(query.document_id).id
+
+    def _held(self, document_id: str) -> HeldDocument:
+        record = self.document(document_id)
+        text, chunks = self._texts[document_id], self._chunks[document_id]
+        return HeldDocument(record, text, structure_of_fake(text, chunks), tuple(chunks))
 
     def _all_chunks(self) -> list[Chunk]:
         with self._lock:

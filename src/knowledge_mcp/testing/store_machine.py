@@ -19,16 +19,18 @@ from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import ChunkType
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.model.query import And, Equals, Filter, In, Prefix
+from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure
 from knowledge_mcp.ports import Analyser, Store
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.store_search import same_ranking
-from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, record, unit_vector
+from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, record, structure, unit_vector
 
 __all__ = ["StoreMachine", "store_machine"]
 
 WORDS = ("alpha", "beta", "gamma", "REQ-12", "5.3.1", "東京", "naïve", "shall")
 documents = st.sampled_from(("a", "b", "c"))
 generations = st.sampled_from(("g1", "g2"))
+structures = st.sampled_from((NO_STRUCTURE, structure(1), structure(7, pages=2)))
 queries = st.lists(st.sampled_from(WORDS), max_size=3).map(" ".join)
 passages = st.builds(
     Passage,
@@ -97,14 +99,15 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(document=documents, generation=generations, announced=st.integers(0, 5))
     def publish(self, document: str, generation: str, announced: int) -> None:
         kept = record(document, embedded(document, ["x"] * announced))
-        self.agree(lambda store: store.publish("c", kept, f"text {announced}", generation))
+        shape = structure(announced)
+        self.agree(lambda store: store.publish("c", kept, f"text {announced}", generation, shape))
 
-    @rule(document=documents, found=st.lists(passages, max_size=8))
-    def put(self, document: str, found: list[Passage]) -> None:
+    @rule(document=documents, found=st.lists(passages, max_size=8), shape=structures)
+    def put(self, document: str, found: list[Passage], shape: DocumentStructure) -> None:
         chunks = embedded(document, found)
         self.agree(lambda store: store.discard_staged("c", document))
         self.agree(lambda store: store.stage("c", document, "put", chunks))
-        self.agree(lambda store: store.publish("c", record(document, chunks), "put", "put"))
+        self.agree(lambda store: store.publish("c", record(document, chunks), "put", "put", shape))
 
     @rule(document=st.one_of(st.none(), documents))
     def discard(self, document: str | None) -> None:
@@ -143,6 +146,7 @@ class StoreMachine(RuleBasedStateMachine):
     def read(self, document: str) -> None:
         self.agree(lambda store: store.document_chunks("c", document))
         self.agree(lambda store: store.document_text("c", document))
+        self.agree(lambda store: store.document_structure("c", document))
         chunks = self.oracle.document_chunks("c", document)
         self.agree(lambda store: store.chunks("c", [each.id for each in reversed(chunks)]))
         self.agree(lambda store: store.owners_of_content("c", [each.content_hash for each in chunks]))

@@ -12,6 +12,7 @@ from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import ChunkType, EmbeddedChunk
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.query import And, Equals, Filter, In, LegHit, Prefix
+from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure
 from knowledge_mcp.ports import Analyser, Store
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, record, unit_vector
@@ -69,11 +70,12 @@ def put(
     text: str = "",
     generation: str = "g",
     sha256: str = "0" * 64,
+    structure: DocumentStructure = NO_STRUCTURE,
 ) -> list[EmbeddedChunk]:
     """Stage and publish a document's passages, and return its chunks."""
     chunks = embedded(document_id, passages)
     store.stage(collection, document_id, generation, chunks)
-    store.publish(collection, record(document_id, chunks, sha256=sha256), text, generation)
+    store.publish(collection, record(document_id, chunks, sha256=sha256), text, generation, structure)
     return chunks
 
 

@@ -11,9 +11,19 @@ from dataclasses import dataclass
 
 from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition, EmbeddedChunk, Modality, Statement, Vector
 from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace
-from knowledge_mcp.model.document import Reference, ReferenceKind, Span
+from knowledge_mcp.model.document import Box, Reference, ReferenceKind, Span
+from knowledge_mcp.model.structure import DocumentStructure, OutlineEntry, PageCoverage
 
-__all__ = ["SPACE", "Passage", "embedded", "full_chunk", "record", "unit_vector"]
+__all__ = [
+    "SPACE",
+    "Passage",
+    "embedded",
+    "full_chunk",
+    "full_structure",
+    "record",
+    "structure",
+    "unit_vector",
+]
 
 SPACE = EmbeddingSpace(provider="local", model="made-for-tests", dimensions=16, variant="fake", pooling="mean")
 """Space of all vectors made here."""
@@ -119,8 +129,46 @@ def full_chunk(document_id: str) -> EmbeddedChunk:
             Statement(Span(21, 30), Modality.PERMISSION, True, None, "may not"),
         ),
         definitions=(Definition("verification", "proof", Span(5, 9), ("V&V", "check"), "3.1.4", "systems"),),
+        boxes=(Box(4, 72.0, 640.25, 523.5, 771.125), Box(5, 72.0, 56.0, 301.7, 80.1)),
     )
     return EmbeddedChunk(chunk, unit_vector("full"), "e" * 64)
+
+
+def full_structure() -> DocumentStructure:
+    """Make sections and pages in which every field has a value and every optional one also has none."""
+    return DocumentStructure(
+        sections=(
+            OutlineEntry(1, None, "Vorwort »ünïcode« 東京 🎉", Span(0, 40)),
+            OutlineEntry(1, "5", 'Requirements \\ "quoted"\n\u2028', Span(41, 900), page=4),
+            OutlineEntry(2, "5.3.1.2", "", Span(60, 60), page=4),
+            OutlineEntry(1, "A", "Annex", Span(901, 1000), page=5, informative=True),
+        ),
+        pages=(
+            PageCoverage(1, "iv", Span(0, 0), "none", 0, note="Nothing on it could be read: is Tesseract installed?"),
+            PageCoverage(4, "1", Span(0, 900), "text_layer", 742, tables=2, figures=1),
+            PageCoverage(5, "", Span(901, 1000), "ocr", 90, figures=3, note="Read with a confidence of 61."),
+        ),
+    )
+
+
+def structure(sections: int, *, pages: int = 1) -> DocumentStructure:
+    """Make so many sections, spread over so many pages; other numbers give another structure."""
+    return DocumentStructure(
+        sections=tuple(
+            OutlineEntry(
+                level=1 + number % 4,
+                number=f"{1 + number // 100}.{number % 100}",
+                title=f"Section {number} of {sections}, about as long as headings are",
+                span=Span(100 * number, 100 * number + 99),
+                page=1 + number * pages // max(1, sections),
+            )
+            for number in range(sections)
+        ),
+        pages=tuple(
+            PageCoverage(number, str(number), Span(500 * number, 500 * number + 499), "text_layer", 400, number % 3)
+            for number in range(1, 1 + pages)
+        ),
+    )
 
 
 def record(document_id: str, chunks: Sequence[EmbeddedChunk], *, sha256: str = "0" * 64) -> DocumentRecord:

@@ -25,14 +25,14 @@ from knowledge_mcp.model.errors import (
     NotFoundError,
     SpaceMismatchError,
 )
-from knowledge_mcp.testing.store_renaming import RenamingContract
 from knowledge_mcp.testing.store_search import expect, put
+from knowledge_mcp.testing.store_structure import StructureContract
 from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, full_chunk, record, unit_vector
 
 __all__ = ["StoreContract", "expect", "put"]
 
 
-class StoreContract(RenamingContract):
+class StoreContract(StructureContract):
     """Hold a store to what `ports.Store` promises; each test makes and closes its own."""
 
     def test_a_collection_is_made_once_described_listed_and_dropped(self) -> None:
@@ -72,6 +72,7 @@ class StoreContract(RenamingContract):
                 lambda: store.documents("none"),
                 lambda: store.document("none", "d"),
                 lambda: store.document_text("none", "d"),
+                lambda: store.document_structure("none", "d"),
                 lambda: store.document_chunks("none", "d"),
                 lambda: store.chunks("none", ["x"]),
                 lambda: store.statistics("none"),

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import re
-import signal
 import socket
-import threading
-from collections.abc import AsyncGenerator, Generator, Iterable
-from types import FrameType
+from collections.abc import AsyncGenerator, Callable, Iterable
 from typing import TYPE_CHECKING
 
 from mcp.server.transport_security import TransportSecuritySettings
@@ -26,18 +22,18 @@ from knowledge_mcp.transports.keys import KeyRing
 from knowledge_mcp.transports.mcp import KnowledgeServer
 
 if TYPE_CHECKING:
-    import uvicorn
     from starlette.types import ASGIApp
 
-__all__ = ["MAX_BODY_BYTES", "build_app", "listen", "serve"]
-
-logger = logging.getLogger(__name__)
+__all__ = ["CALL_SECONDS", "MAX_BODY_BYTES", "STREAM_SECONDS", "build_app", "listen", "serve"]
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
 """Most bytes of a request body, unless said otherwise."""
 
-GRACE_SECONDS = 3
-"""How long open streams may go on after a signal to stop."""
+CALL_SECONDS = 25.0
+"""How long calls that are under way may go on after SIGTERM; what ends the process by force waits 30, usually."""
+
+STREAM_SECONDS = 3.0
+"""How long open streams may go on after that."""
 
 
 def build_app(
@@ -115,35 +111,27 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def serve(app: ASGIApp, host: str, port: int, log_level: str = "INFO") -> None:
-    """Serve until SIGTERM or SIGINT, then return: open answers get three seconds to end.
+def serve(
+    app: ASGIApp, host: str, port: int, log_level: str = "INFO", *, running: Callable[[], int] = lambda: 0
+) -> None:
+    """Serve until SIGTERM or SIGINT, then return.
+
+    After SIGTERM calls that are under way get 25 seconds to be answered; then open streams get three more to end.
+
+    Args:
+        app: as `build_app` makes it.
+        host, port: where to listen.
+        log_level: of the HTTP server's own log.
+        running: how many calls are under way.
 
     Raises:
         InvalidInputError: the address cannot be had.
     """
-    import uvicorn
+    from knowledge_mcp.transports.stopping import StoppingServer, run, server_config
 
     listener = listen(host, port)
-    config = uvicorn.Config(
-        app,
-        log_config=None,
-        log_level=log_level.lower(),
-        access_log=False,
-        server_header=False,
-        lifespan="on",
-        ws="none",
-        http="h11",  # httptools, which uvicorn takes where it finds it, leaves blanks around header values
-        loop="asyncio",
-        timeout_graceful_shutdown=GRACE_SECONDS,
-    )
-    server = uvicorn.Server(config)
-    try:
-        with _signals_stop(server):
-            shown = f"[{host}]" if ":" in host else host
-            logger.info("listening on http://%s:%d", shown, listener.getsockname()[1])
-            server.run(sockets=[listener])
-    finally:
-        listener.close()
+    config = server_config(app, grace=STREAM_SECONDS, log_level=log_level)
+    run(StoppingServer(config, may_stop=lambda: running() == 0, patience=CALL_SECONDS), listener)
 
 
 def _with_cors(app: ASGIApp, origins: list[str]) -> ASGIApp:
@@ -159,26 +147,3 @@ def _with_cors(app: ASGIApp, origins: list[str]) -> ASGIApp:
         allow_headers=["*"],
         expose_headers=["Mcp-Session-Id", "WWW-Authenticate"],
     )
-
-
-@contextlib.contextmanager
-def _signals_stop(server: uvicorn.Server) -> Generator[None]:
-    """Let SIGTERM and SIGINT stop the server, also before it has taken them over and when it raises them at its end.
-
-    uvicorn hands a signal that stopped it back to the handler before its own, which by default would end the process
-    with an error; a stop on request is a clean end.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(_: int, __: FrameType | None) -> None:
-        server.should_exit = True
-
-    numbers = (signal.SIGTERM, signal.SIGINT)
-    before = [signal.signal(number, stop) for number in numbers]
-    try:
-        yield
-    finally:
-        for number, handler in zip(numbers, before, strict=True):
-            signal.signal(number, handler)

@@ -82,12 +82,18 @@ class KnowledgeServer(MCPServer[Any]):
         for surface in surfaces:
             self._completers.update({name: (surface.name, each) for name, each in (surface.completers or {}).items()})
         self._published: list[McpTool] | None = None
+        self._running = 0
         self.completion()(self._complete)
 
     @property
     def providers(self) -> KnowledgeProviders:
         """Return what holds the Knowledge of each surface."""
         return self._providers
+
+    @property
+    def running(self) -> int:
+        """Count the tool calls that are under way."""
+        return self._running
 
     def close(self) -> None:
         """Close every Knowledge; blocking, idempotent."""
@@ -113,7 +119,11 @@ class KnowledgeServer(MCPServer[Any]):
         if name in self._tools:
             surface, tool = self._tools[name]
             version = context.protocol_version if context is not None else None
-            return await self._runner.call(surface, tool, arguments, version, context)
+            self._running += 1
+            try:
+                return await self._runner.call(surface, tool, arguments, version, context)
+            finally:
+                self._running -= 1
         registered = [tool.name for tool in await super().list_tools()]
         if name in registered:
             return await super().call_tool(name, arguments, context)

@@ -12,13 +12,16 @@ from knowledge_mcp.settings import Settings, choose_embedding, choose_store, mis
 
 if TYPE_CHECKING:
     from knowledge_mcp.engine.base import Base
-    from knowledge_mcp.ports import Store
+    from knowledge_mcp.ports import Reranker, Store
 
 __all__ = ["COLLECTIONS", "Start", "build_base", "build_store", "try_start"]
 
 
 COLLECTIONS = {"planning": "application_docs", "rag": "default", "repositories": "repositories"}
 """The first two are fixed by their specifications; the third is never made: each repository has one of its own."""
+
+RERANKED = frozenset({"standards", "rag"})
+"""Surfaces whose hits a reranker may order anew; the others' specifications say what their scores are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +84,21 @@ def build_base(settings: Settings, *, surface: str = "standards", start: Start |
         embedder=embedder,
         analyser=registry.load(registry.ANALYSER)(),
         fuse=registry.load(registry.FUSIONS["rrf"]),
+        blends=settings.hybrid_fusion == "scores" or (settings.hybrid_fusion == "auto" and surface != "standards"),
         hybrid=settings.hybrid_search,
         slice=64 if provider == "local" else settings.embedding_batch_size * settings.embedding_concurrency,
+        reranker=_reranker(settings) if surface in RERANKED else None,
+        rerank_top=settings.reranker_top,
+        rerank_seconds=settings.reranker_budget_ms / 1000,
         degraded=degraded,
     )
+
+
+def _reranker(settings: Settings) -> Reranker | None:
+    if settings.reranker == "none":
+        return None
+    reranker: Reranker = registry.load(registry.RERANKERS[settings.reranker])(settings)
+    return reranker
 
 
 def _open_store(settings: Settings, *, falls_back: bool) -> tuple[Store, str]:

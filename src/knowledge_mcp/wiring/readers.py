@@ -16,7 +16,8 @@ __all__ = ["build_ocr", "build_readers"]
 
 def build_ocr(settings: Settings) -> OcrEngine | None:
     """Name the OCR engine; nothing is started before its use."""
-    engine: OcrEngine | None = registry.load(registry.OCR_ENGINES["tesseract"])(settings)
+    name = next(iter(registry.OCR_ENGINES)) if settings.ocr_engine == "auto" else settings.ocr_engine
+    engine: OcrEngine | None = registry.load(registry.OCR_ENGINES[name])(settings)
     return engine
 
 

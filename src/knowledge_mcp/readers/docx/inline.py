@@ -1,7 +1,7 @@
 """One Word paragraph to text: runs, fields, links, tracked changes as accepted, symbols, equations.
 
 What a reader of the final document sees is kept; deleted and moved-away text, hidden text, comments and the older
-duplicate of a drawing are not.
+duplicate of a drawing are not. One hidden text is kept: the tag that requirement tools put before a requirement.
 """
 
 from __future__ import annotations
@@ -20,6 +20,11 @@ from knowledge_mcp.readers.richtext import RichText
 
 __all__ = ["Paragraph", "ParagraphReader", "visible_children"]
 
+_HIDDEN_TAG = re.compile(
+    r"\s*[\[<(]?[A-Z][A-Za-z]{0,11}(?:[-_. ][A-Za-z0-9]{1,12}){0,4}?[-_. ]?\d{1,6}(?:\.\d{1,4}){0,4}[a-z]?[\])>]?"
+    r"\s*[:–-]?\s*"
+)
+"""A requirement's tag ("SSR1", "[REQ-12]"), alone in a hidden run."""
 _SKIPPED = frozenset(
     {"pPr", "del", "moveFrom", "delText", "delInstrText", "rPr", "Fallback", "sdtPr", "rt", "annotationRef"}
 )
@@ -125,6 +130,9 @@ class ParagraphReader:
     def _run(self, run: Element, paragraph: Paragraph) -> None:
         properties = child(run, "rPr")
         if is_on(properties, "vanish"):
+            tag = "".join(part.text or "" for part in run if local(part) == "t")
+            if not paragraph.text.text.strip() and _HIDDEN_TAG.fullmatch(tag):
+                self._show(f"{tag.strip()} ", paragraph)
             self._fields_only(run, paragraph)
             return
         before = len(paragraph.text)

@@ -238,6 +238,8 @@ def _ole_error(item: SourceItem, stream: BinaryIO) -> UnreadableDocumentError:
 
 def _check_bomb(item: SourceItem, archive: zipfile.ZipFile) -> None:
     members = archive.infolist()
+    if any(info.header_offset < 0 for info in members):
+        raise zipfile.BadZipFile("its directory names places before its beginning")
     if len(members) > MAX_MEMBERS:
         raise _too_large(item, f"{len(members)} members")
     total = sum(info.file_size for info in members)

@@ -33,7 +33,7 @@ class DocxReader:
 
     @property
     def version(self) -> str:
-        return "docx-1"
+        return "docx-2"
 
     def check(self, item: SourceItem) -> Inspection:
         from knowledge_mcp.readers.docx.ooxml import body_items

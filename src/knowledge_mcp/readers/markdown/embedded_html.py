@@ -113,10 +113,16 @@ class _Collector(HTMLParser):
 def html_pieces(source: str) -> list[HtmlPiece]:
     """Take an HTML block apart; comments, scripts and styles say nothing to a reader and are left out."""
     collector = _Collector()
-    collector.feed(source)
+    collector.feed(_without_open_comment(source))
     collector.close()
     collector.flush()
     return collector.pieces
+
+
+def _without_open_comment(source: str) -> str:
+    """Cut a comment that nothing closes: the parser would look for its end anew from every one of its openings."""
+    start = source.find("<!--", source.rfind("-->") + 1)
+    return source if start < 0 else source[:start]
 
 
 def inline_text(tag: str) -> str:

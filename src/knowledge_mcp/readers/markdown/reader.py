@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["MarkdownReader"]
 
 _MAX_NESTING = 60
+_MAX_BRACKETS = 50_000
 
 
 class MarkdownReader:
@@ -35,7 +36,7 @@ class MarkdownReader:
 
     @property
     def version(self) -> str:
-        return "markdown-1"
+        return "markdown-2"
 
     def check(self, item: SourceItem) -> Inspection:
         text, _ = decode(item, read_source(item))
@@ -50,7 +51,10 @@ class MarkdownReader:
         builder = DocumentBuilder()
         text, warning = decode(item, read_source(item))
         front = read_frontmatter(text)
-        source, marks = without_markers(_after_lines(text, front.lines), _blocks)
+        body = _after_lines(text, front.lines)
+        if any(part.count("[") > _MAX_BRACKETS for part in body.split("\n\n")):
+            raise _too_many_brackets(item)
+        source, marks = without_markers(body, _blocks)
         for sentence in ([warning] if warning else []) + front.warnings + marks.warnings:
             builder.warn(sentence)
         tokens = _parse(source)
@@ -113,6 +117,16 @@ def _too_deep(item: SourceItem) -> UnreadableDocumentError:
         reason=UnreadableReason.UNSUPPORTED,
         source=item.uri,
         suggestion="Look for a line with very many '>' or '-' at its start.",
+    )
+
+
+def _too_many_brackets(item: SourceItem) -> UnreadableDocumentError:
+    """Refuse what would take the parser hours: it looks for a link's end from every bracket of a paragraph."""
+    return UnreadableDocumentError(
+        f"{item.name} has more than {_MAX_BRACKETS} brackets in one paragraph.",
+        reason=UnreadableReason.UNSUPPORTED,
+        source=item.uri,
+        suggestion="Split the paragraph by empty lines.",
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.pdf.candidates import Body
+from knowledge_mcp.readers.pdf.extents import Extent
 from knowledge_mcp.readers.pdf.flow import Geometry, Vocabulary
 from knowledge_mcp.readers.pdf.headings import Heading
 from knowledge_mcp.readers.pdf.layout import Line, PageLayout, Table
@@ -28,6 +29,7 @@ class _Open:
     last: Line
     hang: float
     pages: list[int]
+    extent: Extent
     breaks: list[int] = field(default_factory=list[int])
     depth: int = 0
     code: list[Line] = field(default_factory=list[Line])
@@ -56,8 +58,7 @@ class _Stream:
             for element in page.elements:
                 if isinstance(element, Table):
                     yield from self._close()
-                    text = element.markdown()
-                    yield {"kind": BlockKind.TABLE.value, "text": text, "pages": [page.number]}
+                    yield _table(element)
                 elif id(element) in notes:
                     self._take_footnote(element)
                 elif id(element) in self._starts:
@@ -86,10 +87,11 @@ class _Stream:
             "source": heading.source.value,
             "confidence": heading.confidence,
             "pages": [heading.page],
+            "boxes": Extent(heading.lines).packed(),
         }
         if rest:
             last = heading.lines[-1]
-            self._open = _Open(_PLAIN, rest, last, last.x0, [last.page])
+            self._open = _Open(_PLAIN, rest, last, last.x0, [last.page], Extent(heading.lines))
 
     # ---- running text
 
@@ -102,7 +104,7 @@ class _Stream:
         yield from self._close()
         if opening is None and line.code:
             opening = Opening(BlockKind.CODE, "")
-        self._open = _Open(opening or _PLAIN, line.text, line, line.x0, [line.page], code=[line])
+        self._open = _Open(opening or _PLAIN, line.text, line, line.x0, [line.page], Extent([line]), code=[line])
         if opening is not None and opening.kind is BlockKind.LIST_ITEM:
             self._open.depth = self._depth(line.x0)
         elif opening is None:
@@ -133,6 +135,7 @@ class _Stream:
             current.breaks.append(len(joined) - len(line.text))
         current.text = joined
         current.last = line
+        current.extent.add(line)
         current.code.append(line)
 
     def _depth(self, left: float) -> int:
@@ -170,12 +173,17 @@ class _Stream:
             return
         marker = line.text.split()[0] if _begins_footnote(line) else ""
         opening = Opening(BlockKind.FOOTNOTE, marker)
-        self._footnotes.append(_Open(opening, line.text, line, line.x0, [line.page]))
+        self._footnotes.append(_Open(opening, line.text, line, line.x0, [line.page], Extent([line])))
 
 
 def _begins_footnote(line: Line) -> bool:
     first = line.text.split(" ", 1)[0].rstrip(".)")
     return len(line.text) > len(first) + 1 and (first in {"*", "†", "‡", "**"} or (first.isdigit() and len(first) <= 3))
+
+
+def _table(table: Table) -> dict[str, Any]:
+    boxes = Extent(table.lines, whole=True).packed()
+    return {"kind": BlockKind.TABLE.value, "text": table.markdown(), "pages": [table.page], "boxes": boxes}
 
 
 def _printed(current: _Open) -> dict[str, Any]:
@@ -189,6 +197,7 @@ def _printed(current: _Open) -> dict[str, Any]:
         text = bullet + text[len(marker) :]
         marker = bullet
     block: dict[str, Any] = {"kind": opening.kind.value, "text": text, "pages": current.pages}
+    block["boxes"] = current.extent.packed()
     if marker:
         block["marker"] = marker
     if current.depth:

@@ -13,7 +13,12 @@ from knowledge_mcp.readers.pdf.numbering import NumberKey, number_key
 
 __all__ = ["Body", "Candidate", "body_of", "candidates", "is_semi_strong", "is_strong"]
 
+_PROSE = 0.25
 _ALONE = re.compile(r"(?:(?:annex|appendix|chapter|section|part)\s+)?[A-Z0-9][\w.]{0,12}[.:]?", re.IGNORECASE)
+_KEYWORD_ALONE = re.compile(
+    r"(?:annex|appendix|attachment|chapter|part)\s+[A-Z0-9]{1,4}[.:]?(?:\s*\((?:informative|normative)\))?",
+    re.IGNORECASE,
+)
 _BARE_LETTER = re.compile(r"(?P<number>[A-Z])\s+(?P<title>[A-Z0-9].*)")
 _NUMBER_FIRST = re.compile(r"(?:annex|appendix|chapter|part)?\s*(?:\d{1,3}|[A-Z])(?:\.\d+)*[.)]?\s", re.IGNORECASE)
 
@@ -38,6 +43,9 @@ class Candidate:
         key: the number's key, None where there is no number.
         gap, next_gap: free points above and below.
         page_width: of its page.
+        beside: something else stands at the same height, as in a row of a table.
+        flows: running text goes on from it in the same print.
+        prose: lines of running text on its page.
         cut: characters of `text` that are heading where running text follows on the same line, None otherwise.
         score: what speaks for it as a link of the numbering.
     """
@@ -49,12 +57,17 @@ class Candidate:
     gap: float
     next_gap: float
     page_width: float
+    beside: bool = False
+    flows: bool = False
+    prose: int = 0
     cut: int | None = None
     score: float = 0.0
 
     @property
     def line(self) -> Line:
         """Return the line that sets the style: the largest of them, the last among equals."""
+        if len(self.lines) == 1:
+            return self.lines[0]
         return max(reversed(self.lines), key=lambda line: line.size)
 
     @property
@@ -64,13 +77,14 @@ class Candidate:
 
 
 def body_of(pages: Sequence[PageLayout]) -> Body:
-    """Find size, font and weight that most characters are set in."""
+    """Find size, font and weight that most characters are set in; program text counts where there is little else."""
+    lines = [line for page in pages for line in page.lines]
+    prose = [line for line in lines if not line.code]
     sizes: Counter[float] = Counter()
     fonts: Counter[tuple[float, str, bool]] = Counter()
-    for page in pages:
-        for line in page.lines:
-            sizes[line.size] += len(line.text)
-            fonts[line.size, line.font, line.bold] += len(line.text)
+    for line in prose if len(prose) > _PROSE * len(lines) else lines:
+        sizes[line.size] += len(line.text)
+        fonts[line.size, line.font, line.bold] += len(line.text)
     if not sizes:
         return Body(10.0, "", bold=False)
     size = sizes.most_common(1)[0][0]
@@ -95,24 +109,80 @@ def is_semi_strong(line: Line, body: Body) -> bool:
 def candidates(page: PageLayout, body: Body) -> Iterator[Candidate]:
     """Yield every line of a page as a candidate, titles of several lines as one."""
     lines = [line for line in page.lines if not line.rotated]
+    edges = _right_edges(lines)
+    prose = sum(line.x1 - line.x0 > 0.5 * page.width and abs(line.size - body.size) < 0.3 for line in lines)
     index = 0
     while index < len(lines):
         taken = _number_and_title(lines, index, body)
         end = _wrapped_title(lines, index, index + taken, body, page.width)
+        end, cut = _run_in_title(lines, index, end)
         used = lines[index:end]
         above = [line.y1 for line in lines[max(0, index - 3) : index] if line.y0 < used[0].y0 - 2]
         text = " ".join(line.text for line in used)
         numbered = _read(text, is_strong(used[-1], body))
+        following = lines[end] if end < len(lines) else None
         yield Candidate(
             lines=used,
             text=text,
             numbered=numbered,
             key=number_key(numbered.number, numbered.keyword) if numbered.number else None,
             gap=used[0].y0 - max(above, default=-99.0),
-            next_gap=lines[end].y0 - used[-1].y1 if end < len(lines) else 99.0,
+            next_gap=following.y0 - used[-1].y1 if following is not None else 99.0,
             page_width=page.width,
+            beside=_is_beside(lines, index, end),
+            flows=following is not None and _flows(used[-1], following, edges),
+            prose=prose,
+            cut=cut,
         )
         index = end
+
+
+def _right_edges(lines: Sequence[Line]) -> dict[int, float]:
+    """Find how far to the right the lines go that begin at about the same place."""
+    edges: dict[int, float] = {}
+    for line in lines:
+        key = round(line.x0 / 40)
+        edges[key] = max(edges.get(key, 0.0), line.x1)
+    return edges
+
+
+def _is_beside(lines: Sequence[Line], start: int, end: int) -> bool:
+    neighbours = [*lines[max(0, start - 1) : start], *lines[end : end + 1]]
+    return any(abs(other.y0 - line.y0) < 0.4 * line.size for other in neighbours for line in lines[start:end])
+
+
+def _flows(line: Line, following: Line, edges: dict[int, float]) -> bool:
+    """Tell whether the next line goes on with the sentence: the same print, close below a full or broken-off line."""
+    step = following.y0 - line.y1
+    edge = edges[round(line.x0 / 40)]
+    long = line.x1 - line.x0 > 0.5 * (edge - line.x0)
+    goes_on = long and following.text[:1].islower() and not following.code and not line.text.endswith((".", ":"))
+    if goes_on and 0 <= following.y0 - line.y0 - line.size < 0.45 * line.size and following.size == line.size:
+        return True
+    if following.style != line.style or not -0.5 * line.size < step < 0.6 * line.size or following.y0 <= line.y0 + 2:
+        return False
+    full = line.x1 > edge - 0.12 * (line.x1 - line.x0)
+    return (long and following.text[:1].islower()) or (full and not line.text.endswith((".", ":")))
+
+
+def _run_in_title(lines: Sequence[Line], start: int, end: int) -> tuple[int, int | None]:
+    """Find a title that stands out at the beginning of a line or two that running text goes on from: lines, its end."""
+    before = len(" ".join(line.text for line in lines[start : end - 1])) + (end - start > 1)
+    last = lines[end - 1]
+    if last.lead:
+        return end, before + last.lead if _is_worded(last.text[last.lead :]) else None
+    following = lines[end] if end < len(lines) else None
+    apart = last.bold or last.is_italic
+    if following is None or not (apart and 0 < following.lead < len(following.text)) or end - start > 2:
+        return end, None
+    close = 0 < following.y0 - last.y0 < 1.5 * last.size and abs(following.size - last.size) < 0.3
+    if not close or _NUMBER_FIRST.match(following.text) or last.text.endswith((".", ":")):
+        return end, None
+    return end + 1, before + len(last.text) + 1 + following.lead
+
+
+def _is_worded(text: str) -> bool:
+    return sum(map(str.isalpha, text)) > 3
 
 
 def _read(text: str, strong: bool) -> NumberedTitle:
@@ -135,19 +205,29 @@ def _number_and_title(lines: Sequence[Line], index: int, body: Body) -> int:
     beside = abs(other.y0 - line.y0) < 4 and other.x0 > line.x0
     near = 0 < other.y0 - line.y1 < 2.5 * line.size
     below = near and abs(other.size - line.size) < 0.3 * line.size and line.size > body.size + 0.9
-    return 2 if beside or below else 1
+    named = near and _KEYWORD_ALONE.fullmatch(line.text) is not None and _is_under(line, other)
+    return 2 if beside or below or named else 1
+
+
+def _is_under(line: Line, other: Line) -> bool:
+    """Tell whether a line stands below another as its title does: centred on it or flush with it, and no sentence."""
+    centred = abs((line.x0 + line.x1) - (other.x0 + other.x1)) < 24
+    flush = abs(line.x0 - other.x0) < 3 and other.size >= line.size - 0.3
+    worded = other.text[:1].isupper() and other.text[-1] not in ".,;:" and len(other.text) < 110
+    return (centred or flush) and worded and not _NUMBER_FIRST.match(other.text)
 
 
 def _wrapped_title(lines: Sequence[Line], start: int, end: int, body: Body, width: float) -> int:
     """Extend a title that stands out over the lines below in the same style, as long as each is a full line."""
     line = lines[end - 1]
-    if not (line.size > body.size + 0.7 or (line.bold and not body.bold)):
+    centred = end - start == 2 and line.text.isupper() and _KEYWORD_ALONE.fullmatch(lines[start].text) is not None
+    if not (line.size > body.size + 0.7 or (line.bold and not body.bold) or centred):
         return end
     while end < len(lines) and end - start < 4:
         previous, other = lines[end - 1], lines[end]
         same = abs(other.size - line.size) < 0.3 and other.bold == line.bold and other.font == line.font
         close = 0 <= other.y0 - previous.y0 < 1.75 * line.size
-        full = previous.x1 - previous.x0 > 0.45 * width
+        full = previous.x1 - previous.x0 > 0.45 * width or (centred and _is_under(previous, other))
         if not (same and close and full) or _NUMBER_FIRST.match(other.text):
             break
         end += 1

@@ -1,7 +1,6 @@
-"""What a page repeats: running heads and feet, page numbers, tables drawn as frames; and pages of contents.
+"""What a page repeats: running heads and feet, page numbers, tables drawn as frames.
 
-All is told by repetition over the whole document, so that nothing is dropped that does not stand elsewhere too: a
-running line stands on other pages, an entry of the contents is a heading further on.
+All is told by repetition over the whole document, so that nothing is dropped that does not stand elsewhere too.
 """
 
 from __future__ import annotations
@@ -11,23 +10,16 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from knowledge_mcp.readers.pdf.candidates import body_of
-from knowledge_mcp.readers.pdf.layout import Line, PageLayout, Table, letters_of
+from knowledge_mcp.readers.pdf.layout import Line, PageLayout, Table
 
-__all__ = ["remove_contents", "remove_furniture"]
+__all__ = ["remove_furniture"]
 
 _ZONE = 0.13
 _STANDS_OUT = 1.4
+_COUNTED = 3
+_LONG, _LINE_OFF = 24, 15
 _NUMBERS = re.compile(r"\d+|\b[ivxlc]+\b", re.IGNORECASE)
-_TRAIL = re.compile(r"[\s.…·_-]*(?:\b[ivxlc]+|[A-Z]?-?\d{1,4})?\s*$")
-_PAGE_NUMBER = re.compile(r"\D\s+(?:[ivxlc]+|\d{1,4})$")
 _CLAUSE = re.compile(r"(?:\d{1,3}|[A-Z])(?:\.\d{1,3})+\s+\S")
-_RUN_IN = re.compile(r"(?P<heading>(?:\d{1,3}|[A-Z])(?:\.\d{1,3})*\.?\s+[A-Z].{2,80}?)\.\s")
-_ENTRY = re.compile(r"^(?:\d{1,3}|[A-Z])\.\d|\D\s+(?:[ivxlc]+|\d{1,4})$")
-_CONTENTS = re.compile(
-    r"(?:table of )?contents(?: page)?|contents ?[-–—] ?continued|(?:list of )?(?:tables|figures|illustrations)|"
-    r"contents \(?continued\)?|page|section page|paragraph page",
-    re.IGNORECASE,
-)
 
 
 def remove_furniture(pages: Sequence[PageLayout]) -> dict[int, list[Line | Table]]:
@@ -58,6 +50,7 @@ def remove_furniture(pages: Sequence[PageLayout]) -> dict[int, list[Line | Table
             bands[zone].update(round(line.y0) for line in band)
     gone.update(_changing_heads(pages, places, bands))
     gone.update(_numbered_heads(pages, large))
+    gone.update(_counting_lines(pages))
     bare: dict[int, list[Line | Table]] = {}
     for page in pages:
         kept = [element for element in page.elements if id(element) not in gone]
@@ -81,10 +74,10 @@ def _shape(text: str) -> str:
 
 
 def _at_one_height(lines: list[Line]) -> list[Line]:
-    """Keep the lines that stand where most of their like stand, give or take three points."""
+    """Keep the lines that stand where most of their like stand: a few points off, long ones a line off."""
     heights = Counter(round(line.y0) for line in lines)
     best = max(heights, key=lambda y: sum(heights[y + shift] for shift in range(-3, 4)))
-    return [line for line in lines if abs(line.y0 - best) <= 4]
+    return [line for line in lines if abs(line.y0 - best) <= (_LINE_OFF if len(line.text) >= _LONG else 4)]
 
 
 def _changing_heads(
@@ -118,6 +111,19 @@ def _numbered_heads(pages: Sequence[PageLayout], large: float) -> Iterator[int]:
             yield from (id(line) for line in lines)
 
 
+def _counting_lines(pages: Sequence[PageLayout]) -> Iterator[int]:
+    """Find lines in the margins, of any print, that are the same on three pages but for a number that counts them."""
+    found: defaultdict[tuple[str, str, int], list[Line]] = defaultdict(list)
+    for page in pages:
+        for line in page.lines:
+            numbers = re.findall(r"\d{1,4}", line.text)
+            if len(numbers) == 1 and (zone := _zone(line, page.height)):
+                found[zone, _shape(line.text), int(numbers[0]) - page.number].append(line)
+    for lines in found.values():
+        if len({line.page for line in lines}) >= _COUNTED:
+            yield from (id(line) for line in lines)
+
+
 def _open_repeated_tables(pages: Sequence[PageLayout]) -> None:
     """Turn tables that stand on many pages (frames around heads and feet) back into lines."""
     shapes = Counter(_table_shape(element) for page in pages for element in page.elements if isinstance(element, Table))
@@ -133,50 +139,3 @@ def _open_repeated_tables(pages: Sequence[PageLayout]) -> None:
 
 def _table_shape(table: Table) -> str:
     return "|".join(_shape(cell) for row in table.rows for cell in row)
-
-
-# ---- contents -------------------------------------------------------------------------------------------------------
-
-
-def remove_contents(pages: Sequence[PageLayout]) -> list[int]:
-    """Take the entries of contents pages out, in place; returns the numbers of those pages.
-
-    An entry is a line that recurs, its page number taken off, as a line of a later page. Contents pages are looked for
-    in the first third of a document and in its first 60 pages only.
-    """
-    last: dict[str, int] = {}
-    for page in pages:
-        for line in _all_lines(page):
-            last[_entry_key(line.text)] = page.number
-            if match := _RUN_IN.match(line.text):
-                last[_entry_key(match.group("heading"))] = page.number
-    found: list[int] = []
-    for page in pages[: max(6, min(60, len(pages) // 3 + 1))]:
-        lines = _all_lines(page)
-        entries = [index for index, line in enumerate(lines) if _is_entry(line, last)]
-        telling = sum(_ENTRY.search(lines[index].text) is not None for index in entries)
-        titled = any(_CONTENTS.fullmatch(line.text.strip()) for line in lines)
-        if len(entries) < 5 or len(entries) < 0.4 * len(lines) or not (titled or telling * 2 > len(entries)):
-            continue
-        first, final = entries[0], entries[-1]
-        kept = [line for line in lines[:first] if not _CONTENTS.fullmatch(line.text.strip())]
-        kept += [line for line in lines[final + 1 :] if not _PAGE_NUMBER.search(line.text)]
-        page.elements = list(kept)
-        found.append(page.number)
-    return found
-
-
-def _all_lines(page: PageLayout) -> list[Line]:
-    lines: list[Line] = []
-    for element in page.elements:
-        lines.extend(element.lines if isinstance(element, Table) else [element])
-    return lines
-
-
-def _entry_key(text: str) -> str:
-    return letters_of(_TRAIL.sub("", text))[:60]
-
-
-def _is_entry(line: Line, last: dict[str, int]) -> bool:
-    key = _entry_key(line.text)
-    return len(key) > 3 and last.get(key, 0) > line.page

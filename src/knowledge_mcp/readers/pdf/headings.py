@@ -1,39 +1,34 @@
-"""Headings told by numbering and typography, for documents that carry no outline and no tags.
+"""Headings told by contents pages, numbering and typography, for documents that carry no outline and no tags.
 
-Numbered lines become headings when the numbering as a whole holds together (`numbering.py`); lines without a number
-when they are set like headings and the document has no other use for that style.
+What the document's own contents name is taken first. Numbered lines become headings when the numbering as a whole
+holds together (`numbering.py`) and they are set as its other links are; lines without a number when they are set like
+headings (`unnumbered.py`).
 """
 
 from __future__ import annotations
 
 import itertools
 import re
-from collections import Counter, defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 
 from knowledge_mcp.model.document import HeadingSource
 from knowledge_mcp.readers.pdf.candidates import Body, Candidate, candidates, is_semi_strong, is_strong
-from knowledge_mcp.readers.pdf.layout import Line, PageLayout, letters_of
-from knowledge_mcp.readers.pdf.numbering import best_chain
+from knowledge_mcp.readers.pdf.layout import Line, PageLayout
+from knowledge_mcp.readers.pdf.numbering import best_chain, number_key
+from knowledge_mcp.readers.pdf.unnumbered import Numbered, levels_of, unnumbered
 
 __all__ = ["Heading", "detect_headings", "heading_of"]
 
-_CAPTION = re.compile(
-    r"(?:table|figure|fig\.|example|note|listing|equation|caution|warning|tableau)\b[\s\d.:-]", re.IGNORECASE
-)
 _MONTH = re.compile(
     r"(?:january|february|march|april|may|june|july|august|september|october|november|december)\b", re.IGNORECASE
 )
-_KNOWN = re.compile(
-    r"(?:foreword|preface|introduction|abstract|executive summary|acknowledge?ments?|scope|normative references|"
-    r"informative references|non-normative references|references|bibliography|index|glossary|terms|definitions|"
-    r"abbreviations|acronyms|(?:list|table) of \w+|contents|notices?|conventions|conformance|revision history|"
-    r"change (?:history|log)|appendix|annex|appendices|annexes|about)\b",
-    re.IGNORECASE,
-)
-_RUN_IN = re.compile(r"(?P<title>[A-Z(].{2,80}?)\.\s+\S")
+_RUN_IN = re.compile(r"(?P<title>[A-Z(].{2,80}?)(?:\.\s+|\s[-–—]\s)\S")
 _WORD = re.compile(r"[^\W\d_]{2}")
+_COVERED = 0.6
+_LISTED_BONUS = 4.0
+_LIST_LENGTH = 4
 
 
 @dataclass(slots=True)
@@ -68,83 +63,121 @@ def heading_of(candidate: Candidate, level: int, source: HeadingSource, confiden
     numbered = candidate.numbered
     title = numbered.title
     if candidate.cut is not None:
-        title = title[: max(candidate.cut - (len(candidate.text) - len(title)), 0)]
+        title = title[: max(candidate.cut - (len(candidate.text) - len(title)), 0)].rstrip(" .:–—-")
     return Heading(
         candidate.lines, level, numbered.number, title, numbered.informative, source, confidence, candidate.cut
     )
 
 
-@dataclass(slots=True)
-class _Findings:
-    """What the numbered headings say of the document's styles."""
+def detect_headings(pages: Sequence[PageLayout], body: Body, listed: Sequence[Heading] = ()) -> list[Heading]:
+    """Find the headings of a document in reading order; contents pages and running lines are gone already.
 
-    body: Body
-    numbered: list[Candidate]
-    depths: dict[tuple[float, bool, str], Counter[int]] = field(
-        default_factory=lambda: defaultdict[tuple[float, bool, str], Counter[int]](Counter)
-    )
-    first_page: int = 0
-    top_size: float = 99.0
-    is_numbered_document: bool = False
-
-    def depth_of(self, line: Line) -> int | None:
-        """Return the depth that most numbered headings in the line's style have."""
-        counts = self.depths.get(line.style)
-        return counts.most_common(1)[0][0] if counts else None
-
-
-def detect_headings(pages: Sequence[PageLayout], body: Body) -> list[Heading]:
-    """Find the headings of a document in reading order; contents pages and running lines are gone already."""
+    Args:
+        pages: what is left on them.
+        body: what running text is set in.
+        listed: the headings that the document's contents name.
+    """
+    anchors = {id(line) for heading in listed for line in heading.lines}
     found = [candidate for page in pages for candidate in candidates(page, body)]
-    numbered = _numbered(found, body)
-    findings = _learn(numbered, body, len(pages))
-    taken = {id(candidate) for candidate in numbered}
-    strength = {True: 0.9, False: 0.75}
-    headings = {
-        id(candidate): heading_of(
-            candidate,
-            len(candidate.key or ()),
-            HeadingSource.NUMBERING,
-            strength[is_strong(candidate.line, body)],
-        )
-        for candidate in numbered
-    }
-    unnumbered = _unnumbered([candidate for candidate in found if id(candidate) not in taken], findings, found)
-    for candidate, level in _levels(unnumbered, findings):
-        headings[id(candidate)] = heading_of(candidate, level, HeadingSource.TYPOGRAPHY, 0.6)
-    return [headings[id(candidate)] for candidate in found if id(candidate) in headings]
+    chosen = _numbered(found, body, anchors)
+    named = [candidate for candidate in chosen if not _is_anchored(candidate, anchors)]
+    kept = _unlisted(named, listed, body)
+    findings = _findings(chosen, listed, body, pages)
+    taken = {id(candidate) for candidate in chosen}
+    rest = [candidate for candidate in found if id(candidate) not in taken and not _is_anchored(candidate, anchors)]
+    headings = [*listed, *_numbered_headings(kept, listed, body)]
+    accepted = unnumbered(rest, findings, found)
+    for candidate, level in levels_of(accepted, findings):
+        headings.append(heading_of(candidate, level, HeadingSource.TYPOGRAPHY, 0.6))
+    place = {id(line): index for index, line in enumerate(line for page in pages for line in page.lines)}
+    return sorted(headings, key=lambda heading: place[id(heading.lines[0])])
+
+
+def _is_anchored(candidate: Candidate, anchors: Collection[int]) -> bool:
+    return any(id(line) in anchors for line in candidate.lines)
+
+
+def _findings(
+    chosen: Sequence[Candidate], listed: Sequence[Heading], body: Body, pages: Sequence[PageLayout]
+) -> Numbered:
+    """Say what the headings so far tell about the styles that headings are set in."""
+    findings = Numbered(body, listed_from=min((heading.page for heading in listed), default=0))
+    anchors = {id(line) for heading in listed for line in heading.lines}
+    for candidate in chosen:
+        if not _is_anchored(candidate, anchors):
+            findings.add(candidate.line, len(candidate.key or ()), candidate.page, numbered=True)
+    for heading in listed:
+        line = max(reversed(heading.lines), key=lambda line: line.size)
+        findings.add(line, heading.level, heading.page, numbered=heading.number is not None, listed=True)
+    findings.settle(len(pages))
+    return findings
 
 
 # ---- with a number --------------------------------------------------------------------------------------------------
 
 
-def _numbered(found: Sequence[Candidate], body: Body) -> list[Candidate]:
+def _numbered(found: Sequence[Candidate], body: Body, anchors: Collection[int]) -> list[Candidate]:
     """Pick the numbered candidates that are links of the document's numbering."""
-    possible = [candidate for candidate in found if candidate.key and _may_be_numbered(candidate, body)]
-    for candidate in possible:
-        _cut_run_in(candidate, body)
-    possible = [candidate for candidate in possible if candidate.cut is not None or not _too_long(candidate, body)]
-    for candidate in possible:
-        candidate.score = _score(candidate, body)
-    links = best_chain([candidate.key or () for candidate in possible], [c.score for c in possible])
-    chain = set(links) - _lists(links, possible, body)
-    accepted = [candidate for index, candidate in enumerate(possible) if index in chain]
-    styles = Counter(candidate.line.style for candidate in accepted)
+    tight = _tight_lists(found, body)
+    possible: list[Candidate] = []
+    for candidate in found:
+        if not candidate.key:
+            continue
+        if _is_anchored(candidate, anchors):
+            possible.append(candidate)
+        elif id(candidate) not in tight and _may_be_numbered(candidate, body):
+            _cut_run_in(candidate, body)
+            if candidate.cut is not None or not _is_text(candidate, body):
+                possible.append(candidate)
+    keys = [candidate.key or () for candidate in possible]
+    chain: set[int] = set()
+    for _ in range(2):
+        settings = Counter(_setting(possible[index]) for index in chain)
+        for candidate in possible:
+            candidate.score = _score(candidate, body, settings)
+            candidate.score += _LISTED_BONUS if _is_anchored(candidate, anchors) else 0.0
+        links = best_chain(keys, [candidate.score for candidate in possible])
+        chain = set(links) - _lists(links, possible, body)
+    styles = Counter(possible[index].line.style for index in chain)
     return [
         candidate
         for index, candidate in enumerate(possible)
         if index in chain
+        or _is_anchored(candidate, anchors)
         or (is_strong(candidate.line, body) and styles[candidate.line.style] >= 3 and len(candidate.key or ()) > 1)
     ]
 
 
+def _setting(candidate: Candidate) -> tuple[float, bool, str, bool]:
+    return (*candidate.line.style, candidate.cut is not None)
+
+
+def _tight_lists(found: Sequence[Candidate], body: Body) -> set[int]:
+    """Find numbered lines in plain print that follow one another line by line: a list, no headings without text."""
+    tight: set[int] = set()
+    for one, other in itertools.pairwise(found):
+        if one.page != other.page or not (one.key and other.key) or one.line.style != other.line.style:
+            continue
+        plain = not (is_semi_strong(one.line, body) or is_semi_strong(other.line, body))
+        flush = abs(one.lines[0].x0 - other.lines[0].x0) < 3 and len(one.lines) == len(other.lines) == 1
+        if plain and flush and 0 < other.lines[0].y0 - one.lines[0].y0 < 1.6 * one.line.size:
+            tight.update((id(one), id(other)))
+    return tight
+
+
 def _lists(links: Sequence[int], possible: Sequence[Candidate], body: Body) -> set[int]:
-    """Find runs of four and more plain numbers that nothing but their numbers makes headings: lists, table rows."""
+    """Find runs of four and more plain numbers that nothing but their numbers makes headings: lists, table rows.
+
+    Titles that run into their text are no list where clauses of the second depth are set so as well.
+    """
+    members_of = Counter(_setting(possible[link]) for link in links if len(possible[link].key or ()) > 1)
     weak: set[int] = set()
     for plain, run in itertools.groupby(links, key=lambda link: _is_plain(possible[link], body)):
         members = list(run)
-        if plain and len(members) >= 4:
-            weak.update(members)
+        if plain and len(members) >= _LIST_LENGTH:
+            weak.update(
+                link for link in members if possible[link].cut is None or members_of[_setting(possible[link])] < 3
+            )
     return weak
 
 
@@ -171,20 +204,23 @@ def _may_be_numbered(candidate: Candidate, body: Body) -> bool:
 
 
 def _cut_run_in(candidate: Candidate, body: Body) -> None:
-    """Find where the heading ends in "1.2 Application. The ..."."""
+    """Find where the heading ends in "1.2 Application. The ..." where its face does not tell."""
     title, number = candidate.numbered.title, candidate.numbered.number or ""
-    if is_strong(candidate.line, body):
+    if candidate.cut is not None or is_strong(candidate.line, body):
         return
     match = _RUN_IN.match(title)
     if match and ("." in number or candidate.text[len(number) : len(number) + 1] == "."):
         candidate.cut = len(candidate.text) - len(title) + match.end("title")
 
 
-def _too_long(candidate: Candidate, body: Body) -> bool:
-    return not is_semi_strong(candidate.line, body) and len(candidate.numbered.title) > 90
+def _is_text(candidate: Candidate, body: Body) -> bool:
+    """Tell a numbered paragraph from a heading: in plain print, and too long or going on in the next line."""
+    if is_semi_strong(candidate.line, body):
+        return False
+    return candidate.flows or len(candidate.numbered.title) > 90
 
 
-def _score(candidate: Candidate, body: Body) -> float:
+def _score(candidate: Candidate, body: Body, settings: Counter[tuple[float, bool, str, bool]]) -> float:
     line, title = candidate.line, candidate.numbered.title
     strong = is_strong(line, body)
     score = 2.0 if strong else 1.4 if is_semi_strong(line, body) else 0.6
@@ -193,83 +229,39 @@ def _score(candidate: Candidate, body: Body) -> float:
     score += 0.5 if candidate.numbered.keyword else 0.0
     score -= 1.0 if title[-1] in ";," else 0.0
     score -= 0.6 if title[-1] == "." and not strong else 0.0
+    if settings.total() >= 8:
+        alike = settings[_setting(candidate)]
+        score += min(0.9, 3.6 * alike / settings.total()) - (0.8 if alike <= 1 and line.size < body.size + 3 else 0.0)
     return score
 
 
-# ---- without a number -----------------------------------------------------------------------------------------------
+def _unlisted(named: Sequence[Candidate], listed: Sequence[Heading], body: Body) -> list[Candidate]:
+    """Leave out what the contents would have named: other lines with a number they give, plain ones beside such."""
+    keys = {key for heading in listed if heading.number and (key := number_key(heading.number))}
+    families = Counter(key[:-1] for key in keys)
+    others = Counter((candidate.key or ())[:-1] for candidate in named)
+    kept: list[Candidate] = []
+    for candidate in named:
+        key = candidate.key or ()
+        siblings = families[key[:-1]]
+        covered = siblings >= 2 and siblings >= _COVERED * (siblings + others[key[:-1]])
+        plain = not (is_semi_strong(candidate.line, body) or candidate.numbered.keyword)
+        if key not in keys and not (covered and plain):
+            kept.append(candidate)
+    return kept
 
 
-def _learn(numbered: Sequence[Candidate], body: Body, pages: int) -> _Findings:
-    findings = _Findings(body, list(numbered))
-    for candidate in numbered:
-        findings.depths[candidate.line.style][len(candidate.key or ())] += 1
-    top = [candidate for candidate in numbered if len(candidate.key or ()) == 1]
-    if top:
-        findings.first_page = min(candidate.page for candidate in top)
-        findings.top_size = sorted(candidate.line.size for candidate in top)[len(top) // 2]
-    findings.is_numbered_document = len(numbered) >= 12 and len(numbered) >= 0.12 * pages
-    return findings
-
-
-def _unnumbered(rest: Sequence[Candidate], findings: _Findings, found: Sequence[Candidate]) -> list[Candidate]:
-    texts = Counter(letters_of(candidate.text) for candidate in found)
-    styles = Counter(line.style for candidate in found for line in candidate.lines)
-    total = max(sum(styles.values()), 1)
-    return [
-        candidate
-        for candidate in rest
-        if _reads_like_a_title(candidate, findings)
-        and texts[letters_of(candidate.text)] < 4
-        and styles[candidate.line.style] <= max(0.12 * total, 8)
-        and _stands_like_a_title(candidate, findings)
-    ]
-
-
-def _reads_like_a_title(candidate: Candidate, findings: _Findings) -> bool:
-    text = candidate.text
-    words = len(text.split())
-    if not 3 <= len(text) <= 110 or words > 14 or not re.search(r"[^\W\d_]{3}", text) or _CAPTION.match(text):
-        return False
-    if text[-1] in ",;" or (text[-1] == "." and words > 5) or candidate.line.code:
-        return False
-    return re.match(r'["“(]?[A-Z0-9À-Þ]', text) is not None or findings.depth_of(candidate.line) is not None
-
-
-def _stands_like_a_title(candidate: Candidate, findings: _Findings) -> bool:
-    line, body = candidate.line, findings.body
-    known = len(candidate.text) < 60 and _KNOWN.match(candidate.text) is not None
-    alike = sum(findings.depths.get(line.style, Counter[int]()).values())
-    if findings.is_numbered_document and not known:
-        large = line.size > body.size + 0.9 and (line.size >= findings.top_size - 0.1 or alike >= 3)
-        capitals = line.bold and alike >= 3 and candidate.text.isupper()
-        if candidate.page < findings.first_page or not (large or capitals):
-            return False
-    if alike >= 2 and (line.size > body.size + 0.4 or line.bold):
-        return True
-    if line.size >= body.size + 1.4 and candidate.gap > 0.3 * line.size:
-        return True
-    heavier = line.bold and not body.bold and line.size >= body.size - (1.1 if line.font != body.font else 0.1)
-    apart = candidate.gap > 0.55 * line.size and candidate.next_gap > 0.0
-    return heavier and apart and line.x0 < 0.45 * candidate.page_width
-
-
-def _levels(unnumbered: Sequence[Candidate], findings: _Findings) -> list[tuple[Candidate, int]]:
-    """Give each the depth of the numbered headings in its style, else of the next smaller ones, else rank by size."""
-    by_size: defaultdict[float, Counter[int]] = defaultdict(Counter)
-    for candidate in findings.numbered:
-        by_size[candidate.line.size][len(candidate.key or ())] += 1
-    weights = sorted({_weight(candidate.line) for candidate in unnumbered}, reverse=True)
-    levels: list[tuple[Candidate, int]] = []
-    for candidate in unnumbered:
-        level = findings.depth_of(candidate.line)
-        if level is None:
-            smaller = [size for size in by_size if size <= candidate.line.size + 0.01]
-            level = (
-                by_size[max(smaller)].most_common(1)[0][0] if smaller else 1 + weights.index(_weight(candidate.line))
-            )
-        levels.append((candidate, level))
-    return levels
-
-
-def _weight(line: Line) -> tuple[float, bool]:
-    return (round(line.size * 2) / 2, line.bold)
+def _numbered_headings(kept: Sequence[Candidate], listed: Sequence[Heading], body: Body) -> Iterator[Heading]:
+    """Yield them, each as far below its listed parents as its number says."""
+    levels: dict[tuple[int, ...], int] = {}
+    for heading in listed:
+        if heading.number and (key := number_key(heading.number)):
+            levels[key] = heading.level
+    shifts = Counter(level - len(key) for key, level in levels.items())
+    shift = shifts.most_common(1)[0][0] if shifts else 0
+    for candidate in kept:
+        key = candidate.key or ()
+        parent = next((key[:count] for count in range(len(key) - 1, 0, -1) if key[:count] in levels), None)
+        level = levels[parent] + len(key) - len(parent) if parent else max(len(key) + shift, 1)
+        confidence = 0.9 if is_strong(candidate.line, body) else 0.75
+        yield heading_of(candidate, level, HeadingSource.NUMBERING, confidence)

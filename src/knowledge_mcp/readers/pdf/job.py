@@ -14,10 +14,11 @@ from typing import Any
 from knowledge_mcp.readers.pdf import engine
 from knowledge_mcp.readers.pdf.blocks import blocks_of
 from knowledge_mcp.readers.pdf.candidates import Body, body_of
-from knowledge_mcp.readers.pdf.furniture import remove_contents, remove_furniture
+from knowledge_mcp.readers.pdf.contents import take_contents
+from knowledge_mcp.readers.pdf.furniture import remove_furniture
 from knowledge_mcp.readers.pdf.headings import Heading, detect_headings
 from knowledge_mcp.readers.pdf.layout import Line, PageLayout, Table
-from knowledge_mcp.readers.pdf.outline import merge_headings, outline_headings, tagged_headings
+from knowledge_mcp.readers.pdf.outline import listed_headings, merge_headings, outline_headings, tagged_headings
 from knowledge_mcp.readers.pdf.pictures import marks_of
 from knowledge_mcp.readers.pdf.scans import pages_to_recognise, take_recognised, without_copies
 from knowledge_mcp.support.sandbox_worker import Refusal
@@ -115,9 +116,9 @@ def compose(
             details=f"{len(pages)} pages without text of their own",
             suggestion="Run text recognition (OCR) over it, then ingest the result.",
         )
-    contents = remove_contents(pages)
+    contents = take_contents(pages)
     body = body_of(pages)
-    headings = _headings(pages, body, outline, tagged)
+    headings = _headings(pages, body, outline, tagged, listed_headings(contents.entries, pages))
     yield {"facts": described["facts"], "headline": _headline(pages)}
     items = blocks_of(pages, headings, body)
     while some := list(itertools.islice(items, _PER_MESSAGE)):
@@ -128,7 +129,7 @@ def compose(
         "blank": blank,
         "scanned": sorted(pictured.intersection(blank) | set(unread)),
         "recognised": sorted(taken),
-        "contents": contents,
+        "contents": contents.pages,
     }
 
 
@@ -144,10 +145,11 @@ def _headings(
     body: Body,
     outline: Sequence[engine.OutlineEntry],
     tagged: Sequence[engine.TaggedHeading],
+    listed: Sequence[Heading],
 ) -> list[Heading]:
-    """Take the outline, else the tags, and add what numbering and typography find beyond them."""
+    """Take the outline, else the tags, and add what contents pages, numbering and typography tell beyond them."""
     named = outline_headings(outline, pages) or tagged_headings(tagged, pages)
-    return merge_headings(named, detect_headings(pages, body), pages)
+    return merge_headings(named, detect_headings(pages, body, listed), pages)
 
 
 def _restore(pages: Sequence[PageLayout], bare: Mapping[int, list[Line | Table]], pictured: Collection[int]) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass, field
 
-__all__ = ["Line", "PageLayout", "Table", "is_bold_name", "is_code_name", "letters_of"]
+__all__ = ["Line", "PageLayout", "Table", "is_bold_name", "is_code_name", "is_italic_name", "letters_of"]
 
 _CODE_FONT = re.compile(
     r"courier|mono|consol|typewriter|cmtt|sftt|menlo|code|ectt|nimbusmon|cmsltt|lettergothic|ocr-?b|"
@@ -17,16 +18,25 @@ _BOLD_FONT = re.compile(r"bold|black|heavy|demi|cmbx|sfbx", re.IGNORECASE)
 _ITALIC_FONT = re.compile(r"ital|obli|slant|cmti|sfti", re.IGNORECASE)
 
 
+@functools.lru_cache(maxsize=1024)
 def is_code_name(font: str) -> bool:
     """Tell whether a font's name is that of a typewriter face."""
     return _CODE_FONT.search(font) is not None
 
 
+@functools.lru_cache(maxsize=1024)
 def is_bold_name(font: str) -> bool:
     """Tell whether a font's name is that of a bold face."""
     return _BOLD_FONT.search(font) is not None
 
 
+@functools.lru_cache(maxsize=1024)
+def is_italic_name(font: str) -> bool:
+    """Tell whether a font's name is that of an italic face."""
+    return _ITALIC_FONT.search(font) is not None
+
+
+@functools.lru_cache(maxsize=8192)
 def letters_of(text: str) -> str:
     """Keep letters and digits only, in lower case: what two prints of one text have in common."""
     return _NO_LETTER.sub("", text.lower())
@@ -48,6 +58,8 @@ class Line:
         block: position of the layout block it belongs to, the reading order on the page.
         rotated: it runs up, down or upside down.
         marked: ids of marked content, for tagged documents.
+        lead: characters at its beginning that are set bold or italic where the rest is plain, a number before them
+            counted in: the title that running text follows on the same line. 0 where the line is of one face.
     """
 
     page: int
@@ -64,11 +76,12 @@ class Line:
     block: float = 0.0
     rotated: bool = False
     marked: frozenset[int] = frozenset()
+    lead: int = 0
 
     @property
     def is_italic(self) -> bool:
         """Tell whether it is set in an italic face."""
-        return _ITALIC_FONT.search(self.font) is not None
+        return is_italic_name(self.font)
 
     @property
     def style(self) -> tuple[float, bool, str]:

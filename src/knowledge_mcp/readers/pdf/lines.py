@@ -8,11 +8,11 @@ whole width of the page first; the engine's blocks lend the order of columns whe
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from knowledge_mcp.readers.pdf.layout import Line, PageLayout, Table, is_bold_name, is_code_name
+from knowledge_mcp.readers.pdf.layout import Line, PageLayout, Table, is_bold_name, is_code_name, is_italic_name
 from knowledge_mcp.readers.pdf.tables import tables_of
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ __all__ = ["lay_out"]
 
 _LETTERSPACED = re.compile(r"(?:\b\w ){4,}\w\b")
 _COLUMN_ROWS = 0.2
+_NUMBER_WIDTH = 14
 
 
 def lay_out(parsed: ParsedPage) -> PageLayout:
@@ -131,24 +132,28 @@ def _parts(row: Sequence[TextItem], places: dict[int, float]) -> list[list[TextI
 
 
 def _line(items: Sequence[TextItem], page: int, places: dict[int, float]) -> Line:
-    sizes: Counter[float] = Counter()
-    fonts: Counter[str] = Counter()
-    where: Counter[float] = Counter()
+    sizes: dict[float, int] = {}
+    fonts: dict[str, int] = {}
+    where: dict[float, int] = {}
     bold = code = total = 0
     gap = 0.0
     text = ""
+    faces: list[tuple[int, bool]] = []
     for previous, item in zip([None, *items], items, strict=False):
         words = " ".join(_despaced(item.text).split())
         text += _joint(previous, item) + words
         gap = max(gap, item.x - previous.x - previous.width) if previous is not None else gap
         count = len(words)
         name = item.font_name or ""
-        bold += count if (item.font_weight or 400) >= 600 or is_bold_name(name) else 0
+        heavy = (item.font_weight or 400) >= 600 or is_bold_name(name)
+        faces.append((len(text), heavy or is_italic_name(name)))
+        bold += count if heavy else 0
         code += count if is_code_name(name) else 0
         total += count
-        sizes[_size(item)] += count
-        fonts[name.partition("+")[2] or name] += count
-        where[places[id(item)]] += count
+        for counts, key in ((sizes, _size(item)), (where, places[id(item)])):
+            counts[key] = counts.get(key, 0) + count
+        font = name.partition("+")[2] or name
+        fonts[font] = fonts.get(font, 0) + count
     return Line(
         page=page,
         text=text.strip(),
@@ -156,15 +161,29 @@ def _line(items: Sequence[TextItem], page: int, places: dict[int, float]) -> Lin
         y0=min(item.y for item in items),
         x1=max(item.x + item.width for item in items),
         y1=max(item.y + item.height for item in items),
-        size=sizes.most_common(1)[0][0],
+        size=max(sizes, key=sizes.__getitem__),
         bold=bold * 2 > total,
-        font=fonts.most_common(1)[0][0],
+        font=max(fonts, key=fonts.__getitem__),
         code=code > 0.85 * total,
         gap=gap,
-        block=where.most_common(1)[0][0],
+        block=max(where, key=where.__getitem__),
         rotated=_is_rotated(items[0]),
         marked=frozenset(item.mcid for item in items if item.mcid is not None),
+        lead=_lead(faces),
     )
+
+
+def _lead(faces: Sequence[tuple[int, bool]]) -> int:
+    """Count the characters up to the end of the one run that is set apart and stands at the beginning; see `Line`."""
+    first = next((index for index, (_, apart) in enumerate(faces) if apart), None)
+    if first is None or (first > 0 and faces[first - 1][0] > _NUMBER_WIDTH):
+        return 0
+    last = first
+    while last + 1 < len(faces) and faces[last + 1][1]:
+        last += 1
+    if last + 1 == len(faces) or any(apart for _, apart in faces[last + 1 :]):
+        return 0
+    return faces[last][0]
 
 
 def _size(item: TextItem) -> float:
@@ -183,6 +202,6 @@ def _joint(previous: TextItem | None, item: TextItem) -> str:
 
 def _despaced(text: str) -> str:
     """Close up letter-spaced words ("R E P O R T"); two blanks or more part the words there."""
-    if not _LETTERSPACED.search(text) or "  " not in text:
+    if "  " not in text or not _LETTERSPACED.search(text):
         return text
     return _LETTERSPACED.sub(lambda match: match.group().replace(" ", ""), text)

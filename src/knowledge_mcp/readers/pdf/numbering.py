@@ -16,6 +16,7 @@ NumberKey = tuple[int, ...]
 """A clause number as integers; a leading letter counts from 1001, a leading roman numeral from 2001."""
 
 _LETTERS, _ROMANS = 1000, 2000
+_ANY = 99
 _WINDOW = 300
 _BREAK = 3.5
 _LATE_START = 3.0
@@ -46,7 +47,7 @@ def _part(part: str, *, first: bool, roman: bool) -> int | None:
         return _ROMANS + _roman(part)
     if len(part) > 1:
         return None
-    return 99 if part == "x" else ord(part.lower()) - ord("a") + 1
+    return _ANY if part == "x" else ord(part.lower()) - ord("a") + 1
 
 
 def _roman(numeral: str) -> int:
@@ -55,14 +56,17 @@ def _roman(numeral: str) -> int:
 
 
 def follows(one: NumberKey, other: NumberKey) -> bool:
-    """Tell whether `other` may come right after `one` in a numbered document; up to two numbers may be missing."""
+    """Tell whether `other` may come right after `one` in a numbered document; up to two numbers may be missing.
+
+    An "x" ("5.3.x") may come after anything of its own clause.
+    """
     if other <= one:
         return False
     same = 0
     while same < min(len(one), len(other)) and one[same] == other[same]:
         same += 1
     if same == len(one):
-        return len(other) == len(one) + 1 and other[-1] in {0, 1, 2}
+        return len(other) == len(one) + 1 and other[-1] in {0, 1, 2, _ANY}
     step = other[same] - one[same]
     if len(other) == same + 2:
         return step == 1 and other[same + 1] == 1
@@ -70,7 +74,7 @@ def follows(one: NumberKey, other: NumberKey) -> bool:
         return False
     if one[same] < _LETTERS <= other[same]:
         return other[same] in {_LETTERS + 1, _LETTERS + 2, _ROMANS + 1}
-    return 1 <= step <= 3
+    return 1 <= step <= 3 or other[same] == _ANY
 
 
 def best_chain(keys: Sequence[NumberKey], scores: Sequence[float]) -> list[int]:
@@ -82,7 +86,7 @@ def best_chain(keys: Sequence[NumberKey], scores: Sequence[float]) -> list[int]:
     for index, key in enumerate(keys):
         score = scores[index]
         best[index] = score if len(key) == 1 or index < 30 else score - _LATE_START
-        for earlier in range(max(0, index - _WINDOW), index):
+        for earlier in range(index - 1, max(0, index - _WINDOW) - 1, -1):
             gain = best[earlier] + score
             if gain <= best[index]:
                 continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -9,41 +10,106 @@ from difflib import SequenceMatcher
 
 from knowledge_mcp.model.document import HeadingSource
 from knowledge_mcp.readers.headings import split_clause_number
+from knowledge_mcp.readers.pdf.contents import Entry
 from knowledge_mcp.readers.pdf.engine import OutlineEntry, TaggedHeading
 from knowledge_mcp.readers.pdf.headings import Heading
 from knowledge_mcp.readers.pdf.layout import Line, PageLayout, letters_of
 
-__all__ = ["merge_headings", "outline_headings", "tagged_headings"]
+__all__ = ["listed_headings", "merge_headings", "outline_headings", "tagged_headings"]
 
 _TRUSTED_SHARE = 0.4
 _ALIKE = 0.88
 _COVERED = 0.25
+_UNPRINTED = 0.7
+_NO_SECTION = re.compile(r"(?:(?:page|slide|sheet)?\s*\d+|(?:fig(?:ure)?|table|plate|exhibit)\b.*)\Z", re.IGNORECASE)
+_CUT_TITLE, _LOOSE = 40, 3
+_LISTED, _LISTED_SHARE = 0.95, 0.25
 
 
 def outline_headings(entries: Sequence[OutlineEntry], pages: Sequence[PageLayout]) -> list[Heading]:
     """Find the lines that bookmarks name; empty where fewer than three or less than 40 % of them can be found.
 
-    A bookmark without its line (a cover page, a title that is a picture) is left out.
+    A bookmark whose words are not printed (a cover page, a title that is a picture) names the place it points to.
     """
+    found = _named(entries, pages, exact=False)
+    printed = sum(heading.confidence == 1.0 for heading in found)
+    return found if printed >= max(min(3, len(entries)), _TRUSTED_SHARE * len(entries)) else []
+
+
+def listed_headings(entries: Sequence[Entry], pages: Sequence[PageLayout]) -> list[Heading]:
+    """Find the lines that printed contents name, letter by letter; empty where too few of them can be found."""
+    placed = [OutlineEntry(entry.title, entry.level, entry.page, None) for entry in entries if entry.page is not None]
+    found = _named(placed, pages, exact=True)
+    if len(found) < max(3, _LISTED_SHARE * len(entries)):
+        return []
+    parents = {(heading.number or "").partition(".")[0] for heading in found if "." in (heading.number or "")}
+    for heading in found:
+        if heading.number is None and heading.title[1:2] == " " and heading.title[0] in parents:
+            heading.number, heading.title = heading.title[0], heading.title[2:]
+        heading.source = HeadingSource.NUMBERING if heading.number else HeadingSource.TYPOGRAPHY
+        heading.confidence = _LISTED
+    return found
+
+
+def _named(entries: Sequence[OutlineEntry], pages: Sequence[PageLayout], *, exact: bool) -> list[Heading]:
     lines = {page.number: [line for line in page.lines if not line.rotated] for page in pages}
     heights = {page.number: page.height for page in pages}
     used: set[int] = set()
     found: list[Heading] = []
+    missing: list[OutlineEntry] = []
     for entry in entries:
         for number in (entry.page, entry.page + 1, entry.page - 1):
             top = heights[number] - entry.top if entry.top is not None and number == entry.page else None
-            match = _find(entry.title, [line for line in lines.get(number, []) if id(line) not in used], top)
+            free = [line for line in lines.get(number, []) if id(line) not in used]
+            match = _find(entry.title, free, top, exact=exact)
             if match is not None:
                 taken, cut = match
                 used.update(id(line) for line in taken)
-                found.append(_heading(taken, cut, entry.level, HeadingSource.OUTLINE))
+                heading = _heading(taken, cut, entry.level, HeadingSource.OUTLINE)
+                heading.number = heading.number or split_clause_number(entry.title).number
+                found.append(heading)
                 break
-    if len(found) < min(3, len(entries)) or len(found) < _TRUSTED_SHARE * len(entries):
-        return []
+        else:
+            missing.append(entry)
+    if not exact:
+        found.extend(_placed(missing, found, pages))
     return _in_order(found, pages)
 
 
-def _find(title: str, lines: Sequence[Line], top: float | None) -> tuple[list[Line], int | None] | None:
+def _placed(entries: Sequence[OutlineEntry], found: Sequence[Heading], pages: Sequence[PageLayout]) -> list[Heading]:
+    """Put bookmarks whose words are not printed where they point to: at a line that opens something there.
+
+    Captions stay captions, and names like "Page 3" name no section.
+    """
+    taken = {id(line) for heading in found for line in heading.lines}
+    sheets = {page.number: page for page in pages}
+    placed: list[Heading] = []
+    for entry in entries:
+        page = sheets.get(entry.page)
+        if page is None or _NO_SECTION.match(entry.title):
+            continue
+        top = page.height - entry.top if entry.top is not None else 0.0
+        lines = [line for line in page.lines if not line.rotated and line.y1 > top - 1]
+        line = next((line for line in lines if len(letters_of(line.text)) > 1), None)
+        if line is None or id(line) in taken or not _opens(line, page):
+            continue
+        taken.add(id(line))
+        named = split_clause_number(entry.title)
+        placed.append(
+            Heading(
+                [line], entry.level, named.number, named.title, named.informative, HeadingSource.OUTLINE, _UNPRINTED
+            )
+        )
+    return placed
+
+
+def _opens(line: Line, page: PageLayout) -> bool:
+    """Tell a line that begins something from one in the middle of a paragraph."""
+    above = [other.y1 for other in page.lines if other.y0 < line.y0 - 2 and other.x0 < line.x1 and other.x1 > line.x0]
+    return (not above and not line.text[:1].islower()) or (bool(above) and line.y0 - max(above) > 0.5 * line.size)
+
+
+def _find(title: str, lines: Sequence[Line], top: float | None, *, exact: bool) -> tuple[list[Line], int | None] | None:
     """Find the line or lines of a title: equal letters first, then a run-in beginning, then nearly equal letters."""
     whole = letters_of(title)
     bare = letters_of(split_clause_number(title).title)
@@ -55,13 +121,18 @@ def _find(title: str, lines: Sequence[Line], top: float | None) -> tuple[list[Li
         rank = _match(whole, bare, lines, index)
         if rank is not None:
             matches.append((rank[0], far, list(lines[index : index + rank[1]]), None))
-            continue
+            if rank[0] < _LOOSE:
+                continue
         cut = _run_in(line.text, title)
         if cut is not None:
             matches.append((2, far, [line], cut))
-    if not matches:
+        elif index + 1 < len(lines) and whole.startswith(letters_of(line.text)) and not line.text.endswith("-"):
+            cut = _run_in(f"{line.text} {lines[index + 1].text}", title)
+            if cut is not None and cut > len(line.text):
+                matches.append((2, far, list(lines[index : index + 2]), cut))
+    if not matches and not exact:
         matches = [
-            (3, 0.0, [line], None)
+            (_LOOSE, 0.0, [line], None)
             for line in lines
             if len(whole) > 5 and abs(len(line.text) - len(title)) < 12 and _alike(letters_of(line.text), whole, bare)
         ]
@@ -74,6 +145,8 @@ def _find(title: str, lines: Sequence[Line], top: float | None) -> tuple[list[Li
 def _match(whole: str, bare: str, lines: Sequence[Line], index: int) -> tuple[int, int] | None:
     """Compare one line, then up to four joined, with the title; tells rank (0 best) and lines used."""
     letters = ""
+    if not letters_of(lines[index].text):
+        return None
     for count in range(1, min(5, len(lines) - index + 1)):
         line = lines[index + count - 1]
         letters += letters_of(line.text)
@@ -81,11 +154,24 @@ def _match(whole: str, bare: str, lines: Sequence[Line], index: int) -> tuple[in
             return 0, count
         if len(bare) > 3 and bare != whole and letters == bare:
             return 1, count
-        if len(whole) > 3 and _without_number(lines[index : index + count]) == whole:
+        ends = letters.endswith(whole) or "normative" in letters
+        if ends and len(whole) > 2 and _without_number(lines[index : index + count]) == whole:
             return 1, count
+        if len(whole) >= _CUT_TITLE and letters.startswith(whole) and len(letters) < 3 * len(whole):
+            return _LOOSE, count + _goes_on(lines[index + count - 1 :])  # programs cut long bookmarks short
         if not (whole.startswith(letters) or bare.startswith(letters) or letters[:12].endswith(whole[:4])):
             return None
     return None
+
+
+def _goes_on(lines: Sequence[Line]) -> int:
+    """Count the lines after the first that go on with its title: in its style, close below."""
+    count = 0
+    for one, other in itertools.pairwise(lines[:4]):
+        if one.style != other.style or not 0 < other.y0 - one.y0 < 1.6 * one.size:
+            break
+        count += 1
+    return count
 
 
 def _without_number(lines: Sequence[Line]) -> str:
@@ -108,8 +194,8 @@ def _run_in(text: str, title: str) -> int | None:
             return None
         have += 1
         if have == len(want):
-            match = re.match(r"(?P<close>[)\]\"”]*)\s*[.:–—]\s", text[place + 1 :])
-            return place + 1 + match.end("close") if match else None
+            match = re.match(r"(?P<close>[)\]\"”]*)(?:\s*[.:–—](?:\s|$)|\s-(?:\s|$))", text[place + 1 :])
+            return place + 1 + match.end("close") if match and place + 2 < len(text) else None
     return None
 
 

@@ -7,6 +7,7 @@ believed only when it has two columns and rows or more, loses no character of it
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -49,10 +50,12 @@ def tables_of(block: LayoutBlock, lines: list[Line], page: int) -> list[Line | T
         return _whole(rows, lines, page)
     found: list[Line | Table] = []
     modal = Counter(line.size for line in lines).most_common(1)[0][0]
-    for is_heading, group in itertools.groupby(rows, key=lambda row: _is_heading(row, modal)):
-        some = list(group)
+    beside = _beside(lines)
+    apart = [_is_heading(row, modal) or _is_text(row, modal, beside) for row in rows]
+    for is_text, group in itertools.groupby(zip(rows, apart, strict=True), key=lambda pair: pair[1]):
+        some = [row for row, _ in group]
         inside = [line for row in some for line in row.lines]
-        found.extend(inside if is_heading else _whole(some, inside, page) or inside)
+        found.extend(inside if is_text else _whole(some, inside, page) or inside)
     return found if any(isinstance(element, Table) for element in found) else None
 
 
@@ -73,7 +76,7 @@ def _is_running_text(lines: Sequence[Line], rows: Sequence[_Row]) -> bool:
     left, right = min(line.x0 for line in lines), max(line.x1 for line in lines)
     width = max(right - left, 1.0)
     full = sum(
-        line.x0 < left + 0.05 * width and line.x1 - line.x0 > 0.7 * width and line.gap < 1.2 * line.size
+        line.x0 < left + 0.05 * width and line.x1 - line.x0 > 0.7 * width and _gap(line) < 1.2 * line.size
         for line in lines
     )
     if full > 0.25 * len({round(line.y0) for line in lines}):
@@ -81,6 +84,37 @@ def _is_running_text(lines: Sequence[Line], rows: Sequence[_Row]) -> bool:
     clauses = sum(_CLAUSE.fullmatch(row.cells[0]) is not None for row in rows)
     words = [len(cell.split()) for row in rows for cell in row.cells[1:] if cell]
     return clauses * 2 >= len(rows) and sum(words) > 12 * len(words)
+
+
+def _gap(line: Line) -> float:
+    """Measure the widest gap between words, but for the one after a clause number that hangs before its text."""
+    hanging = line.gap < 2.6 * line.size and _CLAUSE.match(line.text) is not None
+    return 0.0 if hanging else line.gap
+
+
+def _beside(lines: Sequence[Line]) -> dict[int, float]:
+    """Find the lines that stand beside another one: each with the leftmost edge to its right, if there is one."""
+    found: dict[int, float] = {}
+    ordered = sorted(lines, key=lambda line: line.y0)
+    for index, line in enumerate(ordered):
+        for other in itertools.islice(ordered, index + 1, None):
+            if other.y0 - line.y0 >= 0.4 * line.size:
+                break
+            left, right = (line, other) if line.x0 <= other.x0 else (other, line)
+            found.setdefault(id(right), math.inf)
+            found[id(left)] = min(found.get(id(left), math.inf), right.x0)
+    return found
+
+
+def _is_text(row: _Row, modal: float, beside: dict[int, float]) -> bool:
+    """Tell lines of text from cells: alone at their height, without a gap, yet shared out to several cells."""
+    if sum(map(bool, row.cells)) < 2 or not row.lines:
+        return False
+    second = min(beside.values(), default=math.inf)
+    stacked = len(row.lines) > 1 or row.lines[0].size >= modal + 1.0
+    return stacked and not any(
+        _gap(line) >= 1.2 * line.size or line.x0 > second - 5 or id(line) in beside for line in row.lines
+    )
 
 
 def _share_out(lines: Sequence[Line], rows: Sequence[_Row]) -> bool:
@@ -94,7 +128,7 @@ def _share_out(lines: Sequence[Line], rows: Sequence[_Row]) -> bool:
 
 def _is_heading(row: _Row, modal: float) -> bool:
     """Tell headings from cells: every line of the row is larger than the table's print, and runs without a gap."""
-    return bool(row.lines) and all(line.size >= modal + 1.5 and line.gap < 1.2 * line.size for line in row.lines)
+    return bool(row.lines) and all(line.size >= modal + 1.5 and _gap(line) < 1.2 * line.size for line in row.lines)
 
 
 def _whole(rows: Sequence[_Row], lines: list[Line], page: int) -> list[Line | Table] | None:

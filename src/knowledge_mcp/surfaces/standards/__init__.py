@@ -1,4 +1,4 @@
-"""Six tools over standards and handbooks (specification A): search, lookup, requirements, keywords, stats, health."""
+"""Ten tools over standards and handbooks: the six of specification A, and four for evidence."""
 
 from knowledge_mcp.surfaces.standards.surface import SURFACE
 

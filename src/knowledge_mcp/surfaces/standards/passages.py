@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.query import Hit, LegScore
+from knowledge_mcp.surfaces.standards.locating import locator_of_chunk
 from knowledge_mcp.surfaces.standards.responses import BriefSource, Leg, Metadata, SearchResult, Source
 
 __all__ = ["brief_source", "chunk_uri", "document_uri", "rounded", "search_result", "section_label"]
@@ -46,7 +47,10 @@ def brief_source(chunk: Chunk, citation: str, clause_number: str | None = None) 
 def search_result(hit: Hit) -> SearchResult:
     """Turn a hit into a result."""
     chunk = hit.chunk
-    legs = {name: _leg(leg) for name, leg in (("dense", hit.dense), ("lexical", hit.lexical)) if leg is not None}
+    legs = {"dense": hit.dense, "lexical": hit.lexical}
+    more: dict[str, Any] = {name: _leg(leg) for name, leg in legs.items() if leg is not None}
+    if hit.also_in:
+        more["also_in"] = list(hit.also_in)
     return SearchResult(
         id=chunk.id,
         content=chunk.content,
@@ -58,8 +62,9 @@ def search_result(hit: Hit) -> SearchResult:
             section_hierarchy=list(chunk.section_hierarchy),
             references=list(chunk.references),
         ),
+        locator=locator_of_chunk(chunk),
         uri=chunk_uri(chunk.id),
-        **legs,
+        **more,
     )
 
 

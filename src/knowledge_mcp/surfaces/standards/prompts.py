@@ -10,7 +10,7 @@ __all__ = ["PROMPTS"]
 
 _CITE = (
     "Support every statement with the citation of the passage it comes from, quote word for word where the wording "
-    "matters, and say plainly what the documents do not answer."
+    "matters and check each quote with knowledge_verify_quote, and say plainly what the documents do not answer."
 )
 
 
@@ -55,7 +55,8 @@ def _answer_with_citations(arguments: Mapping[str, str]) -> str:
     return (
         f"Answer from the knowledge base: {arguments['question']}\n\n"
         f"Call knowledge_search with the question as query{filters}; where it names an identifier or an exact phrase, "
-        f"call knowledge_keyword_search too. Read a result's uri when the passage alone is not enough. {_CITE}"
+        "call knowledge_keyword_search too. Where a passage alone is not enough, call knowledge_read with its id as "
+        f"chunk_id, before=1, after=1 and parents=true, or with the clause it stands in. {_CITE}"
     )
 
 

@@ -16,6 +16,7 @@ __all__ = [
     "KeywordSearchRequest",
     "LookupRequest",
     "NoArguments",
+    "PagedRequest",
     "RequirementsRequest",
     "ScopedRequest",
     "SearchRequest",
@@ -91,7 +92,21 @@ class ScopedRequest(Request):
         return parts[0] if parts else None
 
 
-class SearchRequest(ScopedRequest):
+class PagedRequest(ScopedRequest):
+    """What bounds the answer of a search, beyond the specification."""
+
+    max_tokens: Annotated[int, Field(ge=50, le=20_000), WHOLE] | None = Field(
+        default=None, description="Most tokens of passages, about; those that do not fit come as snippets."
+    )
+    max_per_document: Annotated[int, Field(ge=1, le=100), WHOLE] | None = Field(
+        default=None, description="Most results of one document."
+    )
+    cursor: Annotated[int, Field(ge=0, le=1_000), WHOLE] = Field(
+        default=0, description="next_cursor of the answer before."
+    )
+
+
+class SearchRequest(PagedRequest):
     """Arguments of `knowledge_search` (A-REQ-TOOL-001)."""
 
     query: Annotated[Text, Field(min_length=1, max_length=2000)] = Field(
@@ -110,7 +125,7 @@ class SearchRequest(ScopedRequest):
         return self.query
 
 
-class KeywordSearchRequest(ScopedRequest):
+class KeywordSearchRequest(PagedRequest):
     """Arguments of `knowledge_keyword_search` (A-REQ-TOOL-004)."""
 
     query: Annotated[Text, Field(min_length=1, max_length=500)] = Field(

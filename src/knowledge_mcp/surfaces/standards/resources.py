@@ -1,4 +1,4 @@
-"""Addresses that can be read: the list of documents, a document's text, a passage; and what completes them."""
+"""Addresses that can be read: the list of documents, a document's text and outline, a passage; what completes them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from knowledge_mcp.model.document import DocumentType
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.surfaces.contract import Completer, Resource, ResourceContent
 from knowledge_mcp.surfaces.shortening import compact, shorten
+from knowledge_mcp.surfaces.standards.evidence_requests import OutlineRequest
+from knowledge_mcp.surfaces.standards.outlines import outline
 from knowledge_mcp.surfaces.standards.passages import document_uri, section_label
 
 __all__ = ["COMPLETERS", "RESOURCES"]
@@ -46,6 +48,12 @@ def _read_chunk(knowledge: Knowledge, chunk_id: str) -> ResourceContent:
         "span": [chunk.span.start, chunk.span.end],
     }
     return ResourceContent(chunk.content, "text/plain", facts)
+
+
+def _read_outline(knowledge: Knowledge, document_id: str) -> ResourceContent:
+    record = knowledge.document(document_id)
+    told = outline(knowledge, OutlineRequest(document_id=record.id, depth=20, limit=200))
+    return ResourceContent(compact(told.model_dump(mode="json", exclude_unset=True)), "application/json", {})
 
 
 def _facts(record: DocumentRecord) -> dict[str, Any]:
@@ -95,6 +103,15 @@ RESOURCES = (
         description="The whole text of one document, each passage once, in order.",
         media_type="text/plain",
         read=_read_document,
+        parameter="document_id",
+    ),
+    Resource(
+        uri="knowledge://outlines/{document_id}",
+        name="outline",
+        title="A document's outline",
+        description="The first 200 headings of one document, with clause numbers and pages.",
+        media_type="application/json",
+        read=_read_outline,
         parameter="document_id",
     ),
     Resource(

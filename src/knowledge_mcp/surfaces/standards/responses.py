@@ -13,6 +13,7 @@ from knowledge_mcp.model.chunk import ChunkType
 from knowledge_mcp.model.query import SearchMode
 from knowledge_mcp.surfaces.contract import Response
 from knowledge_mcp.surfaces.shortening import Truncation
+from knowledge_mcp.surfaces.standards.evidence_responses import Locator
 
 __all__ = [
     "BriefSource",
@@ -95,13 +96,16 @@ class SearchResult(Response):
     """One passage found."""
 
     id: str
-    content: str = Field(description="The passage word for word.")
+    content: str = Field(description="The passage word for word, or a part of it where snippet is true.")
     score: float = Field(ge=0.0, le=1.0)
     source: Source
     metadata: Metadata
+    locator: Locator = Field(description="Where it stands, for programs.")
     uri: str = Field(description="Resource that holds the passage.")
     dense: Leg = Field(default=Leg(rank=0, score=0.0), description="Place by meaning, where it was found so.")
     lexical: Leg = Field(default=Leg(rank=0, score=0.0), description="Place by words, where it was found so.")
+    snippet: bool = Field(default=False, description="True where the passage was cut to fit max_tokens.")
+    also_in: list[str] = Field(default=[], description="Citations of passages that say the same.")
 
 
 class SearchResponse(Response):
@@ -115,6 +119,7 @@ class SearchResponse(Response):
     suggestions: list[str] = Field(default=[])
     filters_applied: FilterValues = FilterValues()
     degraded: list[str] = Field(default=[], description="What failed on the way, and why; results may be incomplete.")
+    next_cursor: int = Field(default=0, description="cursor for the results that follow; left out at the end.")
     truncated: Truncation = _CUT
 
 

@@ -1,13 +1,16 @@
-"""The six tools (A §3.1): from a request to Knowledge and back to an answer."""
+"""The six tools (A §3.1): from a request to Knowledge and back to an answer; the evidence tools stand beside them."""
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from knowledge_mcp.model.chunk import Modality
 from knowledge_mcp.model.query import Check, DefinitionHit, RequirementHit, RequirementQuery, SearchMode, SearchQuery
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.surfaces.contract import Tool
+from knowledge_mcp.surfaces.shortening import ROOM_FOR_RESULTS, fitting_count
+from knowledge_mcp.surfaces.standards.evidence import EVIDENCE_TOOLS
 from knowledge_mcp.surfaces.standards.explanations import (
     explain_no_definition,
     explain_no_requirement,
@@ -18,8 +21,8 @@ from knowledge_mcp.surfaces.standards.requests import (
     KeywordSearchRequest,
     LookupRequest,
     NoArguments,
+    PagedRequest,
     RequirementsRequest,
-    ScopedRequest,
     SearchRequest,
 )
 from knowledge_mcp.surfaces.standards.responses import (
@@ -38,6 +41,7 @@ from knowledge_mcp.surfaces.standards.responses import (
     StatsResponse,
     VectorStore,
 )
+from knowledge_mcp.surfaces.standards.snippets import within
 
 __all__ = ["TOOLS", "health", "keyword_search", "lookup", "requirements", "search", "stats"]
 
@@ -45,7 +49,8 @@ __all__ = ["TOOLS", "health", "keyword_search", "lookup", "requirements", "searc
 def search(knowledge: Knowledge, request: SearchRequest) -> SearchResponse:
     """Answer `knowledge_search`."""
     mode = SearchMode.HYBRID if request.use_hybrid else SearchMode.SEMANTIC
-    query = SearchQuery(request.query, request.n_results, mode, request.hybrid_weight, request.filter())
+    weight = request.hybrid_weight if "hybrid_weight" in request.model_fields_set else None
+    query = SearchQuery(request.query, request.n_results, mode, weight, request.filter())
     return _answer_search(knowledge, request, query)
 
 
@@ -136,7 +141,8 @@ def health(knowledge: Knowledge, _: NoArguments) -> HealthResponse:
     )
 
 
-def _answer_search(knowledge: Knowledge, request: ScopedRequest, query: SearchQuery) -> SearchResponse:
+def _answer_search(knowledge: Knowledge, request: PagedRequest, query: SearchQuery) -> SearchResponse:
+    query = dataclasses.replace(query, offset=request.cursor, per_document=request.max_per_document, fold=True)
     answer = knowledge.search(query)
     more: dict[str, Any] = {}
     if not answer.hits:
@@ -145,9 +151,16 @@ def _answer_search(knowledge: Knowledge, request: ScopedRequest, query: SearchQu
         more["filters_applied"] = FilterValues(**filters)
     if answer.degraded:
         more["degraded"] = list(answer.degraded)
+    results = [search_result(hit) for hit in answer.hits]
+    if request.max_tokens is not None:
+        results = within(results, request.max_tokens, query.text)
+    sizes = [each.model_dump(mode="json", exclude_unset=True) for each in results]
+    results = results[: max(1, fitting_count(sizes, ROOM_FOR_RESULTS))]
+    if answer.more or len(results) < len(answer.hits):
+        more["next_cursor"] = query.offset + len(results)
     return SearchResponse(
-        results=[search_result(hit) for hit in answer.hits],
-        total=len(answer.hits),
+        results=results,
+        total=len(results),
         query=query.text,
         search_type=answer.mode,
         **more,
@@ -264,5 +277,6 @@ TOOLS = (
         response=HealthResponse,
         run=health,
     ),
+    *EVIDENCE_TOOLS,
 )
 """All tools of the surface, in the order in which they are listed."""

@@ -172,7 +172,7 @@ def _within_limits(value: object) -> None:
     """Refuse questions that no surface would ask; what a surface checks, a bare client may not have."""
     match value:
         case SearchQuery():
-            fits = 1 <= len(value.text) <= 2000 and 1 <= value.limit <= 100 and 0.0 <= value.weight <= 1.0
+            fits = 1 <= len(value.text) <= 2000 and 1 <= value.limit <= 100 and 0.0 <= (value.weight or 0.0) <= 1.0
         case RequirementQuery():
             fits = 1 <= len(value.topic) <= 1000 and 1 <= value.limit <= 50 and len(value.standard or "") <= 100
         case str():

@@ -209,7 +209,10 @@ class SearchRequest(_Strict):
     mode: Annotated[
         Literal["hybrid", "semantic", "keyword"], Field(description="By meaning and words, by meaning, by words.")
     ] = "hybrid"
-    weight: Annotated[float, Field(ge=0, le=1, description="Share of meaning in hybrid.")] = 0.7
+    weight: (
+        Annotated[float, Field(ge=0, le=1, description="Share of meaning in rank fusion; without it, HYBRID_FUSION.")]
+        | None
+    ) = None
     min_score: Annotated[float, Field(ge=0, le=1, description="Results below it are left out, and counted.")] = 0.0
     filters: SearchFilters | None = None
 

@@ -1,0 +1,303 @@
+"""What the `knowledge eval` commands do: open the right knowledge base, run, compare, write."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from knowledge_mcp.cli.evaluate_report import (
+    EvaluationProgress,
+    comparison_as_json,
+    print_comparisons,
+    print_results,
+)
+from knowledge_mcp.cli.failures import say
+from knowledge_mcp.cli.session import out, settings_of, write_json
+from knowledge_mcp.model.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from knowledge_mcp.evals import Comparison, EvalSet, Run, SetResult
+    from knowledge_mcp.model.ingest import IngestReport
+    from knowledge_mcp.ports import Knowledge
+    from knowledge_mcp.settings import Settings
+
+__all__ = ["DraftChoices", "RunChoices", "compare_runs", "draft_from", "render", "run_sets"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunChoices:
+    """Hold the command line of `knowledge eval run`."""
+
+    sets: tuple[Path, ...]
+    modes: tuple[str, ...]
+    weight: float | None
+    documents: Path | None
+    split: str | None
+    hold_back: float
+    keep: Path | None
+    name: str | None
+    to: Path | None
+    html: Path | None
+    pin: Path | None
+    gate: Path | None
+    tolerance: float
+    max_cost: float | None
+    as_json: bool
+    collection: str | None
+    config: Path | None
+    verbose: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DraftChoices:
+    """Hold the command line of `knowledge eval draft`."""
+
+    documents: Path | None
+    only: tuple[str, ...]
+    per_kind: int
+    to: Path | None
+    collection: str | None
+    config: Path | None
+    verbose: bool
+
+
+def run_sets(choices: RunChoices) -> bool:
+    """Measure every set, write what was asked for; returns whether a measure fell below the baseline.
+
+    Raises:
+        KnowledgeError: a set, a setting or the knowledge base is wrong.
+    """
+    from knowledge_mcp import evals
+
+    sets = [
+        evals.open_set(path, split=choices.split, hold_back=choices.hold_back, documents=choices.documents)
+        for path in choices.sets
+    ]
+    _check_together(sets, choices)
+    baseline = None if choices.gate is None else evals.read_run(choices.gate)  # before an hour of work, not after
+    settings = settings_of(choices.config, choices.collection, verbose=choices.verbose, quiet="CRITICAL")
+    results: list[SetResult] = []
+    configuration: dict[str, str] = {}
+    progress = EvaluationProgress()
+    try:
+        for each in sets:
+            results += _measured(choices, settings, each, progress, configuration)
+    finally:
+        progress.close()
+    run = _run(choices, results, configuration)
+    comparisons = () if baseline is None else evals.compare(baseline, run)
+    _write(choices, run, baseline, comparisons)
+    if baseline is None:
+        return False
+    return _told(comparisons, choices.tolerance, of=len(baseline.results))
+
+
+def compare_runs(before: Path, after: Path, *, tolerance: float, html: Path | None, as_json: bool) -> bool:
+    """Compare two results, write what was asked for; returns whether a measure fell.
+
+    Raises:
+        KnowledgeError: one is no result, or they have nothing in common.
+    """
+    from knowledge_mcp import evals
+
+    first, second = evals.read_run(before), evals.read_run(after)
+    comparisons = evals.compare(first, second)
+    if html is not None:
+        _save(html, evals.report_html(second, before=first, comparisons=comparisons))
+    if as_json:
+        write_json(comparison_as_json(first, second, comparisons, tolerance=tolerance))
+    else:
+        print_comparisons(out(), comparisons)
+    return _told(comparisons, tolerance, of=len(first.results))
+
+
+def render(result: Path, html: Path) -> None:
+    """Write the report of a kept result."""
+    from knowledge_mcp import evals
+
+    _save(html, evals.report_html(evals.read_run(result)))
+
+
+def draft_from(choices: DraftChoices) -> None:
+    """Draft questions and write them.
+
+    Raises:
+        KnowledgeError: the documents cannot be read, or a setting is wrong.
+    """
+    from knowledge_mcp import evals
+
+    settings = settings_of(choices.config, choices.collection, verbose=choices.verbose, quiet="CRITICAL")
+    progress = EvaluationProgress()
+    with _opened(settings, None if choices.documents is None else "drafts", keep=None) as knowledge:
+        try:
+            if choices.documents is not None:
+                chosen = evals.EvalSet("the documents", "questions", (), files=choices.documents)
+                _ingest(knowledge, chosen, progress)
+        finally:
+            progress.close()
+        drafts = evals.draft_questions(knowledge, per_kind=choices.per_kind, documents=choices.only)
+    if not drafts:
+        raise InvalidInputError(
+            "Nothing in these documents gave a question.",
+            suggestion="Drafts come from headings, definitions and requirements; write questions by hand here.",
+        )
+    content = evals.drafts_as_jsonl(drafts)
+    if choices.to is None:
+        sys.stdout.write(content)
+        sys.stdout.flush()
+        return
+    _save(choices.to, content)
+    kinds = [draft.kind for draft in drafts]
+    counts = ", ".join(f"{kinds.count(kind)} from {kind}s" for kind in dict.fromkeys(kinds))
+    say(f"{len(drafts)} drafts ({counts}). Read each before it counts, and add some that have no answer.")
+
+
+# ---- measuring
+
+
+def _check_together(sets: Sequence[EvalSet], choices: RunChoices) -> None:
+    names = [each.name for each in sets]
+    if len(set(names)) < len(names):
+        raise InvalidInputError(f"Two sets have one name: {', '.join(names)}.", suggestion="Rename one of them.")
+    bringing = [each.name for each in sets if _brings_documents(each)]
+    if choices.collection is not None and bringing:
+        raise InvalidInputError(f"--collection says nothing about {bringing[0]}, whose documents are ingested.")
+
+
+def _brings_documents(chosen: EvalSet) -> bool:
+    return bool(chosen.documents) or chosen.files is not None
+
+
+def _measured(
+    choices: RunChoices,
+    settings: Settings,
+    chosen: EvalSet,
+    progress: EvaluationProgress,
+    configuration: dict[str, str],
+) -> list[SetResult]:
+    """Measure one set in every mode; fills the configuration in."""
+    from knowledge_mcp import evals
+    from knowledge_mcp.model.query import SearchMode
+
+    brings = _brings_documents(chosen)
+    held = f"-without-{choices.hold_back}" if choices.hold_back else ""
+    with _opened(settings, f"{chosen.name}{held}" if brings else None, keep=choices.keep) as knowledge:
+        report = _ingest(knowledge, chosen, progress, max_cost=choices.max_cost) if brings else None
+        stats = knowledge.stats()
+        configuration |= {
+            "embedding": stats.space.label,
+            "store": stats.backend,
+            "weight": "default" if choices.weight is None else f"{choices.weight}",
+            **({"held back": f"{choices.hold_back}"} if choices.hold_back else {}),
+            **({} if brings else {"collection": settings.collection}),
+        }
+        return [
+            evals.ask_set(
+                knowledge,
+                chosen,
+                evals.Asking(SearchMode(mode), choices.weight),
+                progress.show,
+                ingested=report,
+            )
+            for mode in choices.modes
+        ]
+
+
+def _ingest(
+    knowledge: Knowledge, chosen: EvalSet, progress: EvaluationProgress, *, max_cost: float | None = None
+) -> IngestReport:
+    from knowledge_mcp import evals, wiring
+
+    files = None if chosen.files is None else wiring.build_source(chosen.files.absolute(), patterns=chosen.patterns)
+    return evals.ingest_set(knowledge, chosen, files, progress.show, max_cost=max_cost)
+
+
+@contextmanager
+def _opened(settings: Settings, own: str | None, *, keep: Path | None) -> Generator[Knowledge]:
+    """Open the configured knowledge base, or with a name one of the evaluation's own, gone afterwards unless kept.
+
+    The model stays the configured one; the store is the embedded one.
+    """
+    from knowledge_mcp import wiring
+
+    with tempfile.TemporaryDirectory(prefix="knowledge-eval-", ignore_cleanup_errors=True) as temporary:
+        if own is not None:
+            folder = (keep.absolute() if keep is not None else Path(temporary)) / own
+            folder.mkdir(parents=True, exist_ok=True)
+            changes = {"data_path": folder, "vector_store": "sqlite", "collection": "evaluation"}
+            settings = settings.model_copy(update=changes)
+        knowledge = wiring.build_knowledge(settings)
+        try:
+            yield knowledge
+        finally:
+            knowledge.close()
+
+
+# ---- writing
+
+
+def _run(choices: RunChoices, results: Sequence[SetResult], configuration: dict[str, str]) -> Run:
+    from knowledge_mcp import __version__, evals
+
+    commit = evals.commit_of_build()
+    sets = ", ".join(dict.fromkeys(each.set for each in results))
+    return evals.Run(
+        name=choices.name or (f"{sets} at {commit}" if commit else sets),
+        version=__version__,
+        commit=commit,
+        created_at=datetime.now(UTC).isoformat(),
+        configuration=configuration,
+        results=tuple(results),
+    )
+
+
+def _write(choices: RunChoices, run: Run, baseline: Run | None, comparisons: Sequence[Comparison]) -> None:
+    from knowledge_mcp import evals
+
+    if choices.to is not None:
+        _save(choices.to, evals.run_as_json(run))
+    if choices.html is not None:
+        _save(choices.html, evals.report_html(run, before=baseline, comparisons=comparisons))
+    if choices.pin is not None:
+        for name in dict.fromkeys(each.set for each in run.results):
+            of_set = tuple(each for each in run.results if each.set == name)
+            one = evals.Run(name, run.version, run.commit, run.created_at, run.configuration, of_set)
+            build = run.commit or run.version
+            _save(choices.pin / f"{name}-{build}.json", evals.run_as_json(one, compact=True))
+    if choices.as_json:
+        sys.stdout.write(evals.run_as_json(run))
+        sys.stdout.flush()
+        return
+    print_results(out(), run)
+    if comparisons:
+        print_comparisons(out(), comparisons)
+
+
+def _told(comparisons: Sequence[Comparison], tolerance: float, *, of: int) -> bool:
+    """Say what fell, and what could not be compared; returns whether anything fell."""
+    from knowledge_mcp import evals
+
+    lines = evals.fallen(comparisons, tolerance=tolerance)
+    for line in lines:
+        say(f"Fell: {line}")
+    if len(comparisons) < of:
+        say(f"Note: {of - len(comparisons)} of the earlier run's {of} results have no counterpart.")
+    return bool(lines)
+
+
+def _save(path: Path, content: str) -> None:
+    from knowledge_mcp.support.whole_file import write_whole
+
+    try:
+        write_whole(path, content.encode())
+    except OSError as exc:
+        raise InvalidInputError(
+            f"{path} cannot be written: {exc.strerror}.", suggestion="Choose another place."
+        ) from exc
+    say(f"Written: {path}")

@@ -1,0 +1,166 @@
+"""Two runs beside each other: differences with their chance, questions won and lost, and a gate for CI."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from knowledge_mcp.evals.measures import COLUMNS
+from knowledge_mcp.evals.results import Run, SetResult
+from knowledge_mcp.evals.statistics import LEVEL, Difference, difference, holm
+from knowledge_mcp.model.errors import InvalidInputError
+
+__all__ = ["DEFAULT_TOLERANCE", "Comparison", "MeasureChange", "QuestionChange", "compare", "fallen"]
+
+DEFAULT_TOLERANCE = 0.005
+"""A mean may fall this far before a gate looks at it."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureChange:
+    """Tell how one measure changed; `adjusted` is the difference's `p` with all measures of the set looked at."""
+
+    measure: str
+    before: float
+    after: float
+    change: Difference
+    adjusted: float
+
+    @property
+    def significant(self) -> bool:
+        """Tell whether chance alone would hardly do this."""
+        return self.adjusted < 1 - LEVEL
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionChange:
+    """Tell how one question changed in the set's leading measure."""
+
+    question: str
+    text: str
+    before: float
+    after: float
+    first_before: int | None
+    first_after: int | None
+
+    @property
+    def change(self) -> float:
+        """Subtract."""
+        return self.after - self.before
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Compare one set of two runs in one mode each.
+
+    Attributes:
+        label: of set and mode.
+        questions: answerable in both.
+        only_before, only_after: questions that the other run has not.
+        changes: by measure, in the order of `COLUMNS`.
+        each: every question by its change in nDCG@10, worst first.
+        latency: median milliseconds before and after.
+    """
+
+    label: str
+    questions: int
+    only_before: int
+    only_after: int
+    changes: tuple[MeasureChange, ...]
+    each: tuple[QuestionChange, ...]
+    latency: tuple[float, float]
+
+    @property
+    def losses(self) -> list[QuestionChange]:
+        """List the questions that got worse, worst first."""
+        return [change for change in self.each if change.change < 0]
+
+    @property
+    def wins(self) -> list[QuestionChange]:
+        """List the questions that got better, best first."""
+        return [change for change in reversed(self.each) if change.change > 0]
+
+
+def compare(before: Run, after: Run) -> tuple[Comparison, ...]:
+    """Compare what two runs have in common: sets of one name in one mode.
+
+    Where each run holds a set in one mode only, the two modes are compared with each other.
+
+    Raises:
+        InvalidInputError: they have nothing in common.
+    """
+    found = [_compared(one, other) for one, other in _pairs(before.results, after.results)]
+    made = tuple(each for each in found if each is not None)
+    if not made:
+        raise InvalidInputError(
+            "The two runs have no question in common.",
+            details=f"{before.name}: {_sets(before)}; {after.name}: {_sets(after)}",
+            suggestion="Compare runs of the same sets.",
+        )
+    return made
+
+
+def fallen(comparisons: Sequence[Comparison], *, tolerance: float = DEFAULT_TOLERANCE) -> list[str]:
+    """List the measures that fell by more than the tolerance, and significantly; one sentence each."""
+    return [
+        f"{each.label}: {change.measure} fell from {change.before:.4f} to {change.after:.4f} "
+        f"({change.change.mean:+.4f}, p = {change.adjusted:.4f}; {change.change.losses} questions worse, "
+        f"{change.change.wins} better)"
+        for each in comparisons
+        for change in each.changes
+        if change.change.mean < -tolerance and change.significant
+    ]
+
+
+def _sets(run: Run) -> str:
+    return ", ".join(each.label for each in run.results) or "nothing"
+
+
+def _pairs(before: Sequence[SetResult], after: Sequence[SetResult]) -> list[tuple[SetResult, SetResult]]:
+    pairs: list[tuple[SetResult, SetResult]] = []
+    for name in dict.fromkeys(each.set for each in before):
+        ones = {each.mode: each for each in before if each.set == name}
+        others = {each.mode: each for each in after if each.set == name}
+        shared = [(ones[mode], others[mode]) for mode in ones if mode in others]
+        if not shared and len(ones) == len(others) == 1:
+            shared = list(zip(ones.values(), others.values(), strict=True))
+        pairs.extend(shared)
+    return pairs
+
+
+def _compared(before: SetResult, after: SetResult) -> Comparison | None:
+    ones = {query: row for query, row in before.rows.items() if row.values}
+    others = {query: row for query, row in after.rows.items() if row.values}
+    shared = [query for query in ones if query in others]
+    if not shared:
+        return None
+    columns = [
+        ([ones[query].values[place] for query in shared], [others[query].values[place] for query in shared])
+        for place in range(len(COLUMNS))
+    ]
+    changes = [difference(*pair) for pair in columns]
+    adjusted = holm([change.p for change in changes])
+    each = [
+        QuestionChange(
+            question=query,
+            text=ones[query].text or others[query].text,
+            before=ones[query].values[0],
+            after=others[query].values[0],
+            first_before=ones[query].first,
+            first_after=others[query].first,
+        )
+        for query in shared
+    ]
+    same_mode = before.mode == after.mode
+    return Comparison(
+        label=after.label if same_mode else f"{after.set} ({before.mode} → {after.mode})",
+        questions=len(shared),
+        only_before=len(ones) - len(shared),
+        only_after=len(others) - len(shared),
+        changes=tuple(
+            MeasureChange(name, sum(pair[0]) / len(shared), sum(pair[1]) / len(shared), change, chance)
+            for name, pair, change, chance in zip(COLUMNS, columns, changes, adjusted, strict=True)
+        ),
+        each=tuple(sorted(each, key=lambda one: (one.change, one.question))),
+        latency=(before.latency.p50, after.latency.p50),
+    )

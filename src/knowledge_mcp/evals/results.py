@@ -1,0 +1,241 @@
+"""What an evaluation found: values, and their JSON form, which baselines are kept in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from knowledge_mcp.evals.abstaining import Abstention
+from knowledge_mcp.evals.citations import Share
+from knowledge_mcp.evals.measures import COLUMNS
+from knowledge_mcp.evals.reading import text_of
+from knowledge_mcp.evals.statistics import Interval
+from knowledge_mcp.model.errors import InvalidInputError
+
+__all__ = ["FORMAT", "Latency", "Row", "Run", "SetResult", "read_run", "run_as_json"]
+
+FORMAT = "knowledge-eval/1"
+_HERE = "\x00rows"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Hold what one question came to.
+
+    Attributes:
+        values: in the order of the result's measures; empty for an unanswerable question.
+        first: rank of the first right passage, None where there is none.
+        ms: milliseconds of the search, None where they were not kept.
+        text: the question, empty where it was not kept.
+        signals: as in `abstaining`, empty where they were not kept.
+    """
+
+    values: tuple[float, ...]
+    first: int | None = None
+    ms: float | None = None
+    text: str = ""
+    signals: Mapping[str, float] = field(default_factory=dict[str, float])
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Hold milliseconds of searches for ten passages, one after another: median, 95th percentile, mean."""
+
+    p50: float
+    p95: float
+    mean: float
+
+
+@dataclass(frozen=True, slots=True)
+class SetResult:
+    """Hold what one set came to in one mode.
+
+    Attributes:
+        set, kind, mode: which.
+        documents, chunks: what was searched.
+        ingest_seconds: None where nothing was ingested.
+        questions: answerable and unanswerable.
+        unanswerable: the latter.
+        measures: mean and interval over the answerable questions, by name; empty where there is none.
+        curve: share of the right places found, by depth.
+        latency: of all questions.
+        citations: shares by what was checked.
+        abstentions: one for each signal; empty without unanswerable questions.
+        rows: by question.
+        notes: what a reader should know, one sentence each.
+    """
+
+    set: str
+    kind: str
+    mode: str
+    documents: int
+    chunks: int
+    ingest_seconds: float | None
+    questions: int
+    unanswerable: int
+    measures: Mapping[str, Interval]
+    curve: Mapping[int, float]
+    latency: Latency
+    citations: Mapping[str, Share]
+    abstentions: tuple[Abstention, ...]
+    rows: Mapping[str, Row]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """Name set and mode."""
+        return f"{self.set} ({self.mode})"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Hold one evaluation: what was measured, of which build, with which settings.
+
+    Attributes:
+        name: of the run.
+        version, commit: of the product; the commit is empty where it is not known, and ends in `+` where files differ.
+        created_at: ISO 8601 UTC.
+        configuration: flat pairs: embedding, store, weight …
+        results: one for each set and mode.
+    """
+
+    name: str
+    version: str
+    commit: str
+    created_at: str
+    configuration: Mapping[str, str]
+    results: tuple[SetResult, ...]
+
+
+def run_as_json(run: Run, *, compact: bool = False) -> str:
+    """Write a run as JSON, a question a line.
+
+    Args:
+        run: what was found.
+        compact: leave out the questions' texts, times and signals, and round to four digits: what a baseline needs.
+    """
+    content: dict[str, Any] = {
+        "format": FORMAT,
+        "name": run.name,
+        "version": run.version,
+        "commit": run.commit,
+        "created_at": run.created_at,
+        "configuration": dict(run.configuration),
+        "results": [_result(each, compact=compact) for each in run.results],
+    }
+    places: list[str] = []
+    for result, shown in zip(run.results, content["results"], strict=True):
+        rows = {query: _row(row, compact=compact) for query, row in result.rows.items()}
+        lines = ",\n".join(f"{json.dumps(query)}: {json.dumps(row, ensure_ascii=False)}" for query, row in rows.items())
+        shown["rows"] = _HERE
+        places.append(f"{{\n{lines}\n}}")
+    parts = json.dumps(content, indent=1, ensure_ascii=False).split(json.dumps(_HERE))
+    return "".join(part + rows for part, rows in zip(parts, [*places, "\n"], strict=True))
+
+
+def _result(result: SetResult, *, compact: bool) -> dict[str, Any]:
+    content: dict[str, Any] = {
+        "set": result.set,
+        "kind": result.kind,
+        "mode": result.mode,
+        "documents": result.documents,
+        "chunks": result.chunks,
+        "ingest_seconds": _rounded(result.ingest_seconds, 1),
+        "questions": result.questions,
+        "unanswerable": result.unanswerable,
+        "measures": {
+            name: {key: round(value, 4) for key, value in asdict(each).items()}
+            for name, each in result.measures.items()
+        },
+        "curve": {str(depth): round(value, 4) for depth, value in result.curve.items()},
+        "latency_ms": {key: round(value, 2) for key, value in asdict(result.latency).items()},
+        "citations": {name: asdict(each) for name, each in result.citations.items()},
+        "abstentions": [asdict(each) for each in result.abstentions],
+        "notes": list(result.notes),
+        "columns": [*COLUMNS],
+    }
+    if compact:
+        del content["curve"], content["notes"]
+    return content
+
+
+def _row(row: Row, *, compact: bool) -> Any:
+    values = [round(value, 4) for value in row.values]
+    if compact:
+        return values
+    return {
+        "values": values,
+        "first": row.first,
+        "ms": _rounded(row.ms, 2),
+        "text": row.text,
+        "signals": {name: round(value, 5) for name, value in row.signals.items()},
+    }
+
+
+def _rounded(value: float | None, digits: int) -> float | None:
+    return None if value is None else round(value, digits)
+
+
+def read_run(path: Path) -> Run:
+    """Read a run that `run_as_json` wrote.
+
+    Raises:
+        NotFoundError: there is no such file.
+        InvalidInputError: it is something else.
+    """
+    try:
+        content = json.loads(text_of(path))
+        if not isinstance(content, dict) or content["format"] != FORMAT:
+            raise InvalidInputError(
+                f"{path} is no result of `knowledge eval`.", suggestion=f'Its "format" must be "{FORMAT}".'
+            )
+        return _run(cast("dict[str, Any]", content))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as exc:
+        raise InvalidInputError(
+            f"{path} is no result of `knowledge eval`, or a damaged one.", details=f"{type(exc).__name__}: {exc}"
+        ) from exc
+
+
+def _run(content: dict[str, Any]) -> Run:
+    return Run(
+        name=str(content["name"]),
+        version=str(content["version"]),
+        commit=str(content["commit"]),
+        created_at=str(content["created_at"]),
+        configuration={str(name): str(value) for name, value in content["configuration"].items()},
+        results=tuple(_read_result(each) for each in content["results"]),
+    )
+
+
+def _read_result(content: dict[str, Any]) -> SetResult:
+    columns: list[str] = content["columns"]
+    return SetResult(
+        set=str(content["set"]),
+        kind=str(content["kind"]),
+        mode=str(content["mode"]),
+        documents=int(content["documents"]),
+        chunks=int(content["chunks"]),
+        ingest_seconds=content["ingest_seconds"],
+        questions=int(content["questions"]),
+        unanswerable=int(content["unanswerable"]),
+        measures={name: Interval(**each) for name, each in content["measures"].items()},
+        curve={int(depth): float(value) for depth, value in content.get("curve", {}).items()},
+        latency=Latency(**content["latency_ms"]),
+        citations={name: Share(**each) for name, each in content["citations"].items()},
+        abstentions=tuple(Abstention(**each) for each in content["abstentions"]),
+        rows={query: _read_row(row, columns) for query, row in content["rows"].items()},
+        notes=tuple(content.get("notes", ())),
+    )
+
+
+def _read_row(row: Any, columns: list[str]) -> Row:
+    small = isinstance(row, list)
+    values = cast("list[Any]", row if small else row["values"])
+    known = dict(zip(columns, values, strict=False))
+    ordered = tuple(float(known[name]) for name in COLUMNS) if values else ()
+    if small:
+        return Row(ordered)
+    return Row(ordered, row["first"], row["ms"], row["text"], row["signals"])

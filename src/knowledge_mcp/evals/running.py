@@ -1,0 +1,202 @@
+"""One set through the product: its documents ingested, its questions asked, what came back measured."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from knowledge_mcp.evals.abstaining import abstention, signals_of
+from knowledge_mcp.evals.citations import CitationCheck
+from knowledge_mcp.evals.judging import Judged, judge
+from knowledge_mcp.evals.measures import COLUMNS, measure, recall_curve
+from knowledge_mcp.evals.questions import EvalSet, Question
+from knowledge_mcp.evals.results import Latency, Row, SetResult
+from knowledge_mcp.evals.statistics import interval, percentile
+from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, IngestReport, SkippedFile
+from knowledge_mcp.model.query import SearchAnswer, SearchMode, SearchQuery
+from knowledge_mcp.model.source import SourceItem
+from knowledge_mcp.ports import Knowledge, Source
+
+__all__ = ["Asking", "Progress", "ask_set", "ingest_set"]
+
+Progress = Callable[[str, int, int], None]
+"""Is told what is done, how much of it, of how much in all (0 where nobody knows)."""
+
+_LONGEST_QUESTION = 2000
+_AS_USERS_ASK = 10
+_AS_MEASURES_NEED = 100
+_WARNINGS_TOLD = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Choose how questions are asked; `weight` None for the product's own default."""
+
+    mode: SearchMode = SearchMode.HYBRID
+    weight: float | None = None
+
+    def query(self, text: str, limit: int) -> SearchQuery:
+        """Make the search of a question, cut at what a search may hold."""
+        asked = text[:_LONGEST_QUESTION]
+        if self.weight is None:
+            return SearchQuery(text=asked, limit=limit, mode=self.mode)
+        return SearchQuery(text=asked, limit=limit, mode=self.mode, weight=self.weight)
+
+
+class _Listed:
+    """A source of items that are there already."""
+
+    def __init__(self, items: Sequence[SourceItem]) -> None:
+        self._items = items
+
+    def items(self) -> Iterator[SourceItem | SkippedFile]:
+        """Yield them in order."""
+        yield from self._items
+
+
+def ingest_set(
+    knowledge: Knowledge, chosen: EvalSet, files: Source | None, progress: Progress, *, max_cost: float | None = None
+) -> IngestReport:
+    """Take a set's documents in, from memory or from `files`.
+
+    Raises:
+        InvalidInputError: no document could be taken in.
+        KnowledgeError: as in `Knowledge.ingest`.
+    """
+    source: Source = files if files is not None else _Listed(chosen.documents)
+    stored = 0
+
+    def note(event: IngestEvent) -> None:
+        nonlocal stored
+        if event.kind in {IngestEventKind.STORED, IngestEventKind.UNCHANGED, IngestEventKind.FAILED}:
+            stored += 1
+            progress(f"Ingesting {chosen.name}", stored, len(chosen.documents))
+        elif event.kind is IngestEventKind.READING and event.total > 1:
+            progress(f"Reading {event.source.rsplit('/', 1)[-1]}", event.done, event.total)
+
+    progress(f"Ingesting {chosen.name}", 0, len(chosen.documents))
+    options = IngestOptions(ids_are_settled=files is None, max_cost=max_cost)
+    report = knowledge.ingest(source, options, on_event=note, on_unreadable=lambda _: True)
+    if not report.documents:
+        said = [*report.skipped, *report.failed]
+        raise InvalidInputError(
+            f"No document of {chosen.name} could be ingested.",
+            details="\n".join(each.message for each in said[:20]),
+            suggestion="Check the documents; `knowledge-ingest --dry-run` tells more.",
+        )
+    return report
+
+
+def ask_set(
+    knowledge: Knowledge,
+    chosen: EvalSet,
+    asking: Asking,
+    progress: Progress,
+    *,
+    ingested: IngestReport | None = None,
+) -> SetResult:
+    """Ask every question of a set and measure the answers.
+
+    Each is asked for ten passages, which is timed and gives the signals of the answer's worth, then for a hundred,
+    which the measures need. The first is asked once more beforehand.
+
+    Raises:
+        ConfigError: `ir-measures` is not installed.
+        InvalidInputError: the set has no question.
+        KnowledgeError: as in `Knowledge.search`.
+    """
+    if not chosen.questions:
+        raise InvalidInputError(f"{chosen.name} has no question that can be asked.")
+    knowledge.warm_up()
+    knowledge.search(asking.query(chosen.questions[0].text, _AS_USERS_ASK))
+    judged: dict[str, Judged] = {}
+    times: dict[str, float] = {}
+    signals: dict[str, dict[str, float]] = {}
+    degraded: Counter[str] = Counter()
+    citations = CitationCheck(knowledge)
+    for number, question in enumerate(chosen.questions, 1):
+        first, times[question.id] = _ask(knowledge, asking.query(question.text, _AS_USERS_ASK))
+        signals[question.id] = signals_of(first)
+        degraded.update(first.degraded)
+        answer = knowledge.search(asking.query(question.text, _AS_MEASURES_NEED))
+        citations.note(question, answer.hits, chosen.keys)
+        if not question.unanswerable:
+            judged[question.id] = judge(question, answer.hits, chosen.keys)
+        progress(f"Asking {chosen.name} ({asking.mode.value})", number, len(chosen.questions))
+    values = measure(judged)
+    spent = list(times.values())
+    columns = {name: [row[place] for row in values.values()] for place, name in enumerate(COLUMNS)}
+    counted = knowledge.stats().statistics
+    return SetResult(
+        set=chosen.name,
+        kind=chosen.kind,
+        mode=asking.mode.value,
+        documents=counted.documents,
+        chunks=counted.chunks,
+        ingest_seconds=None if ingested is None else ingested.seconds,
+        questions=len(chosen.questions),
+        unanswerable=len(chosen.questions) - len(judged),
+        measures={name: interval(column) for name, column in columns.items()} if judged else {},
+        curve=recall_curve(judged),
+        latency=Latency(percentile(spent, 0.5), percentile(spent, 0.95), sum(spent) / len(spent)),
+        citations=citations.shares,
+        abstentions=abstention(
+            [signals[each.id] for each in chosen.questions if not each.unanswerable],
+            [signals[each.id] for each in chosen.questions if each.unanswerable],
+        ),
+        rows={each.id: _row(each, judged, values, times, signals) for each in chosen.questions},
+        notes=(*chosen.notes, *_told(knowledge, chosen, ingested, degraded), *citations.wrong[:_WARNINGS_TOLD]),
+    )
+
+
+def _ask(knowledge: Knowledge, query: SearchQuery) -> tuple[SearchAnswer, float]:
+    started = time.perf_counter()
+    answer = knowledge.search(query)
+    return answer, 1000 * (time.perf_counter() - started)
+
+
+def _row(
+    question: Question,
+    judged: dict[str, Judged],
+    values: dict[str, tuple[float, ...]],
+    times: dict[str, float],
+    signals: dict[str, dict[str, float]],
+) -> Row:
+    found = judged.get(question.id)
+    return Row(
+        values=values.get(question.id, ()),
+        first=None if found is None else found.first,
+        ms=times[question.id],
+        text=question.text,
+        signals=signals[question.id],
+    )
+
+
+def _told(
+    knowledge: Knowledge, chosen: EvalSet, ingested: IngestReport | None, degraded: Counter[str]
+) -> Iterator[str]:
+    """Yield what a reader must know to believe the figures."""
+    if ingested is not None and (lost := [*ingested.skipped, *ingested.failed]):
+        yield f"{len(lost)} documents could not be ingested; the first: {lost[0].message}"
+    for sentence, count in degraded.most_common(_WARNINGS_TOLD):
+        yield f"{count} answers were degraded: {sentence}"
+    long = sum(len(each.text) > _LONGEST_QUESTION for each in chosen.questions)
+    if long:
+        yield f"{long} questions were cut at {_LONGEST_QUESTION} characters."
+    if not chosen.keys:
+        missing = _unknown_documents(knowledge, chosen)
+        if missing:
+            shown = ", ".join(missing[:5]) + (" …" if len(missing) > 5 else "")
+            yield f"Questions expect {len(missing)} documents that are not in the knowledge base: {shown}."
+
+
+def _unknown_documents(knowledge: Knowledge, chosen: EvalSet) -> list[str]:
+    known: set[str] = set()
+    for record in knowledge.documents():
+        name = record.source_path.rsplit("/", 1)[-1]
+        known |= {each.casefold() for each in (record.id, record.title, name, name.rsplit(".", 1)[0])}
+    wanted = {place.document for question in chosen.questions for place in question.places if place.document}
+    return sorted(document for document in wanted if document.casefold() not in known)

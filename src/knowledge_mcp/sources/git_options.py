@@ -1,0 +1,65 @@
+"""What clones of Git repositories read of the settings: their folder, and whose token goes to which host."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+from knowledge_mcp.model.errors import ConfigError
+from knowledge_mcp.sources.git import GitClones
+from knowledge_mcp.sources.git_process import GitProgram
+from knowledge_mcp.sources.git_url import permalink
+
+__all__ = ["GitOptions", "from_options", "permalink"]
+
+_HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::\d{1,5})?")
+
+
+class _Secret(Protocol):
+    def get_secret_value(self) -> str: ...
+
+
+class GitOptions(Protocol):
+    """The settings that clones depend on."""
+
+    @property
+    def repo_clone_path(self) -> Path: ...
+    @property
+    def github_pat(self) -> _Secret | None: ...
+    @property
+    def git_tokens(self) -> _Secret | None: ...
+
+
+def from_options(
+    options: GitOptions, *, environment: Mapping[str, str] | None = None, loopback_http: bool = False
+) -> GitClones:
+    """Build the clones from the settings.
+
+    Args:
+        options: the settings.
+        environment: proxies and certificates for Git.
+        loopback_http: whether plain http is accepted on this machine, for tests.
+
+    Raises:
+        ConfigError: GIT_TOKENS is not of the form `host=token,host=token`; names the place, never a token.
+    """
+    tokens: dict[str, str] = {}
+    given = options.git_tokens.get_secret_value() if options.git_tokens is not None else ""
+    for place, pair in enumerate((each.strip() for each in given.split(",") if each.strip()), 1):
+        host, found, token = pair.partition("=")
+        if not found or not token.strip() or not _HOST.fullmatch(host.strip()):
+            raise ConfigError(
+                f"Entry {place} of GIT_TOKENS is not of the form host=token.",
+                suggestion="Write gitlab.example.com=TOKEN, further ones after a comma.",
+            )
+        tokens[host.strip()] = token.strip()
+    if options.github_pat is not None:
+        tokens["github.com"] = options.github_pat.get_secret_value()
+    return GitClones(
+        options.repo_clone_path,
+        tokens=tokens,
+        loopback_http=loopback_http,
+        git=GitProgram(environment=environment),
+    )

@@ -1,0 +1,75 @@
+"""ChromaDB collections whose names and contents a specification gives, by the collection of ours that is shown there.
+
+A plain client reads in them what the specification says, and nothing else: no chunk that is only staged, no version
+that has been replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from knowledge_mcp.model.chunk import Chunk
+from knowledge_mcp.model.collection import DocumentRecord
+
+__all__ = ["PLANNING", "PROFILES", "Profile"]
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Say how documents and chunks lie in two collections that a specification describes.
+
+    An entry's id is the chunk's or the document's own. A chunk's entry has its vector and its content, a document's one
+    a vector of zeros and its title. Distances are squared L2.
+
+    Attributes:
+        chunks, documents: names of the two collections.
+        chunk_metadata: makes a chunk's metadata from it and its document's record.
+        document_metadata: makes a document's metadata.
+    """
+
+    chunks: str
+    documents: str
+    chunk_metadata: Callable[[Chunk, DocumentRecord], Mapping[str, Any]]
+    document_metadata: Callable[[DocumentRecord], Mapping[str, Any]]
+
+
+def _chunk_metadata(chunk: Chunk, record: DocumentRecord) -> Mapping[str, Any]:
+    return {
+        "application_ref": _label(record, "application_ref"),
+        "document_id": chunk.document_id,
+        "source_file": _label(record, "source_file") or record.source_path.rpartition("/")[2],
+        "document_type": chunk.document_type,
+        "page_numbers": ",".join(map(str, chunk.page_numbers)),
+        "chunk_index": chunk.index,
+        "total_chunks": record.chunk_count,
+        "extraction_method": _label(record, "extraction_method") or "text_layer",
+        "char_count": len(chunk.content),
+        "word_count": len(chunk.content.split()),
+    }
+
+
+def _document_metadata(record: DocumentRecord) -> Mapping[str, Any]:
+    return {
+        "file_path": _label(record, "file_path") or record.source_path,
+        "file_hash": record.sha256,
+        "application_ref": _label(record, "application_ref"),
+        "document_type": record.document_type,
+        "chunk_count": record.chunk_count,
+        "ingested_at": record.updated_at,
+        "extraction_method": _label(record, "extraction_method") or "text_layer",
+        "contains_drawings": _label(record, "contains_drawings") == "true",
+    }
+
+
+def _label(record: DocumentRecord, name: str) -> str:
+    return next((value for key, value in record.metadata if key == name), "")
+
+
+PLANNING = Profile("application_docs", "document_registry", _chunk_metadata, _document_metadata)
+"""B-FR-008."""
+
+PROFILES: Mapping[str, Profile] = MappingProxyType({"application_docs": PLANNING})
+"""Which collection of ours is shown in which collections of a specification."""

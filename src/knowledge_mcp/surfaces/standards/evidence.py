@@ -1,0 +1,221 @@
+"""The evidence tools, beyond the specification: read on, see the outline, follow references, verify a quote."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import Any
+
+from knowledge_mcp.model.evidence import Passage, QuoteAnswer, QuotePlace, QuoteVerdict, ReadAnswer, ReferenceLink
+from knowledge_mcp.ports import Knowledge
+from knowledge_mcp.surfaces.contract import Response, Tool
+from knowledge_mcp.surfaces.shortening import MAX_ANSWER_CHARACTERS, compact
+from knowledge_mcp.surfaces.standards.evidence_requests import (
+    OutlineRequest,
+    ReadRequest,
+    ReferencesRequest,
+    VerifyQuoteRequest,
+)
+from knowledge_mcp.surfaces.standards.evidence_responses import (
+    DifferenceResult,
+    OutlineResponse,
+    QuotePlaceResult,
+    ReadPassage,
+    ReadResponse,
+    ReferencePlace,
+    ReferenceResult,
+    ReferencesResponse,
+    VerifyQuoteResponse,
+)
+from knowledge_mcp.surfaces.standards.locating import locator
+from knowledge_mcp.surfaces.standards.outlines import outline
+
+__all__ = ["EVIDENCE_TOOLS", "outline", "read", "references", "verify_quote"]
+
+_ROOM = MAX_ANSWER_CHARACTERS - 1_000
+_LEAST_TOKENS = 50
+
+_VERDICTS = {
+    QuoteVerdict.EXACT: "The quote stands there word for word.",
+    QuoteVerdict.NORMALISED: "The words are right; only blanks, hyphenation, quotation marks, dashes or case differ.",
+    QuoteVerdict.STITCHED: "Each part is printed, but not in one place or not in this order: quote the parts apart.",
+    QuoteVerdict.ALTERED: "This is not what is printed; `differences` tells where. Quote the printed `text` instead.",
+    QuoteVerdict.ELSEWHERE: "The named document does not say this; another one does: correct the citation.",
+    QuoteVerdict.NOT_FOUND: "Nothing like it is printed in the documents: do not present it as a quote.",
+}
+
+
+def read(knowledge: Knowledge, request: ReadRequest) -> ReadResponse:
+    """Answer `knowledge_read`; where the text would make too long an answer, less of it is read."""
+    tokens = request.max_tokens
+    while True:
+        response = _read_response(knowledge.read(request.query(tokens)))
+        size = _size(response)
+        if size <= _ROOM or tokens <= _LEAST_TOKENS:
+            return response
+        tokens = max(_LEAST_TOKENS, tokens * _ROOM * 9 // (size * 10))
+
+
+def references(knowledge: Knowledge, request: ReferencesRequest) -> ReferencesResponse:
+    """Answer `knowledge_references`; where there are too many for one answer, the last of both lists go."""
+    answer = knowledge.references(request.query())
+    outgoing = [_reference(link) for link in answer.outgoing]
+    incoming = [_reference(link) for link in answer.incoming]
+    kept_outgoing, kept_incoming = _that_fit(outgoing, incoming)
+    left_out = len(outgoing) + len(incoming) - len(kept_outgoing) - len(kept_incoming)
+    more: dict[str, Any] = {}
+    if answer.more + left_out:
+        more["more"] = answer.more + left_out
+    if not outgoing and not incoming:
+        more["message"] = "No cross-references were found from this place or to it."
+    if answer.degraded:
+        more["degraded"] = list(answer.degraded)
+    return ReferencesResponse(outgoing=kept_outgoing, incoming=kept_incoming, **more)
+
+
+def verify_quote(knowledge: Knowledge, request: VerifyQuoteRequest) -> VerifyQuoteResponse:
+    """Answer `knowledge_verify_quote`."""
+    answer = knowledge.verify_quote(request.query())
+    more: dict[str, Any] = {"degraded": list(answer.degraded)} if answer.degraded else {}
+    return VerifyQuoteResponse(
+        verdict=answer.verdict,
+        message=_told(answer),
+        places=[_quote_place(place, request.quote) for place in answer.places],
+        searched_documents=answer.searched_documents,
+        **more,
+    )
+
+
+def _size(response: Response) -> int:
+    return len(compact(response.model_dump(mode="json", exclude_unset=True)))
+
+
+def _read_response(answer: ReadAnswer) -> ReadResponse:
+    more: dict[str, Any] = {} if answer.next_cursor is None else {"next_cursor": answer.next_cursor}
+    return ReadResponse(
+        document_id=answer.document_id,
+        document_title=answer.document_title,
+        passages=[
+            ReadPassage(text=each.text, citation=each.citation, locator=locator(each.locator))
+            for each in answer.passages
+        ],
+        tokens=answer.tokens,
+        span=[answer.whole.start, answer.whole.end],
+        **more,
+    )
+
+
+def _that_fit(
+    outgoing: Sequence[ReferenceResult], incoming: Sequence[ReferenceResult]
+) -> tuple[list[ReferenceResult], list[ReferenceResult]]:
+    """Keep as many from the beginning of both lists as one answer holds, turn by turn."""
+    kept: tuple[list[ReferenceResult], list[ReferenceResult]] = ([], [])
+    room = _ROOM
+    for pair in zip_longest(outgoing, incoming):
+        for side, each in enumerate(pair):
+            if each is not None and room >= 0:
+                room -= _size(each) + 1
+                if room >= 0:
+                    kept[side].append(each)
+    return kept
+
+
+def _reference(link: ReferenceLink) -> ReferenceResult:
+    more: dict[str, Any] = {}
+    if link.destination is not None:
+        more["destination"] = _reference_place(link.destination)
+    if link.reason:
+        more["reason"] = link.reason
+    return ReferenceResult(
+        text=link.text, kind=link.kind, target=link.target, source=_reference_place(link.source), **more
+    )
+
+
+def _reference_place(passage: Passage) -> ReferencePlace:
+    place = passage.locator
+    more: dict[str, Any] = {"page_numbers": list(place.page_numbers)} if place.page_numbers else {}
+    return ReferencePlace(
+        document_id=place.document_id,
+        citation=passage.citation,
+        text=passage.text,
+        span=[place.span.start, place.span.end],
+        **more,
+    )
+
+
+def _quote_place(place: QuotePlace, quote: str) -> QuotePlaceResult:
+    more: dict[str, Any] = {}
+    if place.quoted.strip() != quote.strip():
+        more["quoted"] = place.quoted
+    if place.similarity < 1.0:
+        more["similarity"] = round(place.similarity, 4)
+    if place.differences:
+        more["differences"] = [DifferenceResult(quoted=each.quoted, printed=each.printed) for each in place.differences]
+    return QuotePlaceResult(
+        text=place.passage.text,
+        citation=place.passage.citation,
+        locator=locator(place.passage.locator),
+        **more,
+    )
+
+
+def _told(answer: QuoteAnswer) -> str:
+    message = _VERDICTS[answer.verdict]
+    if answer.verdict is QuoteVerdict.NOT_FOUND and answer.places:
+        return f"{message} The nearest passage is given."
+    return message
+
+
+EVIDENCE_TOOLS = (
+    Tool(
+        name="knowledge_read",
+        title="Read a place",
+        description=(
+            "Read a document word for word: a clause with all below it, pages, a search result with its neighbours "
+            "(before, after) and what stands above it (parents), or all of it. Use it when a passage alone is not "
+            "enough. Long texts come in parts: go on with next_cursor."
+        ),
+        request=ReadRequest,
+        response=ReadResponse,
+        run=read,
+        items="passages",
+    ),
+    Tool(
+        name="knowledge_outline",
+        title="Show a document's outline",
+        description=(
+            "List a document's headings with clause numbers and pages, to find what to read. With coverage=true: what "
+            "was got from each page, and which pages are empty, partial or read by OCR."
+        ),
+        request=OutlineRequest,
+        response=OutlineResponse,
+        run=outline,
+        items="sections",
+    ),
+    Tool(
+        name="knowledge_references",
+        title="Follow cross-references",
+        description=(
+            "List what a clause, passage or document refers to (clauses, tables, figures, annexes, other standards), "
+            "with the place each leads to where it is in the knowledge base, and what refers to it."
+        ),
+        request=ReferencesRequest,
+        response=ReferencesResponse,
+        run=references,
+        items="outgoing",
+    ),
+    Tool(
+        name="knowledge_verify_quote",
+        title="Verify a quote",
+        description=(
+            "Check that words are printed exactly so, before you present them as a quote. Verdicts: exact, normalised "
+            "(true but for blanks, marks, case), altered (with differences), stitched (from several places), elsewhere "
+            "(in another document), not_found."
+        ),
+        request=VerifyQuoteRequest,
+        response=VerifyQuoteResponse,
+        run=verify_quote,
+        items="places",
+    ),
+)
+"""The evidence tools, in the order in which they are listed."""

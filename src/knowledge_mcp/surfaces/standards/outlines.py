@@ -1,0 +1,128 @@
+"""A document's headings, and what was got from each of its pages, in parts of a bounded size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.model.evidence import ReadQuery
+from knowledge_mcp.model.structure import DocumentStructure, OutlineEntry, PageCoverage
+from knowledge_mcp.ports import Knowledge
+from knowledge_mcp.surfaces.standards.evidence_requests import OutlineRequest
+from knowledge_mcp.surfaces.standards.evidence_responses import OutlineResponse, OutlineSection, PageResult
+
+__all__ = ["outline"]
+
+_T = TypeVar("_T")
+
+_LONGEST = 200
+"""Characters of a title or a note that are shown."""
+_WARNINGS = 20
+
+
+def outline(knowledge: Knowledge, request: OutlineRequest) -> OutlineResponse:
+    """Answer `knowledge_outline`."""
+    record = knowledge.document(request.document_id)
+    structure = knowledge.document_structure(record.id)
+    scope = _scope(knowledge, structure, request)
+    more: dict[str, Any] = {}
+    if record.pages:
+        more["pages"] = record.pages
+    if record.warnings:
+        more["warnings"] = [warning[:_LONGEST] for warning in record.warnings[:_WARNINGS]]
+    if request.coverage:
+        pages = _pages(structure, scope)
+        shown, total = _part(pages, request, more), len(pages)
+        more["coverage"] = [_page(page) for page in shown]
+        if not pages:
+            more["message"] = _no_pages(record)
+    else:
+        entries = _to_depth(scope, request.depth)
+        shown, total = _part(entries, request, more), len(entries)
+        more["sections"] = [_section(entry, below) for entry, below in shown]
+        if not entries:
+            more["message"] = "No headings were found in this document: read it by pages, or whole."
+    return OutlineResponse(
+        document_id=record.id,
+        document_title=record.title,
+        document_type=record.document_type,
+        status=record.status.value,
+        total=total,
+        **more,
+    )
+
+
+def _scope(knowledge: Knowledge, structure: DocumentStructure, request: OutlineRequest) -> Sequence[OutlineEntry]:
+    """Take all sections, or those of one clause."""
+    if request.clause is None:
+        return structure.sections
+    # The engine knows what a clause's name means, and what to say where there is none.
+    whole = knowledge.read(ReadQuery(request.document_id, request.clause, max_tokens=50)).whole
+    return [entry for entry in structure.sections if whole.contains(entry.span)]
+
+
+def _to_depth(entries: Sequence[OutlineEntry], depth: int) -> list[tuple[OutlineEntry, int]]:
+    """Keep so many levels from the top; each entry with the number of those below it that are left out."""
+    top = min((entry.level for entry in entries), default=1)
+    kept: list[tuple[OutlineEntry, int]] = []
+    for entry in entries:
+        if entry.level < top + depth:
+            kept.append((entry, 0))
+        elif kept:
+            kept[-1] = (kept[-1][0], kept[-1][1] + 1)
+    return kept
+
+
+def _pages(structure: DocumentStructure, scope: Sequence[OutlineEntry]) -> list[PageCoverage]:
+    if not scope or scope is structure.sections:
+        return list(structure.pages)
+    span = scope[0].span
+    inside = [page.number for page in structure.pages if page.span.overlaps(span)]
+    if not inside:
+        return []
+    return [page for page in structure.pages if inside[0] <= page.number <= inside[-1]]
+
+
+def _part(found: Sequence[_T], request: OutlineRequest, more: dict[str, Any]) -> Sequence[_T]:
+    start = request.cursor or 0
+    if start and start >= len(found):
+        raise InvalidInputError(
+            f"The cursor {start} is behind the last of {len(found)} entries.",
+            suggestion="Use the `next_cursor` of the answer before, with the same question.",
+        )
+    end = start + request.limit
+    if end < len(found):
+        more["next_cursor"] = end
+    return found[start:end]
+
+
+def _section(entry: OutlineEntry, below: int) -> OutlineSection:
+    more: dict[str, Any] = {}
+    if entry.number:
+        more["number"] = entry.number
+    if entry.page:
+        more["page"] = entry.page
+    if entry.informative:
+        more["informative"] = True
+    if below:
+        more["below"] = below
+    title = " ".join(entry.title.split())[:_LONGEST]
+    return OutlineSection(title=title, level=entry.level, start=entry.span.start, **more)
+
+
+def _page(page: PageCoverage) -> PageResult:
+    more: dict[str, Any] = {}
+    if page.label and page.label != str(page.number):
+        more["label"] = page.label[:_LONGEST]
+    more |= {name: count for name, count in (("tables", page.tables), ("figures", page.figures)) if count}
+    if page.note:
+        more["note"] = page.note[:_LONGEST]
+    return PageResult(page=page.number, method=page.method, characters=page.characters, **more)
+
+
+def _no_pages(record: DocumentRecord) -> str:
+    if not record.pages:
+        return "This document's format has no pages."
+    return "What was got from each page is not known: the document was ingested before that was kept. Ingest it again."

@@ -1,0 +1,129 @@
+"""A web server that runs until it is told to stop, and stops so that no caller sees more than it must.
+
+Imports uvicorn: whoever serves over stdio never loads this.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Generator
+from types import FrameType
+from typing import Any
+
+import uvicorn
+
+__all__ = ["StoppingServer", "address_of", "run", "server_config"]
+
+logger = logging.getLogger(__name__)
+
+_LOOKS_EVERY = 0.05
+
+
+def server_config(app: Any, *, grace: float, log_level: str, keep_alive: int = 5) -> uvicorn.Config:
+    """Make uvicorn's configuration as both services want it.
+
+    Args:
+        app: an ASGI app.
+        grace: seconds that open answers get to end once it stops; then they are cut.
+        log_level: of the HTTP server's own log.
+        keep_alive: seconds that an idle connection stays open.
+    """
+    return uvicorn.Config(
+        app,
+        log_config=None,
+        log_level=log_level.lower(),
+        access_log=False,
+        server_header=False,
+        lifespan="on",
+        ws="none",
+        http="h11",  # httptools, which uvicorn takes where it finds it, leaves blanks around header values
+        loop="asyncio",
+        timeout_keep_alive=keep_alive,
+        timeout_graceful_shutdown=max(1, round(grace)),
+    )
+
+
+class StoppingServer(uvicorn.Server):
+    """uvicorn's server, told to stop by us: it would forward the signal at its end, and end with an error.
+
+    SIGTERM goes on serving for a moment: until `may_stop` says so, or `patience` is over. SIGINT goes without the
+    moment, and a second one without the time that open answers get. A second SIGTERM changes nothing: those who signal
+    a whole group of processes send it twice.
+
+    Args:
+        config: as `server_config` makes it.
+        told: called once, at the first signal.
+        may_stop: whether nothing is under way that somebody waits for.
+        patience: seconds.
+    """
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        *,
+        told: Callable[[], None] = lambda: None,
+        may_stop: Callable[[], bool] = lambda: False,
+        patience: float = 0.0,
+    ) -> None:
+        super().__init__(config)
+        self._tell = told
+        self._may_stop = may_stop
+        self._patience = patience
+        self.was_told = False
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Take a signal."""
+        del frame
+        first, self.was_told = not self.was_told, True
+        if first:
+            self._tell()
+        if sig != signal.SIGTERM:
+            self.force_exit = self.should_exit
+            self.should_exit = True
+        elif first and self._patience > 0:
+            threading.Thread(target=self._stop_in_time, name="stopping", daemon=True).start()
+        elif first:
+            self.should_exit = True
+
+    def _stop_in_time(self) -> None:
+        deadline = time.monotonic() + self._patience
+        looking = threading.Event()
+        while not self._may_stop() and (left := deadline - time.monotonic()) > 0:
+            looking.wait(min(_LOOKS_EVERY, left))
+        self.should_exit = True
+
+
+def address_of(listener: socket.socket) -> str:
+    """Write a listening socket's address as it stands in a URL."""
+    host, port = listener.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def run(server: StoppingServer, listener: socket.socket) -> None:
+    """Serve until a signal stops it; the socket is closed then."""
+    try:
+        with _signals_stop(server):
+            logger.info("listening on http://%s", address_of(listener))
+            server.run(sockets=[listener])
+    finally:
+        listener.close()
+
+
+@contextlib.contextmanager
+def _signals_stop(server: StoppingServer) -> Generator[None]:
+    """Let SIGTERM and SIGINT stop the server, also before it has taken them over."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    before = [signal.signal(number, server.handle_exit) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)

@@ -1,0 +1,128 @@
+"""Labels that a document gives its requirements: trusted where they recur, and what they make of a sentence."""
+
+from __future__ import annotations
+
+import pytest
+
+from knowledge_mcp.analysis.labels import detect_labels, is_void, own_end
+from knowledge_mcp.analysis.modality import PLAIN
+from knowledge_mcp.analysis.normative import find_statements
+from knowledge_mcp.model.chunk import Modality, Statement
+from knowledge_mcp.model.document import BlockKind
+from knowledge_mcp.testing.documents import Part, build_document
+
+
+def _text(text: str) -> Part:
+    return Part(BlockKind.PARAGRAPH, text)
+
+
+def _found(*parts: Part) -> list[Statement]:
+    return find_statements(build_document(parts))
+
+
+_THREE = (_text("PMP 1 - The pump shall stop."), _text("PMP 2 - The pump shall hum."), _text("PMP 3 - It shall rest."))
+
+
+@pytest.mark.parametrize(
+    ("texts", "families"),
+    [
+        (["PMP 1 - It shall stop.", "PMP 2 - It shall hum.", "PMP 3 - It rests."], {"PMP"}),
+        (["PMP1 The pump shall stop.", "PMP2 The pump shall hum.", "PMP3 The pump rests."], {"PMP"}),
+        (["[P-REQ-1] It must stop.", "[P-REQ-2] It must hum.", "[P-REQ-3] It must rest."], {"P-REQ"}),
+        (["PMP 1 - It shall stop.", "PMP 2 - It shall hum."], set[str]()),
+        (["PMP 1 - It stops.", "PMP 2 - It hums.", "PMP 3 - It shall rest."], set[str]()),
+        (["Table 1 - It shall stop.", "Table 2 - It shall hum.", "Table 3 - It shall rest."], set[str]()),
+        (["PMP 1 The pump shall stop.", "PMP 2 The pump shall hum.", "PMP 3 The pump shall rest."], set[str]()),
+    ],
+)
+def test_a_family_of_labels_recurs_at_the_head_of_sentences_that_oblige(texts: list[str], families: set[str]) -> None:
+    assert detect_labels(build_document([_text(words) for words in texts]), PLAIN).families == families
+
+
+@pytest.mark.requirement("A-REQ-TOOL-003")
+def test_a_label_makes_a_sentence_a_requirement_that_says_so_by_no_word() -> None:
+    found = _found(*_THREE, _text("PMP 4 - The oil is kept in a tank. The tank is grey."))
+    assert [(s.identifier, s.text, s.modality) for s in found][3:] == [
+        ("PMP 4", "PMP 4 - The oil is kept in a tank.", Modality.REQUIREMENT)
+    ]
+
+
+def test_a_label_obliges_with_will_and_leaves_permissions_what_they_are() -> None:
+    found = _found(*_THREE, _text("PMP 4 - The pump will cool down."), _text("PMP 5 - The pump may be blue."))
+    assert [s.modality for s in found][3:] == [Modality.REQUIREMENT, Modality.PERMISSION]
+    assert _found(_text("The pump will cool down. It is grey. It is old. It is loud.")) == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["PMP 4 - Void, see PMP 9", "PMP 4 - deleted", "PMP 4-6 >> satisfies UR 1", "PMP 4 >> satisfies UR 1", "PMP 4 - 9"],
+)
+def test_void_labels_ranges_and_traces_require_nothing(words: str) -> None:
+    assert len(_found(*_THREE, _text(words))) == 3
+
+
+def test_a_label_that_returns_in_a_list_of_changes_makes_no_second_requirement() -> None:
+    assert len(_found(*_THREE, Part(BlockKind.HEADING, "Changes"), _text("PMP 2 - added the colour of the lamp"))) == 3
+
+
+def test_items_below_a_labelled_lead_in_bear_its_label() -> None:
+    item = Part(BlockKind.LIST_ITEM, "- oil;")
+    found = _found(*_THREE, _text("PMP 4 - The pump shall report the following:"), item)
+    assert [(s.identifier, s.lead_in is not None) for s in found][3:] == [("PMP 4", False), ("PMP 4", True)]
+
+
+@pytest.mark.requirement("A-REQ-TOOL-003")
+@pytest.mark.parametrize(
+    ("table", "identifiers"),
+    [
+        ("| Req. ID | Text |\n| --- | --- |\n| 4.1 | The pump shall stop. |\n| 4.2 | It must hum. |", ["4.1", "4.2"]),
+        ("| Requirement |\n| --- |\n| PM1 The pump shall stop. |\n| PM2 It must hum. |\n| PM3 It rests well. |",
+         ["PM1", "PM2", "PM3"]),
+        ("| No. | Text | Risk |\n| --- | --- | --- |\n| PM1 | It shall stop. | low |\n| PM2 | It must hum. | high |\n"
+         "| PM3 | The oil is kept in a tank | low |", ["PM1", "PM2", "PM3"]),
+        ("| Part | Rule |\n| --- | --- |\n| V2 | The valve shall close. |", [None]),
+    ],
+)  # fmt: skip
+def test_rows_bear_the_identifier_of_their_column_or_cell(table: str, identifiers: list[str | None]) -> None:
+    assert [s.identifier for s in _found(Part(BlockKind.TABLE, table))] == identifiers
+
+
+@pytest.mark.requirement("A-REQ-TOOL-003")
+@pytest.mark.parametrize(
+    "line", ["ID: REQ-5", "- **Identifier**: REQ-5", "Requirement ID: `REQ-5`", "Req. No: [REQ-5]"]
+)
+def test_a_line_of_properties_names_the_identifier_of_what_follows(line: str) -> None:
+    kind = BlockKind.LIST_ITEM if line.startswith("-") else BlockKind.PARAGRAPH
+    heading = Part(BlockKind.HEADING, "Stopping", 1)
+    (statement,) = _found(heading, Part(kind, line), _text("The pump shall stop."))
+    assert statement.identifier == "REQ-5"
+
+
+def test_a_tag_behind_the_last_sentence_names_its_paragraph() -> None:
+    found = _found(_text("The pump shall stop. It shall hum. [REQ-5]"), _text("It shall rest. [ISO-9000]"))
+    assert [s.identifier for s in found] == ["REQ-5", "REQ-5", None]
+
+
+def test_headings_of_one_family_name_what_stands_below_them() -> None:
+    parts: list[Part] = []
+    for number in range(1, 4):
+        parts += [Part(BlockKind.HEADING, f"FR{number}: Stopping", 2), _text("The pump shall stop.")]
+    assert [s.identifier for s in _found(*parts)] == ["FR1", "FR2", "FR3"]
+    assert _found(*parts[:2])[0].identifier is None
+
+
+@pytest.mark.parametrize("label", ["Rationale:", "**Rationale**:", "Verification method:", "Source:", "Discussion:"])
+def test_the_reasons_behind_a_requirement_are_no_part_of_it(label: str) -> None:
+    (statement,) = _found(_text(f"The pump shall stop {label} A pump that must run on shall be feared."))
+    assert statement.text == "The pump shall stop"
+
+
+def test_a_paragraph_of_reasons_alone_states_nothing() -> None:
+    words = "The source of water shall be clean."
+    assert own_end(words, 0, len(words)) == len(words)
+    assert _found(_text("One."), _text("Rationale: the pump must stop.")) == []
+
+
+def test_a_label_with_nothing_behind_it_is_void() -> None:
+    assert is_void("PMP 4", "PMP 4")
+    assert not is_void("PMP 4 - The oil is kept.", "PMP 4")

@@ -1,0 +1,150 @@
+"""Identifiers of a question are told from its words, and the passages that bear them come first."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from knowledge_mcp.engine.names import Exactness, asked_for, exactness
+from knowledge_mcp.engine.pins import pinned
+from knowledge_mcp.model.chunk import Chunk
+from knowledge_mcp.model.query import Equals, SearchMode, SearchQuery
+from tests.engine.world import World
+
+TRACED = """# Traced requirements
+
+## 5 Alarms
+
+### 5.3 Reports
+
+Reports are sent by radio, see 5.3.1 and REQ-12.
+
+### 5.3.1 Outages
+
+REQ-12 The controller shall report every outage.
+
+REQ-1 The controller shall have a clock.
+
+### 5.3.10 Clocks
+
+The clock of REQ-1.2 shall be exact; `sync_clock` sets it as REQ-12 needs.
+"""
+
+CLOSING = """# FR 1
+
+The valve shall close.
+"""
+
+OPENING = """# FR 11
+
+The valve shall open, unlike FR 1 says, and FR 1 says much.
+"""
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Ingest three documents once."""
+    made = World(tmp_path_factory.mktemp("world"))
+    made.write("traced.md", TRACED)
+    made.write("closing.md", CLOSING)
+    made.write("opening.md", OPENING)
+    made.ingest()
+    return made
+
+
+@pytest.mark.parametrize(
+    ("question", "identifiers"),
+    [
+        ("5.3.1", ["5.3.1"]),
+        ("clause 5", ["5"]),
+        ("§ 4.2", ["4.2"]),
+        ("What does REQ-12 require?", ["REQ-12"]),
+        ("(AC-2(3))", ["AC-2(3)"]),
+        ("FR 1", ["FR 1"]),
+        ("show me SRS5.12.2.1.", ["SRS5.12.2.1"]),
+        ("where is sync_clock defined", ["sync_clock"]),
+        ("Desk.search()", ["Desk.search()"]),
+    ],
+)
+def test_a_question_that_asks_for_nothing_but_a_name_is_told(question: str, identifiers: list[str]) -> None:
+    asked = asked_for(question)
+    assert [each.text for each in asked.names] == identifiers
+    assert asked.alone
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["flow at Mach number 2.5 in tubes", "how many points", "fix compile error from #2572", "what is it about", ""],
+)
+def test_numbers_and_plain_words_are_no_names(question: str) -> None:
+    assert asked_for(question).names == ()
+
+
+def test_among_other_words_a_number_counts_only_as_that_of_a_clause() -> None:
+    asked = asked_for("does section 3.2 apply at 4.5 bar and REQ-7?")
+    assert [each.text for each in asked.names] == ["3.2", "REQ-7"]
+    assert not asked.alone
+
+
+@given(st.text(max_size=60))
+def test_any_question_can_be_read(question: str) -> None:
+    asked = asked_for(question)
+    assert len(asked.names) <= 3
+    assert all(each.pattern.search(each.key) for each in asked.names)
+
+
+def _by_clause(world: World, number: str) -> Chunk:
+    chunks = world.store.document_chunks("kb", "traced")
+    return next(chunk for chunk in chunks if chunk.clause_number == number)
+
+
+def test_how_a_passage_bears_a_name_is_told_apart(world: World) -> None:
+    (clause,) = asked_for("5.3.1").names
+    assert exactness(_by_clause(world, "5.3.1"), clause) is Exactness.OWN
+    assert exactness(_by_clause(world, "5.3"), clause) is Exactness.MENTIONED
+    assert exactness(_by_clause(world, "5.3.10"), clause) is Exactness.ABSENT
+    (requirement,) = asked_for("REQ-12").names
+    assert exactness(_by_clause(world, "5.3.1"), requirement) is Exactness.OWN
+    assert exactness(_by_clause(world, "5.3.10"), requirement) is Exactness.MENTIONED
+    (shorter,) = asked_for("REQ-1").names
+    assert exactness(_by_clause(world, "5.3.1"), shorter) is Exactness.OWN
+    assert exactness(_by_clause(world, "5.3.10"), shorter) is Exactness.ABSENT
+
+
+@pytest.mark.parametrize("mode", [SearchMode.HYBRID, SearchMode.KEYWORD])
+@pytest.mark.parametrize(
+    ("question", "clause"), [("5.3.1", "5.3.1"), ("clause 5.3.10", "5.3.10"), ("What does REQ-12 say?", "5.3.1")]
+)
+def test_the_passage_that_is_asked_for_by_name_comes_first(
+    world: World, question: str, clause: str, mode: SearchMode
+) -> None:
+    hits = world.knowledge.search(SearchQuery(question, mode=mode)).hits
+    assert hits[0].chunk.clause_number == clause
+    assert hits[0].score == 1.0
+    scores = [hit.score for hit in hits]
+    assert scores == sorted(scores, reverse=True)
+    assert len({hit.chunk.id for hit in hits}) == len(hits)
+
+
+def test_a_title_that_is_the_name_goes_before_one_that_begins_like_it(world: World) -> None:
+    hits = world.knowledge.search(SearchQuery("FR 1")).hits
+    assert [hit.chunk.document_title for hit in hits[:2]] == ["FR 1", "FR 11"]
+    assert world.knowledge.search(SearchQuery("FR01")).hits[0].chunk.document_title == "FR 1"
+    assert world.knowledge.search(SearchQuery("FR 11")).hits[0].chunk.document_title == "FR 11"
+
+
+def test_a_name_keeps_within_the_filter_and_the_limit(world: World) -> None:
+    hits = world.knowledge.search(SearchQuery("5.3.1", filter=Equals("document_id", "closing"))).hits
+    assert all(hit.chunk.document_id == "closing" for hit in hits)
+    assert len(world.knowledge.search(SearchQuery("5.3.1", limit=2)).hits) == 2
+
+
+def test_a_question_without_a_name_keeps_its_ranking(world: World) -> None:
+    ranked = [("a", 0.5, None, None)]
+    assert pinned(world.base, "who reports an outage", None, ranked, 10) == ranked
+
+
+def test_beside_other_words_only_the_owner_of_a_name_is_put_first(world: World) -> None:
+    first = world.knowledge.search(SearchQuery("how exact is the clock that REQ-12 asks for")).hits[0]
+    assert first.chunk.clause_number == "5.3.1"

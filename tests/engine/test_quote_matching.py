@@ -1,0 +1,158 @@
+"""A quote beside the words of one text: what counts as the same, in single cases and as properties."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from knowledge_mcp.engine.quote_finding import Searched, sought
+from knowledge_mcp.engine.quote_matching import alike
+from knowledge_mcp.engine.quote_parts import cover, forms, split_at_ellipses
+from knowledge_mcp.engine.quote_words import read_words
+from knowledge_mcp.model.evidence import QuoteVerdict
+
+
+def verdict_of(text: str, quote: str) -> QuoteVerdict:
+    """Judge a quote by one text alone."""
+    part = sought(quote.strip())
+    assert part is not None
+    spans = Searched(text).equal(part)
+    if not spans:
+        return QuoteVerdict.NOT_FOUND
+    return QuoteVerdict.EXACT if any(span.of(text) == part.quoted for span in spans) else QuoteVerdict.NORMALISED
+
+
+@pytest.mark.parametrize(
+    ("text", "quote", "verdict"),
+    [
+        ("so so so so so so,", "so so so,", QuoteVerdict.EXACT),  # found though places overlap
+        ("In table 5 A pump is shown.", "A pump is shown.", QuoteVerdict.EXACT),  # A is no ampere here
+        ("at 5 A and more", "at 5 a and more", QuoteVerdict.NOT_FOUND),
+        ("3Includes valves.", "Includes valves.", QuoteVerdict.EXACT),  # a note's mark, not a part of the word
+        ("the limit is y =\n- x for all", "the limit is y = x for all", QuoteVerdict.NOT_FOUND),
+        ("He shall:\n- go\n- stay", "He shall: go stay", QuoteVerdict.NORMALISED),
+        ("He shall:\n• go\n• stay", "He shall: - go - stay", QuoteVerdict.NORMALISED),
+        ("go home", "- go home", QuoteVerdict.NOT_FOUND),
+        ("a self-\ntest is run", "a self-test is run", QuoteVerdict.NORMALISED),
+        ("a self-\ntest is run", "a selftest is run", QuoteVerdict.NORMALISED),
+        ("a self-\ntest is run", "a self test is run", QuoteVerdict.NOT_FOUND),
+        ("a self-\ntest is run", "test is run", QuoteVerdict.NOT_FOUND),
+        ("it is at -x here", "x here", QuoteVerdict.NOT_FOUND),
+        ("run with _dry_run", "with\n_dry_run", QuoteVerdict.NORMALISED),
+        ("take .5 of it", "take  .5 of it", QuoteVerdict.NORMALISED),
+        ("take .5 of it", "take 5 of it", QuoteVerdict.NOT_FOUND),
+        ("it costs $5 now", "5 now", QuoteVerdict.NOT_FOUND),
+        ("it is not able", "it is notable", QuoteVerdict.NOT_FOUND),
+        ("die Maße der Tür", "die Masse der Tür", QuoteVerdict.NOT_FOUND),
+        ("die TÜR und das Maß", "die tu\u0308r und das maß", QuoteVerdict.NORMALISED),
+        ("水は 必ず\n流す", "水は必ず流す", QuoteVerdict.NORMALISED),
+        ("水は必ず流す", "水は流す", QuoteVerdict.NOT_FOUND),
+        ("see 5.3.1 and so on", "see 5.3 and so on", QuoteVerdict.NOT_FOUND),
+        ("5' by 7\" of wood", '5" by 7" of wood', QuoteVerdict.NOT_FOUND),
+        ("the 'wide' one", 'the "wide" one', QuoteVerdict.NORMALISED),
+        ("| a | b |\n|---|---|\n| c | d |", "a b c d", QuoteVerdict.NORMALISED),
+        ("a | b is a union", "a b is a union", QuoteVerdict.NOT_FOUND),
+        ("more (see 4) than", "more than", QuoteVerdict.NOT_FOUND),
+        ("Contents ........ 7", "Contents … 7", QuoteVerdict.NORMALISED),
+    ],
+)
+def test_what_counts_as_the_same_is_settled_case_by_case(text: str, quote: str, verdict: QuoteVerdict) -> None:
+    assert verdict_of(text, quote) is verdict
+
+
+LETTERS = "aábcdeéfghiıjlmnoöpqrstuüvwxyzßçñλμ"
+words = st.text(LETTERS, min_size=2, max_size=9)
+numbers = st.sampled_from(["1.5", "15", "−5", "5.3.1", "3–5", "10²", "20 %", "7", "2026", "½", "−0.5 °C", "≤ 4"])
+marked = st.sampled_from(["(if any)", "“so”", "e.g.", "well-known", "re-\nquire", "user's", "a/b", "shall not", "x_1"])
+pieces = st.lists(st.one_of(words, words, words, numbers, marked), min_size=4, max_size=40)
+blanks = st.sampled_from([" ", " ", " ", "\n", ", ", ". ", "\n\n", "; "])
+
+
+@st.composite
+def texts(draw: st.DrawFn) -> str:
+    """Draw a text of words, numbers and marks."""
+    return "".join(piece + draw(blanks) for piece in draw(pieces)).strip()
+
+
+def cut_at_blanks(data: st.DataObject, text: str) -> str:
+    """Draw a part of a text that begins and ends at blanks, not within a word that a line's end breaks."""
+    places = [match.span() for match in re.finditer(r"\S+", text)]
+    first = data.draw(st.integers(0, len(places) - 1))
+    last = data.draw(st.integers(first, len(places) - 1))
+    assume(first == 0 or text[places[first - 1][1] - 1] != "-")
+    quote = text[places[first][0] : places[last][1]]
+    assume(not quote.endswith("-") and any(character.isalnum() for character in quote))
+    return quote
+
+
+@given(texts(), st.data())
+def test_any_words_of_any_text_are_exact(text: str, data: st.DataObject) -> None:
+    assert verdict_of(text, cut_at_blanks(data, text)) is QuoteVerdict.EXACT
+
+
+TURNS = {"'": "’", "“": '"', "”": "„", "−": "-", "–": "—", "-": "\u2010", "μ": "µ", "fi": "\ufb01"}
+
+
+@given(texts(), st.data())
+def test_whatever_changes_only_how_a_quote_is_set_is_normalised(text: str, data: st.DataObject) -> None:
+    quote = cut_at_blanks(data, text)
+    for old, new in data.draw(st.lists(st.sampled_from(sorted(TURNS.items())), max_size=4)):
+        quote = quote.replace(old, new)
+    quote = re.sub(r"\s+", lambda _: data.draw(st.sampled_from([" ", "\n", "\t", "  ", "\u00a0"])), quote)
+    if data.draw(st.booleans()):
+        quote = re.sub(r"([a-z]{3})([a-z]{3})", r"\1-\n\2", quote, count=2)
+    if data.draw(st.booleans()):
+        quote = re.sub(r"([a-z]{2})([a-z]{2})", "\\1\u00ad\\2", quote, count=3)
+    if data.draw(st.booleans()):
+        quote = re.sub(r"[a-z]{5,}", lambda match: match.group().upper(), quote)  # mW is not MW
+    assert verdict_of(text, quote) in {QuoteVerdict.NORMALISED, QuoteVerdict.EXACT}
+
+
+def in_a_row(text: str) -> str:
+    """Join the words and marks of a text without blanks."""
+    return "".join(read_words(text).keys)
+
+
+@given(texts(), st.data())
+def test_a_quote_with_one_word_changed_is_never_true_and_the_word_is_told(text: str, data: st.DataObject) -> None:
+    quote = cut_at_blanks(data, text).split()
+    assume(len(quote) > 2)
+    place = data.draw(st.integers(0, len(quote) - 1))
+    other = data.draw(st.one_of(words, st.sampled_from(["not", "0", "15", "1.6", "-", "+", "β", "5.3"])))
+    kind = data.draw(st.sampled_from(["change", "insert", "delete"]))
+    changed = [*quote[:place], *([] if kind == "delete" else [other]), *quote[place + (kind != "insert") :]]
+    altered = " ".join(changed)
+    assume(sought(altered) is not None)
+    assume(in_a_row(altered) not in in_a_row(text))
+    assert verdict_of(text, altered) is QuoteVerdict.NOT_FOUND
+    part = sought(altered)
+    assert part is not None
+    near = alike(part.text, part.words, text, read_words(text))
+    if near is not None:
+        assert near.differences
+        assert near.similarity < 1.0
+        assert 0 <= near.span.start < near.span.end <= len(text)
+
+
+@given(st.text(max_size=300), st.text(min_size=1, max_size=60))
+def test_whatever_is_compared_with_whatever_there_is_an_answer_within_the_text(text: str, quote: str) -> None:
+    for part in (each for form in forms(quote) for each in split_at_ellipses(form)):
+        searched = Searched(text)
+        spans = searched.equal(part)
+        covered = cover(part, [("a", searched)])
+        spans += [piece.span for piece in covered[0]] if covered else []
+        near = [alike(part.text, part.words, text, words) for words in searched.windows(part)]
+        spans += [each.span for each in near if each is not None]
+        assert all(0 <= span.start < span.end <= len(text) for span in spans)
+
+
+@given(texts())
+def test_words_tell_where_they_stand_and_leave_nothing_but_blanks_out(text: str) -> None:
+    read = read_words(text)
+    ends: Sequence[int] = [0, *read.ends]
+    assert all(start >= end for start, end in zip(read.starts, ends, strict=False))
+    assert not "".join(text[end:start] for end, start in zip(ends, [*read.starts, len(text)], strict=True)).strip()

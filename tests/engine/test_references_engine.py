@@ -1,0 +1,311 @@
+"""What a place refers to and what refers to it: resolved where the target is held, with the reason where it is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from knowledge_mcp.engine.designations import Designation, Directory, designation_of, designations
+from knowledge_mcp.engine.held import HeldDocument, held_document
+from knowledge_mcp.engine.targets import Targets
+from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.model.chunk import Vector
+from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.document import Reference, ReferenceKind, Span
+from knowledge_mcp.model.errors import InvalidInputError, NotFoundError, TimedOutError
+from knowledge_mcp.model.evidence import ReferenceAnswer, ReferenceLink, ReferenceQuery
+from knowledge_mcp.model.query import Filter, LegResults
+from knowledge_mcp.model.structure import NO_STRUCTURE
+from knowledge_mcp.stores.memory import MemoryStore
+from tests.engine.library import FERRIES, PIERS, TIDES
+from tests.engine.world import World
+
+
+class Flaky(MemoryStore):
+    """A store whose keyword leg can be told to fail."""
+
+    def __init__(self) -> None:
+        super().__init__(EnglishAnalyser())
+        self.fails = False
+
+    def search(
+        self, collection: str, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int
+    ) -> LegResults:
+        if self.fails:
+            raise TimedOutError("The store took too long.")
+        return super().search(collection, vector=vector, text=text, filter=filter, limit=limit)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Ingest three documents once."""
+    made = World(tmp_path_factory.mktemp("world"), store=Flaky())
+    for name, text in (("ferries.md", FERRIES), ("piers.md", PIERS), ("tides.md", TIDES)):
+        made.write(name, text)
+    made.ingest()
+    return made
+
+
+def by_target(links: tuple[ReferenceLink, ...]) -> dict[str, ReferenceLink]:
+    return {link.target: link for link in links}
+
+
+def led_to(link: ReferenceLink) -> tuple[str, str]:
+    """Name the document and the first line that a reference leads to."""
+    assert link.destination is not None
+    return link.destination.locator.document_id, link.destination.text.split("\n")[0]
+
+
+@pytest.fixture(scope="module")
+def whole(world: World) -> ReferenceAnswer:
+    return world.knowledge.references(ReferenceQuery("ferries"))
+
+
+@pytest.mark.parametrize(
+    ("target", "document", "opening"),
+    [
+        ("5.3.1", "ferries", "5.3.1 Number of lines"),
+        ("5.3.2", "ferries", "5.3.2 Care of lines"),
+        ("Annex B", "ferries", "Annex B (informative) Knots"),
+        ("Table 4", "ferries", "Table 4 - Lines by length of the ferry"),
+        ("IEEE 777:2019 2.1", "tides", "2.1 Once a week"),
+        ("tides.md#rising-water", "tides", "Rising water"),
+    ],
+)
+def test_a_reference_leads_to_what_it_names(whole: ReferenceAnswer, target: str, document: str, opening: str) -> None:
+    assert led_to(by_target(whole.outgoing)[target]) == (document, opening)
+
+
+@pytest.mark.parametrize(
+    ("target", "reason"),
+    [("5.9", "'ferries' has no clause '5.9'."), ("ISO 9999", "The document is not in the knowledge base.")],
+)
+def test_a_reference_that_leads_nowhere_says_why(whole: ReferenceAnswer, target: str, reason: str) -> None:
+    link = by_target(whole.outgoing)[target]
+    assert link.destination is None
+    assert link.reason == reason
+
+
+def test_references_come_in_reading_order_with_the_sentence_that_holds_each(
+    world: World, whole: ReferenceAnswer
+) -> None:
+    text = world.knowledge.document_text("ferries")
+    starts = [link.source.locator.span.start for link in whole.outgoing]
+    assert starts == sorted(starts)
+    for link in whole.outgoing:
+        assert link.source.text == link.source.locator.span.of(text)
+        assert link.text in " ".join(link.source.text.split())
+        assert (link.destination is None) == bool(link.reason)
+    first = whole.outgoing[0]
+    assert first.source.text == "It is read with 5.3.1 and Annex B."
+    assert first.source.citation == "ISO 4711:2020 Ferries, 1 Scope, p. 1"
+
+
+def test_only_what_stands_in_the_place_is_outgoing(world: World) -> None:
+    answer = world.knowledge.references(ReferenceQuery("ferries", "5.3"))
+    assert [link.target for link in answer.outgoing] == [
+        "5.3.1", "5.9", "ISO 9999", "IEEE 777:2019 2.1", "tides.md#rising-water",
+    ]  # fmt: skip
+    assert all("5.3" in link.source.citation for link in answer.outgoing)
+
+
+def test_what_refers_to_a_clause_is_found_in_its_own_document_and_in_others(world: World) -> None:
+    answer = world.knowledge.references(ReferenceQuery("ferries", "5.3.1"))
+    cited = [link.source.citation for link in answer.incoming]
+    assert cited == [
+        "ISO 4711:2020 Ferries, 1 Scope, p. 1",
+        "ISO 4711:2020 Ferries, 5.3 Lines, p. 2",
+        "ISO 4711:2020 Ferries, 6.1 General, p. 3",
+        "Piers, 1 Loads, lines 5-9",
+    ]
+    assert {led_to(link) for link in answer.incoming} == {("ferries", "5.3.1 Number of lines")}
+    assert answer.degraded == ()
+    around = world.knowledge.references(ReferenceQuery("ferries", "5.3"))
+    assert [link.target for link in around.incoming] == [
+        "5.3.1", "Table 4", "5.3.1", "5.3.2", "ISO 4711:2020 5.3.1",
+    ]  # fmt: skip
+
+
+def test_references_to_a_chunk_are_those_to_its_clause(world: World) -> None:
+    chunk = next(each for each in world.knowledge.document_chunks("ferries") if each.clause_number == "5.3.1")
+    answer = world.knowledge.references(ReferenceQuery(chunk_id=chunk.id))
+    clause = world.knowledge.references(ReferenceQuery("ferries", "5.3.1"))
+    assert answer.incoming == clause.incoming
+    assert [link.target for link in answer.outgoing] == ["5.9", "ISO 9999"]
+
+
+def test_a_whole_document_is_referred_to_by_others_only(world: World) -> None:
+    answer = world.knowledge.references(ReferenceQuery("ferries"))
+    assert [(link.source.locator.document_id, link.target) for link in answer.incoming] == [
+        ("piers", "ISO 4711:2020 5.3.1"), ("piers", "ISO 4711"),
+    ]  # fmt: skip
+    tides = world.knowledge.references(ReferenceQuery("tides", "2.1"))
+    assert [link.source.citation for link in tides.incoming] == ["ISO 4711:2020 Ferries, 5.3.2 Care of lines, p. 3"]
+
+
+def test_the_limit_holds_for_each_way_and_the_rest_is_counted(world: World) -> None:
+    everything = world.knowledge.references(ReferenceQuery("ferries", "5.3.1"))
+    few = world.knowledge.references(ReferenceQuery("ferries", "5.3.1", limit=1))
+    assert (few.outgoing, few.incoming) == (everything.outgoing[:1], everything.incoming[:1])
+    assert few.more == len(everything.outgoing) + len(everything.incoming) - 2
+
+
+def test_what_was_not_looked_through_is_told(world: World) -> None:
+    piers = world.knowledge.references(ReferenceQuery("piers"))
+    assert "no" not in piers.outgoing[0].reason
+    assert "is a designation" in piers.degraded[0]
+    store = world.store
+    assert isinstance(store, Flaky)
+    store.fails = True
+    try:
+        answer = world.knowledge.references(ReferenceQuery("ferries", "5.3.1"))
+    finally:
+        store.fails = False
+    assert answer.degraded == ("Other documents were not searched: The store took too long.",)
+    assert {link.source.locator.document_id for link in answer.incoming} == {"ferries"}
+
+
+def test_many_mentions_are_cut_with_a_word_about_it(tmp_path: Path) -> None:
+    made = World(tmp_path)
+    made.write("ferries.md", FERRIES)
+    clauses = "\n\n".join(f"## {number} Part\n\nPart {number} follows ISO 4711." for number in range(1, 206))
+    made.write("parts.md", f"# Parts\n\n{clauses}\n")
+    made.ingest()
+    answer = made.knowledge.references(ReferenceQuery("ferries", limit=200))
+    assert len(answer.incoming) == 200
+    assert answer.degraded == ("Of the passages that hold the words 'iso 4711' only the best 200 were looked through.",)
+
+
+def test_a_question_that_contradicts_itself_is_refused(world: World) -> None:
+    chunk = world.knowledge.document_chunks("piers")[0].id
+    for query in (
+        ReferenceQuery(),
+        ReferenceQuery("ferries", "5.3", chunk),
+        ReferenceQuery("ferries", chunk_id=chunk),
+        ReferenceQuery("ferries", limit=0),
+        ReferenceQuery("ferries", limit=201),
+    ):
+        with pytest.raises(InvalidInputError):
+            world.knowledge.references(query)
+    for missing in (ReferenceQuery("ferry"), ReferenceQuery("ferries", "9"), ReferenceQuery(chunk_id="nothing")):
+        with pytest.raises(NotFoundError):
+            world.knowledge.references(missing)
+
+
+# ---- designations
+
+
+@pytest.mark.parametrize(
+    ("name", "slug", "expected"),
+    [
+        ("ISO/IEC/IEEE 29148:2018 Systems", False, ({"iso", "iec", "ieee"}, ("29148",), "2018")),
+        ("Requirements (ISO/IEC 29148:2018)", False, ({"iso", "iec"}, ("29148",), "2018")),
+        ("iso-iec-ieee-29148-2018", True, ({"iso", "iec", "ieee"}, ("29148",), "2018")),
+        ("rfc9000", True, ({"rfc"}, ("9000",), "")),
+        ("NIST SP 800-53 Rev. 5", False, ({"nist"}, ("800", "53"), "5")),
+        ("NIST.SP.800-53r5", True, ({"nist"}, ("800", "53"), "5")),
+        ("MIL-STD-882E", False, ({"mil"}, ("882",), "e")),
+        ("ISO 10303-11:2004", False, ({"iso"}, ("10303", "11"), "2004")),
+        ("ITU-T X.509", False, ({"itu"}, ("x", "509"), "")),
+        ("Guide to ISO 9001:2015", False, None),
+        ("Pumping stations", False, None),
+        ("Chapter 3", False, None),
+        ("29148-2018", True, None),
+    ],
+)
+def test_a_name_is_read_as_a_designation_where_it_is_one(
+    name: str, slug: bool, expected: tuple[set[str], tuple[str, ...], str] | None
+) -> None:
+    found = [(set(each.bodies), each.core, each.edition) for each in designations(name, slug=slug)]
+    assert found == ([] if expected is None else [expected])
+
+
+@pytest.mark.parametrize(
+    ("target", "core", "clause"),
+    [
+        ("IEEE 29148:2018 6.2", ("29148",), "6.2"),
+        ("RFC 9000 4.1", ("9000",), "4.1"),
+        ("ISO 9001 A.1", ("9001",), "A.1"),
+        ("NIST SP 800-53 Rev. 5", ("800", "53"), ""),
+        ("RFC 9000", ("9000",), ""),
+    ],
+)
+def test_a_target_is_split_into_designation_and_clause(target: str, core: tuple[str, ...], clause: str) -> None:
+    read = designation_of(target)
+    assert read is not None
+    assert (read[0].core, read[1]) == (core, clause)
+
+
+def record(title: str, document_id: str = "d", **more: str) -> DocumentRecord:
+    found = DocumentRecord(document_id, title, "standard", f"/{document_id}.md", "00", "p", 1, 0, 0, 0, "m", "t", "t")
+    return replace(found, metadata=tuple(more.items()))
+
+
+def named(target: str, *records: DocumentRecord) -> tuple[str | None, str]:
+    """Resolve a target among records; returns the id found, and the reason."""
+    targets = Targets(records, lambda name: HeldDocument(record(name), "", NO_STRUCTURE, ()))
+    found, _, reason = targets.document_named(target)
+    return (found.id if found else None), reason
+
+
+def test_another_edition_a_part_and_a_namesake_are_not_the_document() -> None:
+    old, new = record("IEEE 29148:2011 Old", "old"), record("IEEE 29148:2018 New", "new")
+    assert named("IEEE 29148:2011", old, new) == ("old", "")
+    assert named("IEEE 29148", old, new) == ("new", "")
+    missing, reason = named("IEEE 29148:2025", old, new)
+    assert missing is None
+    assert reason == "The edition 2025 is not in the knowledge base, which has 'old', 'new'."
+    part = record("ISO 10303-11:2004 Language", "part")
+    assert named("ISO 10303-11", part) == ("part", "")
+    assert "of its series 'part'" in named("ISO 10303", part)[1]
+    assert named("ISO 4217", record("ISO 42171 Other"))[0] is None
+    assert named("EN 60204", record("DIN 60204"))[0] is None
+    assert named("ISO 9001", record("Quality", designation="ISO 9001:2015")) == ("d", "")
+    family = (record("A", "mil-std-498-srs"), record("B", "mil-std-498-sdd"))
+    assert "Several documents may be meant" in named("MIL-STD-498", *family)[1]
+    assert named("MIL-STD-498", *family, record("C", "mil-std-498")) == ("mil-std-498", "")
+    assert named("something else", old) == (None, "'something else' could not be read as a document's designation.")
+    assert Directory([old]).alike(Designation(frozenset({"iso"}), ("29148",))) == []
+
+
+def test_links_lead_to_headings_files_and_addresses_that_are_held(world: World) -> None:
+    held = held_document(world.base, "piers")
+    page = replace(record("Page", "page"), source_path="https://example.org/a/")
+    targets = Targets([*world.knowledge.documents(), page], lambda name: held_document(world.base, name))
+
+    def lead(target: str) -> tuple[str | None, bool, str]:
+        found = targets.of(held, Reference(target, ReferenceKind.LINK, target, Span(0, 1)))
+        return found.document_id, found.span is not None, found.reason
+
+    assert lead("#1-loads") == ("piers", True, "")
+    assert lead("./tides.md") == ("tides", True, "")
+    assert lead("sub/../tides.md#21-once-a-week") == ("tides", True, "")
+    assert "no heading for the anchor" in lead("#nothing")[2]
+    assert lead("https://example.org/b")[2] == "The address 'https://example.org/b' is not in the knowledge base."
+    assert lead("gone.md")[2] == "The file 'gone.md' is not in the knowledge base."
+    assert "just been removed" in lead("https://example.org/a")[2]
+
+
+def test_a_caption_is_told_from_a_sentence_and_from_a_list_of_tables(world: World) -> None:
+    held = held_document(world.base, "piers")
+    text = (
+        "Table 4 Loads ......... 12\n\nTable 4 shows the loads.\n\n**Table 4** — Loads on piers\n\nTable 40 - More\n\n"
+        "Fig. 2: The pier\n\nTable 4.1 - Parts\n\nFigure 3 cFE in the system\n\nTable 6, below, is empty.\n\n"
+        "Appendix A tells how.\n\nAppendix A - Requirements"
+    )
+    targets = Targets([], lambda name: held)
+    made = replace(held, text=text)
+
+    def caption(label: str, kind: ReferenceKind) -> str | None:
+        span = targets.of(made, Reference(label, kind, label, Span(0, 1))).span
+        return span.of(text) if span else None
+
+    assert caption("Table 4", ReferenceKind.TABLE) == "**Table 4** — Loads on piers"
+    assert caption("Table 4.1", ReferenceKind.TABLE) == "Table 4.1 - Parts"
+    assert caption("Figure 2", ReferenceKind.FIGURE) == "Fig. 2: The pier"
+    assert caption("Figure 3", ReferenceKind.FIGURE) == "Figure 3 cFE in the system"
+    assert caption("Annex A", ReferenceKind.ANNEX) == "Appendix A - Requirements"
+    assert caption("Table 5", ReferenceKind.TABLE) is None
+    assert caption("Table 6", ReferenceKind.TABLE) is None

@@ -1,0 +1,1 @@
+"""Tests of the evaluations: sets, judging, measures, chance, comparison, report, drafts."""

@@ -1,0 +1,105 @@
+"""Repositories in a real ChromaDB server: connected to, filled, listed, asked by a client of its own, dropped."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from knowledge_mcp.cli.repositories_report import health_status
+from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.stores.chroma import ChromaStore
+from knowledge_mcp.stores.chroma_opening import close_server
+from knowledge_mcp.support.retry import RetryPolicy
+from knowledge_mcp.testing.chroma_server import ChromaServer, quick_folder
+from tests.repositories.world import FILES, World
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def chroma() -> Generator[ChromaServer]:
+    """Run one server for all tests of this module."""
+    folder = quick_folder()
+    with ChromaServer(folder) as running:
+        yield running
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def stored(chroma: ChromaServer, tmp_path: Path) -> Generator[World]:
+    """Return a desk over the server."""
+    store = ChromaStore(chroma.address(), EnglishAnalyser(), policy=RetryPolicy(()))
+    made = World(tmp_path, store=store)
+    yield made
+    made.desk.close()
+
+
+@pytest.mark.requirement("C-4.2-collections", "C-4.2-add", "C-4.2-stats", "C-B.1-operations", "C-12.2-integration")
+def test_a_repository_s_collection_is_made_filled_counted_asked_and_dropped(
+    stored: World, chroma: ChromaServer
+) -> None:
+    import chromadb
+
+    indexed = stored.index(stored.repository().folder)
+    assert [each.name for each in stored.store.collections()] == ["repo_my_api"]
+    counts = stored.store.statistics("repo_my_api")
+    assert (counts.documents, counts.chunks) == (len(FILES) + 1, indexed.chunks_created)
+    client: Any = chromadb.HttpClient(host="127.0.0.1", port=chroma.port)
+    theirs = client.get_collection("repo_my_api")
+    assert theirs.configuration_json["hnsw"]["space"] == "cosine"
+    everything = theirs.get(include=["documents", "metadatas", "embeddings"])
+    assert len(everything["ids"]) == indexed.chunks_created
+    place = next(at for at, text in enumerate(everything["documents"]) if "CircleArea" in text)
+    answer = theirs.query(
+        query_embeddings=[everything["embeddings"][place]], n_results=2, include=["documents", "metadatas", "distances"]
+    )
+    assert answer["documents"][0][0] == everything["documents"][place]
+    assert answer["metadatas"][0][0]["content_hash"]
+    assert answer["distances"][0][0] == pytest.approx(0.0, abs=1e-5)
+    stored.desk.remove("my-api")
+    assert stored.store.collections() == []
+    assert "repo_my_api" not in [each.name for each in client.list_collections()]
+    close_server(client)
+
+
+@pytest.mark.requirement("C-11.3-handles")
+def test_a_collection_is_looked_up_once_and_its_handle_kept(stored: World, caplog: pytest.LogCaptureFixture) -> None:
+    def looked_up() -> list[str]:
+        """List the requests that ask for a collection by its name, except the one that names them all."""
+        told = [record.getMessage() for record in caplog.records if record.name.startswith("httpx")]
+        return [line for line in told if "GET" in line and "/collections/repo_my_api" in line]
+
+    stored.index(stored.repository().folder)
+    stored.search("acquire a connection")
+    caplog.set_level(logging.INFO)
+    caplog.clear()
+    for query in ("validate a token", "circle area", "retries"):
+        assert stored.search(query)["results"]
+    asked = [record.getMessage() for record in caplog.records if record.name.startswith("httpx")]
+    assert asked, "the server was not asked at all"
+    assert looked_up() == []
+    stored.desk.remove("my-api")
+
+
+@pytest.mark.requirement("C-4.2-connect", "C-4.1-health")
+def test_a_server_that_has_gone_shows_in_the_health_and_is_found_again(tmp_path: Path) -> None:
+    folder = quick_folder()
+    with ChromaServer(folder) as server:
+        world = World(tmp_path, store=ChromaStore(server.address(), EnglishAnalyser(), policy=RetryPolicy(())))
+        before = health_status(world.desk)
+        assert before["status"] in {"healthy", "degraded"}
+        assert before["components"]["chromadb"]["status"] in {"up", "degraded"}
+        server.kill()
+        gone = health_status(world.desk)
+        assert gone["status"] == "unhealthy"
+        assert gone["components"]["chromadb"]["status"] == "down"
+        assert gone["components"]["chromadb"]["message"]
+        server.start()
+        assert health_status(world.desk)["components"]["chromadb"]["status"] in {"up", "degraded"}
+        world.desk.close()
+    shutil.rmtree(folder)

@@ -1,0 +1,262 @@
+"""What a specification wants to find in ChromaDB is there after whatever was done to the store, or is mended."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import shutil
+import struct
+from collections.abc import Generator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.model.errors import ConfigError
+from knowledge_mcp.stores.chroma import ChromaStore
+from knowledge_mcp.stores.chroma_client import Address, Table
+from knowledge_mcp.testing.chroma_server import quick_folder
+from knowledge_mcp.testing.store_search import put
+from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, record, unit_vector
+from tests.stores.chroma_checked import Checked
+
+NAME = "application_docs"
+
+
+@pytest.fixture
+def folder() -> Generator[Path]:
+    made = quick_folder()
+    yield made
+    shutil.rmtree(made)
+
+
+def opened(folder: Path, *, older: bool = False) -> ChromaStore:
+    """Open the store, or open it as a program before there were copies did."""
+    if older:
+        return ChromaStore(Address(folder), EnglishAnalyser(), profiles={})
+    return Checked(Address(folder), EnglishAnalyser())
+
+
+def plain(folder: Path) -> Any:
+    import chromadb
+    from chromadb.config import Settings
+
+    return chromadb.PersistentClient(str(folder), settings=Settings(anonymized_telemetry=False))
+
+
+def shown(client: Any) -> tuple[dict[str, str], list[str]]:
+    """Give what a plain client finds: contents of chunks by id, and documents."""
+    found = client.get_collection(NAME, embedding_function=None).get()
+    registry = client.get_collection("document_registry", embedding_function=None).get()
+    return dict(zip(found["ids"], found["documents"], strict=True)), sorted(registry["ids"])
+
+
+def names(client: Any) -> set[str]:
+    return {each.name for each in client.list_collections()}
+
+
+def test_both_collections_are_there_with_the_collection_and_go_with_it(folder: Path) -> None:
+    store = opened(folder)
+    store.create_collection("others", SPACE)
+    client = plain(folder)
+    assert not {NAME, "document_registry"} & names(client)
+    store.create_collection(NAME, SPACE)
+    assert {NAME, "document_registry"} <= names(client)
+    assert shown(client) == ({}, [])
+    put(store, "d", [Passage("alpha", id="1")], collection=NAME)
+    assert shown(client) == ({"1": "alpha"}, ["d"])
+    store.drop_collection(NAME)
+    assert not {NAME, "document_registry"} & names(client)
+    store.create_collection("document_registry", SPACE)
+    store.create_collection(NAME, SPACE)
+    put(store, "d", [Passage("beta", id="1")], collection="document_registry")
+    assert shown(client) == ({}, [])
+    store.close()
+    client.close()
+
+
+def test_a_folder_of_an_older_program_is_taken_over_with_all_it_holds(folder: Path) -> None:
+    store = opened(folder, older=True)
+    store.create_collection(NAME, SPACE)
+    put(store, "d", [Passage("alpha words", id="1")], collection=NAME, text="text")
+    store.close()
+    client = plain(folder)
+    assert client.get_collection(NAME).metadata["pair"]
+    store = opened(folder)
+    assert store.document_text(NAME, "d") == "text"
+    assert [each.content for each in store.document_chunks(NAME, "d")] == ["alpha words"]
+    assert shown(client) == ({"1": "alpha words"}, ["d"])
+    put(store, "d", [Passage("beta words", id="1"), Passage("gamma", id="2")], collection=NAME)
+    assert shown(client) == ({"1": "beta words", "2": "gamma"}, ["d"])
+    assert store.verify(NAME) == []
+    store.close()
+
+    older = opened(folder, older=True)  # goes back to it for once
+    assert len(older.document_chunks(NAME, "d")) == 2
+    put(older, "d", [Passage("delta", id="3")], collection=NAME)
+    older.delete_document(NAME, "e")
+    put(older, "e", [Passage("epsilon", id="4")], collection=NAME)
+    older.close()
+    assert shown(client)[1] == ["d"]
+    store = opened(folder)
+    assert len(store.documents(NAME)) == 2
+    assert shown(client) == ({"3": "delta", "4": "epsilon"}, ["d", "e"])
+    store.close()
+    client.close()
+
+
+def test_a_kill_while_an_older_folder_is_taken_over_loses_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = opened(folder, older=True)
+    store.create_collection(NAME, SPACE)
+    put(store, "d", [Passage("alpha words", id="1")], collection=NAME)
+    store.close()
+
+    class Killed(BaseException):
+        pass
+
+    def dies(_table: Table, _name: str) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Table, "rename", dies)
+        store = opened(folder)
+        with pytest.raises(Killed):
+            store.documents(NAME)
+        ChromaStore.close(store)
+    for older in (False, True, False):
+        store = opened(folder, older=older)
+        assert [each.id for each in store.chunks(NAME, ["1"])] == ["1"]
+        assert store.verify(NAME) == []
+        store.close()
+
+
+def test_the_collections_of_another_program_are_refused_and_left_as_they_are(folder: Path) -> None:
+    client = plain(folder)
+    theirs = client.create_collection("document_registry", metadata={"mine": "yes"}, embedding_function=None)
+    theirs.add(ids=["1"], embeddings=[[1.0, 0.0]], documents=["kept"])
+    store = ChromaStore(Address(folder), EnglishAnalyser())
+    with pytest.raises(ConfigError, match="document_registry"):
+        store.create_collection(NAME, SPACE)
+    store.create_collection("c", SPACE)
+    with pytest.raises(ConfigError, match="document_registry"):
+        store.rename_collections({"c": NAME})
+    assert [each.name for each in store.collections()] == ["c"]
+    assert theirs.get()["documents"] == ["kept"]
+    store.close()
+    client.close()
+
+
+def test_an_older_folder_beside_somebody_elses_registry_works_and_doctor_tells_of_it(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = opened(folder, older=True)
+    store.create_collection(NAME, SPACE)
+    put(store, "d", [Passage("alpha words", id="1")], collection=NAME)
+    store.close()
+    client = plain(folder)
+    client.create_collection("document_registry", embedding_function=None)
+    store = ChromaStore(Address(folder), EnglishAnalyser())
+    with caplog.at_level(logging.WARNING):
+        put(store, "e", [Passage("beta words", id="2")], collection=NAME)
+    assert "chroma_copy_failed" in caplog.messages
+    assert len(store.chunks(NAME, ["1", "2"])) == 2
+    (finding,) = store.verify(NAME)
+    assert "document_registry" in finding.message
+    store.close()
+    client.close()
+
+
+def test_a_collection_that_takes_the_name_is_what_is_shown_whatever_its_space(folder: Path) -> None:
+    store = opened(folder)
+    store.create_collection(NAME, SPACE)
+    put(store, "d", [Passage("old", id="1")], collection=NAME)
+    wide = replace(SPACE, model="wide", dimensions=32)
+    store.create_collection("next", wide)
+    chunks = [replace(each, vector=unit_vector("x", 32)) for each in embedded("d", [Passage("new", id="1")])]
+    store.stage("next", "d", "g", chunks)
+    store.publish("next", record("d", chunks), "", "g")
+    store.rename_collections({NAME: "old", "next": NAME})
+    client = plain(folder)
+    assert shown(client) == ({"1": "new"}, ["d"])
+    put(store, "e", [Passage("unseen", id="2")], collection="old")
+    assert shown(client) == ({"1": "new"}, ["d"])
+    store.rename_collections({NAME: "next", "old": NAME})
+    assert shown(client) == ({"1": "old", "2": "unseen"}, ["d", "e"])
+    store.rename_collections({NAME: "old"})
+    assert not {NAME, "document_registry"} & names(client)
+    assert len(store.documents("old")) == 2
+    store.close()
+    client.close()
+
+
+def test_what_others_changed_there_is_told_and_copied_again(folder: Path) -> None:
+    store = opened(folder)
+    store.create_collection(NAME, SPACE)
+    put(store, "d", [Passage("alpha", id="1"), Passage("beta", id="2")], collection=NAME)
+    put(store, "e", [Passage("gamma", id="3")], collection=NAME)
+    client = plain(folder)
+    docs = client.get_collection(NAME, embedding_function=None)
+    docs.delete(ids=["1"])
+    docs.add(ids=["9"], embeddings=[unit("x")], documents=["stray"], metadatas=[{"document_id": "gone"}])
+    client.get_collection("document_registry", embedding_function=None).delete(ids=["e"])
+    assert [each.document_id for each in store.verify(NAME)] == ["d", "e", "gone"]
+    assert {each.repaired for each in store.verify(NAME, repair=True)} == {True}
+    assert shown(client) == ({"1": "alpha", "2": "beta", "3": "gamma"}, ["d", "e"])
+    assert store.verify(NAME) == []
+    client.delete_collection("document_registry")
+    put(store, "e", [Passage("delta", id="3")], collection=NAME)
+    put(store, "f", [Passage("zeta", id="4")], collection=NAME)
+    assert shown(client)[1] == ["d", "e", "f"], "one that is lost is made again by the next change"
+    store.close()
+    client.close()
+
+
+def unit(seed: str) -> list[float]:
+    return list(struct.unpack("<16f", unit_vector(seed)))
+
+
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
+def test_a_kill_anywhere_leaves_a_copy_that_the_next_opening_makes_right(folder: Path) -> None:
+    old = [Passage("old words", id="1"), Passage("same words", id="2")]
+    new = [Passage("same words", id="2"), Passage("new words", id="3")]
+    finished = step = 0
+    while finished < 2:
+        store = opened(folder / str(step))
+        store.create_collection(NAME, SPACE)
+        put(store, "d", old, collection=NAME, generation="g1")
+        left = step
+
+        def counted(name: str, patch: pytest.MonkeyPatch) -> None:
+            plainly = getattr(Table, name)
+
+            def call(self: Table, *args: Any, **named: Any) -> Any:
+                nonlocal left
+                left -= 1
+                if left < 0:
+                    raise Killed
+                return plainly(self, *args, **named)
+
+            patch.setattr(Table, name, call)
+
+        with pytest.MonkeyPatch.context() as patch:
+            counted("put", patch)
+            counted("remove", patch)
+            with contextlib.suppress(Killed):
+                if step % 2:
+                    put(store, "d", new, collection=NAME, generation="g2")
+                else:
+                    store.delete_document(NAME, "d")
+                finished += left >= 0
+        ChromaStore.close(store)
+        other = opened(folder / str(step))
+        other.documents(NAME)
+        other.close()  # compares
+        step += 1
+    assert step > 8
