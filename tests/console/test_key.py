@@ -43,6 +43,7 @@ def test_a_key_that_is_replaced_meanwhile_is_asked_for_and_the_request_repeated(
 ) -> None:
     service.add(a_document(1, ["A zebra."]))
     console.open()
+    expect(console.at("#search-status")).to_contain_text("1 document")  # what the page asks at its start is answered
     service.keys = {"the-new-key"}
     console.at("#q").fill("zebra")
     console.press("Enter")

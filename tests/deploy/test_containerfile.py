@@ -19,6 +19,7 @@ IGNORED = (DEPLOY / "Containerfile.dockerignore").read_text(encoding="utf-8")
 BUILD, FINAL = parse(TEXT)
 
 LEFT_OUT_EXTRAS = {
+    "eval": "answers are measured where the questions are, not in the service",
     "all": "it is all of them, the tests' own too",
     "chroma": "a service without its Qdrant would fall back to an embedded store that goes with its pod",
     "hub": "fetches other models, and a container fetches none",

@@ -38,7 +38,7 @@ def test_a_typescript_client_holds_the_whole_conversation(
     for name in ("unknown", "missing", "incomplete"):
         assert said[name]["thrown"]["code"] == -32602, name
     assert [each["uri"] for each in said["resources"]] == ["knowledge://documents"]
-    assert len(said["templates"]) == 2
+    assert len(said["templates"]) == 3
     assert "verification plan" in said["resource"]["contents"][0]["text"]
     assert len(said["prompts"]) == 4
     assert "widget" in said["prompt"]["messages"][0]["content"]["text"]

@@ -170,7 +170,7 @@ def test_the_example_of_the_documentation_runs(folder: Path, capsys: pytest.Capt
     store.publish("standards", record("d", chunks), "", "g")
     store.close()
     page = (ROOT / "docs" / "chromadb.md").read_text("utf-8")
-    (code,) = re.findall(r"```python notest\n(.*?)```", page, re.DOTALL)
+    code, _ = re.findall(r"```python notest\n(.*?)```", page, re.DOTALL)
     exec(compile(code.replace("./collections/chromadb", str(folder)), "docs/chromadb.md", "exec"), {})
     assert "5.3.1 The pump shall stop" in capsys.readouterr().out
 

@@ -9,7 +9,7 @@ from knowledge_mcp.model.chunk import Modality
 from knowledge_mcp.model.query import Check, DefinitionHit, RequirementHit, RequirementQuery, SearchMode, SearchQuery
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.surfaces.contract import Tool
-from knowledge_mcp.surfaces.shortening import ROOM_FOR_RESULTS, fitting_count
+from knowledge_mcp.surfaces.shortening import ROOM_FOR_RESULTS, Truncation, fitting_count
 from knowledge_mcp.surfaces.standards.evidence import EVIDENCE_TOOLS
 from knowledge_mcp.surfaces.standards.explanations import (
     explain_no_definition,
@@ -158,6 +158,8 @@ def _answer_search(knowledge: Knowledge, request: PagedRequest, query: SearchQue
     results = results[: max(1, fitting_count(sizes, ROOM_FOR_RESULTS))]
     if answer.more or len(results) < len(answer.hits):
         more["next_cursor"] = query.offset + len(results)
+    if omitted := len(answer.hits) - len(results):
+        more["truncated"] = Truncation(omitted=omitted, note="The answer was cut to fit; next_cursor leads on.")
     return SearchResponse(
         results=results,
         total=len(results),
