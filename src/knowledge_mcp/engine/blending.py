@@ -1,7 +1,7 @@
 """Both legs of a search in one ranking by their scores: how near the meaning is, and how much of the words is there.
 
 ```text
-s = cosine + lambda * words / ((n + 1) * ln(1 + N))
+s = cosine + lambda * words / ((n + 1) * ln(2 + N))
 ```
 
 `words` is a passage's BM25 sum, n the number of the question's terms, N the number of chunks: the divisor is about the
