@@ -18,6 +18,7 @@ from knowledge_mcp import wiring
 from knowledge_mcp.chunking.clauses import ClauseChunker
 from knowledge_mcp.cli.inspect import inspect
 from knowledge_mcp.cli.show import show
+from knowledge_mcp.engine.structure import structure_of
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.document import Box, Span
@@ -31,6 +32,7 @@ from knowledge_mcp.model.evidence import (
     ReadAnswer,
     ReadQuery,
 )
+from knowledge_mcp.model.structure import DocumentStructure
 from knowledge_mcp.readers.pdf import PdfReader
 from knowledge_mcp.readers.pdf.marking import mark
 from knowledge_mcp.settings import Settings
@@ -59,6 +61,7 @@ class _Held(FakeKnowledge):
         document = PdfReader(sandbox=HereSandbox()).read(item_of(DATA, "standard.pdf"))
         self.chunks = ClauseChunker().chunk(document, "standard", PieceMeasure())
         self.text = document.text
+        self.structure = structure_of(document)
         base = FakeKnowledge().documents()[0]
         self.record = replace(
             base, id="standard", source_path=str(path), sha256=hashlib.sha256(DATA).hexdigest(), pages=6,
@@ -68,6 +71,10 @@ class _Held(FakeKnowledge):
 
     def document(self, document_id: str) -> DocumentRecord:
         return self.record if document_id == self.record.id else super().document(document_id)
+
+    def document_structure(self, document_id: str) -> DocumentStructure:
+        assert document_id == self.record.id
+        return self.structure
 
     def chunk(self, chunk_id: str) -> tuple[Chunk, str]:
         return next(each for each in self.chunks if each.id == chunk_id), "cited"
@@ -217,6 +224,12 @@ def test_what_cannot_be_shown_is_told(run: Run, arguments: tuple[str, ...], told
     done = run(*arguments)
     assert done.code == 1
     assert told in done.err
+
+
+def test_a_page_with_another_number_printed_on_it_is_named_by_both(run: Run, held: _Held) -> None:
+    pages = tuple(replace(page, label=f"A-{page.number}") for page in held.structure.pages)
+    held.structure = replace(held.structure, pages=pages)
+    assert "It stands on page 2 (printed: A-2)." in run("--page", "5", "--quote", QUOTE).err
 
 
 def test_a_file_that_is_gone_or_changed_is_not_drawn(run: Run, held: _Held, tmp_path: Path) -> None:

@@ -208,7 +208,8 @@ def _print_outline(console: Console, parts: Sequence[OutlineResponse]) -> None:
             open_branches.pop()
         label = shown(f"{each.number} {each.title}".strip(), "italic" if each.informative else "")
         if each.page:
-            label.append(f"  p. {each.page}", "dim")
+            page = f"p. {each.page_label} (page {each.page} of the file)" if each.page_label else f"p. {each.page}"
+            label.append(f"  {page}", "dim")
         if each.below:
             label.append(f"  (+{each.below})", "dim")
         open_branches.append((each.level, open_branches[-1][1].add(label)))

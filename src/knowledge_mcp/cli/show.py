@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -81,7 +81,8 @@ def show(
         record = knowledge.document(document_id)
         item = _source(record)
         passage = _passage(knowledge, record, chunk=chunk, clause=clause, quote=quote)
-        number = _page(record, page, passage)
+        labels = {each.number: each.label for each in knowledge.document_structure(record.id).pages}
+        number = _page(record, page, passage, labels)
         boxes = _together([box for box in passage.boxes if box.page == number])
         facts, picture = _drawn(item, number, boxes, passage.words, dpi)
         place = _written(to or Path(f"{record.id}-page-{number}.png"), picture)
@@ -217,13 +218,16 @@ def _quote(knowledge: Knowledge, record: DocumentRecord, quote: str) -> _Passage
     return _Passage(boxes, words, "the quote", remark)
 
 
-def _page(record: DocumentRecord, asked: int | None, passage: _Passage) -> int:
+def _page(record: DocumentRecord, asked: int | None, passage: _Passage, labels: Mapping[int, str]) -> int:
     """Choose the page to draw, and make sure that there is one, and that the passage stands on it."""
     number = asked if asked is not None else passage.pages[0]
     if record.pages and number > record.pages:
         raise InvalidInputError(f"'{record.id}' has {record.pages} pages.", suggestion=f"Give 1 to {record.pages}.")
     if passage.name and number not in passage.pages:
-        pages = ", ".join(map(str, passage.pages))
+        pages = ", ".join(
+            f"{each} (printed: {labels[each]})" if labels.get(each, str(each)) != str(each) else str(each)
+            for each in passage.pages
+        )
         raise InvalidInputError(
             f"On page {number} there is nothing of {passage.name}.", suggestion=f"It stands on page {pages}."
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from knowledge_mcp.model.collection import DocumentRecord
@@ -41,7 +41,8 @@ def outline(knowledge: Knowledge, request: OutlineRequest) -> OutlineResponse:
     else:
         entries = _to_depth(scope, request.depth)
         shown, total = _part(entries, request, more), len(entries)
-        more["sections"] = [_section(entry, below) for entry, below in shown]
+        labels = {page.number: page.label for page in structure.pages}
+        more["sections"] = [_section(entry, below, labels) for entry, below in shown]
         if not entries:
             more["message"] = "No headings were found in this document: read it by pages, or whole."
     return OutlineResponse(
@@ -98,12 +99,15 @@ def _part(found: Sequence[_T], request: OutlineRequest, more: dict[str, Any]) ->
     return found[start:end]
 
 
-def _section(entry: OutlineEntry, below: int) -> OutlineSection:
+def _section(entry: OutlineEntry, below: int, labels: Mapping[int, str]) -> OutlineSection:
     more: dict[str, Any] = {}
     if entry.number:
         more["number"] = entry.number
     if entry.page:
         more["page"] = entry.page
+        label = labels.get(entry.page, "")
+        if label and label != str(entry.page):
+            more["page_label"] = label[:_LONGEST]
     if entry.informative:
         more["informative"] = True
     if below:
