@@ -198,7 +198,8 @@ def test_coverage_tells_what_was_got_from_each_page_and_what_is_missing() -> Non
     part = ask("knowledge_outline", Scanned(), document_id="example-standard", coverage=True, limit=2)
     assert ([each["page"] for each in part["coverage"]], part["next_cursor"]) == ([1, 2], 2)
     sections = ask("knowledge_outline", Scanned(), document_id="example-standard")["sections"]
-    assert sections == [{"title": "Notes", "level": 1, "page": 1, "start": 0, "informative": True}]
+    (notes,) = sections
+    assert notes == {"title": "Notes", "level": 1, "page": 1, "page_label": "i", "start": 0, "informative": True}
     pages = FakeKnowledge()
     some = ask("knowledge_outline", pages, document_id="example-standard", clause="5.3.2", coverage=True)
     assert [each["page"] for each in some["coverage"]] == [8]
