@@ -1,11 +1,12 @@
 """Index a large repository with the default local model: rates, one changed file, queries over stdio, true locations.
 
-Usage: `python -m benchmarks.code_index [--files 2000] [--queries 100] [--locations 500] [--json FILE]`
+Usage: `python -m benchmarks.code_index [--files 2000] [--largest 12000] [--queries 100] [--locations 500] [--json F]`
 
 The repository is made of the sources of the packages that are installed beside this program, as many files as are asked
-for. Printed: files and chunks a second, the share of the time that is spent in embedding, how long a refresh after one
-changed file takes and how much of that is embedding, p50 and p95 of `semantic_search` over stdio with the client's
-validation, and for as many results as asked whether the lines at the commit are the snippet's source.
+for, none larger than `--largest` bytes: installed packages hold many that are generated or very long. Printed: files and
+chunks a second, the share of the time that is spent in embedding, how long a refresh after one changed file takes and
+how much of that is embedding, p50 and p95 of `semantic_search` over stdio with the client's validation, and for as many
+results as asked whether the lines at the commit are the snippet's source.
 """
 
 from __future__ import annotations
@@ -31,13 +32,11 @@ from knowledge_mcp.engine.repositories import RepositoryDesk
 from knowledge_mcp.engine.repository_values import IndexRequest
 from knowledge_mcp.settings import load_settings
 
-MOST_BYTES = 1024 * 1024
 
-
-def make_repository(folder: Path, count: int) -> int:
+def make_repository(folder: Path, count: int, largest: int) -> int:
     """Copy so many Python sources into a new repository with one commit; returns how many there were."""
     packages = Path(sysconfig.get_paths()["purelib"])
-    found = sorted(path for path in packages.rglob("*.py") if 200 < path.stat().st_size < MOST_BYTES)
+    found = sorted(path for path in packages.rglob("*.py") if 200 < path.stat().st_size <= largest)
     random.Random(3).shuffle(found)
     for path in found[:count]:
         target = folder / path.relative_to(packages)
@@ -119,6 +118,7 @@ def main() -> None:
     """Make, index, change, ask, check; print one row each."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--files", type=int, default=2000)
+    parser.add_argument("--largest", type=int, default=12_000)
     parser.add_argument("--queries", type=int, default=100)
     parser.add_argument("--locations", type=int, default=500)
     parser.add_argument("--json", type=Path)
@@ -126,7 +126,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder, data = Path(temporary) / "code", Path(temporary) / "data"
         folder.mkdir()
-        count = make_repository(folder, chosen.files)
+        count = make_repository(folder, chosen.files, chosen.largest)
         settings = load_settings(environ=environment(data))
         desk: Any = wiring.build_knowledge(settings, surface="repositories")
         done = desk.index(IndexRequest(str(folder)))
