@@ -3,7 +3,7 @@
 Usage: `python -m benchmarks.code_index [--files 2000] [--largest 12000] [--queries 100] [--locations 500] [--json F]`
 
 The repository is made of the sources of the packages that are installed beside this program, as many files as are asked
-for, none larger than `--largest` bytes: installed packages hold many that are generated or very long. Printed: files and
+for, none larger than `--largest` bytes: installed packages hold many that are generated or long. Printed: files and
 chunks a second, the share of the time that is spent in embedding, how long a refresh after one changed file takes and
 how much of that is embedding, p50 and p95 of `semantic_search` over stdio with the client's validation, and for as many
 results as asked whether the lines at the commit are the snippet's source.
