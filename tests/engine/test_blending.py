@@ -105,9 +105,15 @@ def test_feedback_moves_the_question_towards_the_best_passages(world: World) -> 
     chunk = next(each for each in world.store.document_chunks("kb", "pumps") if each.clause_number == "3.1")
     first = world.base.search(vector=vector, text=None, filter=None, limit=50).dense or ()
     before = {hit.chunk_id: hit.score for hit in first}
-    after = {hit.chunk_id: hit.score for hit in feedback(world.base, vector, [chunk.id], None, 50) or ()}
+    again = feedback(world.base, vector, [chunk.id], None, 50)
+    assert again is not None
+    moved, found = again
+    assert moved != vector
+    after = {hit.chunk_id: hit.score for hit in found}
     assert after[chunk.id] > before[chunk.id]
-    kept = feedback(world.base, vector, [chunk.id], Equals("document_id", "valves"), 50) or ()
+    among = feedback(world.base, vector, [chunk.id], Equals("document_id", "valves"), 50)
+    assert among is not None
+    _, kept = among
     valves = {each.id for each in world.store.document_chunks("kb", "valves")}
     assert kept
     assert {hit.chunk_id for hit in kept} <= valves

@@ -12,17 +12,17 @@ collection. `benchmarks/ablation.py` compares it with fusion by ranks and by the
 
 from __future__ import annotations
 
-import hashlib
 import math
 import struct
 from collections.abc import Mapping, Sequence
 
 from knowledge_mcp.engine.base import PASSING, Base
+from knowledge_mcp.engine.prepare import embedding_key
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.model.query import Filter, LegHit, LegScore
 
-__all__ = ["WORDS", "Ranked", "blend", "feedback", "moved_towards", "words_in_full"]
+__all__ = ["WORDS", "Ranked", "blend", "feedback", "words_in_full"]
 
 WORDS = 4.2
 """Lambda for documents: from 2.8 to 4.2 the mean of the labelled sets moves by less than .001, at 2 and 6 by .005."""
@@ -76,30 +76,30 @@ def blend(
 
 def feedback(
     base: Base, vector: Vector, best: Sequence[str], filter: Filter | None, limit: int
-) -> tuple[LegHit, ...] | None:
+) -> tuple[Vector, tuple[LegHit, ...]] | None:
     """Search by meaning once more, with the question's vector moved towards the best passages found so far.
 
     Returns:
-        The new dense leg; None where there is nothing to move by.
+        The moved vector and the new dense leg; None where there is nothing to move by.
 
     Raises:
         SpaceMismatchError: as the store's search.
     """
-    moved = moved_towards(base, vector, best)
+    moved = _moved_towards(base, vector, best)
     if moved is None:
         return None
     try:
-        return base.search(vector=moved, text=None, filter=filter, limit=limit).dense
+        dense = base.search(vector=moved, text=None, filter=filter, limit=limit).dense
     except PASSING:
         return None  # the first ranking stands
+    return None if dense is None else (moved, dense)
 
 
-def moved_towards(base: Base, vector: Vector, best: Sequence[str]) -> Vector | None:
+def _moved_towards(base: Base, vector: Vector, best: Sequence[str]) -> Vector | None:
     """Move a question's vector towards the first of the passages named, as stored; None where none is known."""
     chunks = base.store.chunks(base.collection, best[:_EXAMPLES])
-    keys = [hashlib.sha256(each.embedding_text.encode("utf-8", "surrogatepass")).hexdigest() for each in chunks]
     try:
-        known = base.store.vectors(base.collection, keys)
+        known = base.store.vectors(base.collection, [embedding_key(each) for each in chunks])
     except KnowledgeError:
         return None
     return _moved(vector, known)

@@ -8,7 +8,6 @@ A chunk that defines a symbol asked for by name comes first.
 
 from __future__ import annotations
 
-import hashlib
 import math
 import re
 import struct
@@ -17,8 +16,9 @@ from dataclasses import dataclass, field, replace
 from fnmatch import translate
 
 from knowledge_mcp.engine.base import PASSING, Base, base_of
-from knowledge_mcp.engine.blending import moved_towards, words_in_full
+from knowledge_mcp.engine.blending import feedback, words_in_full
 from knowledge_mcp.engine.code_symbols import WORTH_OF_PROSE, asks_for_symbol, defines, names_in, stands_in, words_worth
+from knowledge_mcp.engine.prepare import embedding_key
 from knowledge_mcp.engine.repository_manifest import MANIFEST_ID, path_of
 from knowledge_mcp.engine.repository_values import CodeAnswer, CodeHit, CodeQuery, RepositoryInfo, RepositoryParts
 from knowledge_mcp.model.chunk import Chunk, Vector
@@ -150,15 +150,12 @@ class CodeSearch:
         if trip.mode != "hybrid" or trip.vector is None or legs.dense is None or not _asks_in_detail(query):
             return first
         best = sorted(first, key=lambda each: (-each.similarity, each.chunk_id))
-        moved = moved_towards(base, trip.vector, [each.chunk_id for each in best])
-        if moved is None:
+        again = feedback(base, trip.vector, [each.chunk_id for each in best], kept_in, depth)
+        if again is None:
             return first
-        try:
-            again = base.search(vector=moved, text=None, filter=kept_in, limit=depth)
-        except PASSING:
-            return first
+        moved, dense = again
         nearer = replace(trip, vector=moved)
-        second = self._rated(base, query, nearer, replace(legs, dense=again.dense), symbols, unseen)
+        second = self._rated(base, query, nearer, replace(legs, dense=dense), symbols, unseen)
         places = {each.chunk_id: each.dense for each in first}
         for each in second:
             each.dense = places.get(each.chunk_id)
@@ -267,8 +264,7 @@ class CodeSearch:
         keys: dict[str, str] = {}
         for each in found:
             if each.dense is None and each.chunk is not None:
-                text = each.chunk.embedding_text
-                keys[each.chunk_id] = hashlib.sha256(text.encode()).hexdigest()
+                keys[each.chunk_id] = embedding_key(each.chunk)
         if not keys:
             return {}
         try:

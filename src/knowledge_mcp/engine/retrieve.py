@@ -142,7 +142,8 @@ def _blended(
     if again is None:
         return first
     near = {hit.chunk_id: LegScore(rank, hit.score) for rank, hit in enumerate(dense, start=1)}
-    moved = blend(again, lexical, in_full, query.limit, cut=cut)
+    _, nearer = again
+    moved = blend(nearer, lexical, in_full, query.limit, cut=cut)
     return [(chunk_id, score, near.get(chunk_id), said) for chunk_id, score, _, said in moved]
 
 
