@@ -8,9 +8,10 @@ from knowledge_mcp.embedders.cache import CachedEmbedder
 from knowledge_mcp.embedders.remote import RemoteEmbedder
 from knowledge_mcp.embedders.remote_models import DEFAULT_MODEL, choose_model
 from knowledge_mcp.embedders.remote_options import RemoteOptions, embedder_of
-from knowledge_mcp.embedders.remote_service import Secret, Service, http_client, openai_library
+from knowledge_mcp.embedders.remote_service import Service, http_client, openai_library
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.support.retry import RetryPolicy
+from knowledge_mcp.support.secret import Secret
 
 if TYPE_CHECKING:
     from openai import OpenAI

@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from knowledge_mcp.embedders.remote_models import RemoteModel
 from knowledge_mcp.embedders.remote_tokens import INSTALL
 from knowledge_mcp.model.errors import ConfigError
+from knowledge_mcp.support.secret import Secret
 
 if TYPE_CHECKING:
     import ssl
@@ -19,13 +20,7 @@ if TYPE_CHECKING:
     import httpx2
     from openai import DefaultHttpxClient, OpenAI
 
-__all__ = ["Secret", "Service", "http_client", "openai_library"]
-
-
-class Secret(Protocol):
-    """Hold a value that prints as stars, such as pydantic's `SecretStr`."""
-
-    def get_secret_value(self) -> str: ...
+__all__ = ["Service", "http_client", "openai_library"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,14 +17,9 @@ from knowledge_mcp.model.errors import (
 )
 from knowledge_mcp.model.query import Hit
 from knowledge_mcp.ranking.reordering import Clock, late, reordered, text_of
+from knowledge_mcp.support.secret import Secret
 
-__all__ = ["ApiOptions", "ApiReranker", "Secret", "from_options"]
-
-
-class Secret(Protocol):
-    """Hold a value that prints as asterisks."""
-
-    def get_secret_value(self) -> str: ...
+__all__ = ["ApiOptions", "ApiReranker", "from_options"]
 
 
 class ApiOptions(Protocol):

@@ -17,13 +17,14 @@ from urllib.parse import urlsplit, urlunsplit
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, InternalError, TimedOutError
 from knowledge_mcp.remote.failures import SERVICE, Failed, failure_of_answer, failure_of_transport
 from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy, retrying
+from knowledge_mcp.support.secret import Secret
 
 if TYPE_CHECKING:
     import ssl
 
     import httpx
 
-__all__ = ["Ask", "CancelledError", "Connection", "RemoteOptions", "Secret", "of_options"]
+__all__ = ["Ask", "CancelledError", "Connection", "RemoteOptions", "of_options"]
 
 _logger = logging.getLogger(__name__)
 
@@ -33,12 +34,6 @@ _GLANCE = 0.1
 """Seconds between two looks at whether the caller has given up, in a pause before a retry."""
 
 T = TypeVar("T")
-
-
-class Secret(Protocol):
-    """Hold a value that prints as asterisks."""
-
-    def get_secret_value(self) -> str: ...
 
 
 class RemoteOptions(Protocol):

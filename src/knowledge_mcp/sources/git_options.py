@@ -11,14 +11,11 @@ from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.sources.git import GitClones
 from knowledge_mcp.sources.git_process import GitProgram
 from knowledge_mcp.sources.git_url import permalink
+from knowledge_mcp.support.secret import Secret
 
 __all__ = ["GitOptions", "from_options", "permalink"]
 
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::\d{1,5})?")
-
-
-class _Secret(Protocol):
-    def get_secret_value(self) -> str: ...
 
 
 class GitOptions(Protocol):
@@ -27,9 +24,9 @@ class GitOptions(Protocol):
     @property
     def repo_clone_path(self) -> Path: ...
     @property
-    def github_pat(self) -> _Secret | None: ...
+    def github_pat(self) -> Secret | None: ...
     @property
-    def git_tokens(self) -> _Secret | None: ...
+    def git_tokens(self) -> Secret | None: ...
 
 
 def from_options(

@@ -28,13 +28,14 @@ from knowledge_mcp.stores.chroma_profiles import PROFILES, Profile
 from knowledge_mcp.stores.filters import check_filter
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy
+from knowledge_mcp.support.secret import Secret
 
 if TYPE_CHECKING:
     from knowledge_mcp.stores.chroma_places import Catalogue, Place
     from knowledge_mcp.stores.chroma_specified import Specified
     from knowledge_mcp.stores.chroma_view import Limits, View
 
-__all__ = ["ChromaOptions", "ChromaStore", "Secret", "from_options"]
+__all__ = ["ChromaOptions", "ChromaStore", "from_options"]
 
 T = TypeVar("T")
 
@@ -347,12 +348,6 @@ class ChromaStore:
                 with contextlib.suppress(OSError):
                     total += (Path(folder) / file).stat().st_size
         return total
-
-
-class Secret(Protocol):
-    """Hold a value that is not shown by accident (pydantic's `SecretStr` does)."""
-
-    def get_secret_value(self) -> str: ...
 
 
 class ChromaOptions(Protocol):

@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeVar, cast
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, KnowledgeError, NotFoundError, may_pass
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy, retrying
+from knowledge_mcp.support.secret import Secret
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient, models
 
-__all__ = ["MISSING_LIBRARY", "Connection", "QdrantConfig", "QdrantOptions", "Secret", "config_of", "plain_address"]
+__all__ = ["MISSING_LIBRARY", "Connection", "QdrantConfig", "QdrantOptions", "config_of", "plain_address"]
 
 MISSING_LIBRARY = 'The Qdrant client is not installed: pip install "knowledge-mcp[qdrant]".'
 PAGE = 1000
@@ -69,12 +70,6 @@ class QdrantConfig:
     drift: float = 0.05
     lexical: Literal["sparse", "full-text"] = "sparse"
     exact_up_to: int = 20_000
-
-
-class Secret(Protocol):
-    """Hold a value that does not show itself when it is printed."""
-
-    def get_secret_value(self) -> str: ...
 
 
 class QdrantOptions(Protocol):
