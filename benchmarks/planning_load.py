@@ -226,7 +226,7 @@ def main() -> None:
                 httpx.get(f"{url}/health", timeout=5)
                 break
             except httpx.TransportError:
-                time.sleep(0.1)
+                time.sleep(0.1)  # the server is starting; nothing is measured yet
         started = time.monotonic()
         tallies = asyncio.run(load(url, paths, chosen.clients, chosen.seconds))
         taken = time.monotonic() - started

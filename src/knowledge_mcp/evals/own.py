@@ -109,7 +109,7 @@ def _places(row: dict[str, Any]) -> tuple[Place, ...]:
         raise ValueError("`expected` is a list of places")  # noqa: TRY004 - told with the line, as all mistakes are
     for each in cast("list[object]", listed):
         if not isinstance(each, dict):
-            raise ValueError("`expected` is a list of objects")  # noqa: TRY004
+            raise ValueError("`expected` is a list of objects")  # noqa: TRY004 - as above
         more = _named(cast("dict[str, Any]", each))
         if not set(more) <= set(_PLACE) or not (set(more) - {"grade"}):
             raise ValueError(f"a place in `expected` has some of {', '.join(_PLACE)}, and nothing else")
