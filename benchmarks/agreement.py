@@ -1,13 +1,14 @@
 """Ask every store the same questions of the same corpus, and count how much of the top ten they have in common.
 
 Usage: `python -m benchmarks.agreement [--sets scifact docs] [--stores sqlite chromadb-embedded qdrant-local]
-[--queries 150]`
+[--queries 150] [--keep FOLDER]`
 
 SciFact's abstracts (a hundred to a Markdown file) and the documents of `docs/md`, `docs/docx` and `docs/pdf` (below
 `$KNOWLEDGE_EVAL_DATA`, else `../shared/data`) are ingested once by the product with its default model into SQLite,
 copied into the other stores through their ports, and asked: SciFact's own questions, and titles of sections. Each leg
 and the hybrid (weight .7, 100 candidates a leg) is compared with the memory store, which is exact; sets that differ
-only in hits of equal score (within 1e-6) count as equal.
+only in hits of equal score (within 1e-6) count as equal. With `--keep` what was ingested stays there, and another run
+asks it again without reading and embedding anything.
 """
 
 from __future__ import annotations
@@ -36,6 +37,19 @@ from knowledge_mcp.stores.memory import MemoryStore
 DATA = Path(os.environ.get("KNOWLEDGE_EVAL_DATA", "../shared/data"))
 LARGEST_FILE = 1_500_000
 Ranking = list[tuple[str, float]]
+
+
+class Remembering(EnglishAnalyser):
+    """Analyse each text once: the memory store asks anew with each search."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._known: dict[str, list[str]] = {}
+
+    def document_terms(self, text: str) -> list[str]:
+        if text not in self._known:
+            self._known[text] = super().document_terms(text)
+        return self._known[text]
 
 
 def write_scifact(folder: Path) -> list[str]:
@@ -77,11 +91,12 @@ def common(mine: Ranking, truth: Ranking) -> float:
     return sum(name in names or score >= least - 1e-6 for name, score in mine) / len(truth)
 
 
-def compare(name: str, stores: list[str], queries: int, work: Path) -> list[dict[str, Any]]:
-    """Ingest one corpus, copy it into each store, ask, and compare."""
+def compare(name: str, stores: list[str], queries: int, work: Path, copies: Path) -> list[dict[str, Any]]:
+    """Ingest one corpus below `work`, copy it into each store, below `copies`, ask, and compare."""
     files = work / "files"
-    files.mkdir(parents=True)
+    files.mkdir(parents=True, exist_ok=True)
     questions = write_scifact(files) if name == "scifact" else copy_documents(files)
+    # what an earlier run has kept is found unchanged and not read again
     command = [str(Path(sys.executable).parent / "knowledge-ingest"), str(files)]
     done = subprocess.run(command, env=environment(work / "data"), check=False, capture_output=True, text=True)
     if done.returncode > 1:
@@ -99,15 +114,15 @@ def compare(name: str, stores: list[str], queries: int, work: Path) -> list[dict
             questions = sorted({chunk.section_title for chunk in chunks if len(chunk.section_title.split()) > 2})
         asked = random.Random(4).sample(questions, min(queries, len(questions)))
         vectors = [base.embedder.embed_query(text) for text in asked]
-        oracle = MemoryStore(EnglishAnalyser())
-        Move(place, Place(oracle, base.collection), MoveOptions(), lambda _: None).run()
+        oracle = MemoryStore(Remembering())
+        Move(place, Place(oracle, base.collection), MoveOptions(samples=0), lambda _: None).run()
         truth = [top_ten(oracle, base.collection, *each) for each in zip(vectors, asked, strict=True)]
         for kind in stores:
-            with opened(kind, work / kind) as (store, _):
+            with opened(kind, copies / kind) as (store, _):
                 if kind == "sqlite":
                     store = source  # noqa: PLW2901 - it was filled by the ingest itself
                 else:
-                    Move(place, Place(store, base.collection), MoveOptions(), lambda _: None).run()
+                    Move(place, Place(store, base.collection), MoveOptions(samples=0), lambda _: None).run()
                 found = [top_ten(store, base.collection, *each) for each in zip(vectors, asked, strict=True)]
             shares = {
                 leg: [common(mine[leg], true[leg]) for mine, true in zip(found, truth, strict=True)]
@@ -136,6 +151,7 @@ def main() -> int:
     parser.add_argument("--sets", nargs="+", choices=("scifact", "docs"), default=["scifact", "docs"])
     parser.add_argument("--stores", nargs="+", default=["sqlite", "chromadb-embedded", "qdrant-local"])
     parser.add_argument("--queries", type=int, default=150)
+    parser.add_argument("--keep", type=Path, help="folder of what is ingested, used again where it is filled already")
     options = parser.parse_args()
     if not DATA.is_dir():
         print(f"There is no folder {DATA}: set KNOWLEDGE_EVAL_DATA.")
@@ -144,7 +160,8 @@ def main() -> int:
     rows: list[dict[str, Any]] = []
     for name in options.sets:
         with tempfile.TemporaryDirectory(prefix="agreement-") as work:
-            rows += compare(name, options.stores, options.queries, Path(work))
+            kept: Path = options.keep or Path(work)
+            rows += compare(name, options.stores, options.queries, kept / name, Path(work))
     bars = {"dense": 1.0, "keyword": 0.95, "hybrid": 0.95}
     return 0 if all(statistics.mean(row[leg]) >= bar for row in rows for leg, bar in bars.items()) else 1
 

@@ -1,60 +1,97 @@
-"""Code search through the product's own indexing: `python -m benchmarks.code_search WORK SET_FOLDER…`.
+"""Code search through the product's own indexing: hybrid, meaning, words, and the specification's own chunker.
+
+Usage: `python -m benchmarks.code_search WORK SET_FOLDER… [--ways symbols lines] [--modes MODE…] [--cosines] [--misses]`
 
 Each labelled set (BEIR form: corpus.jsonl, queries.jsonl, qrels/test.tsv) is written as a folder of source files,
-indexed by the repositories' desk with the local model on SQLite, and asked in each mode. A file counts at the place of
-its best chunk. Printed per set and mode: nDCG@10, recall@10, recall@10 above the default threshold, milliseconds per
-query; `--cosines` prints where the cosines of relevant and of other files among the first ten lie, which the
-calibration is made from.
+indexed by the repositories' desk with the local model on SQLite, and asked in each mode with the first 1,000 characters
+of each question, which is what the tool takes. A file counts at the place of its best chunk. `symbols` is the product's
+chunker, `lines` the specification's to the letter (500 tokens of four characters, 50 of overlap, no context). Printed
+per set, way and mode: nDCG@10, recall@10, recall@10 above the default threshold, milliseconds per question. `WORK`
+keeps indexes and vectors, so that another run embeds only texts that are new. `--cosines` prints where the cosines of
+relevant and of other files among the first ten lie, which the calibration is made from; `--misses` names the questions
+whose files are not among the first ten, with their places.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
-import sys
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from knowledge_mcp import wiring
+from benchmarks.product import environment
+from knowledge_mcp import registry, wiring
 from knowledge_mcp.engine.repositories import RepositoryDesk
 from knowledge_mcp.engine.repository_values import CodeHit, CodeQuery, IndexRequest
-from knowledge_mcp.settings import read_settings
+from knowledge_mcp.settings import load_settings
 
 Mode = Literal["hybrid", "dense", "keyword"]
 MODES: tuple[Mode, ...] = ("hybrid", "dense", "keyword")
+CHUNKERS = {"symbols": registry.CHUNKERS["repositories"], "lines": "benchmarks.code_parts:SpecifiedLines"}
 DEPTH = 50
+LONGEST = 1000
+THRESHOLD = 0.7
 SHARES = (0.01, 0.03, 0.05, 0.1, 0.25, 0.5, 0.75)
 
 
-def read_set(folder: Path) -> tuple[dict[str, dict[str, Any]], dict[str, str], dict[str, set[str]]]:
-    """Read documents, queries and relevant documents by query."""
-    documents = {each["_id"]: each for each in map(json.loads, (folder / "corpus.jsonl").open(encoding="utf-8"))}
-    queries = {each["_id"]: each["text"] for each in map(json.loads, (folder / "queries.jsonl").open(encoding="utf-8"))}
-    relevant: dict[str, set[str]] = {}
+@dataclass
+class Labelled:
+    """Hold one set: texts by id, questions by id, relevant ids by question."""
+
+    name: str
+    documents: dict[str, str]
+    questions: dict[str, str]
+    relevant: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+
+
+@dataclass
+class Score:
+    """Gather what one mode came to on one set."""
+
+    gain: float = 0.0
+    recall: float = 0.0
+    kept: float = 0.0
+    seconds: float = 0.0
+    low: list[float] = field(default_factory=list[float])
+    high: list[float] = field(default_factory=list[float])
+    misses: list[str] = field(default_factory=list[str])
+
+
+def read_set(folder: Path) -> Labelled:
+    """Read documents, questions and relevant documents."""
+
+    def texts(name: str) -> dict[str, str]:
+        rows: list[dict[str, Any]] = [json.loads(line) for line in (folder / name).open(encoding="utf-8")]
+        return {row["_id"]: row["text"] for row in rows}
+
+    found = Labelled(folder.name, texts("corpus.jsonl"), texts("queries.jsonl"))
     for line in (folder / "qrels" / "test.tsv").read_text(encoding="utf-8").splitlines()[1:]:
-        query, document, grade = line.split("\t")
+        question, document, grade = line.split("\t")
         if int(grade) > 0:
-            relevant.setdefault(query, set()).add(document)
-    return documents, queries, relevant
+            found.relevant.setdefault(question, set()).add(document)
+    return found
 
 
-def write_files(documents: dict[str, dict[str, Any]], folder: Path) -> dict[str, str]:
-    """Write each document as a file; returns ids by path."""
+def write_files(documents: dict[str, str], folder: Path) -> dict[str, str]:
+    """Write each document as a file, unless it stands there already; returns ids by path."""
     ids: dict[str, str] = {}
-    for name, each in documents.items():
+    for name, text in documents.items():
         path = name if "." in name else f"{name}.py"
         file = folder / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(each["text"], encoding="utf-8")
+        if not file.exists():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
         ids[path] = name
     return ids
 
 
-def ranked(hits: tuple[CodeHit, ...], ids: dict[str, str]) -> list[str]:
+def ranked(hits: Sequence[CodeHit], ids: dict[str, str]) -> list[str]:
     """List files by their best chunk."""
-    paths = (hit.chunk.document_id.partition(":")[2] for hit in hits)
-    return list(dict.fromkeys(ids[path] for path in paths))
+    return list(dict.fromkeys(ids[hit.chunk.document_id.partition(":")[2]] for hit in hits))
 
 
 def ndcg(ranking: list[str], wanted: set[str]) -> float:
@@ -63,51 +100,80 @@ def ndcg(ranking: list[str], wanted: set[str]) -> float:
     return gain / sum(1 / math.log2(place + 2) for place in range(min(len(wanted), 10)))
 
 
-def measure(folder: Path, work: Path, *, cosines: bool) -> None:
-    """Index one set, and ask it in each mode."""
-    documents, queries, relevant = read_set(folder)
-    place = work / folder.name
-    ids = write_files(documents, place / "files")
-    settings = read_settings(environ={"DATA_PATH": str(place / "data"), "EMBEDDING_PROVIDER": "local"}).settings
+def open_desk(place: Path, way: str) -> RepositoryDesk:
+    """Build the product's own desk, with one of the chunkers, and vectors that are kept between runs."""
+    registry.EMBEDDERS["local"] = "benchmarks.code_parts:kept_from_options"
+    registry.CHUNKERS["repositories"] = CHUNKERS[way]
+    settings = load_settings(environ=environment(place / way))
     desk = wiring.build_knowledge(settings, surface="repositories")
     assert isinstance(desk, RepositoryDesk)
+    return desk
+
+
+def ask(desk: RepositoryDesk, labelled: Labelled, ids: dict[str, str], mode: Mode) -> Score:
+    """Ask every question in one mode."""
+    score = Score()
+    for name, wanted in labelled.relevant.items():
+        started = time.perf_counter()
+        query = CodeQuery(labelled.questions[name][:LONGEST], limit=DEPTH, threshold=0.0, mode=mode)
+        found = desk.search_code(query)
+        score.seconds += time.perf_counter() - started
+        ranking = ranked(found.hits, ids)
+        score.gain += ndcg(ranking, wanted)
+        score.recall += len(wanted & set(ranking[:10])) / len(wanted)
+        above = ranked([hit for hit in found.hits if hit.similarity >= THRESHOLD], ids)
+        score.kept += len(wanted & set(above[:10])) / len(wanted)
+        for hit in found.hits:
+            file = ids[hit.chunk.document_id.partition(":")[2]]
+            if hit.dense is not None and file in ranking[:10]:
+                (score.high if file in wanted else score.low).append(hit.dense.score)
+        for file in sorted(wanted - set(ranking[:10])):
+            place = ranking.index(file) + 1 if file in ranking else 0
+            score.misses.append(f"{name}: {file} at {place or f'none of {len(ranking)}'}; first {ranking[:3]}")
+    return score
+
+
+def measure(labelled: Labelled, work: Path, way: str, options: argparse.Namespace) -> None:
+    """Index one set with one chunker, and print one row for each mode."""
+    place = work / labelled.name
+    ids = write_files(labelled.documents, place / "files")
+    desk = open_desk(place, way)
     done = desk.index(IndexRequest(str(place / "files"), name="set"))
-    print(f"{folder.name}: {done.files_processed} files, {done.chunks_created} chunks, {done.duration_ms / 1000:.1f} s")
-    low: list[float] = []
-    high: list[float] = []
-    for mode in MODES:
-        gains, recalls, kept, spent = 0.0, 0.0, 0.0, 0.0
-        for name, wanted in relevant.items():
-            started = time.perf_counter()
-            found = desk.search_code(CodeQuery(queries[name][:1000], limit=DEPTH, threshold=0.0, mode=mode))
-            spent += time.perf_counter() - started
-            ranking = ranked(found.hits, ids)
-            gains += ndcg(ranking, wanted)
-            recalls += len(wanted & set(ranking[:10])) / len(wanted)
-            above = ranked(tuple(hit for hit in found.hits if hit.similarity >= 0.7), ids)
-            kept += len(wanted & set(above[:10])) / len(wanted)
-            if mode == "dense":
-                for hit in found.hits:
-                    file = ids[hit.chunk.document_id.partition(":")[2]]
-                    if hit.dense is not None and file in ranking[:10]:
-                        (high if file in wanted else low).append(hit.dense.score)
-        count = len(relevant)
+    held = desk.repository("set")
+    count = len(labelled.relevant)
+    for mode in options.modes:
+        score = ask(desk, labelled, ids, mode)
         print(
-            f"  {mode:8} nDCG@10 {gains / count:.4f}  recall@10 {recalls / count:.4f}  "
-            f"above 0.7 {kept / count:.4f}  {spent / count * 1000:.1f} ms"
+            f"| {labelled.name} | {held.file_count} | {held.chunk_count} | {way} | {mode} | {score.gain / count:.4f} "
+            f"| {score.recall / count:.4f} | {score.kept / count:.4f} | {score.seconds / count * 1000:.1f} "
+            f"| {done.duration_ms / 1000:.1f} |",
+            flush=True,
         )
-    if cosines:
-        for title, values in (("relevant", sorted(high)), ("other", sorted(low))):
-            points = {share: values[int(share * (len(values) - 1))] for share in SHARES}
-            print(f"  cosines, {title}: " + "  ".join(f"{share:g}: {value:.3f}" for share, value in points.items()))
+        if options.misses:
+            for line in score.misses:
+                print(f"    {line}")
+        if options.cosines and mode == "dense":
+            for title, values in (("relevant", sorted(score.high)), ("other", sorted(score.low))):
+                points = [f"{share:g}: {values[int(share * (len(values) - 1))]:.3f}" for share in SHARES]
+                print(f"    cosines, {title}:", *points, sep="  ")
     desk.close()
 
 
 def main() -> None:
     """Measure the sets that are named."""
-    arguments = [each for each in sys.argv[1:] if not each.startswith("--")]
-    for folder in arguments[1:]:
-        measure(Path(folder), Path(arguments[0]), cosines="--cosines" in sys.argv)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("work", type=Path)
+    parser.add_argument("sets", type=Path, nargs="+")
+    parser.add_argument("--ways", nargs="+", choices=list(CHUNKERS), default=["symbols"])
+    parser.add_argument("--modes", nargs="+", choices=MODES, default=list(MODES))
+    parser.add_argument("--cosines", action="store_true")
+    parser.add_argument("--misses", action="store_true")
+    options = parser.parse_args()
+    print("| set | files | chunks | cut by | mode | nDCG@10 | recall@10 | above 0.7 | ms a question | indexing s |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    for folder in options.sets:
+        for way in options.ways:
+            measure(read_set(folder), options.work, way, options)
 
 
 if __name__ == "__main__":

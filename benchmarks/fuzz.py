@@ -1,19 +1,26 @@
 """Read mutated PDF, DOCX and Markdown files and count what comes of them.
 
-Usage: `python -m benchmarks.fuzz [--count N] [--workers N] [--seconds N] [--data FOLDER] [--seed N] [--keep FOLDER]`
+Usage: `python -m benchmarks.fuzz [--count N] [--first N] [--whole SHARE] [--workers N] [--seconds N] [--data FOLDER]
+[--seed N] [--keep FOLDER] [--log FILE]`
 
 Every file is one of those in `docs` below `$KNOWLEDGE_EVAL_DATA`, else `../shared/data`, or one made here, with some of
 its bits, bytes or ranges changed: cut off, doubled, dropped, filled; structures nested, zip members blown up, XML
 entities that unfold. Each is read by the product's own reader. What may come of it is a document or an error of the
-product's own; anything else, a reading that took longer than the limit, or a process that grew beyond its limit, is
+product's own; anything else, a reading that took longer than the limit (in processor seconds where this process does
+it, on the clock where a child does, as PDF has it), or a process that grew beyond its limit, is
 counted as bad and its file kept (`--keep`). Exit code 1 where anything was bad.
+
+One file in ten (`--whole`) begins as a whole document, the others as an excerpt of one, which takes less time to read.
+With `--log` outcomes are kept in a file, a line each: a run that was stopped goes on where it ended, and the report is
+of all that is in the range.
 """
 
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import io
-import math
+import json
 import os
 import random
 import resource
@@ -22,14 +29,16 @@ import sys
 import time
 import zipfile
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import asdict, dataclass
+from functools import cache, partial
 from hashlib import sha256
+from multiprocessing.util import Finalize
 from pathlib import Path
 
+from benchmarks.fuzz_sources import excerpt
 from knowledge_mcp.model.errors import KnowledgeError, UnreadableDocumentError
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.docx.reader import DocxReader
@@ -45,6 +54,7 @@ TYPES = {
 }
 LARGEST = 700_000
 GROWTH = 3 << 30
+SLICE = 100
 Mutation = Callable[[bytes, random.Random], bytes]
 
 
@@ -184,20 +194,30 @@ STRUCTURES: dict[str, tuple[Mutation, ...]] = {
 # ---- running --------------------------------------------------------------------------------------------------------
 
 
-def mutated(number: int, seed: int, files: dict[str, list[Path]]) -> tuple[str, bytes]:
+@dataclass(frozen=True, slots=True)
+class Making:
+    """Say what files are made of: the seed, the documents by kind, the share of them that is taken whole."""
+
+    seed: int
+    files: dict[str, list[Path]]
+    whole: float
+
+
+def mutated(number: int, making: Making) -> tuple[str, bytes]:
     """Make file `number`: its kind and bytes; the same again for the same seed."""
-    dice = random.Random(f"{seed}-{number}")
+    dice = random.Random(f"{making.seed}-{number}")
     kind = KINDS[number % len(KINDS)]
-    data = dice.choice(files[kind]).read_bytes()
+    path = dice.choice(making.files[kind])
+    data = path.read_bytes() if dice.random() < making.whole else excerpt(path, kind, dice)
     chosen = dice.choices((*BYTES, *STRUCTURES[kind] * 2), k=dice.choice((1, 1, 2)))
     for mutation in sorted(chosen, key=BYTES.__contains__):  # structure first: it needs a file in order
         data = mutation(data, dice) or b"\n"
     return kind, data
 
 
-def attempt(number: int, seed: int, files: dict[str, list[Path]], seconds: float, keep: str) -> Outcome:
+def attempt(number: int, making: Making, seconds: float, keep: str) -> Outcome:
     """Read one file in this process, as the product does."""
-    kind, data = mutated(number, seed, files)
+    kind, data = mutated(number, making)
     item = SourceItem(
         f"memory:{number}",
         f"{number}.{kind}",
@@ -207,10 +227,11 @@ def attempt(number: int, seed: int, files: dict[str, list[Path]], seconds: float
         partial(io.BytesIO, data),
     )
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
-    started = time.perf_counter()
+    started = _clock(kind)
     reader = _reader(kind, seconds)
-    signal.signal(signal.SIGALRM, _stop)
-    signal.alarm(math.ceil(seconds) + 1)
+    signal.signal(signal.SIGPROF, _stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds + 1)
+    faulthandler.dump_traceback_later(10 * seconds, exit=True)  # a library that never comes back hears no signal
     try:
         document = reader.read(item)
         word, bad = ("read" if document.text else "read, no text"), False
@@ -221,9 +242,9 @@ def attempt(number: int, seed: int, files: dict[str, list[Path]], seconds: float
     except Exception as error:  # noqa: BLE001 - whatever else comes out is what is looked for
         word, bad = f"RAISED {type(error).__name__}: {error}"[:160], True
     finally:
-        signal.alarm(0)
-        reader.close()
-    taken = time.perf_counter() - started
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        faulthandler.cancel_dump_traceback_later()
+    taken = _clock(kind) - started
     if taken > seconds:
         word, bad = f"SLOW: {word}", True
     if (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10) - before > GROWTH:
@@ -231,6 +252,11 @@ def attempt(number: int, seed: int, files: dict[str, list[Path]], seconds: float
     if bad and keep:
         (Path(keep) / f"{number}.{kind}").write_bytes(data)
     return Outcome(number, kind, word, taken, bad)
+
+
+def _clock(kind: str) -> float:
+    """Tell the seconds: of this process where it does the work, so that a busy machine makes no file slow."""
+    return time.perf_counter() if kind == "pdf" else time.process_time()
 
 
 def _stop(*_: object) -> None:
@@ -242,10 +268,14 @@ def bound() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (2 * GROWTH, 2 * GROWTH))
 
 
+@cache
 def _reader(kind: str, seconds: float) -> PdfReader | DocxReader | MarkdownReader:
-    if kind == "pdf":
-        return PdfReader(limits=Limits(seconds=min(seconds, 30.0)))
-    return DocxReader() if kind == "docx" else MarkdownReader()
+    """Make one reader of a kind for all files of this process, as the product does."""
+    if kind != "pdf":
+        return DocxReader() if kind == "docx" else MarkdownReader()
+    reader = PdfReader(limits=Limits(seconds=min(seconds, 30.0)))
+    Finalize(None, reader.close, exitpriority=10)
+    return reader
 
 
 def main() -> None:
@@ -257,7 +287,11 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("KNOWLEDGE_EVAL_DATA", "../shared/data")))
+    parser.add_argument(
+        "--whole", type=float, default=0.1, metavar="SHARE", help="share that begins as a whole document"
+    )
     parser.add_argument("--keep", default="", help="folder for the files that were bad")
+    parser.add_argument("--log", type=Path, help="file of outcomes, by which a stopped run goes on")
     options = parser.parse_args()
     files = {
         kind: [path for path in sorted((options.data / "docs" / kind).glob("*")) if path.stat().st_size <= LARGEST]
@@ -268,24 +302,47 @@ def main() -> None:
         return
     if options.keep:
         Path(options.keep).mkdir(parents=True, exist_ok=True)
-    outcomes: list[Outcome] = []
-    with ProcessPoolExecutor(options.workers, initializer=bound, max_tasks_per_child=100) as pool:
-        numbers = range(options.first, options.first + options.count)
-        waiting = {
-            pool.submit(attempt, number, options.seed, files, options.seconds, options.keep): number
-            for number in numbers
-        }
-        for done in as_completed(waiting):
-            try:
-                outcome = done.result()
-            except BrokenProcessPool as error:  # a worker that was killed takes its file with it
-                number = waiting[done]
-                outcome = Outcome(number, KINDS[number % len(KINDS)], f"KILLED {error}"[:120], 0.0, bad=True)
-            outcomes.append(outcome)
-            if outcome.bad:
-                print(f"BAD {outcome.number} {outcome.kind} {outcome.word} after {outcome.seconds:.1f} s", flush=True)
+    numbers = range(options.first, options.first + options.count)
+    outcomes = logged(options.log, numbers)
+    making = Making(options.seed, files, options.whole)
+    known = {outcome.number for outcome in outcomes}
+    one = partial(attempt, making=making, seconds=options.seconds, keep=options.keep)
+    for outcome in attempts(one, [number for number in numbers if number not in known], options.workers):
+        outcomes.append(outcome)
+        if options.log is not None:
+            with options.log.open("a", encoding="utf-8") as log:
+                log.write(f"{json.dumps(asdict(outcome))}\n")
+        if outcome.bad:
+            print(f"BAD {outcome.number} {outcome.kind} {outcome.word} after {outcome.seconds:.1f} s", flush=True)
     report(outcomes)
     sys.exit(int(any(outcome.bad for outcome in outcomes)))
+
+
+def attempts(one: Callable[[int], Outcome], numbers: Sequence[int], workers: int) -> Iterator[Outcome]:
+    """Read files in processes that are made anew for every hundred; what ended one is read again alone, to be sure."""
+    for start in range(0, len(numbers), SLICE):
+        again: list[int] = []
+        with ProcessPoolExecutor(workers, initializer=bound) as pool:
+            waiting = {pool.submit(one, number): number for number in numbers[start : start + SLICE]}
+            for done in as_completed(waiting):
+                try:
+                    yield done.result()
+                except BrokenProcessPool:
+                    again.append(waiting[done])
+        for number in again:
+            with ProcessPoolExecutor(1, initializer=bound) as pool:
+                try:
+                    yield pool.submit(one, number).result()
+                except BrokenProcessPool as error:
+                    yield Outcome(number, KINDS[number % len(KINDS)], f"KILLED {error}"[:120], 0.0, bad=True)
+
+
+def logged(path: Path | None, numbers: range) -> list[Outcome]:
+    """Read the outcomes of an earlier run that are in the range."""
+    if path is None or not path.is_file():
+        return []
+    rows = (Outcome(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines())
+    return list({row.number: row for row in rows if row.number in numbers}.values())
 
 
 def report(outcomes: list[Outcome]) -> None:

@@ -98,10 +98,9 @@ def requirements(data: Path, take: int) -> list[Named]:
 def symbols(data: Path, name: str, take: int) -> list[Named]:
     """Generate questions for symbols of one repository; tests and dunders are left out."""
     lines: dict[str, set[tuple[str, int]]] = defaultdict(set)
-    documents, _, _ = read_set(data / name)
-    for path, row in documents.items():
-        for match in _DEFINED.finditer(row["text"]):
-            place = row["text"].count("\n", 0, match.start(1)) + 1
+    for path, text in read_set(data / name).documents.items():
+        for match in _DEFINED.finditer(text):
+            place = text.count("\n", 0, match.start(1)) + 1
             lines[match.group(1)].add((path, place))
     names = sorted(each for each in lines if not each.startswith("__"))
     chosen = random.Random(8).sample(names, min(take, len(names)))
@@ -163,8 +162,7 @@ def ask_documents(data: Path, work: Path, questions: Sequence[Named], misses: li
 def ask_code(data: Path, work: Path, name: str, questions: Sequence[Named], misses: list[str]) -> dict[str, list[bool]]:
     """Index one set of source files and ask for its symbols."""
     place = work / Path(name).name
-    documents, _, _ = read_set(data / name)
-    write_files(documents, place / "files")
+    write_files(read_set(data / name).documents, place / "files")
     settings = read_settings(environ={"DATA_PATH": str(place / "data"), "EMBEDDING_PROVIDER": "local"}).settings
     desk = wiring.build_knowledge(settings, surface="repositories")
     assert isinstance(desk, RepositoryDesk)

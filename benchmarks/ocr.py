@@ -1,11 +1,14 @@
 """Measure text recognition: errors per page, speed against the bare program, memory with four workers.
 
-Usage: `python -m benchmarks.ocr [quality|scans|speed|memory|text …] [--pages 12] [--rounds 3] [--workers N]`
+Usage: `python -m benchmarks.ocr [quality|mixed|scans|speed|memory|text …] [--pages 12] [--rounds 3] [--workers N]`
 
-- quality: thirty pages of made-up prose, set by reportlab, rendered at 300 dots per inch and spoiled (noise, skew,
+- quality: thirty-four pages of made-up prose, set by reportlab, rendered at 300 dots per inch and spoiled (noise, skew,
   quarter turns), read by the PDF reader as scans; character error rate of each, and whether the bars hold.
+- mixed: a file of pages with text, scans lying each way, scans with a stamp set over them, a drawing and an empty page.
 - scans: `docs/scanned` below `$KNOWLEDGE_EVAL_DATA` or `../shared/data`, against its text where there is one.
-- speed: pages per minute of the PDF reader against `tesseract` alone on the same images, as many at a time.
+- speed: pages per minute and processor seconds (children included) of the PDF reader, from the file's bytes to the
+  document, against `tesseract` alone on the very images that the reader gives it, as files, as many at a time;
+  `--dpi 200` takes scans that have to be resampled to 300.
 - memory: largest sum of resident memory of this process and all its children, with four workers.
 - text: processor seconds for PDFs with a text layer, with and without a look for pages to recognise, in turns.
 """
@@ -16,20 +19,20 @@ import argparse
 import hashlib
 import io
 import os
-import random
+import resource
 import shutil
 import statistics
 import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import psutil
 
+from benchmarks.ocr_pages import STAMP, mixed_set, noisy, page_set, pdf_of, printed
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ocr.tesseract import TesseractEngine
@@ -37,121 +40,9 @@ from knowledge_mcp.readers.pdf import PdfReader
 from knowledge_mcp.readers.pdf.job import read
 from knowledge_mcp.readers.pdf.rendering import render
 
-BARS = {"clean": 0.005, "noisy": 0.02, "two columns": 0.02, "turned": 0.005, "skewed": 0.02}
+BARS = {"clean": 0.005, "noisy": 0.02, "two columns": 0.02, "turned": 0.005, "skewed": 0.02, "short columns": 0.02}
 TWINS = {"ocr_cardinal_rotated_4p": "ocr_linn_two_column", "ocr_skew": "ocr_linn_two_column"}
 """Scans of one and the same sheet, of whose text there is one file."""
-OPENINGS = "the old quiet northern stone timber narrow upper second broken painted heavy empty distant".split()
-NAMES = (
-    "bridge miller harbour ferry keeper warden gravel orchard ledger valley lantern quarry basin carrier barge cellar "
-    "garden tower meadow sluice anchor market weaver summer signal copper garret paddock kettle saddle"
-).split()
-DEEDS = "watched repaired measured crossed carried reported counted followed opened flooded rented described".split()
-ENDINGS = (
-    "before noon",
-    "in the spring",
-    "without delay",
-    "for eleven years",
-    "at low water",
-    "by order of the council",
-)
-
-
-def sentences(seed: int) -> Iterator[str]:
-    """Make up sentences without end, the same for the same seed."""
-    chance = random.Random(seed)
-    while True:
-        subject = f"{chance.choice(OPENINGS)} {chance.choice(NAMES)}"
-        deed = f"{chance.choice(DEEDS)} the {chance.choice(OPENINGS[1:])} {chance.choice(NAMES)}"
-        number = f", {chance.randint(2, 97)} in all," if chance.random() < 0.2 else ""
-        text = f"{subject} {deed}{number} {chance.choice(ENDINGS)}."
-        yield text[0].upper() + text[1:]
-
-
-def wrapped(seed: int, width: int, rows: int) -> list[str]:
-    """Break made-up prose into rows of at most `width` letters."""
-    rows_made: list[str] = [""]
-    for word in (word for sentence in sentences(seed) for word in sentence.split()):
-        if len(rows_made[-1]) + len(word) + 1 > width:
-            if len(rows_made) == rows:
-                return rows_made
-            rows_made.append("")
-        rows_made[-1] = f"{rows_made[-1]} {word}".strip()
-    return rows_made
-
-
-def printed(seed: int, *, columns: int = 1, font: str = "Times-Roman", size: float = 11) -> tuple[Any, str]:
-    """Set one A4 page and render it; returns the grey image and its text in reading order."""
-    import pypdfium2
-    from reportlab.pdfgen import canvas
-
-    buffer = io.BytesIO()
-    sheet: Any = canvas.Canvas(buffer, pagesize=(595, 842))
-    width = 78 if columns == 1 else 36
-    texts: list[str] = []
-    for column in range(columns):
-        rows = wrapped(100 * seed + column, width, 44)
-        texts.extend(rows)
-        sheet.setFont(font, size)
-        for row, text in enumerate(rows):
-            sheet.drawString(72 + 240 * column, 770 - 15.5 * row, text)
-    sheet.save()
-    document: Any = pypdfium2.PdfDocument(buffer.getvalue())
-    image = document[0].render(scale=300 / 72, grayscale=True).to_pil().convert("L")
-    document.close()
-    return image, " ".join(texts)
-
-
-def noisy(image: Any, seed: int) -> Any:
-    """Spoil a page as a worn scanner does: soft edges, grey ground, grain, specks."""
-    import numpy as np
-    from PIL import Image, ImageFilter
-
-    chance = np.random.default_rng(seed)
-    shades = np.asarray(image.filter(ImageFilter.GaussianBlur(1.0)), dtype=np.float32)
-    shades = shades * 0.82 + 24 + chance.normal(0, 26, shades.shape).astype(np.float32)
-    shades[chance.random(shades.shape) < 0.0008] = 20
-    return Image.fromarray(np.clip(shades, 0, 255).astype(np.uint8))
-
-
-def skewed(image: Any, degrees: float) -> Any:
-    """Lay a page askew, turned against the clock."""
-    return image.rotate(degrees, 3, expand=True, fillcolor=255)
-
-
-def page_set() -> Iterator[tuple[str, str, Any, str]]:
-    """Yield thirty pages: kind, what was done to it, image, text."""
-    fonts = ["Times-Roman", "Helvetica", "Times-Roman", "Helvetica"]
-    for seed in range(8):
-        image, text = printed(seed, font=fonts[seed % 4], size=10 if seed % 4 == 1 else 11)
-        yield "clean", fonts[seed % 4], image, text
-    for seed in range(8, 14):
-        image, text = printed(seed, font=fonts[seed % 4])
-        yield "noisy", "blur, grain, specks", noisy(image, seed), text
-    for seed in range(14, 19):
-        image, text = printed(seed, columns=2, size=10)
-        yield "two columns", "noisy" if seed > 16 else "clean", noisy(image, seed) if seed > 16 else image, text
-    for seed, turn in zip(range(19, 24), (0, 90, 180, 270, 180), strict=True):
-        image, text = printed(seed)
-        yield "turned", f"{turn} degrees", image.rotate(turn, expand=True), text
-    for seed, degrees in zip(range(24, 30), (0.7, -1.5, 3.0, -5.0, 8.0, -12.0), strict=True):
-        image, text = printed(seed)
-        yield "skewed", f"{degrees} degrees", skewed(image, degrees), text
-
-
-def pdf_of(images: Sequence[Any]) -> bytes:
-    """Put images into a PDF, a page each at 300 dots per inch, as a scanner does."""
-    from reportlab.lib.utils import ImageReader
-    from reportlab.pdfgen import canvas
-
-    buffer = io.BytesIO()
-    sheet: Any = canvas.Canvas(buffer, pageCompression=0)
-    for image in images:
-        size = (image.width * 0.24, image.height * 0.24)
-        sheet.setPageSize(size)
-        sheet.drawImage(ImageReader(image), 0, 0, *size)
-        sheet.showPage()
-    sheet.save()
-    return buffer.getvalue()
 
 
 def item_of(data: bytes, name: str) -> SourceItem:
@@ -193,6 +84,22 @@ def quality(engine: TesseractEngine) -> None:
         print(f"| {page.number} | {kind} | {done} | {getattr(page, 'confidence', 0):.1f} | {rate:.4f} |")
     for kind, rate in worst.items():
         print(f"{kind}: worst {rate:.4f}, bar {BARS[kind]}: {'held' if rate <= BARS[kind] else 'MISSED'}")
+
+
+def mixed(engine: TesseractEngine) -> None:
+    """Print what becomes of each page of a file that has text, scans, stamped scans, a drawing and an empty page."""
+    data, told = mixed_set()
+    reader = PdfReader(ocr=engine)
+    document = reader.read(item_of(data, "mixed.pdf"))
+    reader.close()
+    lost = 0
+    print("| page | kind | method | errors |\n|---|---|---|---|")
+    for (kind, method, truth), page, found in zip(told, document.pages, texts_of(document), strict=True):
+        stamped = kind.startswith("stamped")
+        rate = errors(found.replace(STAMP, ""), truth) if truth else 0.0
+        lost += page.method != method or rate > BARS["noisy"] or (stamped and STAMP not in found)
+        print(f"| {page.number} | {kind} | {page.method} | {rate:.4f} |")
+    print(f"{len(told)} pages, {lost} lost: {'MISSED' if lost else 'held'}")
 
 
 def data_folder() -> Path:
@@ -237,8 +144,8 @@ def rendered(data: bytes, count: int, folder: Path) -> list[Path]:
     return files
 
 
-def bare(images: Sequence[Path], workers: int) -> float:
-    """Run the program over images, so many at a time; returns seconds."""
+def bare(images: Sequence[Path], workers: int) -> None:
+    """Run the program over images, so many at a time."""
     program = shutil.which("tesseract") or "tesseract"
     environment = {**os.environ, "OMP_THREAD_LIMIT": "1"}
 
@@ -247,39 +154,56 @@ def bare(images: Sequence[Path], workers: int) -> float:
         # a session of its own, as the engine gives it: on a busy Linux machine processor time is shared by sessions
         subprocess.run(command, env=environment, capture_output=True, check=True, start_new_session=True)
 
-    started = time.perf_counter()
     with ThreadPoolExecutor(workers) as pool:
         list(pool.map(run, images))
-    return time.perf_counter() - started
 
 
-def timed(work: Callable[[], object]) -> float:
-    """Return how many seconds it takes."""
-    started = time.perf_counter()
+def processor() -> float:
+    """Return the processor seconds, user and system, of this process and of all its children that have ended."""
+    both = (resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in both)
+
+
+def timed(work: Callable[[], object]) -> tuple[float, float]:
+    """Return how many seconds it takes on the wall, and how many of processors."""
+    started, used = time.perf_counter(), processor()
     work()
-    return time.perf_counter() - started
+    return time.perf_counter() - started, processor() - used
 
 
-def speed(workers: int | None, count: int, rounds: int) -> None:
-    """Print pages per minute of the reader and of the bare program, and their ratio, in turns."""
+def whole(item: SourceItem, workers: int | None) -> None:
+    """Read a file with everything that belongs to it: children that start and end, an engine that remembers nothing."""
+    engine = TesseractEngine(workers=workers)
+    reader = PdfReader(ocr=engine)
+    reader.read(item)
+    reader.close()
+    engine.close()
+
+
+def speed(workers: int | None, count: int, rounds: int, dpi: int) -> None:
+    """Print pages per minute of the reader and of the bare program, processor seconds per page, and both ratios."""
     images = [noisy(image, seed) if seed % 2 else image for seed, (image, _) in ((s, printed(s)) for s in range(count))]
-    data = pdf_of(images)
+    if dpi != 300:
+        images = [image.resize((image.width * dpi // 300, image.height * dpi // 300)) for image in images]
+    data = pdf_of(images, dpi)
     item = item_of(data, "speed.pdf")
-    ratios: list[float] = []
-    print("| round | reader, pages/min | bare, pages/min | ratio |\n|---|---|---|---|")
+    at_a_time = TesseractEngine(workers=workers).workers
+    walls: list[float] = []
+    used: list[float] = []
+    print(f"{count} pages scanned at {dpi} dots per inch, {at_a_time} at a time; load {os.getloadavg()[0]:.1f}\n")
+    print("| round | reader, pages/min | bare | ratio | reader, processor s/page | bare | ratio |")
+    print("|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         files = rendered(data, count, Path(folder))
         for turn in range(rounds):
-            engine = TesseractEngine(workers=workers)  # a new one: it must not remember
-            reader = PdfReader(ocr=engine)
-            alone = bare(files, engine.workers) if turn % 2 else 0.0
-            ours = timed(lambda reader=reader: reader.read(item))
-            alone = alone or bare(files, engine.workers)
-            reader.close()
-            engine.close()
-            ratios.append(alone / ours)
-            print(f"| {turn + 1} | {60 * count / ours:.1f} | {60 * count / alone:.1f} | {ratios[-1]:.3f} |", flush=True)
-    print(f"median ratio {statistics.median(ratios):.3f}, bar .9")
+            works = [lambda: bare(files, at_a_time), lambda: whole(item, workers)]
+            taken = [timed(work) for work in (works if turn % 2 else works[::-1])]
+            (alone, least), (ours, most) = taken if turn % 2 else taken[::-1]
+            walls.append(alone / ours)
+            used.append(least / most)
+            told = f"{60 * count / ours:.1f} | {60 * count / alone:.1f} | {walls[-1]:.3f}"
+            print(f"| {turn + 1} | {told} | {most / count:.3f} | {least / count:.3f} | {used[-1]:.3f} |", flush=True)
+    print(f"median ratio {statistics.median(walls):.3f}, of processor time {statistics.median(used):.3f}, bar .9")
 
 
 def memory(count: int) -> None:
@@ -338,21 +262,24 @@ def text(rounds: int) -> None:
 def main() -> None:
     """Run what was asked for, all by default."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    known = ["quality", "scans", "speed", "memory", "text"]
+    known = ["quality", "mixed", "scans", "speed", "memory", "text"]
     parser.add_argument("what", nargs="*", default=known, help=f"some of {', '.join(known)}")
     parser.add_argument("--pages", type=int, default=12)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--workers", type=int, default=None)
+    parser.add_argument("--dpi", type=int, default=300, help="dots per inch of the scans whose speed is measured")
     asked = parser.parse_args()
     engine = TesseractEngine(workers=asked.workers)
     for what in asked.what:
         print(f"\n## {what}\n")
         if what == "quality":
             quality(engine)
+        elif what == "mixed":
+            mixed(engine)
         elif what == "scans":
             scans(engine)
         elif what == "speed":
-            speed(asked.workers, asked.pages, asked.rounds)
+            speed(asked.workers, asked.pages, asked.rounds, asked.dpi)
         elif what == "memory":
             memory(asked.pages)
         elif what == "text":

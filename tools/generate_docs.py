@@ -11,7 +11,6 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from enum import Enum
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +57,7 @@ Results go to stdout; progress, questions, logs and errors go to stderr.
 def settings_page() -> str:
     """Write the reference of all settings, one table a group."""
     parts = [NOTE, "", SETTINGS_HEAD, _adapters(), ""]
-    for group, found in groupby(variables(), key=lambda each: each.group):
+    for group, found in _groups().items():
         parts += [f"## {group}", "", "| Setting | Default | Allowed | What it does |", "|---|---|---|---|"]
         parts += [_settings_row(each) for each in found]
         parts.append("")
@@ -66,6 +65,14 @@ def settings_page() -> str:
     parts += ["| Key | Setting |", "|---|---|"]
     parts += [f"| `{each.config}` | `{each.name}` |" for each in variables() if each.config]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(parts)) + "\n"
+
+
+def _groups() -> dict[str, list[Variable]]:
+    """Gather the settings by group, in the order in which the groups first appear."""
+    found: dict[str, list[Variable]] = {}
+    for each in variables():
+        found.setdefault(each.group, []).append(each)
+    return found
 
 
 def _adapters() -> str:
@@ -93,12 +100,14 @@ def env_example() -> str:
         "# Copy this to .env and take the # away from what you want to set. Everything is optional.",
         "# The environment wins over this file. docs/settings.md explains each setting.",
     ]
-    for group, found in groupby(variables(), key=lambda each: each.group):
+    for group, found in _groups().items():
         lines += ["", f"# ---- {group}"]
         for each in found:
             lines += ["", *(f"# {line}" for line in textwrap.wrap(each.text, 100))]
-            lines.append(f"# {each.name}={each.default or each.example}")
-            lines += [f"# {name}= (the same under another name)" for name in each.older]
+            value = each.default or each.example
+            lines.append(f"# {each.name}={value}")
+            for name in each.older:
+                lines += ["# or, under another name,", f"# {name}={value}"]
     return "\n".join(lines) + "\n"
 
 

@@ -32,8 +32,9 @@ left out where there is no default.
 
 An answer is JSON, as text for the assistant and as structured content for programs, and matches the tool's
 published output schema. A field marked *optional* is there only when there is something to say. No answer is longer
-than about 25,000 tokens: results are left out at the end, and `truncated` says how many. The first results are
-linked as resources too.
+than about 25,000 tokens (estimated, whatever the script), but for `convert_to_text` and `get_document_text`, which give
+the whole text unless `max_chars` is passed: results are left out at the end, and `truncated` says how many. The first
+results are linked as resources too.
 
 A failure is a result with `isError` and `{"error": {"code", "message", "details", "recoverable", "suggestion"}}`,
 in both places alike; on the surface `planning` it is `{"status": "error", "error_type", "message"}` with more fields

@@ -24,6 +24,7 @@ __all__ = [
     "JUDGING_READER",
     "OCR_ENGINES",
     "PERMALINK",
+    "PROTECTED_MEDIA_TYPES",
     "READERS",
     "REMOTES",
     "RERANKERS",
@@ -47,6 +48,7 @@ SEEING_READERS = {
     "image/png": "knowledge_mcp.readers.image:ImageReader",
     "image/tiff": "knowledge_mcp.readers.image:ImageReader",
 }
+PROTECTED_MEDIA_TYPES = frozenset({"application/pdf"})
 READERS = {
     **SEEING_READERS,
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "knowledge_mcp.readers.docx:DocxReader",

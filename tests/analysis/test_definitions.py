@@ -46,6 +46,56 @@ def test_an_entry_under_its_own_heading_is_a_definition() -> None:
     assert entry.domain == "maintenance"
 
 
+@pytest.mark.parametrize(
+    ("parts", "notes", "origin"),
+    [
+        (
+            (
+                _heading("widget", "3.1"),
+                _text("thing without a name"),
+                Part(BlockKind.NOTE, "Note 1 to entry: It is\nsmall."),
+                Part(BlockKind.EXAMPLE, "EXAMPLE A cog."),
+                Part(BlockKind.NOTE, "Note 2 to entry: It is grey."),
+                _text("[SOURCE: ISO 999:2020, 3.1 (part [b]), modified]"),
+            ),
+            ("Note 1 to entry: It is small.", "EXAMPLE A cog.", "Note 2 to entry: It is grey."),
+            "ISO 999:2020, 3.1 (part [b]), modified",
+        ),
+        (
+            (
+                _text(
+                    "widget: thing without a name NOTE 1 It is small. NOTE 2 It is grey. [SOURCE: ISO 999:2020] More."
+                ),
+            ),
+            ("NOTE 1 It is small.", "NOTE 2 It is grey."),
+            "ISO 999:2020",
+        ),
+        (
+            (
+                _text("**widget**: thing without a name"),
+                Part(BlockKind.NOTE, "NOTE It is small."),
+                _text("**cog**: wheel with teeth"),
+            ),
+            ("NOTE It is small.",),
+            "",
+        ),
+        (
+            (_text("widget"), _text("thing without a name"), _text("SOURCE: ISO 999:2020")),
+            (),
+            "ISO 999:2020",
+        ),
+        ((_text("widget: thing without a name"), _text("Here ends the list.")), (), ""),
+    ],
+    ids=["under a heading", "behind the words", "in the next paragraph", "source without a bracket", "none"],
+)
+def test_notes_examples_and_the_source_of_an_entry_are_told_apart_from_its_words(
+    parts: tuple[Part, ...], notes: tuple[str, ...], origin: str
+) -> None:
+    entry = _found(_TERMS, *parts)[0]
+    assert (entry.term, entry.text) == ("widget", "thing without a name")
+    assert (entry.notes, entry.origin) == (notes, origin)
+
+
 @pytest.mark.requirement("A-REQ-INGEST-003")
 def test_an_entry_whose_number_stands_alone_takes_its_term_from_the_next_line() -> None:
     by_section = _found(_TERMS, _heading("", "3.1.4", 3), _text("widget\nthing that has no other name"))

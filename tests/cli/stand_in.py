@@ -1,8 +1,9 @@
 """The real commands over a knowledge base in memory: `python -m tests.cli.stand_in COMMAND [ARGUMENT…]`.
 
 Only the composition root is replaced. What the files say decides what happens to them: `BROKEN` at the start makes a
-file unreadable, `LOCKED` one that needs a password; `FAILS` stops the run at chunk 500 of 1000, `REFUSED` with a
-refused key, `UNREACHABLE` without a store, `CRASHES` with a defect; `HANGS` waits for Ctrl-C.
+file unreadable, `LOCKED` one that needs a password; `SECRET` is opened by the password "sesame", if someone is asked;
+`FAILS` stops the run at chunk 500 of 1000, `REFUSED` with a refused key, `UNREACHABLE` without a store, `CRASHES` with
+a defect; `HANGS` waits for Ctrl-C.
 """
 
 from __future__ import annotations
@@ -54,6 +55,10 @@ class Files:
 class Fickle(FakeKnowledge):
     """A knowledge base whose ingest does what the files ask for."""
 
+    def __init__(self, ask_password: Callable[[str, str], str | None] | None = None) -> None:
+        super().__init__()
+        self._ask = ask_password
+
     def ingest(
         self,
         source: Source,
@@ -75,6 +80,8 @@ class Fickle(FakeKnowledge):
                 threading.Event().wait()
             if b"CRASHES" in text:
                 raise ZeroDivisionError("a defect")
+            if text.startswith(b"SECRET") and self._ask is not None:
+                self._opens(item.name)
             failure = self._failure(text)
             if failure is not None:
                 if b"SECOND" in text:
@@ -83,6 +90,15 @@ class Fickle(FakeKnowledge):
                 tell(IngestEvent(IngestEventKind.FAILED, item.uri, 499, 1000, failure.message))
                 raise failure
         return super().ingest(source, options, on_event=on_event, on_unreadable=on_unreadable, cancelled=cancelled)
+
+    def _opens(self, name: str) -> None:
+        why = "It has a password."
+        assert self._ask is not None
+        while password := self._ask(name, why):
+            if password == "sesame":
+                return
+            why = "That is not its password."
+        raise AuthError("Nobody opened it.")
 
     @staticmethod
     def _failure(text: bytes) -> KnowledgeError | None:
@@ -101,9 +117,10 @@ def _knowledge(
     surface: str = "standards",
     start: wiring.Start | None = None,
     roots: Sequence[Path] | None = None,
+    ask_password: Callable[[str, str], str | None] | None = None,
 ) -> Knowledge:
     del surface, start, roots
-    return FakeKnowledge(()) if settings.collection == "empty" else Fickle()
+    return FakeKnowledge(()) if settings.collection == "empty" else Fickle(ask_password)
 
 
 def _source(path: Path, *, recursive: bool = True, patterns: Sequence[str] = ()) -> Source:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from knowledge_mcp.model.errors import ConnectionFailedError, SpaceMismatchError
+from knowledge_mcp.model.query import LookupAnswer
 from knowledge_mcp.testing.knowledge import FakeKnowledge
 from tests.cli.conftest import Command
 from tests.cli.running import Terminal, run
@@ -62,6 +64,23 @@ def test_lookup_defines_a_term_and_offers_others(knowledge: Command, fake: FakeK
     assert "smallest part of a system" in knowledge("lookup", "widget").out
     assert "Similar terms: widget" in knowledge("lookup", "widgit").out
     assert loaded(knowledge("lookup", "widgit", "--json").out)["found"] is False
+
+
+def test_lookup_shows_the_notes_of_an_entry_and_the_source_it_names(
+    knowledge: Command, fake: FakeKnowledge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = fake.lookup("widget")
+    first = found.definitions[0]
+    noted = replace(first.definition, notes=("NOTE It is small.",), origin="ISO 999:2020, 3.1")
+    told = replace(found, definitions=(replace(first, definition=noted),))
+
+    def lookup(_: str) -> LookupAnswer:
+        return told
+
+    monkeypatch.setattr(fake, "lookup", lookup)
+    shown = knowledge("lookup", "widget").out
+    assert "NOTE It is small." in shown
+    assert "Source: ISO 999:2020, 3.1" in shown
 
 
 def test_requirements_are_shown_with_their_clause(knowledge: Command, fake: FakeKnowledge) -> None:
@@ -206,3 +225,13 @@ def test_help_of_every_command_has_an_example(knowledge: Command) -> None:
     assert "Example: knowledge search" in done.out
     assert "--install-completion" in knowledge("--help").out
     assert knowledge("--version").out.startswith("knowledge ")
+
+
+@pytest.mark.parametrize("group", ["", "documents", "collections", "config", "models", "requirements", "planning"])
+def test_what_a_command_does_stands_whole_in_the_list_of_a_narrow_terminal(
+    knowledge: Command, monkeypatch: pytest.MonkeyPatch, group: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    _, _, listed = knowledge(*group.split(), "--help").out.partition("Commands:\n")
+    assert listed
+    assert [line for line in listed.splitlines() if line.endswith("...")] == []

@@ -64,6 +64,7 @@ def test_a_folder_without_matching_files_is_a_complete_failure(home: Path, inges
     done = ingest(".")
     assert done.code == 2
     assert "No files match *.pdf,*.docx,*.md" in done.err
+    assert "Next: Give another folder, or the names to look for with --pattern." in done.err
 
 
 def test_a_path_that_is_not_there_is_a_complete_failure(home: Path, ingest: Command) -> None:
@@ -128,6 +129,29 @@ def test_on_a_terminal_the_user_decides(folder: Path, answer: str, code: int, *,
     assert done.code == code
     assert ("Files processed │     2" in done.out) is stored
     assert ("Processing chunk" in done.err) is stored
+
+
+@pytest.mark.requirement("CLARIFY-001")
+def test_on_a_terminal_a_password_is_asked_for_and_not_shown(folder: Path) -> None:
+    (folder / "closed.pdf").write_bytes(b"SECRET")
+    terminal = Terminal("knowledge-ingest", "docs", cwd=folder.parent)
+    terminal.wait_for("Password of closed.pdf")
+    assert "It has a password." in terminal.seen
+    terminal.type("guess\n")
+    terminal.wait_for("That is not its password.")
+    terminal.wait_for("Password of closed.pdf")
+    terminal.type("sesame\n")
+    done = terminal.finish()
+    assert done.code == 0
+    assert "sesame" not in done.err
+
+
+@pytest.mark.requirement("CLARIFY-001")
+@pytest.mark.parametrize("options", [("--on-error", "continue"), ("--json",)])
+def test_who_has_decided_already_is_not_asked_for_a_password(folder: Path, options: tuple[str, ...]) -> None:
+    (folder / "closed.pdf").write_bytes(b"SECRET")
+    terminal = Terminal("knowledge-ingest", *options, "docs", cwd=folder.parent)
+    assert "Password" not in terminal.finish().err
 
 
 @pytest.mark.requirement("CLARIFY-006")

@@ -68,7 +68,7 @@ def test_a_clause_pages_and_a_passage_are_read(run: Command, fake: FakeKnowledge
         (("read",), "Name the document"),
         (("outline", "nowhere"), "nowhere"),
         (("references", "example-standard", "--clause", "9"), "clause '9'"),
-        (("verify-quote", "  "), "more than blanks"),
+        (("verify-quote", "  "), "This cannot be asked: quote: must hold more than blanks."),
     ],
 )
 def test_what_cannot_be_shown_ends_with_one_and_says_what_to_do(

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import shutil
-import socket
-import threading
 from collections.abc import Generator
-from contextlib import contextmanager
 
 import pytest
-import uvicorn
 from playwright.sync_api import Browser, Page, expect, sync_playwright
-from starlette.types import ASGIApp
 
 from tests.console.browser import Console, new_page, opened
 from tests.console.service import Service, application
 from tests.machine import needs
+from tests.transports.in_thread import serving
 
-__all__ = ["Holder", "served"]
+__all__ = ["Holder"]
 
 
 class Holder:
@@ -26,32 +22,6 @@ class Holder:
     def __init__(self) -> None:
         self.service = Service()
         self.base = ""
-
-
-class _Server(uvicorn.Server):
-    def __init__(self, app: ASGIApp) -> None:
-        super().__init__(uvicorn.Config(app, log_config=None, lifespan="auto", ws="none", timeout_graceful_shutdown=1))
-        self.is_up = threading.Event()
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self.is_up.set()
-
-
-@contextmanager
-def served(app: ASGIApp) -> Generator[str]:
-    """Run an application on a free port of the loopback, and give its address."""
-    server = _Server(app)
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, name="console test server")
-        thread.start()
-        try:
-            assert server.is_up.wait(20)
-            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-        finally:
-            server.should_exit = True
-            thread.join(20)
 
 
 @pytest.fixture(scope="package")
@@ -79,7 +49,7 @@ def page(browser: Browser) -> Page:
 def holder() -> Generator[Holder]:
     """Return the running stand-in server."""
     made = Holder()
-    with served(application(lambda: made.service)) as made.base:
+    with serving(application(lambda: made.service), grace=1) as made.base:
         yield made
 
 

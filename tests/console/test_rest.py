@@ -14,9 +14,9 @@ from knowledge_mcp.transports.keys import KeyRing
 from knowledge_mcp.transports.provider import KnowledgeProvider
 from knowledge_mcp.transports.rest.app import build_rest_app
 from tests.console.browser import Console, opened
-from tests.console.conftest import served
 from tests.console.service import KEY, POLICY
-from tests.rest.world import Options, Shelf
+from tests.rest.world import Options
+from tests.transports.in_thread import serving
 
 NOTES = """\
 <!-- page 1 -->
@@ -40,14 +40,14 @@ WEB: dict[str, str | ConnectionFailedError] = {
 @pytest.fixture(scope="module")
 def library() -> FakeLibrary:
     """Return the library behind the service."""
-    return Shelf(web=WEB)
+    return FakeLibrary(web=WEB)
 
 
 @pytest.fixture(scope="module")
 def base(library: FakeLibrary) -> Generator[str]:
     """Return the address of the running service."""
     app = build_rest_app(KnowledgeProvider(lambda: library), KeyRing(KEY), options=Options(), version="9.9.9")
-    with served(app) as address:
+    with serving(app, grace=1) as address:
         yield address
 
 

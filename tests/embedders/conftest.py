@@ -1,12 +1,14 @@
-"""Models for these tests: a tiny random one, and the real one, fetched once and kept between runs."""
+"""Models for these tests: a tiny random one, the real one, fetched once and kept between runs, and a remote one."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from knowledge_mcp.embedders.model_files import default_cache, fetch
+from knowledge_mcp.testing.openai_server import OpenAIServer
 from tests.embedders.tiny import write_model
 
 
@@ -20,6 +22,14 @@ def minilm_cache() -> Path:
     cache = default_cache()
     fetch(cache=cache, variants=("int8", "fp32"))
     return cache
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
+    """Run a stand-in of OpenAI's service."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with OpenAIServer() as server:
+        yield server
 
 
 @pytest.fixture

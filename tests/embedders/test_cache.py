@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +24,6 @@ from tests.embedders.cache_jobs import DIMENSIONS, SPACE, key_of, vector_of
 from tests.embedders.remote_world import azure_embedder, openai_embedder
 
 TEXTS = [f"clause {number}" for number in range(10)]
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with OpenAIServer() as server:
-        yield server
 
 
 def _embedder(server: OpenAIServer, folder: Path, **changes: Any) -> CachedEmbedder:

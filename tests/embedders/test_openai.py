@@ -7,7 +7,6 @@ import struct
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -25,13 +24,6 @@ from knowledge_mcp.testing import openai_faults as faults
 from knowledge_mcp.testing.embedders import EmbedderContract
 from knowledge_mcp.testing.openai_server import OpenAIServer
 from tests.embedders.remote_world import Options, openai_embedder
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with OpenAIServer() as server:
-        yield server
 
 
 class TestOpenAIEmbedder(EmbedderContract):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
 
 import pytest
 
@@ -21,13 +20,6 @@ from knowledge_mcp.testing.openai_server import OpenAIServer
 from tests.embedders.remote_world import Pauses, openai_embedder
 
 TEXTS = [f"clause {number}" for number in range(12)]
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with OpenAIServer() as server:
-        yield server
 
 
 # ---- what is refused for its content

@@ -36,13 +36,6 @@ TEXTS = [f"clause {number}" for number in range(12)]
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with OpenAIServer() as server:
-        yield server
-
-
-@pytest.fixture
 def release() -> Iterator[threading.Event]:
     event = threading.Event()
     yield event

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -29,13 +29,6 @@ PASSING: list[Callable[[], Fault]] = [
     lambda: faults.text('{"object": '),
     lambda: faults.text("<html>", content_type="text/html"),
 ]
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with OpenAIServer() as server:
-        yield server
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from knowledge_mcp.model.query import SearchQuery
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure
 from knowledge_mcp.readers.markdown import MarkdownReader
+from knowledge_mcp.sources.files import FileSource
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
 from tests.engine.world import PUMPS, VALVES, World
@@ -283,3 +284,10 @@ def test_a_defect_in_one_file_does_not_stop_the_others(world: World, monkeypatch
     report = world.ingest()
     assert [each.reason for each in report.failed] == ["internal_error"]
     assert [record.id for record in world.knowledge.documents()] == ["valves"]
+
+
+def test_a_file_of_a_kind_without_a_reader_is_skipped_with_the_kinds_that_are_read(world: World) -> None:
+    path = world.write("figures.csv", "a,b\n")
+    (skipped,) = world.knowledge.ingest(FileSource(path), IngestOptions()).skipped
+    assert (skipped.reason, skipped.message) == ("unsupported", "No reader for text/csv.")
+    assert skipped.suggestion == "Convert it to a kind that is read here: .md."

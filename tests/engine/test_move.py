@@ -230,6 +230,29 @@ def test_a_target_that_refuses_one_document_gets_all_others(source: MemoryStore)
     assert (report.copied, report.good) == (7, False)
 
 
+class _FilledByAnotherRun(MemoryStore):
+    def publish(
+        self,
+        collection: str,
+        record: DocumentRecord,
+        text: str,
+        generation: str,
+        structure: DocumentStructure = NO_STRUCTURE,
+    ) -> None:
+        super().publish(collection, record, text, generation, structure)
+        if record.id == "doc-02":
+            raise InternalError("Document 'doc-02' has 0 staged chunks, not the 5 announced.")
+
+
+def test_a_document_that_another_run_copied_at_the_same_time_has_not_failed(source: MemoryStore) -> None:
+    target = _FilledByAnotherRun(EnglishAnalyser())
+    told = Told()
+    report = move(place(source), place(target), told)
+    assert told.of(MoveEventKind.FAILED) == ["doc-02"]
+    assert (report.failed, report.good) == ((), True)
+    assert everything(target) == everything(source)
+
+
 class _IsOverloaded(MemoryStore):
     def publish(
         self,

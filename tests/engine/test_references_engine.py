@@ -282,7 +282,7 @@ def test_links_lead_to_headings_files_and_addresses_that_are_held(world: World) 
     assert lead("#1-loads") == ("piers", True, "")
     assert lead("./tides.md") == ("tides", True, "")
     assert lead("sub/../tides.md#21-once-a-week") == ("tides", True, "")
-    assert "no heading for the anchor" in lead("#nothing")[2]
+    assert "no place for the anchor" in lead("#nothing")[2]
     assert lead("https://example.org/b")[2] == "The address 'https://example.org/b' is not in the knowledge base."
     assert lead("gone.md")[2] == "The file 'gone.md' is not in the knowledge base."
     assert "just been removed" in lead("https://example.org/a")[2]

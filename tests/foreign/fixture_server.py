@@ -35,6 +35,7 @@ from knowledge_mcp.testing.knowledge import FakeKnowledge
 from knowledge_mcp.testing.library import FakeLibrary
 from knowledge_mcp.transports.http import build_app, serve
 from knowledge_mcp.transports.keys import KeyRing
+from knowledge_mcp.transports.listening import listen
 from knowledge_mcp.transports.mcp import KnowledgeServer, build_server
 from tests.foreign.fixture_inputs import add_input_required
 
@@ -301,4 +302,4 @@ if __name__ == "__main__":
         "rag": lambda: build_server(lambda _: FakeLibrary(), ["rag"], version="1"),
     }
     built = builders[sys.argv[2]]()
-    serve(WithToken(build_app(built, keys=KeyRing.of({"suite": "a-token"})), "a-token"), "127.0.0.1", 0, "INFO")
+    serve(WithToken(build_app(built, keys=KeyRing.of({"suite": "a-token"})), "a-token"), listen("127.0.0.1", 0))

@@ -42,7 +42,7 @@ def test_a_missing_program_is_named_with_the_lines_that_install_it() -> None:
 
 
 def test_a_program_that_is_there_is_part_of_the_version(tmp_path: Path) -> None:
-    assert engine_of(tmp_path, WORDS).version == "tesseract-1"
+    assert engine_of(tmp_path, WORDS).version == "tesseract-2"
 
 
 def test_words_come_back_from_the_program(tmp_path: Path) -> None:
@@ -109,6 +109,23 @@ def test_the_program_sees_one_thread_and_nothing_of_our_environment(
     seen = noted.read_text()
     assert "OMP_THREAD_LIMIT=1" in seen
     assert "sk-secret" not in seen
+
+
+def test_the_program_is_told_the_name_of_the_image_and_the_file_is_gone_afterwards(tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    page = engine_of(tmp_path, f'read path; echo "$path" > {told}; cp "$path" {tmp_path}/copy.png; {WORDS}').read(IMAGE)
+    assert page.words
+    path = Path(told.read_text().strip())
+    assert path.is_absolute()
+    assert not path.exists()
+    assert (tmp_path / "copy.png").read_bytes() == IMAGE
+
+
+def test_the_image_is_gone_where_the_program_fails_too(tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    with pytest.raises(InternalError):
+        engine_of(tmp_path, f'read path; echo "$path" > {told}; exit 1').read(IMAGE)
+    assert not Path(told.read_text().strip()).exists()
 
 
 @pytest.mark.skipif(os.uname().sysname != "Linux", reason="only Linux limits another process's memory")

@@ -13,7 +13,8 @@ from pathlib import Path
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.stores.sqlite import SqliteStore
-from knowledge_mcp.surfaces.planning import SURFACE, tools
+from knowledge_mcp.surfaces import following
+from knowledge_mcp.surfaces.planning import SURFACE
 from knowledge_mcp.transports.keys import KeyRing
 from knowledge_mcp.transports.mcp import KnowledgeServer, run_stdio
 from knowledge_mcp.transports.provider import KnowledgeProviders
@@ -40,7 +41,7 @@ def main(arguments: list[str]) -> None:
     """Serve until the client leaves or a signal comes; HTTP takes a free port and logs it."""
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(levelname)s %(name)s %(message)s")
     folder = Path(arguments[1])
-    tools.HEARTBEAT = 0.2  # what tests wait for
+    following.HEARTBEAT = 0.2  # what tests wait for
 
     def knowledge(_: str) -> Knowledge:
         return make_world(folder).desk
@@ -50,10 +51,11 @@ def main(arguments: list[str]) -> None:
         run_stdio(server)
         return
     from knowledge_mcp.transports.http import build_app, serve
+    from knowledge_mcp.transports.listening import listen
 
     tokens = dict(token.split("=", 1) for token in arguments[2:])
     app = build_app(server, keys=KeyRing.of(tokens))
-    serve(app, "127.0.0.1", 0, "INFO", running=lambda: server.running)
+    serve(app, listen("127.0.0.1", 0), "INFO", running=lambda: server.running)
 
 
 if __name__ == "__main__":

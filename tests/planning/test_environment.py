@@ -11,7 +11,7 @@ import pytest
 
 from knowledge_mcp import wiring
 from knowledge_mcp.engine.filing import FilingDesk
-from knowledge_mcp.engine.filing_values import FilingRequest, label_of
+from knowledge_mcp.engine.filing_values import FilingRequest
 from knowledge_mcp.engine.jobs import Line
 from knowledge_mcp.settings import load_settings
 from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
@@ -96,11 +96,11 @@ def test_the_registry_keeps_every_specified_field_of_a_document(tmp_path: Path) 
     assert record.chunk_count == answer["chunks_created"]
     assert record.document_type == "other"
     assert record.updated_at
-    assert label_of(record, "file_path") == str(tmp_path / "report.pdf")
-    assert label_of(record, "source_file") == "report.pdf"
-    assert label_of(record, "application_ref") == REF
-    assert label_of(record, "extraction_method") == "text_layer"
-    assert label_of(record, "contains_drawings") == "false"
+    assert record.label("file_path") == str(tmp_path / "report.pdf")
+    assert record.label("source_file") == "report.pdf"
+    assert record.label("application_ref") == REF
+    assert record.label("extraction_method") == "text_layer"
+    assert record.label("contains_drawings") == "false"
     stats = desk.stats()
     assert stats.statistics.documents == 1
     desk.close()

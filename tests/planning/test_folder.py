@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import errno
 import io
 import json
+import os
 import re
 from datetime import UTC, datetime
 from pathlib import Path
@@ -104,7 +106,9 @@ def test_documents_are_listed_searched_read_and_deleted(filled: World, command: 
 
 def test_a_folder_without_documents_or_without_a_reference_is_told(filled: World, command: Any, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    assert command("ingest", str(tmp_path / "empty"), "--ref", REF).exit_code == ExitCode.NOTHING_DONE
+    nothing = command("ingest", str(tmp_path / "empty"), "--ref", REF)
+    assert nothing.exit_code == ExitCode.NOTHING_DONE
+    assert "Next: Give a folder that holds files of these kinds: .bmp, .jpeg, .jpg, .pdf" in nothing.stderr
     assert command("ingest", str(tmp_path / "nowhere"), "--ref", REF).exit_code == ExitCode.FAILURE
     assert command("ingest", str(filled.papers), "--ref", " ").exit_code == ExitCode.FAILURE
     assert command("ingest", str(filled.papers / "notes.txt"), "--ref", REF).exit_code == ExitCode.FAILURE
@@ -112,6 +116,25 @@ def test_a_folder_without_documents_or_without_a_reference_is_told(filled: World
         documents_in(tmp_path / "nowhere")
     with pytest.raises(InvalidInputError):
         documents_in(filled.papers / "notes.txt")
+
+
+def test_a_folder_that_may_not_be_looked_into_is_told_and_never_taken_for_an_empty_one(
+    filled: World, command: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = str(filled.papers / "plans")
+    scan = os.scandir
+
+    def refuse(path: str) -> Any:
+        if os.fspath(path) == closed:
+            raise PermissionError(errno.EACCES, "Permission denied", closed)
+        return scan(path)
+
+    (filled.papers / "damaged.pdf").unlink()
+    monkeypatch.setattr(os, "scandir", refuse)
+    ended = command("ingest", str(filled.papers), "--ref", REF)
+    assert "1 success" in ended.stdout
+    assert f"left out: {closed}\nNext: Check their permissions." in ended.stderr
+    assert ended.exit_code == ExitCode.FAILURE
 
 
 def test_what_every_document_would_meet_ends_the_run(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from knowledge_mcp.engine.journal import FolderJournal, JobState
 from knowledge_mcp.model.errors import NotFoundError
 from knowledge_mcp.support.locks import held, is_free, locked
 from knowledge_mcp.surfaces.contract import Call
-from knowledge_mcp.surfaces.planning.tools import HEARTBEAT
+from knowledge_mcp.surfaces.following import HEARTBEAT
 from tests.planning.world import REF, Gate, World, report
 
 Work = Callable[[Mapping[str, Any], Line], Mapping[str, Any]]

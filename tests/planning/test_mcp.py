@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 import threading
@@ -18,10 +17,10 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
-from mcp.types import TextContent
 
 from tests.planning.world import REF, paper, report
 from tests.transports.spawned import ROOT, web_server
+from tests.transports.told import payload
 
 pytestmark = pytest.mark.anyio
 
@@ -50,15 +49,6 @@ async def connected(transport: str, folder: Path, *, token: str = "") -> AsyncGe
         else:
             async with Client(sse_client(f"{server.url}/sse", headers=headers)) as client:
                 yield client
-
-
-def payload(result: Any) -> dict[str, Any]:
-    """Return a result's JSON text, which its structured twin must equal."""
-    first = result.content[0]
-    assert isinstance(first, TextContent)
-    told: dict[str, Any] = json.loads(first.text)
-    assert result.structured_content == told
-    return told
 
 
 async def until(condition: Callable[[], bool]) -> None:

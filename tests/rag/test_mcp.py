@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import threading
@@ -16,7 +15,6 @@ import anyio
 import jsonschema
 import pytest
 from mcp import Client, StdioServerParameters
-from mcp.types import TextContent
 
 from knowledge_mcp.model.library import Deposit
 from knowledge_mcp.remote.client import RemoteLibrary
@@ -25,6 +23,7 @@ from knowledge_mcp.transports.mcp import build_server
 from tests.rag.conftest import GUIDE, PAGE, WEB
 from tests.remote.serving import AT_ONCE, KEY, rest_service
 from tests.transports.spawned import ROOT
+from tests.transports.told import payload
 
 pytestmark = pytest.mark.anyio
 
@@ -63,15 +62,6 @@ async def connected(served: Served) -> AsyncGenerator[Client]:
     with anyio.fail_after(30), closing(RemoteLibrary(served.url, KEY, policy=AT_ONCE)) as remote:
         async with Client(build_server(lambda _: remote, ["rag"], version="9.9.9")) as client:
             yield client
-
-
-def payload(result: Any) -> dict[str, Any]:
-    """Return a result's JSON text, which its structured twin must equal."""
-    first = result.content[0]
-    assert isinstance(first, TextContent)
-    told: dict[str, Any] = json.loads(first.text)
-    assert result.structured_content == told
-    return told
 
 
 async def call(client: Client, name: str, **arguments: Any) -> dict[str, Any]:

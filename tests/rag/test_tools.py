@@ -23,7 +23,7 @@ from knowledge_mcp.model.library import Deposit
 from knowledge_mcp.model.query import And, Equals, In, Prefix, SearchMode
 from knowledge_mcp.surfaces.arguments import parse
 from knowledge_mcp.surfaces.contract import Call
-from knowledge_mcp.surfaces.rag import SURFACE, tools
+from knowledge_mcp.surfaces.rag import SURFACE
 from knowledge_mcp.surfaces.schemas import output_schema
 from knowledge_mcp.surfaces.shortening import MAX_ANSWER_CHARACTERS, compact, shorten
 from knowledge_mcp.testing.knowledge import FakeKnowledge
@@ -246,7 +246,7 @@ def test_a_job_can_be_cancelled() -> None:
 def test_progress_grows_with_every_message_and_comes_from_the_callers_own_thread(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(tools, "HEARTBEAT", 0.02)
+    monkeypatch.setattr("knowledge_mcp.surfaces.following.HEARTBEAT", 0.02)
     heard = threading.Event()
     told: list[tuple[float, float | None, str]] = []
     threads: set[str] = set()

@@ -121,10 +121,18 @@ def test_a_zip_bomb_is_too_large_and_not_unpacked() -> None:
 
 
 def test_one_paragraph_of_millions_of_elements_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ooxml, "MAX_ELEMENTS", 1_000)
-    many = docx_bytes("".join(p("Text.") for _ in range(2_000)))
-    assert DocxReader().read(content_item(many)).text.count("Text.") == 2_000
-    assert refusal(docx_bytes(p("<w:r><w:tab/></w:r>" * 2_000))).reason is UnreadableReason.TOO_LARGE
+    monkeypatch.setattr(ooxml, "MAX_ELEMENTS", 10_000)
+    many = docx_bytes("".join(p("Text.") for _ in range(20_000)))
+    assert DocxReader().read(content_item(many)).text.count("Text.") == 20_000
+    assert refusal(docx_bytes(p("<w:r><w:tab/></w:r>" * 20_000))).reason is UnreadableReason.TOO_LARGE
+
+
+def test_a_body_of_millions_of_empty_paragraphs_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ooxml, "MAX_ITEMS", 1_000)
+    assert DocxReader().read(content_item(docx_bytes(p("Text.") * 999))).text.count("Text.") == 999
+    error = refusal(docx_bytes(p("Text.") + "<w:p/>" * 2_000))
+    assert error.reason is UnreadableReason.TOO_LARGE
+    assert "paragraphs" in error.details
 
 
 def test_a_file_that_vanished_is_inaccessible(tmp_path: Path) -> None:

@@ -192,6 +192,21 @@ def test_a_definition_list_becomes_terms_with_their_definitions() -> None:
     assert read("gust\n: highest wind\n\nflag:\n: a code\n").text == "gust: highest wind\n\nflag: a code"
 
 
+def test_a_term_and_its_definition_stand_on_the_lines_and_pages_of_both() -> None:
+    document = read("<!-- page 1 -->\ngust\n: highest wind\n\n<!-- page 2 -->\nflag\n: a code\n  of colours\n")
+    assert [(block.span.of(document.text), block.lines, block.pages) for block in document.blocks] == [
+        ("gust: highest wind", (2, 3), (1,)),
+        ("flag: a code of colours", (6, 8), (2,)),
+    ]
+    lone = read("gust\n: ```\n  x = 1\n  ```\n\nflag\n: a code\n\nLast.\n")
+    assert [(block.span.of(lone.text), block.lines) for block in lone.blocks] == [
+        ("gust", (1, 1)),
+        ("x = 1", (2, 4)),
+        ("flag: a code", (6, 7)),
+        ("Last.", (9, 9)),
+    ]
+
+
 def test_a_section_that_calls_itself_informative_is() -> None:
     document = read("# 1 A\n\n_This section is informative._\n\n## 1.1 B\n\n# 2 C\n\nThis clause is normative.\n")
     assert [section.informative for section in document.sections] == [True, True, False]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,8 @@ from hypothesis import strategies as st
 
 from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.pdf import job
-from knowledge_mcp.readers.pdf.flow import Vocabulary
-from knowledge_mcp.readers.pdf.layout import Line, Table
+from knowledge_mcp.readers.pdf.flow import Geometry, Vocabulary
+from knowledge_mcp.readers.pdf.layout import Line, PageLayout, Table
 from knowledge_mcp.readers.pdf.numbering import best_chain, follows, number_key
 from knowledge_mcp.readers.pdf.openings import opening_of
 from knowledge_mcp.readers.pdf.tables import tables_of
@@ -111,6 +112,24 @@ def test_running_text_opens_nothing(text: str) -> None:
 
 
 # ---- flow
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "left", "joined"),
+    [
+        ("• lock elements hold the gate while", "Water is let in", 82, True),
+        ("• lock elements hold the gate while", "the water is let in", 82, True),
+        ("• lock elements hold the gate.", "Water is let in", 82, False),
+        ("• lock elements hold the gate while", "Water is let in", 72, False),
+    ],
+)
+def test_an_item_that_begins_in_a_typewriter_face_goes_on_where_its_words_hang(
+    before: str, after: str, left: float, joined: bool
+) -> None:
+    first = replace(line(before, 100), code=True, font="Courier")
+    second = line(after, 113, x=left, width=300)
+    geometry = Geometry([PageLayout(1, 612, 792, [first, second, line("More words of the page.", 126)])])
+    assert geometry.goes_on(first, second, first.text, BlockKind.LIST_ITEM, hang=72) is joined
 
 
 @given(st.text(alphabet="ab-\u00ad ", max_size=12), st.text(alphabet="abA1 ", min_size=1, max_size=12))

@@ -19,7 +19,7 @@ from knowledge_mcp.readers.pdf.scans import is_garbled
 from knowledge_mcp.support.events import EVENT_FIELDS
 from tests.machine import needs
 from tests.ocr.engines import HereSandbox, ScriptedEngine, page_of
-from tests.ocr.pages import LETTER, drawn, scan
+from tests.ocr.pages import LETTER, columns, drawn, scan
 from tests.readers.pdf_files import item_of
 
 LAYER = "\n".join(f"{line} It is written in the text layer." for line in LETTER)
@@ -63,6 +63,12 @@ def test_a_mixed_file_loses_no_page(real: TesseractEngine) -> None:
     assert second.confidence > 85
     assert fourth.rotation == 180
     assert document.warnings == ()
+
+
+def test_short_columns_of_a_scan_are_read_one_after_the_other(real: TesseractEngine) -> None:
+    beside = ("In the valley the hay was late that year,", "and rain fell on every second day, so that")
+    document = read(scan(columns(LETTER[:2], beside)), real)
+    assert " ".join(document.text.split()) == " ".join((*LETTER[:2], *beside))
 
 
 def test_the_words_of_a_page_come_in_the_canonical_text_with_its_span() -> None:

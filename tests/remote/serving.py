@@ -8,9 +8,6 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-import uvicorn
-from starlette.types import ASGIApp
-
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.support.retry import RetryPolicy
 from knowledge_mcp.testing.library import FakeLibrary
@@ -19,8 +16,9 @@ from knowledge_mcp.transports.provider import KnowledgeProvider
 from knowledge_mcp.transports.rest.app import build_rest_app
 from knowledge_mcp.transports.rest.engine import engine_router
 from knowledge_mcp.transports.rest.gates import may_use
+from tests.transports.in_thread import serving
 
-__all__ = ["AT_ONCE", "KEY", "Options", "Pauses", "Script", "answer", "rest_service", "scripted", "serving"]
+__all__ = ["AT_ONCE", "KEY", "Options", "Pauses", "Script", "answer", "rest_service", "scripted"]
 
 KEY = "correct-horse-battery-staple"
 AT_ONCE = RetryPolicy(pauses=())
@@ -47,33 +45,6 @@ class Options:
     allowed_origins: tuple[str, ...] = ()
     otel_endpoint: str | None = None
     otel_traces_endpoint: str | None = None
-
-
-class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.ready = threading.Event()
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self.ready.set()
-
-
-@contextmanager
-def serving(app: ASGIApp) -> Generator[str]:
-    """Serve an app over HTTP; gives its address."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        config = uvicorn.Config(app, log_config=None, access_log=False, ws="none", timeout_graceful_shutdown=5)
-        server = _Server(config)
-        thread = threading.Thread(target=server.run, args=([listener],), name="test server", daemon=True)
-        thread.start()
-        assert server.ready.wait(20), "the server did not start"
-        try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        finally:
-            server.should_exit = True
-            thread.join(20)
-            assert not thread.is_alive(), "the server did not stop"
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from typer.testing import CliRunner
 
 from knowledge_mcp import wiring
 from knowledge_mcp.cli.repositories import app
+from knowledge_mcp.engine.repository_manifest import read_manifest, write_manifest
 from knowledge_mcp.testing.git_server import GitServer, MadeRepository
 from tests.cli.running import ROOT, Finished, environment
 from tests.repositories.world import FILES, World, make_desk
@@ -116,6 +118,14 @@ def test_the_tables_show_what_there_is(world: World, monkeypatch: pytest.MonkeyP
     status = runner.invoke(app, ["status"])
     assert "my-api" in status.output
     assert "ready" in status.output
+    assert "Not wholly" not in runner.invoke(app, ["search", "token"]).output
+    manifest = read_manifest(world.store, "repo_my_api")
+    assert manifest is not None
+    broken = dataclasses.replace(manifest, state="error", error="It was interrupted.")
+    write_manifest(world.store, "repo_my_api", broken, world.embedder.space)
+    assert "Not wholly indexed: my-api" in runner.invoke(app, ["search", "token"]).output
+    assert "It was interrupted." in runner.invoke(app, ["status"]).output
+    write_manifest(world.store, "repo_my_api", manifest, world.embedder.space)
     indexed = runner.invoke(app, ["index", str(world.served / "team" / "my-api")])
     assert "unchanged" in indexed.output
     anew = runner.invoke(app, ["reindex", "my-api"])

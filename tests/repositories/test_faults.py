@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import resource
 import signal
 import subprocess
 import sys
@@ -127,26 +128,125 @@ def test_a_wrong_token_is_told_and_not_shown(tmp_path: Path, caplog: pytest.LogC
     assert world.listed() == {}
 
 
+def killed(folder: Path, at: str, *arguments: str) -> None:
+    """Run `pk-mcp` over a folder, and have it killed."""
+    command = [sys.executable, "-m", "tests.repositories.server", str(folder), "pk-mcp", *arguments]
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment(folder, {"KILL_AT": at}), check=False, capture_output=True, timeout=60
+    )
+    assert done.returncode == -signal.SIGKILL
+
+
+def whole(world: World) -> dict[str, list[str]]:
+    """Map each indexed file to its passages' ids, having verified the store."""
+    assert [each.name for each in world.store.collections()] == ["repo_code"]
+    assert world.store.verify("repo_code") == []
+    files = [each.id for each in world.store.documents("repo_code") if ":" in each.id]
+    return {each: [chunk.id for chunk in world.store.document_chunks("repo_code", each)] for each in files}
+
+
 @pytest.mark.slow
-def test_a_killed_indexing_is_never_shown_as_ready_and_the_next_one_finishes_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("at", ["scan:40", "embed:2", "stage:60", "publish:202"])
+def test_a_killed_indexing_is_never_shown_as_ready_and_the_next_one_finishes_it(tmp_path: Path, at: str) -> None:
     files = {f"src/m{number}.py": f"def f{number}():\n    return {number}\n" for number in range(200)}
     made = MadeRepository(tmp_path / "code")
     made.commit(files)
-    command = [sys.executable, "-m", "tests.repositories.server", str(tmp_path), "pk-mcp", "index", str(made.folder)]
-    killed = subprocess.run(
-        command, cwd=ROOT, env=environment(tmp_path, {"KILL_AT": "2"}), check=False, capture_output=True
-    )
-    assert killed.returncode == -signal.SIGKILL
+    killed(tmp_path, at, "index", str(made.folder))
     world = World(tmp_path, store=sqlite(tmp_path))
     entry = world.listed()["code"]
     assert entry["status"] == "error"
     assert "interrupted" in entry["error_message"]
     done = world.desk.refresh("code")
     assert (done.status, world.listed()["code"]["status"]) == ("success", "ready")
-    assert world.listed()["code"]["file_count"] == 200
-    assert world.store.verify("repo_code") == []
-    assert world.listed()["code"]["chunk_count"] == 200
+    assert done.files_unchanged + done.files_processed == 200
+    assert world.listed()["code"]["file_count"] == world.listed()["code"]["chunk_count"] == 200
+    assert len(whole(world)) == 200
     world.desk.close()
+
+
+@pytest.mark.slow
+def test_a_refresh_that_is_killed_leaves_each_file_old_or_new_and_the_next_one_finishes_it(tmp_path: Path) -> None:
+    made = MadeRepository(tmp_path / "code")
+    made.commit({f"m{number}.py": f"def f{number}():\n    return 'old'\n" for number in range(8)})
+    world = World(tmp_path, store=sqlite(tmp_path))
+    world.index(made.folder)
+    made.commit({f"m{number}.py": f"def f{number}():\n    return 'new'\n" for number in range(8)})
+    killed(tmp_path, "publish:4", "refresh", "code")
+    assert world.listed()["code"]["status"] == "error"
+    texts = [world.store.document_text("repo_code", f"code:m{number}.py") for number in range(8)]
+    assert {text.split("'")[1] for text in texts if text} <= {"old", "new"}
+    assert len([text for text in texts if text]) == 8
+    world.desk.refresh("code")
+    assert all("new" in (world.store.document_text("repo_code", each) or "") for each in whole(world))
+    assert world.listed()["code"]["status"] == "ready"
+    world.desk.close()
+
+
+@pytest.mark.slow
+def test_a_reindex_that_is_killed_leaves_the_index_that_answers(tmp_path: Path) -> None:
+    made = MadeRepository(tmp_path / "code")
+    made.commit({f"m{number}.py": f"def f{number}():\n    return {number}\n" for number in range(8)})
+    world = World(tmp_path, store=sqlite(tmp_path))
+    world.index(made.folder)
+    before = whole(world)
+    killed(tmp_path, "swap:1", "reindex", "code")
+    assert world.listed()["code"]["status"] == "ready"
+    assert world.search("f3")["results"][0]["file_path"] == "m3.py"
+    world.desk.refresh("code", fresh=True)
+    assert whole(world) == before
+    world.store.create_collection("repo_code.old", world.embedder.space)  # as a kill after the swap would leave it
+    world.desk.refresh("code")
+    assert whole(world) == before
+    world.desk.close()
+
+
+def _at_most_400_kb() -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
+
+
+@pytest.mark.slow
+def test_a_store_that_can_grow_no_further_is_told_and_the_next_indexing_finishes_it(tmp_path: Path) -> None:
+    made = MadeRepository(tmp_path / "code")
+    made.commit({f"m{number}.py": f"def f{number}():\n    return {number}\n" for number in range(300)})
+    command = [sys.executable, "-m", "tests.repositories.server", str(tmp_path), "pk-mcp", "index", str(made.folder)]
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment(tmp_path, {}), check=False, capture_output=True, preexec_fn=_at_most_400_kb
+    )
+    assert done.returncode == 3
+    assert b"could not be read or written" in done.stderr
+    assert b"Traceback" not in done.stderr
+    world = World(tmp_path, store=sqlite(tmp_path))
+    assert world.listed()["code"]["status"] == "error"
+    assert world.desk.refresh("code").status == "success"
+    assert len(whole(world)) == 300
+    world.desk.close()
+
+
+def test_a_clone_whose_tree_leads_out_of_it_is_refused_and_leaves_nothing(world: World, server: GitServer) -> None:
+    made = world.repository()
+    blob = bytes.fromhex(made.git("rev-parse", "HEAD:config.yaml"))
+    command = ["git", "hash-object", "-t", "tree", "-w", "--literally", "--stdin"]
+    entry = b"100644 ..\0" + blob
+    tree = subprocess.run(command, cwd=made.folder, input=entry, check=True, capture_output=True).stdout.decode()
+    made.git("update-ref", "refs/heads/main", made.git("commit-tree", tree.strip(), "-m", "leads out"))
+    with pytest.raises(InvalidInputError, match="leads out of it"):
+        world.index(server.url("team/my-api.git"))
+    assert world.listed() == {}
+    assert [path.name for path in (world.folder / "repos").iterdir() if not path.name.endswith(".lock")] == []
+
+
+@pytest.mark.parametrize("source", ["", "  "])
+def test_nothing_is_no_folder(world: World, source: str) -> None:
+    with pytest.raises(InvalidInputError, match="No repository is named"):
+        world.index(source)
+
+
+def test_a_path_that_is_no_folder_is_named_harmlessly(world: World) -> None:
+    (world.folder / "a\x1b[31m.py").write_text("a = 1\n")
+    with pytest.raises(NotFoundError, match=r"x1b\[31m.py is not a folder"):
+        world.index(world.folder / "a\x1b[31m.py")
+    with pytest.raises(NotFoundError, match="There is no folder"):
+        world.index(world.folder / "none")
 
 
 @pytest.mark.requirement("C-11.4-maxConcurrentIndexing")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from knowledge_mcp.engine.jobs import CancelledError, Line
 from knowledge_mcp.engine.repository_manifest import collection_name
 from knowledge_mcp.engine.repository_values import IndexRequest
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, NotFoundError, SpaceMismatchError
+from knowledge_mcp.surfaces.contract import Call
 from knowledge_mcp.testing.git_server import GitServer, MadeRepository
 from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
 from tests.repositories.world import FILES, World, make_desk, sqlite, stopping
@@ -309,6 +311,27 @@ def test_while_it_is_indexed_everybody_hears_that_and_how_far_it_is(world: World
     assert {each["status"] for each in states} == {"indexing"}
     assert states[0]["files_total"] >= 0
     assert world.listed()["my-api"]["status"] == "ready"
+
+
+def test_a_refresh_tells_what_it_does_before_the_first_file_and_rises_each_time(
+    world: World, server: GitServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("knowledge_mcp.engine.repository_index._SCANNED_AT_ONCE", 2)
+    made = world.repository()
+    world.index(server.url("team/my-api.git"))
+    made.commit({f"more{number}.py": f"more = {number}\n" for number in range(5)})
+    told: list[tuple[float, str]] = []
+
+    def hear(done: float, total: float | None, message: str) -> None:
+        del total
+        told.append((done, message))
+
+    world.call("refresh_repository", repository="my-api", line=Call(progress=hear))
+    assert [message for _, message in told][:3] == [
+        "fetching my-api", "found 2 files to index", "found 4 files to index"
+    ]  # fmt: skip
+    assert told[-1][1].startswith("indexed more")
+    assert all(later[0] > earlier[0] for earlier, later in pairwise(told))
 
 
 def test_the_file_of_repositories_is_exactly_as_specified(world: World, server: GitServer) -> None:

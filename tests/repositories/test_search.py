@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge_mcp.engine.code_search import glob_matches
-from knowledge_mcp.engine.code_symbols import asks_for_symbol, is_name, names_in, words_worth
+from knowledge_mcp.engine.code_symbols import asks_for_symbol, is_name, is_report, names_in, words_worth
 from knowledge_mcp.engine.repository_values import CodeQuery, SearchLimits
 from knowledge_mcp.model.collection import EmbeddingSpace
 from knowledge_mcp.model.errors import ConnectionFailedError, InvalidInputError, NotFoundError
@@ -261,11 +261,61 @@ def test_names_are_told_from_prose() -> None:
     assert words_worth("refresh_token") == words_worth("where is pool defined")
 
 
-@pytest.mark.parametrize("question", ["where is Status defined?", "class Status", "show me the type Status defined"])
+@pytest.mark.parametrize(
+    "question", ["where is Status defined?", "class Status", "def Status", "show me the type Status defined"]
+)
 def test_a_plain_word_is_a_symbols_name_where_nothing_else_is_asked(question: str) -> None:
     assert names_in(question) == ["Status"]
     assert asks_for_symbol(question)
     assert not asks_for_symbol("the status of a job")
+
+
+def test_what_a_report_calls_quotes_and_traces_is_told_from_its_prose() -> None:
+    report = "latex of it is wrong\n\n>>> latex(Product(x))\nuse `fold_product` here\n  File 'a.py', line 3, in emit\n"
+    assert is_report(report)
+    assert {"latex", "Product", "fold_product", "emit"} <= set(names_in(report))
+    assert not is_report("latex(Product(x)) is wrong")
+    assert names_in("latex of it is wrong") == []
+
+
+def test_a_report_finds_the_function_that_it_calls_among_many_that_use_the_same_words(world: World) -> None:
+    noise = {
+        f"noise/m{number}.py": f"def area_of_shape_{number}(shape):\n    return shape.area * {number}\n"
+        for number in range(30)
+    }
+    files = {**FILES, **noise, "deep/cut.py": "def trim(value):\n    return value[1:]\n"}
+    world.index(world.repository(files=files).folder)
+    report = "The area of the shape is wrong\n\n>>> trim(shape.area)\nthe area of a shape, not of its shape\n"
+    found = [each["file_path"] for each in world.search(report)["results"]]
+    assert "deep/cut.py" in found[:3]
+    assert "deep/cut.py" not in [
+        each["file_path"] for each in world.search("the area of the shape is wrong")["results"]
+    ]
+
+
+def test_a_name_defined_in_many_places_says_nothing_in_a_report(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {f"many/m{number}.py": f"def run(job):\n    return job + {number}\n" for number in range(9)}
+    world.index(world.repository(files={**FILES, **files}).folder)
+
+    def best() -> float:
+        told = world.search("A job ends too soon\n\n>>> run(job)\n", limit=50)["results"]
+        return max(each["similarity_score"] for each in told if each["file_path"].startswith("many/"))
+
+    plain = best()
+    monkeypatch.setattr("knowledge_mcp.engine.code_search.MOST_PLACES", 9)
+    assert best() == pytest.approx((1.0 + plain) / 2, abs=0.001)
+
+
+def test_the_first_line_of_a_report_leads_its_meaning(world: World) -> None:
+    world.index(world.repository().folder)
+    rest = "computes the surface of a circle with a radius"
+    asked = [f"Validate signed tokens of web requests\n{rest}", f"{rest}\nValidate signed tokens of web requests"]
+    scores = [
+        {each["file_path"]: each["similarity_score"] for each in world.search(text, mode="dense")["results"]}
+        for text in asked
+    ]
+    assert scores[0]["src/auth/tokens.py"] > scores[1]["src/auth/tokens.py"]
+    assert scores[0]["src/geometry/area.go"] < scores[1]["src/geometry/area.go"]
 
 
 def test_a_question_that_names_what_it_means_is_answered_with_places_in_the_legs_as_asked(world: World) -> None:

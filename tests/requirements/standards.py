@@ -137,8 +137,7 @@ CLARIFICATIONS: tuple[Requirement, ...] = (
     _clarified(
         "CLARIFY-001",
         "corrupted, encrypted, protected and empty files pause the ingestion: go on without them, or abort",
-        "all files are checked before the first embedding; without a terminal --on-error decides (default: continue); "
-        "a password is not asked for: a protected file is skipped with the advice to remove it",
+        "all files are checked before the first embedding; without a terminal --on-error decides (default: continue)",
     ),
     _clarified("CLARIFY-002", "each failure of OpenAI's service has its code and its action, and no local fallback"),
     _clarified(

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
 import httpx
-import uvicorn
 
-from knowledge_mcp.transports.http import listen
+from knowledge_mcp.testing.library import FakeLibrary
 from knowledge_mcp.transports.keys import KeyRing
 from knowledge_mcp.transports.provider import KnowledgeProvider
 from knowledge_mcp.transports.rest.app import RestService, build_rest_app
-from tests.rest.world import KEY, Options, Shelf
+from tests.rest.world import KEY, Options
+from tests.transports.in_thread import serving
 
 __all__ = ["Served", "served"]
 
@@ -23,7 +22,7 @@ __all__ = ["Served", "served"]
 class Served:
     """A running service, and a client of it that shows the key."""
 
-    library: Shelf
+    library: FakeLibrary
     service: RestService
     port: int
     client: httpx.Client
@@ -32,20 +31,9 @@ class Served:
 @contextlib.contextmanager
 def served(before: Callable[[str], None] | None = None) -> Generator[Served]:
     """Run the service on a thread until the block ends."""
-    library = Shelf(before=before)
+    library = FakeLibrary(before=before)
     service = build_rest_app(KnowledgeProvider(lambda: library), KeyRing(KEY), options=Options(), version="9.9.9")
-    listener = listen("127.0.0.1", 0)
-    config = uvicorn.Config(service, log_config=None, access_log=False, server_header=False, ws="none", http="h11")
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, args=([listener],), name="test server", daemon=True)
-    thread.start()
-    port = listener.getsockname()[1]
     headers = {"Authorization": f"Bearer {KEY}"}
-    try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=30) as client:
-            assert client.get("/health").status_code == 200
-            yield Served(library, service, port, client)
-    finally:
-        server.should_exit = True
-        thread.join(30)
-        listener.close()
+    with serving(service) as url, httpx.Client(base_url=url, headers=headers, timeout=30) as client:
+        assert client.get("/health").status_code == 200
+        yield Served(library, service, int(url.rpartition(":")[2]), client)

@@ -9,17 +9,18 @@ from collections.abc import Callable
 
 from knowledge_mcp.engine.jobs import CancelledError
 from knowledge_mcp.model.library import Deposit, Deposited
-from knowledge_mcp.transports.http import listen
+from knowledge_mcp.testing.library import FakeLibrary
 from knowledge_mcp.transports.keys import KeyRing
+from knowledge_mcp.transports.listening import listen
 from knowledge_mcp.transports.provider import KnowledgeProvider
 from knowledge_mcp.transports.rest.app import build_rest_app
 from knowledge_mcp.transports.rest.serving import serve_rest
-from tests.rest.world import KEY, Options, Shelf
+from tests.rest.world import KEY, Options
 
 logger = logging.getLogger(__name__)
 
 
-class Slow(Shelf):
+class Slow(FakeLibrary):
     """A library whose ingests last until it is told that they may end."""
 
     go = threading.Event()

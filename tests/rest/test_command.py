@@ -18,6 +18,7 @@ import pytest
 
 from knowledge_mcp import wiring
 from knowledge_mcp.cli import rag_api
+from knowledge_mcp.embedders.model_files import default_cache
 from knowledge_mcp.settings import Settings, load_settings
 from knowledge_mcp.testing.openai_server import OpenAIServer
 from knowledge_mcp.testing.qdrant_server import QdrantServer
@@ -46,7 +47,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def serving(folder: Path, *arguments: str, **extra: str) -> Generator[tuple[subprocess.Popen[str], int, list[str]]]:
     """Start the command; yields it, its port and its log so far, up to `server_start`."""
     command = [sys.executable, "-m", "knowledge_mcp.cli.rag_api", "--port", "0", *arguments]
-    env = environment(folder, {"DATA_PATH": str(folder / "data"), **extra})
+    # the user's own cache of models, as in tests/embedders: a stop waits for a model that is being fetched
+    kept = {"DATA_PATH": str(folder / "data"), "MODELS_PATH": str(default_cache())}
+    env = environment(folder, {**kept, **extra})
     with subprocess.Popen(
         command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:

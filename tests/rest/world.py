@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +12,6 @@ from typing import Any
 import httpx
 from starlette.types import ASGIApp
 
-from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.support.events import EVENT_FIELDS
 from knowledge_mcp.testing.library import FakeLibrary
@@ -22,7 +20,7 @@ from knowledge_mcp.transports.provider import KnowledgeProvider
 from knowledge_mcp.transports.rest.app import RestService, build_rest_app
 from knowledge_mcp.transports.rest.lifespan import living
 
-__all__ = ["DEPLOYING", "KEY", "Options", "Shelf", "World", "events", "keys_file", "make_world"]
+__all__ = ["DEPLOYING", "KEY", "Options", "World", "events", "keys_file", "make_world"]
 
 KEY = "correct-horse-battery"
 DEPLOYING = """\
@@ -47,19 +45,6 @@ class Options:
     allowed_origins: tuple[str, ...] = ("https://app.example",)
     otel_endpoint: str | None = None
     otel_traces_endpoint: str | None = None
-
-
-class Shelf(FakeLibrary):
-    """A library in memory that also counts its jobs and looks up records."""
-
-    def record(self, document_id: str, *, collection: str | None = None) -> DocumentRecord:
-        """Return a document's record."""
-        del collection
-        return self.find(document_id).record
-
-    def job_counts(self) -> Mapping[str, int]:
-        """Count the jobs by state."""
-        return Counter(job.told.state for job in self._jobs.values())
 
 
 @dataclass
@@ -99,7 +84,7 @@ async def make_world(
         web, before, degraded: as `FakeLibrary` takes them.
         mcp_app: as the service takes it.
     """
-    library = Shelf(web=web, before=before, degraded=degraded)
+    library = FakeLibrary(web=web, before=before, degraded=degraded)
     app = build_rest_app(
         KnowledgeProvider(lambda: library),
         keys or KeyRing(KEY),

@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.model.ingest import SkippedFile
+from knowledge_mcp.model.media_types import MEDIA_TYPES, media_type_of
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.sources.files import DOCX, MARKDOWN, PDF, FileSource, media_type_of
+from knowledge_mcp.sources import scan_types
+from knowledge_mcp.sources.files import DOCX, MARKDOWN, PDF, FileSource
 
 NOBODY = 65534
 PDF_BYTES = b"%PDF-1.7\nwhatever"
@@ -174,6 +176,13 @@ def test_a_missing_path_is_not_found_and_no_pattern_is_invalid(tmp_path: Path) -
 def test_media_types_follow_the_extension() -> None:
     types = [media_type_of(name) for name in ("a.PDF", "b.docx", "c.md", "d.mdx", "e.markdown", "f.bin")]
     assert types == [PDF, DOCX, MARKDOWN, MARKDOWN, MARKDOWN, "application/octet-stream"]
+
+
+def test_a_repository_and_a_folder_call_the_same_file_by_the_same_media_type() -> None:
+    of_repositories = {extension: scan_types.media_type_of(f"a{extension}") for extension in MEDIA_TYPES}
+    known = {extension: name for extension, name in of_repositories.items() if name != "text/plain"}
+    assert {".md", ".json", ".html", ".xml"} <= known.keys()
+    assert known == {extension: MEDIA_TYPES[extension] for extension in known}
 
 
 @given(st.binary(min_size=0, max_size=40), st.sampled_from(["a.pdf", "a.docx", "a.md"]))

@@ -262,6 +262,7 @@ def test_a_process_killed_in_the_middle_of_a_clone_leaves_no_clone_and_the_next_
     [
         ("fatal: write error: No space left on device", InternalError, "no room"),
         ("error: unable to write file x\nfatal: unable to checkout working tree", InternalError, "no room"),
+        ("error: invalid path '../x'\nfatal: unable to checkout working tree", InvalidInputError, "leads out"),
         ("remote: Repository not found.\nfatal: repository 'https://x/' not found", NotFoundError, "no repository"),
         ("fatal: unable to access 'x': SSL certificate problem: self-signed", ConnectionFailedError, "certificate"),
         ("fatal: unable to access 'x': Could not resolve host: github.com", ConnectionFailedError, "reached"),

@@ -18,7 +18,7 @@ from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.model.ingest import SkippedFile
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.code_languages import LANGUAGES
-from knowledge_mcp.sources.scan import RepositoryScan, shown
+from knowledge_mcp.sources.scan import RepositoryScan
 from knowledge_mcp.sources.scan_types import (
     DEFAULT_EXCLUDES,
     DEFAULT_EXTENSIONS,
@@ -26,6 +26,7 @@ from knowledge_mcp.sources.scan_types import (
     SPECIFIED_EXTENSIONS,
     media_type_of,
 )
+from knowledge_mcp.support.path_text import printable_path
 from knowledge_mcp.testing.git_server import MadeRepository
 from tests.machine import needs
 
@@ -292,7 +293,7 @@ def test_different_names_are_shown_differently(one: str, other: str) -> None:
         os.fsencode(one + other)
     except UnicodeEncodeError:
         return
-    assert (shown(one) == shown(other)) == (one == other)
+    assert (printable_path(one) == printable_path(other)) == (one == other)
 
 
 def test_a_pipe_and_a_file_that_may_not_be_read_end_nothing(tmp_path: Path) -> None:

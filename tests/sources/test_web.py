@@ -8,7 +8,7 @@ import socket
 import ssl
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -27,23 +27,11 @@ from knowledge_mcp.model.errors import (
 )
 from knowledge_mcp.sources.web import WebFetcher, from_options
 from knowledge_mcp.support.events import EVENT_FIELDS
-from tests.sources.web_site import HOST, OTHER, Handler, Line, Names, World, answer, raw, redirect, world_in
+from tests.sources.web_site import HOST, OTHER, Handler, Line, Names, World, answer, raw, redirect
 
 PAGE = "<!doctype html><title>Brücken</title><p>Ein Satz.</p>".encode("latin-1")
 PDF = b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n"
 CHUNKED = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n"
-
-
-@pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    with world_in(tmp_path_factory.mktemp("web")) as world:
-        yield world
-
-
-@pytest.fixture
-def world(opened: World) -> World:
-    opened.forget()
-    return opened
 
 
 @pytest.mark.requirement("D-REQ-2.2")

@@ -9,7 +9,7 @@ import threading
 import time
 import tracemalloc
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -21,7 +21,7 @@ from knowledge_mcp.model.errors import (
     TimedOutError,
 )
 from knowledge_mcp.sources.web import WebFetcher
-from tests.sources.web_site import HOST, OTHER, Handler, Line, Names, Site, World, answer, raw, redirect, world_in
+from tests.sources.web_site import HOST, OTHER, Handler, Line, Names, Site, World, answer, raw, redirect
 
 PAGE = b"<!doctype html><p>A sentence.</p>"
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
@@ -30,18 +30,6 @@ ZEROS = bytes(20_000_000)
 MOST = 30_000
 SOON = 0.3
 """Seconds that the fetchers of slow sites have."""
-
-
-@pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    with world_in(tmp_path_factory.mktemp("web")) as world:
-        yield world
-
-
-@pytest.fixture
-def world(opened: World) -> World:
-    opened.forget()
-    return opened
 
 
 def _again(piece: bytes, head: bytes = HEAD + b"\r\n") -> Handler:

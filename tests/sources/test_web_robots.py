@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import time
-from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
@@ -13,16 +12,10 @@ from hypothesis import strategies as st
 from knowledge_mcp.model.errors import ConnectionFailedError, InvalidInputError, KnowledgeError, TimedOutError
 from knowledge_mcp.sources.web_address import parse_address
 from knowledge_mcp.sources.web_robots import Robots, Rules, parse_rules
-from tests.sources.web_site import HOST, OTHER, Handler, Line, Names, World, answer, raw, redirect, world_in
+from tests.sources.web_site import HOST, OTHER, Handler, Line, Names, World, answer, raw, redirect
 
 PAGE = b"<!doctype html><p>A sentence.</p>"
 NOBODY = b"User-agent: *\nDisallow: /\n"
-
-
-@pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    with world_in(tmp_path_factory.mktemp("web")) as world:
-        yield world
 
 
 @pytest.fixture

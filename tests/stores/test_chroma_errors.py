@@ -230,6 +230,23 @@ def test_a_server_that_is_not_there_is_named_with_its_variables() -> None:
     store.close()
 
 
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [(404, "<html>"), (410, "gone"), (200, "<html>"), (200, '{"title": "another service"}'), (200, "1")],
+)
+def test_an_address_where_something_else_answers_is_a_matter_of_settings(
+    answers: Answers, status: int, body: str
+) -> None:
+    answers.prepared = [(status, body, {})]
+    store = answers.store()
+    with pytest.raises(ConfigError) as caught:
+        store.ping()
+    assert "is no ChromaDB" in caught.value.message
+    assert "CHROMADB_PORT" in caught.value.suggestion
+    assert len(answers.asked) == 1
+    store.close()
+
+
 @pytest.mark.parametrize("kind", ["not a database", "a folder that is a file", "a damaged database"])
 def test_a_folder_that_is_no_chromadb_is_a_clear_error(kind: str, tmp_path: Path) -> None:
     folder = tmp_path / "store"

@@ -7,8 +7,11 @@ import subprocess
 import sys
 import threading
 from collections.abc import Generator
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
@@ -19,7 +22,7 @@ from knowledge_mcp.stores.chroma_view import Limits
 from knowledge_mcp.support.retry import RetryPolicy
 from knowledge_mcp.testing.chroma_server import ChromaServer, quick_folder
 from knowledge_mcp.testing.store_search import put
-from knowledge_mcp.testing.store_values import SPACE, Passage
+from knowledge_mcp.testing.store_values import SPACE, Passage, unit_vector
 from tests.stores.processes import check, generation
 
 pytestmark = pytest.mark.slow
@@ -27,7 +30,9 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
 PLAYING = """
 import sys
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.stores.chroma import ChromaStore
 from knowledge_mcp.stores.chroma_client import Address
@@ -159,3 +164,38 @@ def test_an_address_shows_no_credential() -> None:
     address = Address(Path(), host="https://user:secret@host", port=8000, ssl=True, token="t0ken")
     assert address.location == "https://host:8000"
     assert "t0ken" not in repr(address)
+
+
+def test_what_a_search_asks_of_the_server_does_not_grow_with_the_documents(
+    server: ChromaServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers: list[int] = []
+    send = httpx.Client.send
+
+    def counted(client: httpx.Client, request: httpx.Request, **options: Any) -> httpx.Response:
+        answer = send(client, request, **options)
+        answers.append(len(answer.content))
+        return answer
+
+    def asked(store: ChromaStore) -> tuple[int, int]:
+        answers.clear()
+        found = store.search("c", vector=unit_vector("a"), text="valve number", filter=None, limit=3)
+        chunks = store.chunks("c", [hit.chunk_id for hit in found.lexical or ()])
+        statistics = store.statistics("c")
+        held = (statistics.documents, statistics.chunks, statistics.tokens / 3)
+        assert (len(chunks), held) == (3, (statistics.documents,) * 3)
+        return len(answers), sum(answers)
+
+    monkeypatch.setattr(httpx.Client, "send", counted)
+    with closing(opened(server)) as store:
+        store.create_collection("c", SPACE)
+        for number in range(5):
+            put(store, f"d{number}", [f"Valve number {number:03}"])
+        asked(store)  # the first one reads what is new
+        few = asked(store)
+        for number in range(5, 60):
+            put(store, f"d{number}", [f"Valve number {number:03}"])
+        asked(store)
+        many = asked(store)
+    assert many[0] == few[0]
+    assert many[1] < 1.05 * few[1] + 500

@@ -12,7 +12,7 @@ import httpx
 import pytest
 from pydantic import BaseModel, ValidationError
 from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
-from qdrant_client.http.exceptions import ResponseHandlingException
+from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
 from knowledge_mcp.model.errors import (
     AuthError,
@@ -85,6 +85,36 @@ def test_every_failure_of_http_is_mapped() -> None:
     assert isinstance(error_of(ResponseHandlingException(httpx.ConnectError("no"))), ConnectionFailedError)
     assert isinstance(error_of(ResponseHandlingException(httpx.RemoteProtocolError("half"))), ConnectionFailedError)
     assert isinstance(error_of(ResponseHandlingException(httpx.UnsupportedProtocol("ftp"))), ConfigError)
+
+
+def test_a_missing_key_and_a_wrong_one_are_told_apart() -> None:
+    wrong = error_of(refusal(401, "no"))
+    missing = mapped(refusal(401, "no"), doing="testing", location="http://host")
+    assert "refused the API key" in wrong.message
+    assert "none is set" in missing.message
+    assert missing.suggestion == "Set QDRANT_API_KEY."
+
+
+@pytest.mark.parametrize(("status", "body"), [(404, b""), (404, b"<html>404 page not found</html>"), (404, b"[]")])
+def test_an_address_where_something_else_answers_is_a_matter_of_settings(status: int, body: bytes) -> None:
+    error = error_of(UnexpectedResponse(status, "Not Found", body, httpx.Headers()))
+    assert type(error) is ConfigError
+    assert "QDRANT_URL" in error.suggestion
+
+
+def test_a_full_disk_of_the_server_is_named() -> None:
+    error = error_of(refusal(500, "Service internal error: No space left on device (os error 28)"))
+    assert "no room left" in error.message
+    assert "Free space" in error.suggestion
+    assert error.recoverable
+
+
+def test_no_failure_of_a_server_asks_the_user_to_report_it_to_us() -> None:
+    failures = [refusal(status, "no") for status in (*range(400, 430), *range(500, 510))]
+    failures += [UnexpectedResponse(404, "no", b"", httpx.Headers())]
+    for each in failures:
+        assert "Report this" not in error_of(each).suggestion, each
+        assert error_of(each).suggestion
 
 
 class RpcFailure(grpc.RpcError, grpc.Call):

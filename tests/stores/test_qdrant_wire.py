@@ -229,6 +229,18 @@ def test_requests_are_bounded_in_bytes_and_points(server: QdrantServer, store: Q
     assert store.document_text("c", "big") == "t" * 500_000
 
 
+def test_a_vector_that_very_many_chunks_share_is_read_without_reading_all_of_them(
+    server: QdrantServer, store: QdrantStore
+) -> None:
+    chunks = embedded("many", ["the same"] * 700 + ["another"])
+    put(store, "many", ["the same"] * 700 + ["another"])
+    before = len(server.seen.paths)
+    found = store.vectors("c", [chunks[0].embedding_key, chunks[-1].embedding_key, "unknown"])
+    assert found == {each.embedding_key: each.vector for each in (chunks[0], chunks[-1])}
+    scrolls = [path for path in server.seen.paths[before:] if path.endswith("/scroll")]
+    assert len(scrolls) == 2
+
+
 @dataclass(frozen=True)
 class _Secret:
     value: str

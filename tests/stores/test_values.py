@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 from typing import get_args
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from knowledge_mcp.model.chunk import Chunk, ChunkType
 from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace
-from knowledge_mcp.model.document import Box, Span
+from knowledge_mcp.model.document import Anchor, Box, Span
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.query import And, Equals, Filter, FilterField, In, Prefix
 from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure, OutlineEntry, PageCoverage
@@ -78,6 +79,7 @@ structures = st.builds(
         ),
         max_size=4,
     ).map(tuple),
+    st.lists(st.builds(Anchor, text, st.integers(0, 10**9)), max_size=4).map(tuple),
 )
 
 
@@ -93,9 +95,23 @@ def test_sections_and_pages_survive_as_json(structure: DocumentStructure) -> Non
     assert (structure_to_json(structure) == "") == (structure == NO_STRUCTURE)
 
 
+def test_a_structure_stored_before_there_were_anchors_is_still_read() -> None:
+    plain = DocumentStructure((OutlineEntry(1, None, "Scope", Span(0, 5)),))
+    written = structure_to_json(plain)
+    assert "anchors" not in written
+    assert structure_from_json(written) == plain
+
+
 def test_a_chunk_with_every_field_survives_as_json() -> None:
     chunk = full_chunk("d").chunk
     assert chunk_from_json(chunk_to_json(chunk)) == chunk
+
+
+def test_definitions_stored_before_they_had_notes_are_still_read() -> None:
+    written = json.loads(chunk_to_json(full_chunk("d").chunk))
+    written["definitions"] = [each[:7] for each in written["definitions"]]
+    with_notes, plain = full_chunk("d").chunk.definitions
+    assert chunk_from_json(json.dumps(written)).definitions == (replace(with_notes, notes=(), origin=""), plain)
 
 
 def test_records_and_spaces_survive_as_json() -> None:

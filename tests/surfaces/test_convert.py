@@ -30,7 +30,7 @@ from knowledge_mcp.readers.markdown import MarkdownReader
 from knowledge_mcp.surfaces.arguments import parse
 from knowledge_mcp.surfaces.contract import Call
 from knowledge_mcp.surfaces.convert import SURFACE
-from knowledge_mcp.surfaces.convert.following import follow
+from knowledge_mcp.surfaces.following import follow
 from knowledge_mcp.surfaces.schemas import output_schema
 from knowledge_mcp.testing.library import FakeLibrary
 
@@ -269,4 +269,4 @@ def test_what_goes_wrong_in_the_work_goes_wrong_for_the_caller() -> None:
         raise NotFoundError("gone")
 
     with pytest.raises(NotFoundError, match="gone"):
-        follow(fail, Call())
+        follow(fail, Call(), give_up=None)

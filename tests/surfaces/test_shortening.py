@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge_mcp.surfaces.shortening import compact, shorten
+from knowledge_mcp.surfaces.shortening import compact, fits, fitting_count, shorten, size_of
 
 LIMIT = 3000
 results = st.lists(st.fixed_dictionaries({"id": st.text(max_size=20), "content": st.text(max_size=1500)}), max_size=30)
@@ -17,8 +17,8 @@ results = st.lists(st.fixed_dictionaries({"id": st.text(max_size=20), "content":
 def test_a_shortened_answer_fits_and_keeps_the_best_results_as_they_were(found: list[dict[str, str]]) -> None:
     payload: dict[str, Any] = {"results": found, "total": len(found), "query": "q"}
     answer = shorten(payload, "results", LIMIT)
-    assert len(compact(answer)) <= LIMIT
-    if len(compact(payload)) <= LIMIT:
+    assert size_of(answer) <= LIMIT
+    if fits(payload, LIMIT):
         assert answer == payload
         return
     kept: list[dict[str, str]] = answer["results"]
@@ -33,10 +33,32 @@ def test_a_shortened_answer_fits_and_keeps_the_best_results_as_they_were(found: 
 def test_one_result_that_is_too_long_alone_is_cut_with_an_ellipsis(piece: str) -> None:
     text = (piece * LIMIT)[: LIMIT + 1000]
     answer = shorten({"results": [{"id": "1", "content": text}], "total": 1}, "results", LIMIT)
-    assert len(compact(answer)) <= LIMIT
+    assert size_of(answer) <= LIMIT
     content = answer["results"][0]["content"]
     assert content.endswith("…")
     assert text.startswith(content[:-1])
+
+
+@given(st.lists(st.text(max_size=60), max_size=40), st.integers(0, 3000))
+def test_results_that_are_said_to_fit_fit(found: list[str], room: int) -> None:
+    count = fitting_count(found, room)
+    assert size_of(found[:count]) <= room + 2 or count == 0
+    assert count == len(found) or not fits(found, room)
+
+
+def test_one_result_with_lists_is_cut_in_its_largest_parts_and_keeps_the_small_ones() -> None:
+    text = "字" * 900
+    alone: dict[str, Any] = {
+        "text": text,
+        "quoted": "字" * 800,
+        "differences": [{"quoted": "字" * 90}] * 20,
+        "citation": "Book, 5",
+    }
+    (cut,) = shorten({"places": [alone]}, "places", LIMIT)["places"]
+    assert size_of(cut) <= LIMIT
+    assert cut["citation"] == "Book, 5"
+    assert text.startswith(cut["text"].removesuffix("…"))
+    assert len(cut["differences"]) < 20
 
 
 def test_an_answer_without_a_list_is_left_alone() -> None:

@@ -271,7 +271,9 @@ def test_definitions_and_requirements_tell_what_else_is_known_of_them() -> None:
         def lookup(self, term: str) -> LookupAnswer:
             found = super().lookup(term)
             first = found.definitions[0]
-            more = replace(first.definition, aliases=("W",), domain="engineering")
+            more = replace(
+                first.definition, aliases=("W",), domain="engineering", notes=("NOTE It is small.",), origin="ISO 999"
+            )
             return replace(found, definitions=(replace(first, definition=more),), degraded=("Slow.",))
 
         def requirements(self, query: RequirementQuery) -> RequirementAnswer:
@@ -284,6 +286,8 @@ def test_definitions_and_requirements_tell_what_else_is_known_of_them() -> None:
     defined = ask("knowledge_lookup", Known(), term="widget")
     assert defined["definitions"][0]["aliases"] == ["W"]
     assert defined["definitions"][0]["domain"] == "engineering"
+    assert defined["definitions"][0]["notes"] == ["NOTE It is small."]
+    assert defined["definitions"][0]["origin"] == "ISO 999"
     assert defined["degraded"] == ["Slow."]
     required = ask("knowledge_requirements", Known(), topic="verification")
     assert required["results"][0]["identifier"] == required["results"][0]["requirement_id"] == "REQ-12"

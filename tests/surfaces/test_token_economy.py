@@ -11,6 +11,7 @@ from knowledge_mcp.surfaces.arguments import parse
 from knowledge_mcp.surfaces.shortening import compact, shorten
 from knowledge_mcp.surfaces.standards.requests import KeywordSearchRequest, SearchRequest
 from knowledge_mcp.surfaces.standards.tools import keyword_search, search
+from knowledge_mcp.surfaces.token_estimate import tokens_about
 from knowledge_mcp.testing.knowledge import FakeKnowledge
 from knowledge_mcp.testing.store_values import embedded
 
@@ -61,7 +62,7 @@ def test_without_a_budget_every_passage_is_whole_and_the_cursor_leads_to_the_nex
 def test_with_a_budget_later_passages_become_snippets_about_the_question(tokens: int) -> None:
     answer = told(Long(), n_results=10, max_tokens=tokens)
     contents = [each["content"] for each in answer["results"]]
-    assert sum(map(len, contents)) <= max(4 * tokens, 160) + 160
+    assert sum(map(tokens_about, contents)) <= tokens * 1.1 + 40
     assert contents
     for text, each in zip(TEXTS, answer["results"], strict=False):
         assert each["content"] in text

@@ -24,12 +24,13 @@ def main(arguments: list[str]) -> None:
         run_stdio(server)
         return
     from knowledge_mcp.transports.http import build_app, serve
+    from knowledge_mcp.transports.listening import listen
 
     tokens = dict(token.split("=", 1) for token in arguments[1:])
     app = build_app(
         server, keys=KeyRing.of(tokens), allowed_origins=["https://app.example"], max_body_bytes=4 * 1024 * 1024
     )
-    serve(app, "127.0.0.1", 0, "INFO", running=lambda: server.running)
+    serve(app, listen("127.0.0.1", 0), "INFO", running=lambda: server.running)
 
 
 if __name__ == "__main__":

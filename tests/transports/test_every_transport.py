@@ -19,12 +19,12 @@ from mcp.types import (
     PromptReference,
     ResourceLink,
     ResourceTemplateReference,
-    TextContent,
     TextResourceContents,
 )
 
 from knowledge_mcp.transports.tools import MAX_LINKS
 from tests.transports.spawned import ROOT, Transport, WebServer, connected, web_server
+from tests.transports.told import text_of
 from tests.transports.trouble import SECRET
 
 pytestmark = pytest.mark.anyio
@@ -57,13 +57,6 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("knowledge_search", {"query": "offline"}),
     ("knowledge_search", {"query": "crane", "n_results": 40}),
 ]
-
-
-def text_of(result: Any) -> str:
-    """Return the first content block's text."""
-    first = result.content[0]
-    assert isinstance(first, TextContent)
-    return first.text
 
 
 @pytest.mark.parametrize("era", ["auto", "legacy"])

@@ -13,9 +13,11 @@ import httpx2
 import pytest
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
+from starlette.types import Receive, Scope, Send
 
-from knowledge_mcp.model.errors import InvalidInputError
-from knowledge_mcp.transports.http import listen
+from knowledge_mcp.model.errors import InternalError, InvalidInputError
+from knowledge_mcp.transports.http import serve
+from knowledge_mcp.transports.listening import listen
 from tests.transports.spawned import WebServer, connected, web_server
 
 
@@ -115,3 +117,14 @@ def test_listening_works_on_ip_version_six_where_there_is_one() -> None:
         pytest.skip("this machine has no IPv6 loopback")
     with closing(listener):
         assert listener.family is socket.AF_INET6
+
+
+def test_an_app_that_cannot_start_ends_the_server_with_an_error() -> None:
+    async def app(_: Scope, receive: Receive, send: Send) -> None:
+        await receive()
+        await send({"type": "lifespan.startup.failed", "message": "nothing to serve"})
+
+    listener = listen("127.0.0.1", 0)
+    with pytest.raises(InternalError, match="did not start"):
+        serve(app, listener, "CRITICAL")
+    assert listener.fileno() == -1

@@ -8,14 +8,13 @@ import logging
 import threading
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Any
 
 import anyio
 import pytest
 from fastmcp import Client as FastClient
 from fastmcp.exceptions import ToolError
 from mcp import Client, MCPError
-from mcp.types import ResourceLink, ResourceTemplateReference, TextContent, TextResourceContents
+from mcp.types import ResourceLink, ResourceTemplateReference, TextResourceContents
 
 from knowledge_mcp.model.chunk import ChunkType
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError
@@ -25,6 +24,7 @@ from knowledge_mcp.surfaces.shortening import MAX_ANSWER_CHARACTERS
 from knowledge_mcp.testing.knowledge import FakeDocument, FakeKnowledge, Passage
 from knowledge_mcp.transports.mcp import KnowledgeServer, build_server
 from knowledge_mcp.transports.resources import META_PREFIX, PART_CHARACTERS
+from tests.transports.told import text_of
 from tests.transports.trouble import SECRET, TroubledKnowledge, long_document
 
 pytestmark = pytest.mark.anyio
@@ -41,13 +41,6 @@ async def client_of(knowledge: Knowledge) -> AsyncGenerator[Client]:
     with anyio.fail_after(20):
         async with Client(serve(knowledge)) as client:
             yield client
-
-
-def text_of(result: Any) -> str:
-    """Return the first content block's text."""
-    first = result.content[0]
-    assert isinstance(first, TextContent)
-    return first.text
 
 
 async def test_a_crash_is_told_by_an_incident_number_and_nothing_else(caplog: pytest.LogCaptureFixture) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from knowledge_mcp.analysis.clauses import SectionFacts, SectionRole, section_facts
 from knowledge_mcp.analysis.defining import is_defining, is_meaning, without_pointers
-from knowledge_mcp.analysis.entries import expansion_fits, make_definition, split_term
+from knowledge_mcp.analysis.entries import expansion_fits, is_origin, make_definition, split_term, with_notes
 from knowledge_mcp.analysis.sentences import sentence_spans
 from knowledge_mcp.model.chunk import Definition
 from knowledge_mcp.model.document import Block, BlockKind, Document, Span
@@ -15,6 +15,7 @@ from knowledge_mcp.model.document import Block, BlockKind, Document, Span
 __all__ = ["find_definitions"]
 
 _PROSE = frozenset({BlockKind.PARAGRAPH, BlockKind.LIST_ITEM})
+_NOTES = frozenset({BlockKind.NOTE, BlockKind.EXAMPLE})
 _QUOTED_TERM = r"(?:“(?P<curly>[^”\n]{2,60})”|(?<!\w)\"(?P<straight>[^\"\n]{2,60})\"|\*\*(?P<bold>[^*\n]{2,60})\*\*)"
 _MEANS = re.compile(
     rf"\W{{0,3}}(?:(?:The|A|An|the|In this \w+,?)\s+(?:terms?|words?|expression"
@@ -67,10 +68,9 @@ def find_definitions(document: Document, *, facts: SectionFacts | None = None) -
     """List the definitions of a document, in order of place.
 
     In terms clauses: entries under their own heading ("3.1.4 term", or the term on the next line), "term: definition",
-    "**Term** …", "Term — …". In abbreviation clauses: "API  application programming interface", per line. In"
-    " glossary tables:
-    rows under a header that names term and meaning. Everywhere: sentences of the form “X” means … and X is defined
-    as ….
+    "**Term** …", "Term — …"; notes, examples and the source behind an entry belong to it. In abbreviation clauses: "API
+    application programming interface", per line. In glossary tables: rows under a header that names term and meaning.
+    Everywhere: sentences of the form “X” means … and X is defined as ….
     """
     facts = facts or section_facts(document)
     finder = _Finder(document, facts)
@@ -103,9 +103,22 @@ class _Finder:
                 pair = self._pair(block, after, pairs) if role is SectionRole.DEFINITIONS and position > taken else None
                 if pair is not None:
                     taken = position + 1
-                    yield pair
+                    yield with_notes(pair, self._behind(blocks, position + 2))
                 elif position > taken:
-                    yield from self._block(block, role)
+                    found = list(self._block(block, role))
+                    if role is SectionRole.DEFINITIONS and len(found) == 1 and block.kind in _PROSE:
+                        found = [with_notes(found[0], self._behind(blocks, position + 1))]
+                    yield from found
+
+    def _behind(self, blocks: Sequence[Block], start: int) -> list[str]:
+        """List the notes and examples that follow an entry, and its source, up to the first other block."""
+        behind: list[str] = []
+        for place in range(start, len(blocks)):
+            words = blocks[place].span.of(self.text)
+            if blocks[place].kind not in _NOTES and not is_origin(words[:40]):
+                break
+            behind.append(words)
+        return behind
 
     def _headed_entry(self, section: int | None, blocks: list[Block]) -> Definition | None:
         """Read "3.1.4 term" as heading with the definition below it; None where the section is no entry."""
@@ -121,7 +134,8 @@ class _Finder:
         span = Span(min(begin, body[0].span.start), body[-1].span.end)
         numbered = self._numbers_entries(node.parent)
         title = (node.title if numbered else node.label).strip().strip("*_")
-        words = "\n".join(block.span.of(self.text) for block in _leading(body))
+        leading = _leading(body)
+        words = "\n".join(block.span.of(self.text) for block in leading)
         if not title:
             title, _, words = words.partition("\n")
         elif title.lower() in _GENERIC or title.endswith("."):
@@ -132,7 +146,9 @@ class _Finder:
         if len(title.split()) > _LONGEST_TERM or not (self._is_glossary(node.parent) or is_defining(title, words)):
             return None
         number = node.number if numbered else self.facts.clause_number(node.parent)
-        return make_definition(title, words, span, number)
+        behind = ((block.kind, block.span.of(self.text)) for block in body[len(leading) :])
+        notes = [text for kind, text in behind if kind in _NOTES or is_origin(text)]
+        return with_notes(make_definition(title, words, span, number), notes)
 
     def _entries(self, parent: int) -> tuple[int, int]:
         """Count the sections right below one, and how many of them are numbered."""

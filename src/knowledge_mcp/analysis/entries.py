@@ -1,19 +1,23 @@
-"""One entry of a glossary: term, synonyms, subject field, words, cleaned of marks."""
+"""One entry of a glossary: term, synonyms, subject field, words, notes and source, cleaned of marks."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from dataclasses import replace
 
 from knowledge_mcp.model.chunk import Definition
 from knowledge_mcp.model.document import Span
 
-__all__ = ["expansion_fits", "make_definition", "split_term"]
+__all__ = ["expansion_fits", "is_origin", "make_definition", "split_term", "with_notes"]
 
 _WHITE = re.compile(r"\s+")
 _DOMAIN = re.compile(r"\s*[<⟨〈](?P<domain>[^<>⟩〉\n]{2,60})[>⟩〉]\s*")
 _NOTE = re.compile(
     r"\s*(?:\[SOURCE:|\(SOURCE:|\bSOURCE:|\bNotes?\s+\d+\s+to\s+entry\b|\bNOTE(?:\s+\d+)?\b\s*[:.–—]?\s|\bNotes?(?:\s+\d+)?\s*:\s|\bEXAMPLE(?:\s+\d+)?\b\s*[:.–—]?\s)"
 )
+_ORIGIN = re.compile(r"\W{0,3}SOURCE:\s*(?P<origin>\S.*)")
+_LABEL_ALONE = re.compile(r"\W*(?:notes?|example)\b[\s\d]*(?:to\s+entry)?\W*", re.IGNORECASE)
 _PARENTHESIS = re.compile(r"\s*\((?P<inner>[^()]{1,60})\)\s*\Z")
 _ALSO = re.compile(
     r",?\s*\(?\b(?:also\s+(?:called|known\s+as|referred\s+to\s+as)|admitted(?:\s+term)?:?|synonyms?:?|abbreviated(?:\s+as)?|aka|a\.k\.a\.)\s+"
@@ -68,8 +72,9 @@ def make_definition(
 
     Args:
         printed: term with whatever synonyms stand beside it.
-        words: the definition; notes, examples and sources at its end are left out, a subject field `<...>` is set
-        apart. span: the whole entry.
+        words: the definition; a subject field `<...>` is set apart, and so are notes, examples and the source at its
+            end.
+        span: the whole entry.
         clause_number: the entry's clause.
         expansion: the words spell out an abbreviation, and are therefore a synonym too.
     """
@@ -84,14 +89,48 @@ def make_definition(
         domain = domain or inline.group("domain").strip()
         term = f"{term[: inline.start()]} {term[inline.end() :]}".strip()
     note = _NOTE.search(words)
+    behind = ""
     if note is not None and note.start() > 0:
-        words = words[: note.start()]
+        words, behind = words[: note.start()], words[note.start() :]
     text = _WHITE.sub(" ", words).strip()
     if expansion:
         spelled = re.split(r"[;.(]|\s[—–-]\s", _BARE_MARKS.sub("", text), maxsplit=1)[0].strip()
         if spelled and len(spelled.split()) <= 9:
             aliases = (*aliases, spelled)
-    return Definition(term, text, span, tuple(dict.fromkeys(aliases)), clause_number, domain)
+    made = Definition(term, text, span, tuple(dict.fromkeys(aliases)), clause_number, domain)
+    return with_notes(made, [behind]) if behind else made
+
+
+def with_notes(definition: Definition, texts: Iterable[str]) -> Definition:
+    """Add the notes, the examples and the source that stand in texts behind an entry, each text one or several."""
+    notes, origin = list(definition.notes), definition.origin
+    for text in texts:
+        starts = [match.start() for match in _NOTE.finditer(text)]
+        if not text[: starts[0] if starts else None].strip():
+            starts = starts[1:]
+        for start, end in zip([0, *starts], [*starts, len(text)], strict=True):
+            piece = _WHITE.sub(" ", text[start:end]).strip()
+            source = _ORIGIN.match(piece)
+            if source is not None:
+                origin = origin or _unbracketed(source.group("origin"))
+            elif piece and _LABEL_ALONE.fullmatch(piece) is None:
+                notes.append(piece)
+    return replace(definition, notes=tuple(dict.fromkeys(notes)), origin=origin)
+
+
+def is_origin(text: str) -> bool:
+    """Tell whether a paragraph names the source of the entry before it: "[SOURCE: ISO 9000:2015, 3.1.2]"."""
+    return _ORIGIN.match(_WHITE.sub(" ", text)) is not None
+
+
+def _unbracketed(origin: str) -> str:
+    """Take off the bracket that ends a source, and what stands behind it."""
+    depth = 1
+    for place, letter in enumerate(origin):
+        depth += (letter in "[(") - (letter in "])")
+        if depth == 0:
+            return origin[:place].strip()
+    return origin.strip().rstrip("])")
 
 
 def expansion_fits(abbreviation: str, words: str) -> bool:

@@ -8,6 +8,7 @@ from knowledge_mcp.analysis.clauses import section_facts
 from knowledge_mcp.chunking.cutting import Cutter
 from knowledge_mcp.chunking.describing import CHUNK_NAMESPACE, CONTEXT_JOIN, described
 from knowledge_mcp.chunking.headers import HIERARCHY_LEVELS, HeadingPaths
+from knowledge_mcp.chunking.headlines import Headlines
 from knowledge_mcp.chunking.passages import merge_small, passages_of
 from knowledge_mcp.chunking.places import with_boxes
 from knowledge_mcp.chunking.sizes import ChunkSizes
@@ -44,7 +45,7 @@ class ClauseChunker:
     def version(self) -> str:
         """Name the chunker, its version and its settings."""
         sizes = self._sizes
-        return f"clauses/2 min={sizes.minimum} max={sizes.maximum} overlap={sizes.overlap}"
+        return f"clauses/3 min={sizes.minimum} max={sizes.maximum} overlap={sizes.overlap}"
 
     def chunk(self, document: Document, document_type: str, measure: TokenMeasure) -> list[Chunk]:
         """Cut, classify and describe every passage, in order."""
@@ -67,7 +68,7 @@ class ClauseChunker:
 
         passages = passages_of(document, facts, measure, capacity)
         passages = merge_small(document, passages, facts, sizes.minimum, capacity)
-        cutter = Cutter(document.text, measure, sizes.overlap)
+        cutter = Cutter(document.text, measure, sizes.overlap, Headlines(document))
         pieces = [piece for passage in passages for piece in cutter.cut(passage, capacity(passage.section))]
         chunks = described(document, document_type, facts, paths, pieces)
         if paths.truncated:

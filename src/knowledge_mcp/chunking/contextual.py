@@ -14,6 +14,7 @@ from knowledge_mcp.analysis.clauses import SectionFacts, SectionRole, section_fa
 from knowledge_mcp.chunking.cutting import Cutter
 from knowledge_mcp.chunking.describing import CONTEXT_JOIN, described
 from knowledge_mcp.chunking.headers import HeadingPaths
+from knowledge_mcp.chunking.headlines import Headlines
 from knowledge_mcp.chunking.passages import Passage, passages_of
 from knowledge_mcp.chunking.places import with_boxes
 from knowledge_mcp.model.chunk import Chunk
@@ -58,7 +59,7 @@ class ContextualChunker:
     @property
     def version(self) -> str:
         """Name the chunker, its version and its settings."""
-        return f"contextual/2 max={self._most}"
+        return f"contextual/3 max={self._most}"
 
     def chunk(self, document: Document, document_type: str, measure: TokenMeasure) -> list[Chunk]:
         """Cut, classify and describe every passage, in order."""
@@ -71,7 +72,7 @@ class ContextualChunker:
         longest = max(1, min(self._most, measure.max_tokens - paths.limit - CONTEXT_JOIN))
         passages = passages_of(document, facts, measure, capacity)
         passages = _Joiner(document, facts, capacity, round(longest * _SMALL)).join(passages)
-        cutter = Cutter(document.text, measure, round(longest * _SHARED))
+        cutter = Cutter(document.text, measure, round(longest * _SHARED), Headlines(document))
         pieces = [piece for passage in passages for piece in cutter.cut(passage, capacity(passage.section))]
         return with_boxes(document, described(document, document_type, facts, paths, pieces))
 

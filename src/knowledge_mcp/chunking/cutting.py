@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from knowledge_mcp.analysis.sentences import sentence_spans
+from knowledge_mcp.chunking.headlines import Headlines
 from knowledge_mcp.chunking.passages import Passage, Piece, token_starts
 from knowledge_mcp.model.document import Block, BlockKind, Span
 from knowledge_mcp.ports import TokenMeasure
@@ -27,6 +28,8 @@ _PROSE = frozenset(
 )
 _LEADS = re.compile(r"(?:[:—][*_]*|\b(?:as follows|the following)\s*\.?)\Z", re.IGNORECASE)
 _RULE = re.compile(r"[ \t|:+=-]+\Z")
+_LITTLE = 5
+"""Part of a chunk, counted in such parts, that may stand before the headline of a page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +78,13 @@ class Cutter:
         text: the canonical text.
         measure: counts tokens.
         overlap: tokens of whole sentences that a piece may repeat from the one before.
+        headlines: under what the figures of a page stand; None for none.
     """
 
     text: str
     measure: TokenMeasure
     overlap: int
+    headlines: Headlines | None = None
     _counts: dict[str, int] = field(default_factory=dict[str, int])
 
     def cut(self, passage: Passage, capacity: int) -> list[Piece]:
@@ -114,7 +119,7 @@ class Cutter:
 
     def _wants_next(self, item: _Measured, after: BlockKind | None) -> bool:
         kind = item.block.kind
-        if kind is BlockKind.HEADING:
+        if kind is BlockKind.HEADING or self._opens(item.block.span.start):
             return True
         if kind is BlockKind.CAPTION:
             return after in {BlockKind.TABLE, BlockKind.CODE}
@@ -237,6 +242,14 @@ class Cutter:
             return self._limited([words], capacity // 3)
         return "", 0
 
+    def _opens(self, position: int) -> bool:
+        return self.headlines is not None and self.headlines.opens(position)
+
+    def _headline(self, position: int, capacity: int) -> tuple[str, int]:
+        """Find what the page says above a place, as far as it is short, and how many tokens it has."""
+        lines = self.headlines.over(position).split("\n") if self.headlines is not None else []
+        return self._limited(lines, capacity // 4)
+
     # ---- packing
 
     def _pack(
@@ -247,7 +260,8 @@ class Cutter:
         before: list[_Atom] = []
         while position < len(clusters):
             first = clusters[position][0]
-            cap = capacity - (first.resume_tokens if position else 0)
+            headline, headline_tokens = self._headline(first.span.start, capacity) if position else ("", 0)
+            cap = capacity - (first.resume_tokens if position else 0) - headline_tokens
             needed = sum(a.tokens for a in clusters[position])
             start, repeated = self._overlap(blocks, before, first, cap - needed)
             room = cap - repeated
@@ -258,27 +272,32 @@ class Cutter:
                 tokens = sum(a.tokens for a in clusters[position])
                 if taken and (size + tokens > room or size + tokens / 2 > share):
                     break
+                if size * _LITTLE > capacity and self._opens(clusters[position][0].span.start):
+                    break
                 taken.extend(clusters[position])
                 size += tokens
                 position += 1
             remaining -= size
-            yield from self._finish(passage, Span(start, taken[-1].span.end), taken, cap, bool(before))
+            yield from self._finish(passage, Span(start, taken[-1].span.end), taken, cap, headline, bool(before))
             before = taken
 
-    def _finish(self, passage: Passage, span: Span, atoms: list[_Atom], cap: int, cut_off: bool) -> Iterator[Piece]:
+    def _finish(
+        self, passage: Passage, span: Span, atoms: list[_Atom], cap: int, headline: str, cut_off: bool
+    ) -> Iterator[Piece]:
         """Make one piece, or several where the sum of parts hid that the whole has too many tokens."""
         if span.start < atoms[0].span.start and self.measure.count_tokens(span.of(self.text)) > cap:
             span = Span(atoms[0].span.start, span.end)
         for number, (part, tokens) in enumerate(self._fit(span, cap)):
             inside = tuple(block for block in passage.blocks if block.span.overlaps(part))
             resume = atoms[0].resume if cut_off or number else ""
-            yield Piece(part, tokens, passage, inside, "" if resume and resume in part.of(self.text) else resume)
+            resume = "" if resume and resume in part.of(self.text) else resume
+            yield Piece(part, tokens, passage, inside, "\n".join(each for each in (headline, resume) if each))
 
     def _overlap(self, blocks: Sequence[_Measured], before: list[_Atom], first: _Atom, room: int) -> tuple[int, int]:
         """Find where a piece may start earlier, in whole sentences of the same kind, and how many tokens that adds."""
         start = first.span.start
         kind = blocks[first.source].block.kind
-        if not before or first.broken or self.overlap <= 0 or kind not in _PROSE:
+        if not before or first.broken or self.overlap <= 0 or kind not in _PROSE or self._opens(start):
             return start, 0
         limit = min(self.overlap, room)
         total = 0

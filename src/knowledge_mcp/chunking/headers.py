@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from knowledge_mcp.chunking.calling import called
 from knowledge_mcp.model.document import Document, Section
 from knowledge_mcp.ports import TokenMeasure
 
@@ -27,6 +28,7 @@ class HeadingPaths:
     def __init__(self, document: Document, measure: TokenMeasure) -> None:
         self.truncated = False
         self._document = document
+        self._called = called(document)
         self._measure = measure
         self.limit = max(1, min(CONTEXT_TOKENS, measure.max_tokens // 4))
         self._contexts: dict[int | None, tuple[str, int]] = {}
@@ -63,11 +65,11 @@ class HeadingPaths:
         return found
 
     def _context(self, section: int | None) -> tuple[str, int]:
-        title = " ".join(self._document.title.split())
+        title = self._called
         parts = [title] if title else []
         for node in self._document.ancestors(section):
             label = _label(node)
-            if label and not (len(parts) == 1 and label.casefold() == title.casefold()):
+            if label and not (len(parts) == 1 and title.casefold().endswith(label.casefold())):
                 parts.append(label)
         while len(parts) > 2 and self._count(parts) > self.limit:
             del parts[len(parts) // 2 if len(parts) > 3 else 1]

@@ -40,7 +40,7 @@ class Splitting:
 
 def split(text: str, span: Span, how: Splitting) -> list[Span]:
     """Split a part of a text; chunks are in order, not blank, and begin and end with a printed character."""
-    trimmed = (_trimmed(text, found) for found in _split(text, span, how, how.separators))
+    trimmed = (found.trimmed(text) for found in _split(text, span, how, how.separators))
     return [found for found in trimmed if len(found)]
 
 
@@ -97,15 +97,6 @@ def _joined(pieces: Sequence[Span], how: Splitting) -> Iterator[Span]:
         total += len(piece)
     if held:
         yield Span(held[0].start, held[-1].end)
-
-
-def _trimmed(text: str, span: Span) -> Span:
-    start, end = span.start, span.end
-    while start < end and text[start].isspace():
-        start += 1
-    while end > start and text[end - 1].isspace():
-        end -= 1
-    return Span(start, end)
 
 
 def shrink(text: str, span: Span, how: Splitting, fits: Callable[[Span], bool]) -> Iterator[Span]:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from typing import Annotated
-
 import typer
 
-from knowledge_mcp import __version__
 from knowledge_mcp.cli import (
     asking,
     collections,
@@ -21,7 +17,7 @@ from knowledge_mcp.cli import (
     requirements,
 )
 from knowledge_mcp.cli.doctor import doctor
-from knowledge_mcp.cli.failures import ExitCode
+from knowledge_mcp.cli.entry import CONTEXT, Version, run_command
 from knowledge_mcp.cli.inspect import inspect
 from knowledge_mcp.cli.show import show
 
@@ -31,52 +27,38 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["--help", "-h"]},
+    context_settings=CONTEXT,
     epilog="`knowledge-ingest` takes documents in; `knowledge-mcp` serves them to assistants.",
 )
 app.command()(asking.search)
 app.command()(asking.lookup)
 app.add_typer(requirements.app, name="requirements")
-app.command()(asking.stats)
-app.command()(reading.read)
-app.command()(reading.outline)
-app.command()(reading.references)
-app.command("verify-quote")(reading.verify_quote)
-app.command()(show)
-app.command()(inspect)
+app.command(short_help="Count what the knowledge base holds.")(asking.stats)
+app.command(short_help="Read a clause, pages, a passage or a document, word for word.")(reading.read)
+app.command(short_help="Show a document's headings, or what was got from each page.")(reading.outline)
+app.command(short_help="Show what a place refers to, and what refers to it.")(reading.references)
+app.command("verify-quote", short_help="Check that words are printed exactly so.")(reading.verify_quote)
+app.command(short_help="Draw a page of a PDF with a passage marked.")(show)
+app.command(short_help="Show what is read in a file; nothing is stored.")(inspect)
 app.add_typer(documents.app, name="documents")
 app.add_typer(collections.app, name="collections")
-app.add_typer(planning.app, name="planning")
-app.command(help=move.MIGRATE_HELP)(move.migrate)
-app.command(help=move.REEMBED_HELP)(move.reembed)
-app.command()(doctor)
+app.add_typer(planning.app, name="planning", short_help="Look after the documents of planning applications.")
+app.command(help=move.MIGRATE_HELP, short_help="Copy collections from one store into another.")(move.migrate)
+app.command(help=move.REEMBED_HELP, short_help="Embed a collection anew, with another model.")(move.reembed)
+app.command(short_help="Check settings, folders, store, model and disk.")(doctor)
 app.add_typer(configuration.app, name="config")
 app.add_typer(models.app, name="models")
-app.add_typer(evaluate.app, name="eval")
-
-
-def _show_version(asked: bool) -> None:
-    if asked:
-        typer.echo(f"knowledge {__version__}")
-        raise typer.Exit
+app.add_typer(evaluate.app, name="eval", short_help="Measure how good the answers are.")
 
 
 @app.callback(help="Ask the knowledge base, and look after it.")
-def _common(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
-    ] = False,
-) -> None:
+def _common(version: Version = False) -> None:
     del version
 
 
 def main() -> None:
     """Run the command; ends the process with its exit code."""
-    try:
-        app(prog_name="knowledge")
-    except KeyboardInterrupt:
-        sys.stderr.write("Interrupted.\n")
-        sys.exit(ExitCode.INTERRUPTED)
+    run_command(app, "knowledge")
 
 
 if __name__ == "__main__":

@@ -161,7 +161,8 @@ def _print_search(console: Console, answer: SearchResponse, *, full: bool) -> No
 def _print_lookup(console: Console, answer: LookupResponse) -> None:
     for each in answer.definitions:
         names = ", ".join([each.term, *each.aliases])
-        console.print(_panel(names, each.definition, each.source.citation))
+        body = "\n\n".join([each.definition, *each.notes, *([f"Source: {each.origin}"] if each.origin else [])])
+        console.print(_panel(names, body, each.source.citation))
     _print_notes(console, answer)
     if answer.similar_terms:
         console.print(f"Similar terms: {', '.join(answer.similar_terms)}", markup=False)

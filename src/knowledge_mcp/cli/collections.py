@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from knowledge_mcp.cli.entry import confirmed
 from knowledge_mcp.cli.failures import ExitCode
 from knowledge_mcp.cli.session import AsJson, ConfigFile, Verbose, guarded, out, settings_of, shown, write_json
 from knowledge_mcp.model.errors import NotFoundError
@@ -84,7 +85,7 @@ def list_collections(as_json: AsJson = False, config: ConfigFile = None, verbose
         out().print(f"{store.backend}: {store.location}, {total} in all", markup=False, soft_wrap=True)
 
 
-@app.command()
+@app.command(short_help="Show a collection, and check it against itself.")
 def show(name: Name, as_json: AsJson = False, config: ConfigFile = None, verbose: Verbose = False) -> None:
     """Show a collection: its embedding space in full, what it holds, and whether it is whole.
 
@@ -120,7 +121,7 @@ def show(name: Name, as_json: AsJson = False, config: ConfigFile = None, verbose
             out().print(shown(f"- {each.message} {each.suggestion}".rstrip()), soft_wrap=True)
 
 
-@app.command()
+@app.command(short_help="Give a collection another name.")
 def rename(
     name: Name,
     new: Annotated[str, typer.Argument(metavar="NEW", help="Name that no collection has.")],
@@ -141,7 +142,7 @@ def rename(
             out().print(f"'{name}' is now '{new}'.", markup=False)
 
 
-@app.command()
+@app.command(short_help="Remove a collection with all that is in it.")
 def drop(
     name: Name,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
@@ -155,8 +156,6 @@ def drop(
     """
     with _opened(config, verbose=verbose, as_json=as_json) as (_, store):
         info, counted = _known(store, name), store.statistics(name)
-        from knowledge_mcp.cli.move_run import confirmed
-
         question = f"Drop '{name}' ({info.space.label}) with {counted.documents} documents and {counted.chunks} chunks?"
         if not yes and not confirmed(question, "Nothing was dropped"):
             raise typer.Exit(ExitCode.FAILURE)

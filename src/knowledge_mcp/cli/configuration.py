@@ -44,7 +44,7 @@ _WHERE = {
 }
 
 
-@app.command()
+@app.command(short_help="Show every setting, its value and where it comes from.")
 def show(as_json: AsJson = False, config: ConfigFile = None) -> None:
     """Show every setting, its value and where it comes from; secrets are masked.
 

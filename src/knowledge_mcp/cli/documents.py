@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from knowledge_mcp.cli.entry import confirmed
 from knowledge_mcp.cli.failures import ExitCode
 from knowledge_mcp.cli.session import AsJson, CollectionName, ConfigFile, Verbose, opened, out, shown, write_json
 
@@ -89,7 +90,7 @@ def show(
         console.print(_tree(record, chunks))
 
 
-@app.command()
+@app.command(short_help="Remove a document and all its passages.")
 def remove(
     document_id: Annotated[
         str, typer.Argument(metavar="DOCUMENT_ID", help="Id, as `knowledge documents list` shows it.")
@@ -106,25 +107,13 @@ def remove(
     """
     with opened(config, collection, verbose=verbose, as_json=as_json) as knowledge:
         record = knowledge.document(document_id)
-        if not yes and not _confirmed(record):
+        if not yes and not confirmed(f"Remove '{record.id}' ({record.title}, {record.chunk_count} chunks)?"):
             raise typer.Exit(ExitCode.FAILURE)
         chunks = knowledge.remove(record.id)
         if as_json:
             write_json({"document_id": record.id, "chunks_removed": chunks})
         else:
             out().print(f"Removed {record.id}: {chunks} chunks.", markup=False)
-
-
-def _confirmed(record: DocumentRecord) -> bool:
-    if not sys.stdin.isatty():
-        sys.stderr.write("Nothing was removed: without a terminal to ask on, pass --yes.\n")
-        return False
-    sys.stderr.write(f"Remove '{record.id}' ({record.title}, {record.chunk_count} chunks)? [y/N] ")
-    sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() in {"y", "yes"}:
-        return True
-    sys.stderr.write("Nothing was removed.\n")
-    return False
 
 
 def _plain(record: DocumentRecord) -> dict[str, Any]:

@@ -200,7 +200,7 @@ def report(
         render(result, html)
 
 
-@app.command(help=DRAFT_HELP)
+@app.command(help=DRAFT_HELP, short_help="Propose questions from documents.")
 def draft(
     docs: Annotated[
         Path | None, typer.Argument(metavar="[DOCS]", help="Documents. Default: those of the knowledge base.")

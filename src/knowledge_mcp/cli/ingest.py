@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from knowledge_mcp import __version__
-from knowledge_mcp.cli.failures import ExitCode
+from knowledge_mcp.cli.entry import CONTEXT, Version, run_command
 from knowledge_mcp.cli.ingest_run import Choices, IngestRun
 
 __all__ = ["OnError", "app", "ingest", "main"]
@@ -34,9 +32,7 @@ Examples:
 Exit codes: 0 success, 1 some files failed, 2 no file processed or aborted, 3 configuration error, 130 interrupted.
 """
 
-app = typer.Typer(
-    context_settings={"help_option_names": ["--help", "-h"]}, rich_markup_mode=None, pretty_exceptions_enable=False
-)
+app = typer.Typer(context_settings=CONTEXT, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
 class OnError(StrEnum):
@@ -46,15 +42,9 @@ class OnError(StrEnum):
     ABORT = "abort"
 
 
-def _show_version(asked: bool) -> None:
-    if asked:
-        typer.echo(f"knowledge-ingest {__version__}")
-        raise typer.Exit
-
-
 @app.command(help=HELP)
 def ingest(
-    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="File or folder to ingest.")],
+    source: Annotated[Path, typer.Argument(metavar="SOURCE", readable=False, help="File or folder to ingest.")],
     recursive: Annotated[bool, typer.Option("--recursive/--no-recursive", help="Look into subfolders too.")] = True,
     pattern: Annotated[str, typer.Option(help="Comma-separated file patterns.")] = DEFAULT_PATTERN,
     dry_run: Annotated[
@@ -80,9 +70,7 @@ def ingest(
     config: Annotated[
         Path | None, typer.Option(help="JSON or YAML settings; the environment and .env win over it.")
     ] = None,
-    version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
-    ] = False,
+    version: Version = False,
 ) -> None:
     """Run `knowledge-ingest` with the options given."""
     del version
@@ -104,11 +92,7 @@ def ingest(
 
 def main() -> None:
     """Run the command; ends the process with its exit code."""
-    try:
-        app(prog_name="knowledge-ingest")
-    except KeyboardInterrupt:
-        sys.stderr.write("Interrupted.\n")
-        sys.exit(ExitCode.INTERRUPTED)
+    run_command(app, "knowledge-ingest")
 
 
 if __name__ == "__main__":

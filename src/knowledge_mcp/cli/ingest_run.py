@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from knowledge_mcp.cli.failures import ExitCode, exit_code_of, print_failure, say
+from knowledge_mcp.cli.passwords import ask_password, can_ask
 from knowledge_mcp.cli.progress import BarProgress, LineProgress, Progress, Tally
 from knowledge_mcp.cli.report import exit_code_for, print_dry_run, print_summary, report_as_json, unreadable_lines
 from knowledge_mcp.model.errors import InternalError, KnowledgeError
@@ -85,7 +86,7 @@ class IngestRun:
         source = wiring.build_source(
             self._choices.source.absolute(), recursive=self._choices.recursive, patterns=self._choices.patterns
         )
-        knowledge = wiring.build_knowledge(settings)
+        knowledge = wiring.build_knowledge(settings, ask_password=self._ask_password if self._asks() else None)
         try:
             return knowledge.ingest(
                 source,
@@ -102,12 +103,19 @@ class IngestRun:
         self._tally.note(event)
         self._progress.show(event)
 
-    # ---- the question (clarification 1)
+    # ---- the questions (clarification 1)
+
+    def _asks(self) -> bool:
+        return self._choices.on_error is None and not self._choices.as_json and can_ask()
+
+    def _ask_password(self, name: str, why: str) -> str | None:
+        self._progress.pause()
+        return ask_password(name, why)
 
     def _goes_on(self, files: Sequence[SkippedFile]) -> bool:
         if self._choices.dry_run:
             return True
-        if self._choices.on_error is not None or not _can_ask() or self._choices.as_json:
+        if not self._asks():
             goes_on = self._choices.on_error != "abort"
         else:
             self._progress.pause()
@@ -146,6 +154,7 @@ class IngestRun:
         elif not (report.documents or report.planned or report.skipped or report.failed):
             place = "" if self._choices.recursive else " (subfolders were left out)"
             say(f"No files match {','.join(self._choices.patterns)} in '{self._choices.source}'{place}.")
+            say("Next: Give another folder, or the names to look for with --pattern.")
         return code
 
     def _failed(self, error: KnowledgeError) -> ExitCode:
@@ -190,10 +199,6 @@ class IngestRun:
             content |= render_error(error)
             content["files_processed"] = len(self._tally.stored)
         sys.stdout.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
-
-
-def _can_ask() -> bool:
-    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def _ask(files: Sequence[SkippedFile], readable: int) -> bool:

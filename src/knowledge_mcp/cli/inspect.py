@@ -30,7 +30,7 @@ _LOST = "bold red"
 
 
 def inspect(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="File of any kind that is read.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", readable=False, help="File of any kind that is read.")],
     ignore_outline: Annotated[
         bool, typer.Option("--ignore-outline", help="Leave a PDF's own bookmarks and heading tags aside.")
     ] = False,

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from knowledge_mcp import registry
+from knowledge_mcp.cli.passwords import ask_password, can_ask
 from knowledge_mcp.engine.requirement_records import group_statements, words_of
 from knowledge_mcp.engine.structure import structure_of
 from knowledge_mcp.model.chunk import Chunk, Definition, Modality, Statement
@@ -28,6 +29,7 @@ from knowledge_mcp.model.structure import DocumentStructure
 
 if TYPE_CHECKING:
     from knowledge_mcp.ports import Classifier, Reader
+    from knowledge_mcp.readers.passwords import Passwords
     from knowledge_mcp.settings import Settings
 
 __all__ = ["Inspected", "LightMeasure", "file_item", "inspect_file"]
@@ -214,12 +216,13 @@ def inspect_file(settings: Settings, path: Path, *, ignore_outline: bool = False
         NotFoundError: there is no such file.
         UnreadableDocumentError: it is of no kind that is read, damaged, protected, or without text.
     """
-    from knowledge_mcp.wiring.readers import build_ocr
+    from knowledge_mcp.wiring.readers import build_ocr, build_passwords
 
     ocr = build_ocr(settings)
+    passwords = build_passwords(settings, ask_password if can_ask() else None)
     try:
         item = file_item(path)
-        media_type, make = _reader_of(path, ocr, ignore_outline=ignore_outline)
+        media_type, make = _reader_of(path, ocr, passwords, ignore_outline=ignore_outline)
         reader: Reader = make()
         try:
             document = reader.read(replace(item, media_type=media_type))
@@ -238,16 +241,16 @@ def inspect_file(settings: Settings, path: Path, *, ignore_outline: bool = False
     return Inspected(document, kind, structure_of(document), tuple(chunks), version)
 
 
-def _reader_of(path: Path, ocr: Any, *, ignore_outline: bool) -> tuple[str, Callable[[], Any]]:
+def _reader_of(path: Path, ocr: Any, passwords: Passwords, *, ignore_outline: bool) -> tuple[str, Callable[[], Any]]:
     """Choose what reads a file by its name: its media type, and what makes the reader."""
     from knowledge_mcp.wiring.readers import build_readers
 
     media_type = media_type_of(path.name)
     targets = {**registry.READERS, **registry.DOCUMENT_READERS}
     if media_type == _PDF and ignore_outline:
-        return media_type, lambda: registry.load(targets[_PDF])(ocr=ocr, use_outline=False)
+        return media_type, lambda: registry.load(targets[_PDF])(ocr=ocr, passwords=passwords, use_outline=False)
     if media_type in targets:
-        return media_type, lambda: build_readers(ocr, {media_type: targets[media_type]})[media_type]
+        return media_type, lambda: build_readers(ocr, {media_type: targets[media_type]}, passwords)[media_type]
     if media_type == UNKNOWN:
         from knowledge_mcp.sources.scan_types import media_type_of as source_type_of
 

@@ -1,23 +1,23 @@
-"""What an HTTP server needs beside stdio's: tokens, an address that is allowed, and a free port."""
+"""What an HTTP server needs beside stdio's: keys, an address that is allowed, and host names that are its own."""
 
 from __future__ import annotations
 
-import errno
+import contextlib
 import logging
-import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from knowledge_mcp.model.errors import InternalError
-from knowledge_mcp.settings import Settings
-
 if TYPE_CHECKING:
+    from knowledge_mcp.settings import Settings
     from knowledge_mcp.transports.keys import KeyRing
     from knowledge_mcp.transports.mcp import KnowledgeServer
 
-__all__ = ["is_loopback", "listen", "listening_problems", "read_tokens"]
+__all__ = ["is_loopback", "listen", "listening_problems", "own_hosts", "read_tokens", "tell_who_may_come"]
 
 _logger = logging.getLogger(__name__)
+
+_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+_EVERYWHERE = frozenset({"0.0.0.0", "::"})
 
 
 def is_loopback(host: str) -> bool:
@@ -42,12 +42,36 @@ def read_tokens(settings: Settings, problems: list[str]) -> KeyRing:
     return ring
 
 
-def listening_problems(host: str | None, *, tokens: bool, allowed: bool) -> list[str]:
-    """Refuse an address that others reach while nobody has to show a token, unless that is asked for."""
+def listening_problems(host: str | None, *, tokens: bool, allowed: bool, setting: str = "MCP_API_KEY") -> list[str]:
+    """Refuse an address that others reach while nobody has to show a key, unless that is asked for.
+
+    Args:
+        host: where to listen; None where that follows from the keys.
+        tokens: whether keys are configured.
+        allowed: whether `--allow-unauthenticated` was given.
+        setting: the variable that holds the key; with an S and _FILE it names the file of keys.
+    """
     if tokens or host is None or is_loopback(host) or allowed:
         return []
-    reached = f"--host {host} can be reached from other machines, and no token is configured"
-    return [f"{reached}: set MCP_API_KEY (or MCP_API_KEYS_FILE), or pass --allow-unauthenticated."]
+    reached = f"{host} can be reached from other machines, and no key is configured"
+    return [f"{reached}: set {setting} (or {setting}S_FILE), or pass --allow-unauthenticated."]
+
+
+def own_hosts(host: str, port: int) -> tuple[str, ...]:
+    """List the Host names by which a server is reached without anybody configuring them."""
+    shown = f"[{host}]" if ":" in host else host
+    names = _LOOPBACK if host in _EVERYWHERE else dict.fromkeys((*_LOOPBACK, shown))
+    return tuple(f"{name}:{port}" for name in names)
+
+
+def tell_who_may_come(host: str, settings: Settings, *, tokens: bool) -> None:
+    """Log who can use a server that listens there, where that may surprise."""
+    if not tokens and is_loopback(host):
+        _logger.info("no key is configured: only programs on this machine can connect, and need none")
+    elif not tokens:
+        _logger.warning("NO AUTHENTICATION: everybody who reaches %s can read and change all that is served", host)
+    if not is_loopback(host) and not settings.allowed_hosts:
+        _logger.warning("MCP_ALLOWED_HOSTS is not set: requests that name another host than this machine are refused")
 
 
 def listen(
@@ -70,56 +94,20 @@ def listen(
         started: called once the address is known to be free.
 
     Raises:
-        InternalError: the address cannot be listened on.
-        KeyboardInterrupt: it was told to stop, and has stopped.
+        InvalidInputError: the address cannot be listened on.
+        InternalError: the server could not start.
     """
-    from knowledge_mcp.transports import http
+    from knowledge_mcp.transports import http, listening
 
     host, port = address
-    _make_sure_it_is_free(host, port)
-    _tell_who_may_come(host, settings, tokens=tokens.required)
-    app = http.build_app(
-        server,
-        keys=tokens,
-        allowed_hosts=_hosts(settings.allowed_hosts, host, port),
-        allowed_origins=settings.allowed_origins,
-        max_body_bytes=settings.max_body_bytes,
-    )
-    started()
-    http.serve(app, host, port, log_level, running=lambda: server.running)
-
-
-def _hosts(configured: tuple[str, ...], host: str, port: int) -> tuple[str, ...]:
-    names = ["127.0.0.1", "localhost", "[::1]"]
-    if host not in {"0.0.0.0", "::", *names, "::1"}:
-        names.append(f"[{host}]" if ":" in host else host)
-    own = [f"{name}:{port}" for name in names]
-    return tuple(dict.fromkeys([*configured, *own]))
-
-
-def _tell_who_may_come(host: str, settings: Settings, *, tokens: bool) -> None:
-    if not tokens and is_loopback(host):
-        _logger.info("no token is configured: only programs on this machine can connect, and need none")
-    elif not tokens:
-        _logger.warning("NO AUTHENTICATION: everybody who reaches %s can read the whole knowledge base", host)
-    if not is_loopback(host) and not settings.allowed_hosts:
-        _logger.warning("MCP_ALLOWED_HOSTS is not set: requests that name another host than this machine are refused")
-
-
-def _make_sure_it_is_free(host: str, port: int) -> None:
-    try:
-        family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        with socket.socket(family, kind, protocol) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(place)
-    except OSError as exc:
-        where = f"{host}:{port}"
-        if exc.errno == errno.EADDRINUSE:
-            raise InternalError(
-                f"{where} is already in use.",
-                suggestion="Stop the program that listens there, or choose another port with --port.",
-            ) from exc
-        raise InternalError(
-            f"Cannot listen on {where}: {exc.strerror or exc}.",
-            suggestion="Choose another address with --host, or another port with --port.",
-        ) from exc
+    with contextlib.closing(listening.listen(host, port)) as listener:
+        tell_who_may_come(host, settings, tokens=tokens.required)
+        app = http.build_app(
+            server,
+            keys=tokens,
+            allowed_hosts=(*settings.allowed_hosts, *own_hosts(host, port)),
+            allowed_origins=settings.allowed_origins,
+            max_body_bytes=settings.max_body_bytes,
+        )
+        started()
+        http.serve(app, listener, log_level, running=lambda: server.running)

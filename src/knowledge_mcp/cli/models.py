@@ -44,7 +44,7 @@ def model_name(settings: Settings) -> str:
     return choice.model if choice.provider == "local" else LOCAL_MODEL
 
 
-@app.command()
+@app.command(short_help="Download a model, and check its hashes.")
 def fetch(
     model: ModelName = None,
     variant: Annotated[Variants | None, typer.Option(help="Weights; EMBEDDING_VARIANT's if left out.")] = None,
@@ -90,7 +90,7 @@ def fetch(
             out().print(f"  {name}: {path}", markup=False, soft_wrap=True)
 
 
-@app.command()
+@app.command(short_help="Hash a model's files again and compare.")
 def verify(
     model: ModelName = None, as_json: AsJson = False, config: ConfigFile = None, verbose: Verbose = False
 ) -> None:

@@ -65,7 +65,9 @@ def print_move(console: Console, report: MoveReport, title: str) -> None:
         console, "Not the same:", [each for each in report.comparison.differing if each.document_id not in known]
     )
     verdict = (
-        "Source and target hold the same." if report.good else "Source and target do NOT hold the same. See above."
+        "Source and target hold the same."
+        if report.good
+        else "Source and target do NOT hold the same. See above, then run the same command again."
     )
     console.print(verdict, markup=False)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from knowledge_mcp.cli.entry import confirmed
 from knowledge_mcp.cli.failures import ExitCode, say
 from knowledge_mcp.cli.move_progress import MoveProgress, move_progress
 from knowledge_mcp.engine.carry import MoveEvent, MoveEventKind, Place
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from knowledge_mcp.ports import Embedder, Store
     from knowledge_mcp.settings import Settings
 
-__all__ = ["MigrateChoices", "ReembedChoices", "confirmed", "migrate_with", "reembed_with"]
+__all__ = ["MigrateChoices", "ReembedChoices", "migrate_with", "reembed_with"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,16 +214,3 @@ def _may_embed(plan: ReembedPlan, price: float | None) -> bool:
         f"and put them in the place of {plan.live.space.label}?",
         "Nothing was embedded",
     )
-
-
-def confirmed(question: str, otherwise: str) -> bool:
-    """Ask on the terminal; without one, say that --yes is needed."""
-    if not sys.stdin.isatty():
-        say(f"{otherwise}: without a terminal to ask on, pass --yes. ({question})")
-        return False
-    sys.stderr.write(f"{question} [y/N] ")
-    sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() in {"y", "yes"}:
-        return True
-    say(f"{otherwise}.")
-    return False

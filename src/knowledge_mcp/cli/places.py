@@ -52,12 +52,13 @@ def open_store(
     chosen = settings.model_copy(update={"vector_store": backend, **_at(backend, path)})
     problems = contradictions(chosen)
     if problems:
-        raise ConfigError(problems[0], details="\n".join(problems))
-    if backend == Backend.SQLITE and not chosen.store_file.exists():
+        raise ConfigError(
+            problems[0], details="\n".join(problems), suggestion="Set what is missing, then run the same command again."
+        )
+    file, variable = _file_of(chosen)
+    if file is not None and not file.exists():
         if existing:
-            raise NotFoundError(
-                f"There is no store at '{chosen.store_file}'.", suggestion="Set DATA_PATH, or name its folder."
-            )
+            raise NotFoundError(f"There is no store at '{file}'.", suggestion=f"Set {variable}, or name its folder.")
         if untouched:
             return wiring.build_store(chosen, "memory")
     store = wiring.build_store(chosen, backend)
@@ -67,6 +68,15 @@ def open_store(
         store.close()
         raise
     return store
+
+
+def _file_of(settings: Settings) -> tuple[Path | None, str]:
+    """Name an embedded store's file, None for a server, and the variable that says where it is."""
+    if settings.vector_store == Backend.SQLITE:
+        return settings.store_file, "DATA_PATH"
+    if settings.vector_store == Backend.CHROMADB and settings.chromadb_host is None:
+        return settings.chromadb_path / "chroma.sqlite3", "CHROMADB_PATH"
+    return None, ""
 
 
 def _at(backend: str, path: Path | None) -> dict[str, Any]:

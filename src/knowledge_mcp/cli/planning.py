@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from knowledge_mcp.cli.entry import confirmed
 from knowledge_mcp.cli.failures import ExitCode
 from knowledge_mcp.cli.planning_run import Choices, FolderRun
 from knowledge_mcp.cli.session import AsJson, ConfigFile, Verbose, guarded, load, out, settings_of, shown, write_json
@@ -50,7 +51,7 @@ def _desk(config: Path | None, *, verbose: bool, as_json: bool) -> Generator[Fil
 
 @app.command()
 def ingest(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of documents, or one file.")],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", readable=False, help="Folder of documents, or one file.")],
     ref: Ref,
     document_type: Annotated[
         str | None, typer.Option("--type", metavar="TYPE", help="Type of all documents, instead of telling it by each.")
@@ -207,17 +208,10 @@ def delete(
 
         request = load(DeleteRequest, {"document_id": document_id})
         record = desk.document(document_id)
-        if not yes and not _confirmed(f"Remove '{record.id}' ({record.title}, {record.chunk_count} chunks)?"):
+        if not yes and not confirmed(f"Remove '{record.id}' ({record.title}, {record.chunk_count} chunks)?"):
             raise typer.Exit(ExitCode.FAILURE)
         answer = delete_document(desk, request)
         if as_json:
             write_json(answer.model_dump(mode="json", exclude_unset=True))
         else:
             out().print(f"Removed {answer.document_id}: {answer.chunks_deleted} chunks.", markup=False)
-
-
-def _confirmed(question: str) -> bool:
-    if not sys.stdin.isatty():
-        sys.stderr.write("Nothing was removed: without a terminal to ask on, pass --yes.\n")
-        return False
-    return typer.confirm(question, err=True)

@@ -20,7 +20,7 @@ from knowledge_mcp.model.errors import (
     NotFoundError,
 )
 
-__all__ = ["FolderWatch", "Outcome", "documents_in", "file_one", "unsupported_in"]
+__all__ = ["FolderWatch", "Outcome", "closed_in", "documents_in", "file_one", "unsupported_in"]
 
 Signature = tuple[int, int]
 _ENDS_ALL = (AuthError, ConfigError, ConnectionFailedError)
@@ -55,7 +55,15 @@ def unsupported_in(place: Path, *, recursive: bool = True) -> list[Path]:
     return [path for path in _files(place, recursive=recursive) if path.suffix.lower() not in EXTENSIONS]
 
 
-def _files(place: Path, *, recursive: bool) -> Iterator[Path]:
+def closed_in(place: Path, *, recursive: bool = True) -> list[Path]:
+    """List the folders, this one included, that cannot be looked into."""
+    closed: list[Path] = []
+    for _ in _files(place, recursive=recursive, on_closed=closed.append):
+        pass
+    return closed
+
+
+def _files(place: Path, *, recursive: bool, on_closed: Callable[[Path], None] = lambda _: None) -> Iterator[Path]:
     folder = Path(os.path.realpath(place.expanduser()))
     if folder.is_file():
         if folder.suffix.lower() not in EXTENSIONS:
@@ -66,7 +74,7 @@ def _files(place: Path, *, recursive: bool) -> Iterator[Path]:
         return
     if not folder.is_dir():
         raise NotFoundError(f"There is no file or folder {place}.", suggestion="Check the path.")
-    for root, folders, names in os.walk(folder):
+    for root, folders, names in os.walk(folder, onerror=lambda error: on_closed(Path(os.fsdecode(error.filename)))):
         folders[:] = sorted(name for name in folders if recursive and not name.startswith("."))
         yield from (Path(root, name) for name in sorted(names) if not name.startswith("."))
 

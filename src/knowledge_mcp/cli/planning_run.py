@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from knowledge_mcp.cli.failures import ExitCode, harmless, say
-from knowledge_mcp.cli.planning_folder import FolderWatch, Outcome, documents_in, file_one, unsupported_in
+from knowledge_mcp.cli.planning_folder import FolderWatch, Outcome, closed_in, documents_in, file_one, unsupported_in
 from knowledge_mcp.cli.progress import bars
+from knowledge_mcp.engine.filing import EXTENSIONS
 from knowledge_mcp.engine.filing_values import FilingRequest
 from knowledge_mcp.engine.jobs import Line
 from knowledge_mcp.model.errors import InvalidInputError
@@ -59,6 +60,7 @@ class FolderRun:
         self._choices = choices
         self._pause = pause or _wait
         self._outcomes: dict[Path, Outcome] = {}
+        self._is_whole = True
         self._watch = FolderWatch(choices.folder, recursive=choices.recursive)
 
     def run(self) -> ExitCode:
@@ -70,8 +72,11 @@ class FolderRun:
         choices = self._choices
         if not choices.application_ref:
             raise InvalidInputError("The application's reference is empty.", suggestion="Give it with --ref.")
+        self._tell_what_is_closed()
         if not documents_in(choices.folder, recursive=choices.recursive) and not choices.watch:
             say(f"No document was found in {choices.folder}.")
+            if self._is_whole:
+                say(f"Next: Give a folder that holds files of these kinds: {', '.join(sorted(EXTENSIONS))}.")
             return ExitCode.NOTHING_DONE
         left = unsupported_in(choices.folder, recursive=choices.recursive) if choices.folder.is_dir() else []
         if left:
@@ -82,6 +87,14 @@ class FolderRun:
         if choices.watch:
             self._go_on()
         return self._exit_code()
+
+    def _tell_what_is_closed(self) -> None:
+        closed = closed_in(self._choices.folder, recursive=self._choices.recursive)
+        self._is_whole = not closed
+        if closed:
+            say(f"These folders cannot be read, and what is in them is left out: {', '.join(map(str, closed[:10]))}"
+                f"{f' and {len(closed) - 10} more' if len(closed) > 10 else ''}")  # fmt: skip
+            say("Next: Check their permissions.")
 
     def _go_on(self) -> None:
         say(f"Watching {self._choices.folder}; Ctrl-C ends it.")
@@ -139,7 +152,7 @@ class FolderRun:
 
     def _exit_code(self) -> ExitCode:
         failed = any(each.status == "error" for each in self._outcomes.values())
-        return ExitCode.FAILURE if failed else ExitCode.SUCCESS
+        return ExitCode.FAILURE if failed or not self._is_whole else ExitCode.SUCCESS
 
 
 def _wait() -> bool:

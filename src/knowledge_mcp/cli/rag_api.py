@@ -12,9 +12,18 @@ from typing import TYPE_CHECKING, Any, cast
 
 from knowledge_mcp import __version__
 from knowledge_mcp.cli.failures import ExitCode
+from knowledge_mcp.cli.listening import is_loopback, listening_problems, own_hosts, tell_who_may_come
 from knowledge_mcp.cli.logs import set_up_logging
-from knowledge_mcp.cli.starting import ServerParser, add_config, add_log_level, raise_problems, run_to_exit_code
-from knowledge_mcp.model.errors import ConfigError, InternalError, InvalidInputError
+from knowledge_mcp.cli.starting import (
+    ServerParser,
+    add_config,
+    add_log_level,
+    port_from,
+    raise_problems,
+    run_to_exit_code,
+    what_it_runs_on,
+)
+from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.support.events import log_event
 
 if TYPE_CHECKING:
@@ -37,8 +46,6 @@ examples:
 
 exit codes: 0 clean stop, 1 failure to start, 3 configuration or connection.
 """
-_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-_EVERYWHERE = frozenset({"0.0.0.0", "::"})
 _logger = logging.getLogger(__name__)
 
 
@@ -70,7 +77,7 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="ADDRESS",
         help="address to listen on (default: RAG_API_HOST, else 0.0.0.0 with a key configured, else 127.0.0.1)",
     )
-    parser.add_argument("--port", type=_port, metavar="PORT", help="port (default: RAG_API_PORT, else 8000)")
+    parser.add_argument("--port", type=port_from(0), metavar="PORT", help="port (default: RAG_API_PORT, else 8000)")
     parser.add_argument(
         "--allow-unauthenticated",
         action="store_true",
@@ -103,16 +110,6 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _port(text: str) -> int:
-    try:
-        port = int(text)
-    except ValueError:
-        port = -1
-    if not 0 <= port <= 65535:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a port (1 to 65535, or 0 for any that is free)")
-    return port
-
-
 def _seconds(text: str) -> float:
     try:
         seconds = float(text)
@@ -143,7 +140,10 @@ def _serve(arguments: Arguments) -> int:
     keys = KeyRing.from_options(settings)
     host = arguments.host or settings.rag_api_host or ("0.0.0.0" if keys.required else "127.0.0.1")
     engines = _names(arguments.engine)
-    problems = [*reading.problems, *_key_problems(arguments, host, keys)]
+    problems = [*reading.problems, *([keys.problem] if keys.problem else [])]
+    problems += listening_problems(
+        host, tokens=keys.required, allowed=arguments.allow_unauthenticated, setting="RAG_API_KEY"
+    )
     problems += [
         f"--engine names '{name}', which has no engine here." for name in engines if name not in registry.SURFACES
     ]
@@ -151,16 +151,13 @@ def _serve(arguments: Arguments) -> int:
     start = wiring.try_start(settings, surfaces=["rag"])
     raise_problems(problems, start.problems)
     port = settings.rag_api_port if arguments.port is None else arguments.port
-    from knowledge_mcp.transports.http import listen
+    from knowledge_mcp.transports.listening import listen
     from knowledge_mcp.transports.rest.serving import serve_rest
 
-    try:
-        listener = listen(host, port)
-    except InvalidInputError as exc:
-        raise InternalError(exc.message, suggestion=exc.suggestion) from exc
-    _tell_who_may_come(host, keys, settings)
+    listener = listen(host, port)
+    tell_who_may_come(host, settings, tokens=keys.required)
     service, providers = _build(arguments, settings, start, keys, (host, listener.getsockname()[1]), engines)
-    drain = arguments.drain if arguments.drain is not None else 0.0 if _is_loopback(host) else 2.0
+    drain = arguments.drain if arguments.drain is not None else 0.0 if is_loopback(host) else 2.0
     try:
         serve_rest(
             service,
@@ -194,14 +191,6 @@ def _names(text: str) -> tuple[str, ...]:
     return () if found == ("none",) else found
 
 
-def _key_problems(arguments: Arguments, host: str, keys: KeyRing) -> list[str]:
-    found = [keys.problem] if keys.problem else []
-    if not (keys.required or _is_loopback(host) or arguments.allow_unauthenticated):
-        reached = f"{host} can be reached from other machines, and no key is configured"
-        found.append(f"{reached}: set RAG_API_KEY (or RAG_API_KEYS_FILE), or pass --allow-unauthenticated.")
-    return found
-
-
 def _build(
     arguments: Arguments,
     settings: Settings,
@@ -216,7 +205,7 @@ def _build(
     from knowledge_mcp.transports.rest.engine import engine_router
     from knowledge_mcp.transports.rest.gates import may_use
 
-    hosts = (*settings.allowed_hosts, *_own_hosts(*address))
+    hosts = (*settings.allowed_hosts, *own_hosts(*address))
     library = KnowledgeProvider(lambda: wiring.build_library(settings, start=start))
     roots = tuple(Path(each).expanduser() for each in settings.allowed_roots or ())
     providers = KnowledgeProviders(
@@ -264,32 +253,7 @@ class _Lent:
         """Do nothing: its owner does."""
 
 
-def _is_loopback(host: str) -> bool:
-    from knowledge_mcp.cli.listening import is_loopback
-
-    return is_loopback(host)
-
-
-def _own_hosts(host: str, port: int) -> tuple[str, ...]:
-    """List the Host names by which the service is reached without anybody configuring them."""
-    shown = f"[{host}]" if ":" in host else host
-    names = _LOOPBACK if host in _EVERYWHERE else dict.fromkeys((*_LOOPBACK, shown))
-    return tuple(f"{name}:{port}" for name in names)
-
-
-def _tell_who_may_come(host: str, keys: KeyRing, settings: Settings) -> None:
-    if not keys.required and _is_loopback(host):
-        _logger.info("no key is configured: only programs on this machine can connect, and need none")
-    elif not keys.required:
-        _logger.warning("NO AUTHENTICATION: everybody who reaches %s can read and change the whole library", host)
-    if not _is_loopback(host) and not settings.allowed_hosts:
-        _logger.warning("MCP_ALLOWED_HOSTS is not set: requests that name another host than this machine are refused")
-
-
 def _log_start(arguments: Arguments, settings: Settings, start: Start, keys: KeyRing, address: str) -> None:
-    from knowledge_mcp.settings import choose_embedding, choose_store
-
-    store, embedding = choose_store(settings), choose_embedding(settings, "rag")
     log_event(
         _logger,
         logging.INFO,
@@ -300,12 +264,7 @@ def _log_start(arguments: Arguments, settings: Settings, start: Start, keys: Key
         keys=",".join(keys.names),
         mcp=arguments.with_mcp,
         engines=",".join(_names(arguments.engine)),
-        vector_store=start.backend,
-        vector_store_reason=start.degraded or store.reason,
-        vector_store_status="degraded" if start.degraded else "healthy",
-        embedding_provider=embedding.provider,
-        embedding_model=embedding.model,
-        embedding_reason=embedding.reason,
+        **what_it_runs_on(settings, start, "rag"),
     )
 
 

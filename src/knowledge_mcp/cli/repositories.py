@@ -66,7 +66,7 @@ def _common(
     del version
 
 
-@app.command()
+@app.command(short_help="Index a repository, or bring it up to date.")
 def index(
     source: Annotated[
         str, typer.Argument(metavar="URL|PATH", help="https address of a repository, or a folder of this machine.")
@@ -115,7 +115,7 @@ def index(
     raise typer.Exit(code)
 
 
-@app.command()
+@app.command(short_help="Bring repositories up to date.")
 def refresh(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME]…", help="Repositories; all where none is named.")
@@ -131,7 +131,7 @@ def refresh(
     _update(names or [], fresh=False, as_json=as_json, config=config, verbose=verbose)
 
 
-@app.command()
+@app.command(short_help="Read and embed a whole repository anew.")
 def reindex(
     name: Name,
     as_json: AsJson = False,
@@ -159,9 +159,13 @@ def _update(names: list[str], *, fresh: bool, as_json: bool, config: Path | None
 @app.command()
 def search(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What the code does, a symbol, or an error message.")],
-    limit: Annotated[int | None, typer.Option("--limit", "-n", help="Most results.")] = None,
-    threshold: Annotated[float | None, typer.Option("--threshold", "-t", help="Least similarity, 0 to 1.")] = None,
-    repository: Annotated[str | None, typer.Option("--repo", "-r", metavar="NAME", help="Only this one.")] = None,
+    limit: Annotated[int | None, typer.Option("--limit", "-n", help="Most results, 1 to 50 (default 10).")] = None,
+    threshold: Annotated[
+        float | None, typer.Option("--threshold", "-t", help="Least similarity, 0 to 1 (default 0.7).")
+    ] = None,
+    repository: Annotated[
+        str | None, typer.Option("--repo", "-r", metavar="NAME", help="Only this repository.")
+    ] = None,
     language: Annotated[str | None, typer.Option("--language", "-l", help="Only this language.")] = None,
     path: Annotated[str | None, typer.Option("--path", "-p", metavar="GLOB", help="Only files that fit.")] = None,
     symbol: Annotated[str | None, typer.Option("--symbol", "-s", help="Only this symbol, and what is in it.")] = None,
@@ -196,7 +200,7 @@ def search(
             print_results(answer)
 
 
-@app.command()
+@app.command(short_help="Tell what is indexed, and how fresh it is.")
 def status(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Only this repository.")] = None,
     check: Annotated[bool, typer.Option("--check", help="Ask each remote for its newest commit.")] = False,
@@ -231,7 +235,7 @@ def status(
             print_status(entries)
 
 
-@app.command()
+@app.command(short_help="Remove a repository from the index.")
 def remove(
     name: Name,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
@@ -255,7 +259,7 @@ def remove(
             out().print(f"Removed {info.name}: {chunks} chunks.", markup=False)
 
 
-@app.command()
+@app.command(short_help="Tell whether store and embedder answer.")
 def health(as_json: AsJson = False, config: ConfigFile = None, verbose: Verbose = False) -> None:
     """Tell as JSON whether the store and the embedding service answer, and how fast.
 
@@ -272,7 +276,7 @@ def health(as_json: AsJson = False, config: ConfigFile = None, verbose: Verbose 
     raise typer.Exit(code)
 
 
-@app.command()
+@app.command(short_help="Tell counts and times of searches and indexing.")
 def metrics(
     prometheus: Annotated[bool, typer.Option("--prometheus", help="Write Prometheus' text format.")] = False,
     as_json: AsJson = False,

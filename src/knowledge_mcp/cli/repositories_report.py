@@ -33,7 +33,11 @@ def print_results(answer: dict[str, Any]) -> None:
             console.print(shown(f"  {hint}"), soft_wrap=True)
     for told in about.get("degraded", []):
         console.print(shown(f"Warning: {told}", "yellow"), soft_wrap=True)
-    stale = [each["repository"] for each in about.get("freshness", []) if each.get("stale")]
+    known = about.get("freshness", [])
+    part = [each["repository"] for each in known if each["status"] == "error"]
+    if part:
+        console.print(shown(f"Not wholly indexed: {', '.join(part)} (`pk-mcp refresh`)", "yellow"), soft_wrap=True)
+    stale = [each["repository"] for each in known if each.get("stale") and each["repository"] not in part]
     if stale:
         console.print(shown(f"Out of date: {', '.join(stale)} (`pk-mcp refresh`)", "yellow"), soft_wrap=True)
     names = ", ".join(about["repositories_searched"]) or "nothing"

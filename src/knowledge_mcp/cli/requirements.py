@@ -68,7 +68,7 @@ app = typer.Typer(
 app.command(_FIND)(asking.requirements)
 
 
-@app.command()
+@app.command(short_help="Write all requirements, as CSV, JSON or ReqIF.")
 def export(
     format: Annotated[Format, typer.Option("--format", help="CSV, JSON, or ReqIF for requirement tools.")] = Format.CSV,
     document: Annotated[

@@ -19,7 +19,16 @@ from typing import TYPE_CHECKING, NoReturn
 from knowledge_mcp import __version__
 from knowledge_mcp.cli.failures import ExitCode
 from knowledge_mcp.cli.logs import set_up_logging
-from knowledge_mcp.cli.starting import ServerParser, add_config, add_log_level, raise_problems, run_to_exit_code
+from knowledge_mcp.cli.starting import (
+    ServerParser,
+    add_config,
+    add_log_level,
+    port_from,
+    raise_problems,
+    run_to_exit_code,
+    what_it_runs_on,
+)
+from knowledge_mcp.registry import SURFACES
 from knowledge_mcp.support.events import log_event
 
 if TYPE_CHECKING:
@@ -75,18 +84,23 @@ def build_parser() -> argparse.ArgumentParser:
     )
     add_log_level(parser)
     parser.add_argument(
-        "--surface", default="standards", metavar="NAME[,NAME]", help="tool surfaces to offer (default: standards)"
+        "--surface",
+        default="standards",
+        metavar="NAME[,NAME]",
+        help=f"tool surfaces to offer, of {', '.join(sorted(SURFACES))} (default: standards)",
     )
     parser.add_argument(
         "--host",
         metavar="ADDRESS",
         help="address to listen on (default: 0.0.0.0 with a token configured, else 127.0.0.1)",
     )
-    parser.add_argument("--port", type=_port, metavar="PORT", help="port (default: DOCUMENT_STORE_PORT, else 3002)")
+    parser.add_argument(
+        "--port", type=port_from(1), metavar="PORT", help="port (default: DOCUMENT_STORE_PORT, else 3002)"
+    )
     parser.add_argument(
         "--allow-unauthenticated",
         action="store_true",
-        help="allow an address other than loopback without any token: everybody who reaches it can read everything",
+        help="allow an address other than loopback without any token: everybody who reaches it can use all tools",
     )
     parser.add_argument(
         "--remote",
@@ -96,16 +110,6 @@ def build_parser() -> argparse.ArgumentParser:
     add_config(parser)
     parser.add_argument("--version", action="version", version=f"knowledge-mcp {__version__}")
     return parser
-
-
-def _port(text: str) -> int:
-    try:
-        port = int(text)
-    except ValueError:
-        port = -1
-    if not 1 <= port <= 65535:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a port (1 to 65535)")
-    return port
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -219,9 +223,6 @@ def _roots(settings: Settings, *, remote: bool) -> tuple[Path, ...]:
 
 
 def _log_start(arguments: Arguments, settings: Settings, surfaces: Sequence[str], start: Start, *, where: str) -> None:
-    from knowledge_mcp.settings import choose_embedding, choose_store
-
-    store, embedding = choose_store(settings), choose_embedding(settings, surfaces[0])
     log_event(
         _logger,
         logging.INFO,
@@ -230,13 +231,8 @@ def _log_start(arguments: Arguments, settings: Settings, surfaces: Sequence[str]
         transport=arguments.transport,
         address=where,
         surfaces=",".join(surfaces),
-        vector_store=start.backend or "none here",
-        vector_store_reason=start.degraded or store.reason,
-        vector_store_status="degraded" if start.degraded else "healthy",
         collection=settings.collection,
-        embedding_provider=embedding.provider,
-        embedding_model=embedding.model,
-        embedding_reason=embedding.reason,
+        **what_it_runs_on(settings, start, surfaces[0]),
     )
 
 

@@ -149,7 +149,7 @@ def load(model: type[Any], values: dict[str, Any]) -> Any:
         return model.model_validate({name: value for name, value in values.items() if value is not None})
     except ValidationError as exc:
         wrong = [
-            f"{'.'.join(map(str, each['loc']))}: {each['msg']}"
+            f"{'.'.join(map(str, each['loc']))}: {each['msg'].removeprefix('Value error, ')}"
             for each in exc.errors(include_url=False, include_input=False, include_context=False)
         ]
         raise InvalidInputError(f"This cannot be asked: {'; '.join(wrong)}.") from exc

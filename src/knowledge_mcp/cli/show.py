@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from knowledge_mcp.cli.failures import say
-from knowledge_mcp.cli.session import AsJson, CollectionName, ConfigFile, Verbose, opened, out, shown, write_json
+from knowledge_mcp.cli.passwords import ask_password, can_ask
+from knowledge_mcp.cli.session import (
+    AsJson,
+    CollectionName,
+    ConfigFile,
+    Verbose,
+    opened,
+    out,
+    settings_of,
+    shown,
+    write_json,
+)
 from knowledge_mcp.model.document import Box
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, NotFoundError
 from knowledge_mcp.model.evidence import QuoteQuery, QuoteVerdict, ReadQuery
@@ -21,6 +32,7 @@ if TYPE_CHECKING:
     from knowledge_mcp.model.collection import DocumentRecord
     from knowledge_mcp.model.source import SourceItem
     from knowledge_mcp.ports import Knowledge
+    from knowledge_mcp.readers.passwords import Passwords
 
 __all__ = ["show"]
 
@@ -75,6 +87,8 @@ def show(
 
     Example: knowledge show iso-15288 --page 12 --clause 5.3.1
     """
+    from knowledge_mcp.wiring.readers import build_passwords
+
     with opened(config, collection, verbose=verbose, as_json=as_json) as knowledge:
         if page is None and chunk is None and clause is None and quote is None:
             raise InvalidInputError("Which page?", suggestion="Give --page, --chunk, --clause or --quote.")
@@ -84,7 +98,8 @@ def show(
         labels = {each.number: each.label for each in knowledge.document_structure(record.id).pages}
         number = _page(record, page, passage, labels)
         boxes = _together([box for box in passage.boxes if box.page == number])
-        facts, picture = _drawn(item, number, boxes, passage.words, dpi)
+        passwords = build_passwords(settings_of(config, collection), ask_password if can_ask() else None)
+        facts, picture = _drawn(item, passwords, number, boxes, passage.words, dpi)
         place = _written(to or Path(f"{record.id}-page-{number}.png"), picture)
         if passage.remark:
             say(passage.remark)
@@ -251,18 +266,24 @@ def _together(boxes: Sequence[Box]) -> list[Box]:
     return found
 
 
-def _drawn(item: SourceItem, page: int, boxes: Sequence[Box], words: str, dpi: int) -> tuple[dict[str, Any], bytes]:
+def _drawn(
+    item: SourceItem, passwords: Passwords, page: int, boxes: Sequence[Box], words: str, dpi: int
+) -> tuple[dict[str, Any], bytes]:
     """Draw the page in a child process, as files of others are never parsed here."""
     from knowledge_mcp.readers.isolation import run_isolated
     from knowledge_mcp.support.sandbox import Limits, Sandbox
 
     places = [[box.left, box.top, box.right, box.bottom] for box in boxes]
     arguments: dict[str, Any] = {"page": page, "boxes": places, "words": words, "dpi": dpi}
-    facts: dict[str, Any] = {}
-    sandbox = Sandbox(keep=0)
-    with contextlib.closing(run_isolated(sandbox, _JOB, item, arguments, limits=Limits(seconds=120.0))) as values:
-        for value in values:
-            if isinstance(value, bytes):
-                return facts, value
-            facts.update(value)
-    raise InternalError("The page was not drawn.")
+    sandbox, limits = Sandbox(keep=0), Limits(seconds=120.0)
+
+    def draw(opened: SourceItem) -> tuple[dict[str, Any], bytes]:
+        facts: dict[str, Any] = {}
+        with contextlib.closing(run_isolated(sandbox, _JOB, opened, arguments, limits=limits)) as values:
+            for value in values:
+                if isinstance(value, bytes):
+                    return facts, value
+                facts.update(value)
+        raise InternalError("The page was not drawn.")
+
+    return passwords.read(item, sandbox, limits, draw)

@@ -7,12 +7,24 @@ import logging
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from knowledge_mcp.cli.failures import ExitCode, exit_code_of, print_failure
 from knowledge_mcp.model.errors import ConfigError, InternalError, KnowledgeError
 
-__all__ = ["ServerParser", "add_config", "add_log_level", "raise_problems", "run_to_exit_code"]
+if TYPE_CHECKING:
+    from knowledge_mcp.settings import Settings
+    from knowledge_mcp.wiring import Start
+
+__all__ = [
+    "ServerParser",
+    "add_config",
+    "add_log_level",
+    "port_from",
+    "raise_problems",
+    "run_to_exit_code",
+    "what_it_runs_on",
+]
 
 _logger = logging.getLogger(__name__)
 
@@ -42,6 +54,34 @@ def add_config(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--config", type=Path, metavar="FILE", help="JSON or YAML settings; the environment and .env win over it"
     )
+
+
+def port_from(least: int) -> Callable[[str], int]:
+    """Make the reader of a port that is at least this: 1, or 0 for any that is free."""
+
+    def port(text: str) -> int:
+        number = int(text) if text.isdecimal() else -1
+        if not least <= number <= 65535:
+            free = "" if least else ", or 0 for any that is free"
+            raise argparse.ArgumentTypeError(f"'{text}' is not a port (1 to 65535{free})")
+        return number
+
+    return port
+
+
+def what_it_runs_on(settings: Settings, start: Start, surface: str) -> dict[str, str | None]:
+    """List store and embedding in force with their reasons, for the log of a start."""
+    from knowledge_mcp.settings import choose_embedding, choose_store
+
+    store, embedding = choose_store(settings), choose_embedding(settings, surface)
+    return {
+        "vector_store": start.backend or "none here",
+        "vector_store_reason": start.degraded or store.reason,
+        "vector_store_status": "degraded" if start.degraded else "healthy",
+        "embedding_provider": embedding.provider,
+        "embedding_model": embedding.model,
+        "embedding_reason": embedding.reason,
+    }
 
 
 def run_to_exit_code(serve: Callable[[], int], *, verbose: bool) -> int:

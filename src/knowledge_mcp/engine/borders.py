@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.ports import TokenMeasure
 
-__all__ = ["cut_within", "sentence_around", "trimmed"]
+__all__ = ["cut_within", "sentence_around"]
 
 _CHARACTERS_PER_TOKEN = 5
 _TRIES = 8
@@ -16,16 +16,6 @@ _BLOCK = re.compile(r"\n[ \t]*\n")
 _SENTENCE = re.compile(r"(?<=[.!?…])[\"”’')\]»]*\s+(?=[\"“‘'(\[«]*[^\W\d_a-z])|(?<=[;:])\s*\n")
 _LINE = re.compile(r"\n")
 _BLANK = re.compile(r"\s+")
-
-
-def trimmed(text: str, span: Span) -> Span:
-    """Leave out the blanks at both ends; an empty span where there is nothing else."""
-    start, end = span.start, span.end
-    while start < end and text[start].isspace():
-        start += 1
-    while end > start and text[end - 1].isspace():
-        end -= 1
-    return Span(start, end)
 
 
 def cut_within(text: str, span: Span, limit: int, measure: TokenMeasure) -> int:
@@ -90,7 +80,7 @@ def sentence_around(text: str, span: Span, within: Span, most: int = 300) -> Spa
         begin = _to_word(text, left, begin, span.start)
         blank = max(text.rfind(" ", span.end, right), text.rfind("\n", span.end, right))
         end = right if right == end or blank < span.end else blank
-    return trimmed(text, Span(begin, end))
+    return Span(begin, end).trimmed(text)
 
 
 def _to_word(text: str, left: int, begin: int, start: int) -> int:

@@ -12,8 +12,8 @@ from enum import StrEnum
 
 from knowledge_mcp.engine.prepare import embedding_key
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
-from knowledge_mcp.model.collection import DocumentRecord
-from knowledge_mcp.model.errors import InternalError
+from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord
+from knowledge_mcp.model.errors import InternalError, NotFoundError
 from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure
 from knowledge_mcp.ports import Store
 
@@ -79,6 +79,21 @@ class Place:
         if self.store.collection(self.collection) is None:
             return {}
         return {record.id: record for record in self.store.documents(self.collection)}
+
+    def info(self) -> CollectionInfo:
+        """Describe the collection.
+
+        Raises:
+            NotFoundError: there is none; names those that there are.
+        """
+        found = self.store.collection(self.collection)
+        if found is None:
+            known = ", ".join(each.name for each in self.store.collections()) or "none"
+            raise NotFoundError(
+                f"There is no collection '{self.collection}' in {self.store.location}.",
+                suggestion=f"Collections there: {known}.",
+            )
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,16 @@ from fnmatch import translate
 
 from knowledge_mcp.engine.base import PASSING, Base, base_of
 from knowledge_mcp.engine.blending import feedback, words_in_full
-from knowledge_mcp.engine.code_symbols import WORTH_OF_PROSE, asks_for_symbol, defines, names_in, stands_in, words_worth
+from knowledge_mcp.engine.code_symbols import (
+    MOST_PLACES,
+    WORTH_OF_PROSE,
+    asks_for_symbol,
+    defines,
+    is_report,
+    names_in,
+    stands_in,
+    words_worth,
+)
 from knowledge_mcp.engine.prepare import embedding_key
 from knowledge_mcp.engine.repository_manifest import MANIFEST_ID, path_of
 from knowledge_mcp.engine.repository_values import CodeAnswer, CodeHit, CodeQuery, RepositoryInfo, RepositoryParts
@@ -35,6 +44,10 @@ _KNEE, _BEND = 0.6, 0.4
 """Sum of cosine and words from which a similarity is no longer its calibration, and how slowly it then nears 1."""
 
 _DEPTH = 100
+_LEANING = 0.3
+"""Weight of a report's first line, which says what it is about, beside the meaning of the whole."""
+
+_LONGEST_LINE = 300
 _REMARK = 0.8
 """What a lone comment's meaning counts: few words are near to much, and say little."""
 
@@ -119,6 +132,9 @@ class CodeSearch:
             return
         try:
             trip.vector = self._base.embedder.embed_query(query.text)
+            first_line = query.text.strip().split("\n")[0].strip()[:_LONGEST_LINE]
+            if is_report(query.text) and first_line:
+                trip.vector = _leaning(trip.vector, self._base.embedder.embed_query(first_line))
         except PASSING as exc:
             if query.mode == "dense":
                 raise
@@ -206,13 +222,18 @@ class CodeSearch:
     def _symbols(self, base: Base, query: CodeQuery, documents: set[str] | None) -> dict[str, Chunk]:
         """Find the chunks that define a symbol which is asked for by its name."""
         names = [query.symbol] if query.symbol is not None else names_in(query.text)
+        mentioned = query.symbol is None and is_report(query.text)
         found: dict[str, Chunk] = {}
         for name in names:
             last = re.split(r"\.|::|#|->", name.removesuffix("()"))[-1]
-            for term in dict.fromkeys((name, last)):
-                for chunk in base.store.definitions(base.collection, self._base.analyser.term_key(term)):
-                    if defines(chunk, name) and (documents is None or chunk.document_id in documents):
-                        found[chunk.id] = chunk
+            places = {
+                chunk.id: chunk
+                for term in dict.fromkeys((name, last))
+                for chunk in base.store.definitions(base.collection, self._base.analyser.term_key(term))
+                if defines(chunk, name) and (documents is None or chunk.document_id in documents)
+            }
+            if not mentioned or len(places) <= MOST_PLACES:
+                found |= places
         return found
 
     # ---- scores
@@ -292,6 +313,16 @@ def _is_remark(chunk: Chunk) -> bool:
     if chunk.definitions or chunk.token_count > _FEW_TOKENS:
         return False
     return all(_COMMENT.match(line) for line in chunk.content.split("\n"))
+
+
+def _leaning(vector: Vector, other: Vector) -> Vector:
+    """Move a vector towards another of the same length; the result has length 1."""
+    form = f"<{len(vector) // 4}f"
+    numbers = [
+        one + _LEANING * two for one, two in zip(struct.unpack(form, vector), struct.unpack(form, other), strict=True)
+    ]
+    length = math.hypot(*numbers)
+    return struct.pack(form, *(number / length for number in numbers)) if length > 0.0 else vector
 
 
 def _product(one: float, other: float) -> float:

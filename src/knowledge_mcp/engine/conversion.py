@@ -17,7 +17,7 @@ from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
 from knowledge_mcp.engine.confinement import allowed_path
-from knowledge_mcp.engine.jobs import CancelledError
+from knowledge_mcp.engine.jobs import CancelledError, Progress, tell_nobody
 from knowledge_mcp.engine.markdown import as_markdown
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.errors import (
@@ -35,8 +35,6 @@ from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import Library, OcrEngine, Reader
 
 __all__ = ["ConversionDesk", "path_of"]
-
-Progress = Callable[[float, float | None, str], None]
 
 _BLOCK = 1 << 20
 _REMEMBERED = 4
@@ -181,7 +179,7 @@ class ConversionDesk:
             KnowledgeError: as `convert`, and whatever the library answers.
         """
         library = self._open_library()  # before anything is read: without one there is no use in reading
-        tell = on_progress or _tell_nobody
+        tell = on_progress or tell_nobody
 
         def reading(done: float, total: float | None, message: str) -> None:
             tell(_READ * done / total if total else 0.0, 100.0, message)
@@ -242,7 +240,7 @@ class ConversionDesk:
             if known is not None:
                 self._known.move_to_end(key)
         if known is None:
-            known = self._convert(item, reader, on_progress or _tell_nobody, cancelled)
+            known = self._convert(item, reader, on_progress or tell_nobody, cancelled)
             self._remember(key, known)
         return replace(known, document=replace(known.document, source_uri=item.uri))
 
@@ -315,10 +313,6 @@ class ConversionDesk:
                     )
                 self._library = self._make_library()
             return self._library
-
-
-def _tell_nobody(done: float, total: float | None, message: str) -> None:
-    del done, total, message
 
 
 def _item(given: str, path: Path, media_type: str, cancelled: Callable[[], bool]) -> SourceItem:

@@ -10,7 +10,7 @@ import functools
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,33 +18,28 @@ from typing import Any
 
 from knowledge_mcp.engine.base import Base
 from knowledge_mcp.engine.confinement import allowed_path
-from knowledge_mcp.engine.filing_values import Filing, FilingError, FilingRequest, explain, label_of, page_coverage
+from knowledge_mcp.engine.filing_values import Filing, FilingError, FilingRequest, explain, page_coverage
 from knowledge_mcp.engine.jobs import CancelledError, Jobs, Line
 from knowledge_mcp.engine.journal import FolderJournal
 from knowledge_mcp.engine.local import LocalKnowledge
 from knowledge_mcp.engine.plan import Pipeline
+from knowledge_mcp.engine.single import ingest_one
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStatus
 from knowledge_mcp.model.errors import InternalError, NotFoundError, UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, IngestReport, SkippedFile
+from knowledge_mcp.model.media_types import MEDIA_TYPES
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.support.locks import locked
+from knowledge_mcp.support.path_text import path_text
 
 __all__ = ["EXTENSIONS", "FilingDesk", "document_id_for", "sanitized"]
 
 EXTENSIONS: Mapping[str, str] = {
-    ".bmp": "image/bmp",
-    ".jpeg": "image/jpeg",
-    ".jpg": "image/jpeg",
-    ".pdf": "application/pdf",
-    ".png": "image/png",
-    ".tif": "image/tiff",
-    ".tiff": "image/tiff",
+    extension: MEDIA_TYPES[extension] for extension in (".bmp", ".jpeg", ".jpg", ".pdf", ".png", ".tif", ".tiff")
 }
 """Media types of what can be filed, by extension (B-FR-005)."""
 
 _BLOCK = 8192
-_READ = 70.0
-"""Share of the progress, in hundredths, that reading a document is taken for; embedding is the rest."""
 
 _ERROR_TYPES = {
     UnreadableReason.EMPTY.value: "no_content",
@@ -103,7 +98,7 @@ class FilingDesk(LocalKnowledge):
 
     def documents_of(self, application_ref: str) -> list[DocumentRecord]:
         """List the records of one application by id."""
-        return [record for record in self.documents() if label_of(record, "application_ref") == application_ref]
+        return [record for record in self.documents() if record.label("application_ref") == application_ref]
 
     def check_path(self, request: FilingRequest) -> Path:
         """Make sure that a file may be read, is there, and is of a kind that can be filed; returns it resolved.
@@ -134,7 +129,7 @@ class FilingDesk(LocalKnowledge):
             KnowledgeError: path, store or embedder.
         """
         file = _opened(request.file_path, self.check_path(request))
-        uri = f"planning:{request.application_ref}:{_text(file.path)}"
+        uri = f"planning:{request.application_ref}:{path_text(file.path)}"
         names = sorted({uri, f"content:{request.application_ref}:{file.sha256}"})
         with ExitStack() as stack:
             for name in names:
@@ -164,7 +159,7 @@ class FilingDesk(LocalKnowledge):
             )
         document_id = there.id if there is not None else document_id_for(request.application_ref, file.sha256, self)
         item = _item(request, file, there.source_path if there is not None else uri, document_id)
-        report = self._ingest(item, file, line, document_id, force=there is not None)
+        report = self._ingest(item, file, line, force=there is not None)
         if not report.documents:
             return _not_filed((*report.skipped, *report.failed)[0])
         for record in older:  # where `there` came by another path, the engine does not know them as earlier versions
@@ -173,20 +168,16 @@ class FilingDesk(LocalKnowledge):
 
     def _is_to_be_read_again(self, there: DocumentRecord, request: FilingRequest, file: _File) -> bool:
         """Tell whether a new reading can give what the one before did not: forced, otherwise, or with new means."""
-        if request.force_ocr and label_of(there, "force_ocr") != "true":
+        if request.force_ocr and there.label("force_ocr") != "true":
             return True
-        by_ocr = label_of(there, "extraction_method") in {"ocr", "mixed"}
-        if request.ocr_language is not None and by_ocr and label_of(there, "ocr_language") != request.ocr_language:
+        by_ocr = there.label("extraction_method") in {"ocr", "mixed"}
+        if request.ocr_language is not None and by_ocr and there.label("ocr_language") != request.ocr_language:
             return True
         fingerprint = self._pipeline.fingerprint(EXTENSIONS[file.path.suffix.lower()])
         return there.status is DocumentStatus.PARTIAL and there.pipeline != fingerprint
 
-    def _ingest(self, item: SourceItem, file: _File, line: Line, document_id: str, *, force: bool) -> IngestReport:
-        def on_event(event: IngestEvent) -> None:
-            if event.kind in {IngestEventKind.READING, IngestEventKind.CHUNKED, IngestEventKind.EMBEDDED}:
-                if line.cancelled():
-                    raise CancelledError("The ingest was cancelled.")
-                line.progress(*_progress(event))
+    def _ingest(self, item: SourceItem, file: _File, line: Line, *, force: bool) -> IngestReport:
+        def check(event: IngestEvent) -> None:
             if event.kind is IngestEventKind.CHUNKED and _identity(file.path) != file.identity:
                 raise UnreadableDocumentError(
                     f"{file.path.name}: The file was changed while it was read.",
@@ -194,16 +185,8 @@ class FilingDesk(LocalKnowledge):
                     source=item.uri,
                 )
 
-        published = False
-        try:
-            report = self.ingest(_One(item), IngestOptions(force=force), on_event=on_event, cancelled=line.cancelled)
-            published = bool(report.documents)
-            if not published and not report.failed and not report.skipped:
-                raise CancelledError("The ingest was cancelled.")
-            return report
-        finally:
-            if not published and self._base.exists():
-                self._base.store.discard_staged(self._base.collection, document_id)
+        options = IngestOptions(force=force)
+        return ingest_one(self._base, self._pipeline, item, options, line, unit="chunk", check=check)
 
     def _remove_if_there(self, document_id: str) -> None:
         try:
@@ -213,14 +196,6 @@ class FilingDesk(LocalKnowledge):
 
     def _work(self, request: Mapping[str, Any], line: Line) -> Mapping[str, Any]:
         return self.file(FilingRequest.from_json(request), line).as_json()
-
-
-@dataclass(frozen=True, slots=True)
-class _One:
-    item: SourceItem
-
-    def items(self) -> Iterator[SourceItem | SkippedFile]:
-        yield self.item
 
 
 def sanitized(application_ref: str) -> str:
@@ -239,7 +214,7 @@ def document_id_for(application_ref: str, sha256: str, desk: FilingDesk) -> str:
         other = desk.document(proposed)
     except NotFoundError:
         return proposed
-    if other.sha256 == sha256 and label_of(other, "application_ref") == application_ref:
+    if other.sha256 == sha256 and other.label("application_ref") == application_ref:
         return proposed
     return f"{proposed}-{hashlib.sha256(f'{application_ref}|{sha256}'.encode()).hexdigest()[:6]}"
 
@@ -275,8 +250,8 @@ def _identity(path: Path) -> tuple[int, ...]:
 def _item(request: FilingRequest, file: _File, uri: str, document_id: str) -> SourceItem:
     labels = {
         "application_ref": request.application_ref,
-        "file_path": _text(Path(file.given)),
-        "source_file": _text(Path(file.given).name),
+        "file_path": path_text(Path(file.given)),
+        "source_file": path_text(Path(file.given).name),
     }
     if request.force_ocr:
         labels["force_ocr"] = "true"
@@ -284,7 +259,7 @@ def _item(request: FilingRequest, file: _File, uri: str, document_id: str) -> So
         labels["ocr_language"] = request.ocr_language
     return SourceItem(
         uri=uri,
-        name=_text(Path(file.given).name),
+        name=path_text(Path(file.given).name),
         media_type=EXTENSIONS[file.path.suffix.lower()],
         size=file.identity[2],
         sha256=file.sha256,
@@ -298,35 +273,23 @@ def _item(request: FilingRequest, file: _File, uri: str, document_id: str) -> So
     )
 
 
-def _text(path: Path | str) -> str:
-    return os.fsencode(path).decode("utf-8", "backslashreplace")
-
-
-def _progress(event: IngestEvent) -> tuple[float, float, str]:
-    share = event.done / event.total if event.total else 0.0
-    if event.kind is IngestEventKind.READING:
-        pages = f" page {event.done} of {event.total}" if event.total else ""
-        return round(_READ * share, 1), 100.0, f"reading{pages}"
-    return round(_READ + (99.0 - _READ) * share, 1), 100.0, f"embedding chunk {event.done} of {event.total}"
-
-
 def _filing(record: DocumentRecord, item: SourceItem, older: Sequence[DocumentRecord]) -> Filing:
-    confidence = label_of(record, "document_type_confidence")
+    confidence = record.label("document_type_confidence")
     by_caller = item.document_type is not None
     return Filing(
         status="success",
         document_id=record.id,
         chunks_created=record.chunk_count,
-        extraction_method=label_of(record, "extraction_method") or "text_layer",
-        contains_drawings=label_of(record, "contains_drawings") == "true",
-        total_chars=int(label_of(record, "total_chars") or 0),
-        total_words=int(label_of(record, "total_words") or 0),
-        image_ratio=float(label_of(record, "image_ratio") or 0.0),
+        extraction_method=record.label("extraction_method") or "text_layer",
+        contains_drawings=record.label("contains_drawings") == "true",
+        total_chars=int(record.label("total_chars") or 0),
+        total_words=int(record.label("total_words") or 0),
+        image_ratio=float(record.label("image_ratio") or 0.0),
         total_pages=record.pages,
         document_type=record.document_type,
         document_type_confidence=float(confidence) if confidence else None,
-        document_type_reason="given by the caller" if by_caller else label_of(record, "document_type_reason") or None,
-        pages=page_coverage(label_of(record, "page_coverage")),
+        document_type_reason="given by the caller" if by_caller else record.label("document_type_reason") or None,
+        pages=page_coverage(record.label("page_coverage")),
         warnings=record.warnings,
         replaced=tuple(each.id for each in older),
     )

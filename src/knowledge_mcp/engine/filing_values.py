@@ -9,10 +9,9 @@ from typing import Any, Literal, cast
 
 from knowledge_mcp.engine.confinement import PathNotAllowedError
 from knowledge_mcp.engine.jobs import CancelledError
-from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError
 
-__all__ = ["Filing", "FilingError", "FilingRequest", "error_type_of", "explain", "label_of", "page_coverage"]
+__all__ = ["Filing", "FilingError", "FilingRequest", "error_type_of", "explain", "page_coverage"]
 
 
 _NOTHING = 0.005
@@ -105,11 +104,6 @@ class Filing:
             if value is not None and value != ():
                 told[field.name] = list(cast("tuple[Any, ...]", value)) if isinstance(value, tuple) else value
         return told
-
-
-def label_of(record: DocumentRecord, name: str) -> str:
-    """Return one label of a record, empty where it has none of that name."""
-    return next((value for key, value in record.metadata if key == name), "")
 
 
 def page_coverage(text: str) -> tuple[Mapping[str, Any], ...]:

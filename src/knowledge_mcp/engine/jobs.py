@@ -21,7 +21,10 @@ from knowledge_mcp.engine.journal import Job, JobState, Journal
 from knowledge_mcp.model.errors import InternalError, KnowledgeError, NotFoundError
 from knowledge_mcp.support.events import log_event
 
-__all__ = ["CancelledError", "Jobs", "Line", "RunningJob"]
+__all__ = ["CancelledError", "Jobs", "Line", "Progress", "RunningJob", "tell_nobody"]
+
+Progress = Callable[[float, float | None, str], None]
+"""Tell how far work is: done, of how much (None where that is not known), and in words."""
 
 _logger = logging.getLogger(__name__)
 _KEPT = timedelta(days=7)
@@ -40,7 +43,8 @@ class CancelledError(KnowledgeError):
     default_suggestion = "Ask again; nothing of it was kept."
 
 
-def _tell_nobody(done: float, total: float | None, message: str) -> None:
+def tell_nobody(done: float, total: float | None, message: str) -> None:
+    """Take progress that nobody asked for."""
     del done, total, message
 
 
@@ -48,7 +52,7 @@ def _tell_nobody(done: float, total: float | None, message: str) -> None:
 class Line:
     """Give the work a line to whoever follows it: `progress(done, total, message)`, and whether to stop."""
 
-    progress: Callable[[float, float | None, str], None] = _tell_nobody
+    progress: Progress = tell_nobody
     cancelled: Callable[[], bool] = bool
 
 

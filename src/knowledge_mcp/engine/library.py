@@ -19,25 +19,23 @@ from typing import Any
 from knowledge_mcp.engine import documents, retrieve
 from knowledge_mcp.engine.base import Base, base_of
 from knowledge_mcp.engine.health import EmbeddingProbe, health
-from knowledge_mcp.engine.ingest import Ingest
-from knowledge_mcp.engine.jobs import CancelledError, Jobs, Line
+from knowledge_mcp.engine.jobs import CancelledError, Jobs, Line, Progress, tell_nobody
 from knowledge_mcp.engine.library_values import (
-    OneItem,
     checked_name,
     deposited,
     explain,
     item_of,
-    progress_of,
     request_from_json,
     request_to_json,
     shown_job,
     why_not,
 )
 from knowledge_mcp.engine.plan import Pipeline
+from knowledge_mcp.engine.single import ingest_one
 from knowledge_mcp.engine.store_journal import StoreJournal
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InternalError, KnowledgeError, NotFoundError
-from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, IngestReport
+from knowledge_mcp.model.ingest import IngestOptions
 from knowledge_mcp.model.library import (
     DEFAULT_COLLECTION,
     CollectionSummary,
@@ -57,10 +55,6 @@ __all__ = ["LibraryDesk"]
 _logger = logging.getLogger(__name__)
 _LOOK_AGAIN = 30.0
 """Seconds between two looks for jobs whose process is gone."""
-
-
-def _tell_nobody(done: float, total: float | None, message: str) -> None:
-    del done, total, message
 
 
 class LibraryDesk:
@@ -169,10 +163,10 @@ class LibraryDesk:
         self,
         deposit: Deposit,
         *,
-        on_progress: Callable[[float, float | None, str], None] | None = None,
+        on_progress: Progress | None = None,
         cancelled: Callable[[], bool] | None = None,
     ) -> Deposited:
-        line = Line(on_progress or _tell_nobody, cancelled or bool)
+        line = Line(on_progress or tell_nobody, cancelled or bool)
         collection = checked_name(deposit.collection, self._is_reserved)
         fetched = None
         if deposit.url is not None:
@@ -193,7 +187,8 @@ class LibraryDesk:
     def _take_in(self, collection: str, item: SourceItem, deposit: Deposit, line: Line) -> Deposited:
         base = self._of(collection)
         earlier = base.store.document(collection, item.document_id or "") if base.exists() else None
-        report = self._ingest(base, item, deposit, line)
+        options = IngestOptions(force=deposit.force, ids_are_settled=True)
+        report = ingest_one(base, self._pipeline, item, options, line, unit="passage")
         if not report.documents:
             raise why_not((*report.skipped, *report.failed)[0])
         done = deposited(collection, report.documents[0], earlier)
@@ -208,26 +203,6 @@ class LibraryDesk:
             unchanged=done.unchanged,
         )
         return done
-
-    def _ingest(self, base: Base, item: SourceItem, deposit: Deposit, line: Line) -> IngestReport:
-        def on_event(event: IngestEvent) -> None:
-            if event.kind in {IngestEventKind.READING, IngestEventKind.CHUNKED, IngestEventKind.EMBEDDED}:
-                if line.cancelled():
-                    raise CancelledError("The ingest was cancelled.")
-                line.progress(*progress_of(event))
-
-        published = False
-        try:
-            options = IngestOptions(force=deposit.force, ids_are_settled=True)
-            run = Ingest(base, self._pipeline, options, on_event, line.cancelled)
-            report = run.run(OneItem(item), lambda _: True)
-            published = bool(report.documents)
-            if not published and not report.failed and not report.skipped:
-                raise CancelledError("The ingest was cancelled.")
-            return report
-        finally:
-            if not published and base.store.collection(base.collection) is not None:
-                base.store.discard_staged(base.collection, item.document_id)
 
     # ---- later
 

@@ -1,4 +1,4 @@
-"""What stands between a deposit and the engine: its name, its item, its progress, its answer, and all that as JSON."""
+"""What stands between a deposit and the engine: its name, its item, its answer, and all that as JSON."""
 
 from __future__ import annotations
 
@@ -7,49 +7,34 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import fields
 from pathlib import PurePath, PurePosixPath
 from typing import Any
 
 from knowledge_mcp.engine.journal import Job
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, UnreadableDocumentError, UnreadableReason
-from knowledge_mcp.model.ingest import IngestedDocument, IngestEvent, IngestEventKind, SkippedFile
-from knowledge_mcp.model.library import Deposit, Deposited, Fetched, IngestJob
+from knowledge_mcp.model.ingest import IngestedDocument, SkippedFile
+from knowledge_mcp.model.library import COLLECTION_NAME, Deposit, Deposited, Fetched, IngestJob
 from knowledge_mcp.model.media_types import UNKNOWN, media_type_of
 from knowledge_mcp.model.source import SourceItem
 
 __all__ = [
-    "OneItem",
     "checked_name",
     "deposited",
     "explain",
     "item_of",
-    "progress_of",
     "request_from_json",
     "request_to_json",
     "shown_job",
     "why_not",
 ]
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
-_READ = 70.0
-"""Share of the progress, in hundredths, that reading a document is taken for; embedding is the rest."""
+_NAME = re.compile(COLLECTION_NAME)
 _KNOWN = ("source", "title", "document_type")
 """Metadata that say more than themselves."""
 _LONGEST = 2000
-
-
-@dataclass(frozen=True, slots=True)
-class OneItem:
-    """Yield one item (`Source`)."""
-
-    item: SourceItem
-
-    def items(self) -> Iterator[SourceItem | SkippedFile]:
-        """Yield it."""
-        yield self.item
 
 
 def checked_name(collection: str, is_reserved: Callable[[str], bool]) -> str:
@@ -136,15 +121,6 @@ def _fingerprint(digest: str, metadata: Mapping[str, str], name: str) -> str:
     if not metadata:
         return _sha256(f"{digest}{name}")
     return _sha256(json.dumps([digest, name, sorted(metadata.items())]))
-
-
-def progress_of(event: IngestEvent) -> tuple[float, float, str]:
-    """Put an event into hundredths and words."""
-    share = event.done / event.total if event.total else 0.0
-    if event.kind is IngestEventKind.READING:
-        pages = f" page {event.done} of {event.total}" if event.total else ""
-        return round(_READ * share, 1), 100.0, f"reading{pages}"
-    return round(_READ + (99.0 - _READ) * share, 1), 100.0, f"embedding passage {event.done} of {event.total}"
 
 
 def deposited(collection: str, done: IngestedDocument, earlier: DocumentRecord | None) -> Deposited:

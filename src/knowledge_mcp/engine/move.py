@@ -31,7 +31,6 @@ from knowledge_mcp.model.errors import (
     InternalError,
     InvalidInputError,
     KnowledgeError,
-    NotFoundError,
     SpaceMismatchError,
     may_pass,
 )
@@ -87,7 +86,7 @@ class MoveReport:
         copied: documents written, those among them that were copied again because the comparison found them wrong too.
         chunks: chunks written.
         removed: documents pruned from the target.
-        failed: documents that could not be copied.
+        failed: documents that could not be copied, and are not at the target otherwise.
         comparison: of source and target at the end.
         seconds: of copying; comparing took `comparing_seconds`.
     """
@@ -168,6 +167,9 @@ class Move:
         if again:  # what an earlier run or somebody else left under an equal record
             self._copy_all(again, 0, len(again))
             comparison = self._compare(records)
+        wrong = {each.document_id for each in comparison.differing}
+        for document_id in self._failed.keys() & (records.keys() - wrong):
+            del self._failed[document_id]  # another run has copied it meanwhile: it is there as it should be
         return MoveReport(
             plan=plan,
             copied=self._copied,
@@ -276,13 +278,7 @@ def _checked(source: Place, target: Place) -> CollectionInfo:
             f"Source and target are the same: collection '{source.collection}' of {source.store.location}.",
             suggestion="Name another target store, or another collection with --to-collection.",
         )
-    info = source.store.collection(source.collection)
-    if info is None:
-        known = ", ".join(each.name for each in source.store.collections()) or "none"
-        raise NotFoundError(
-            f"There is no collection '{source.collection}' in {source.store.location}.",
-            suggestion=f"Collections there: {known}.",
-        )
+    info = source.info()
     there = target.store.collection(target.collection)
     if there is not None and there.space.fingerprint != info.space.fingerprint:
         raise SpaceMismatchError(

@@ -13,6 +13,7 @@ from knowledge_mcp.engine.structure import STRUCTURE_VERSION
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import KnowledgeError, UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, SkippedFile
+from knowledge_mcp.model.media_types import extension_of
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import Chunker, Classifier, OcrEngine, Reader, Source
 
@@ -115,8 +116,12 @@ def _is_current(record: DocumentRecord, item: SourceItem, pipeline: Pipeline) ->
 def _reader(pipeline: Pipeline, item: SourceItem) -> Reader:
     reader = pipeline.readers.get(item.media_type)
     if reader is None:
+        known = sorted({extension for each in pipeline.readers if (extension := extension_of(each))})
         raise UnreadableDocumentError(
-            f"No reader for {item.media_type}.", reason=UnreadableReason.UNSUPPORTED, source=item.uri
+            f"No reader for {item.media_type}.",
+            reason=UnreadableReason.UNSUPPORTED,
+            source=item.uri,
+            suggestion=f"Convert it to a kind that is read here: {', '.join(known)}." if known else None,
         )
     return reader
 

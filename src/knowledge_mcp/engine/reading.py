@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from knowledge_mcp.engine.base import Base
-from knowledge_mcp.engine.borders import cut_within, trimmed
+from knowledge_mcp.engine.borders import cut_within
 from knowledge_mcp.engine.documents import chunk_by_id
 from knowledge_mcp.engine.held import HeldDocument, held_document
 from knowledge_mcp.engine.outline import named_section
@@ -72,10 +72,10 @@ def read_held(document: HeldDocument, query: ReadQuery, measure: TokenMeasure) -
     if query.parents and query.cursor is None:
         parents = _parents(document, place, left // 2, measure)
         left -= sum(measure.count_tokens(each.text) for each in parents)
-    rest = trimmed(document.text, Span(start, whole.end))
+    rest = Span(start, whole.end).trimmed(document.text)
     end = cut_within(document.text, rest, left, measure)
     passages = [placed(document, span) for span in _split(document, Span(rest.start, end))]
-    further = trimmed(document.text, Span(end, whole.end))
+    further = Span(end, whole.end).trimmed(document.text)
     return ReadAnswer(
         document_id=document.record.id,
         document_title=document.record.title,
@@ -171,10 +171,10 @@ def _parents(document: HeldDocument, place: _Place, limit: int, measure: TokenMe
         chunk = by_id.get(chunk.parent_chunk_id)
         if chunk is None or chunk.span.overlaps(place.span):
             continue
-        span = trimmed(document.text, chunk.span)
+        span = chunk.span.trimmed(document.text)
         if limit < 1 or not span:
             break
-        span = trimmed(document.text, Span(span.start, cut_within(document.text, span, limit, measure)))
+        span = Span(span.start, cut_within(document.text, span, limit, measure)).trimmed(document.text)
         found.append(placed(document, span))
         limit -= measure.count_tokens(span.of(document.text))
     return found[::-1]
@@ -187,8 +187,8 @@ def _split(document: HeldDocument, span: Span) -> Iterable[Span]:
     begin = span.start
     for start in inside:
         if start - begin >= _PASSAGE:
-            yield trimmed(document.text, Span(begin, start))
+            yield Span(begin, start).trimmed(document.text)
             begin = start
-    rest = trimmed(document.text, Span(begin, span.end))
+    rest = Span(begin, span.end).trimmed(document.text)
     if rest:
         yield rest

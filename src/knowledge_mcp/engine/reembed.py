@@ -19,7 +19,7 @@ from knowledge_mcp.engine.carry import Held, MoveEvent, MoveEventKind, Place, Tr
 from knowledge_mcp.engine.prepare import embedding_key
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
 from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord, EmbeddingSpace
-from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError, NotFoundError, may_pass
+from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError, may_pass
 from knowledge_mcp.ports import Embedder, Store
 
 __all__ = ["Reembed", "ReembedOptions", "ReembedPlan", "ReembedReport"]
@@ -132,10 +132,7 @@ class Reembed:
         self._options = options
         self._on_event = on_event
         self._today = today or datetime.now(UTC).date()
-        info = live.store.collection(live.collection)
-        if info is None:
-            raise NotFoundError(f"There is no collection '{live.collection}' in {live.store.location}.")
-        self._info = info
+        self._info = live.info()
         self._space = embedder.space
         self._target = Place(live.store, f"{live.collection}.next-{self._space.fingerprint[:8]}")
         self._budget = Budget(embedder, options.max_cost)

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from knowledge_mcp.engine.base import PASSING, Base
-from knowledge_mcp.engine.borders import sentence_around, trimmed
+from knowledge_mcp.engine.borders import sentence_around
 from knowledge_mcp.engine.designations import designations, names_of
 from knowledge_mcp.engine.documents import chunk_by_id, documents
 from knowledge_mcp.engine.held import HeldDocument, held_document
 from knowledge_mcp.engine.outline import named_section
-from knowledge_mcp.engine.placing import placed
+from knowledge_mcp.engine.placing import placed, section_at
 from knowledge_mcp.engine.targets import Target, Targets
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import DocumentRecord
@@ -28,6 +28,8 @@ _MOST_LINKS = 200
 _CANDIDATES = 200
 """Passages of other documents that are looked through for one name of this one."""
 _FULL = "Of the passages that hold the words '{}' only the best {} were looked through."
+_LINKED = 300
+"""Characters of headings that links to them are looked for by."""
 _MOST_FILTERED = 500
 """Documents up to which a search is told to look into the others only."""
 _OPENING = 300
@@ -59,8 +61,9 @@ class _Found:
 def references(base: Base, query: ReferenceQuery) -> ReferenceAnswer:
     """List what a place refers to and what refers to it, `query.limit` of each, in reading order; its own name not.
 
-    References from the same document are all found. Those from other documents are found by their words where one of
-    the document's names is a designation ("ISO 9001"); what was not looked through is told in `degraded`.
+    References from the same document are all found. Those from other documents are found by their words: by name where
+    one of the document's names is a designation ("ISO 9001"), and links where they stand in a passage with words of its
+    title or of its headings; what was not looked through is told in `degraded`.
 
     Raises:
         NotFoundError: no such document, clause or passage; names near ones.
@@ -164,22 +167,27 @@ def _from_outside(targets: Targets, place: _Place, mentions: Mentions) -> tuple[
     """List the references of other documents that lead to the place, by document; and what could not be looked at."""
     record = place.document.record
     names = _called(record)
-    if not names:
-        return [], (
-            f"Other documents were not searched: neither title nor id of '{record.id}' is a designation, such as "
-            "ISO 9001, that they could refer to it by.",
-        )
     by_document: dict[str, dict[str, Chunk]] = {}
     degraded: list[str] = []
-    for name in names:
+    if not names:
+        degraded.append(
+            f"Other documents were searched for links only: neither title nor id of '{record.id}' is a designation, "
+            "such as ISO 9001, that they could refer to it by."
+        )
+    for name in dict.fromkeys((*names, *_linked_by(place))):
         found, notes = mentions(name, [each.id for each in targets.records if each.id != record.id])
-        naming = [chunk for chunk in found if any(_names(targets, link, record) for link in chunk.links)]
+        leads_here = _names if name in names else _links
+        naming = [
+            chunk
+            for chunk in found
+            if (source := chunk.document_id) != record.id
+            and any(leads_here(targets, link, record, source) for link in chunk.links)
+        ]
         degraded.extend(notes)
         if naming and len(found) == _CANDIDATES:
             degraded.append(_FULL.format(name, _CANDIDATES))
         for chunk in naming:
-            if chunk.document_id != record.id:
-                by_document.setdefault(chunk.document_id, {})[chunk.id] = chunk
+            by_document.setdefault(chunk.document_id, {})[chunk.id] = chunk
     return list(_leading(targets, place, by_document)), tuple(dict.fromkeys(degraded))
 
 
@@ -191,12 +199,30 @@ def _leading(targets: Targets, place: _Place, by_document: dict[str, dict[str, C
             continue
         wanted = by_document[document_id]
         for each in _standing_in(document, [chunk for chunk in document.chunks if chunk.id in wanted]):
-            told = each.reference
-            if _names(targets, told, place.document.record) and _leads_to(targets.of(document, told), place):
+            told, record = each.reference, place.document.record
+            here = _names(targets, told, record) or _links(targets, told, record, document_id)
+            if here and _leads_to(targets.of(document, told), place):
                 yield each
 
 
-def _names(targets: Targets, reference: Reference, record: DocumentRecord) -> bool:
+def _links(targets: Targets, reference: Reference, record: DocumentRecord, source_id: str) -> bool:
+    source = targets.record(source_id) if reference.kind is ReferenceKind.LINK else None
+    found = targets.document_at(source, reference.target) if source is not None else None
+    return found is not None and found.id == record.id
+
+
+def _linked_by(place: _Place) -> list[str]:
+    """List words that a link to the place is likely to stand beside: titles of the document and of the sections."""
+    entries = place.document.structure.sections
+    around = None if place.is_whole else section_at(place.document, place.span.start)
+    inside = [entry for entry in entries if place.span.start <= entry.span.start < place.span.end]
+    titles = [entry.title for entry in ([around] if around is not None and around not in inside else []) + inside]
+    words = " ".join(dict.fromkeys(word for title in titles for word in title.split()))
+    texts = (place.document.record.title, words[:_LINKED])
+    return [text for text in texts if text.strip()]
+
+
+def _names(targets: Targets, reference: Reference, record: DocumentRecord, _source_id: str = "") -> bool:
     if reference.kind is not ReferenceKind.DOCUMENT:
         return False
     found = targets.document_named(reference.target)[0]
@@ -249,10 +275,10 @@ def _opening(document: HeldDocument, span: Span) -> Span:
     starts = [entry.span.start for entry in document.structure.sections]
     behind = bisect_right(starts, span.start)
     end = min(span.end, starts[behind]) if behind < len(starts) else span.end
-    inside = trimmed(document.text, Span(span.start, max(end, span.start)))
+    inside = Span(span.start, max(end, span.start)).trimmed(document.text)
     if len(inside) <= _OPENING:
         return inside
     cut = max(document.text.rfind(mark, inside.start + _OPENING // 3, inside.start + _OPENING) for mark in ("\n", ". "))
     if cut < 0:
         cut = document.text.rfind(" ", inside.start, inside.start + _OPENING)
-    return trimmed(document.text, Span(inside.start, cut + 1 if cut > inside.start else inside.start + _OPENING))
+    return Span(inside.start, cut + 1 if cut > inside.start else inside.start + _OPENING).trimmed(document.text)

@@ -159,11 +159,14 @@ class RepositoryDesk(LocalKnowledge):
             CancelledError: it was told to stop.
             KnowledgeError: clone, store or embedder.
         """
+        if not request.source.strip():
+            raise InvalidInputError("No repository is named.", suggestion="Give an https address, or a folder.")
         with self._alone(line) as told:
             local = "://" not in request.source and _LIKE_SSH.match(request.source) is None
             if local:
                 copy = self.parts.copies.worktree(Path(request.source), name=request.name)
             else:
+                told.progress(0.0, None, "fetching the repository")
                 copy = self.parts.copies.clone(
                     request.source,
                     name=request.name,
@@ -232,6 +235,7 @@ class RepositoryDesk(LocalKnowledge):
     def _brought_up(self, known: Manifest, line: Line) -> WorkingCopy:
         if known.local:
             return self.parts.copies.worktree(Path(known.local_path), name=known.name)
+        line.progress(0.0, None, f"fetching {known.name}")
         try:
             return self.parts.copies.update(known.name, branch=known.follow, cancelled=line.cancelled)
         except NotFoundError:

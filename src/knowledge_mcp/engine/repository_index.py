@@ -40,6 +40,7 @@ HOST = platform.node()
 _HEARTBEAT = 5.0
 _MOST_DIRTY = 2000
 _MOST_TOLD = 50
+_SCANNED_AT_ONCE = 1000
 _logger = logging.getLogger(__name__)
 
 
@@ -132,8 +133,8 @@ class IndexRun:
 
     def _make_room(self) -> None:
         store, space = self._base.store, self._embedder.space
+        store.drop_collection(self._collection + ".old")  # a run that was killed may have left it
         if self._fresh:
-            store.drop_collection(self._collection + ".old")
             there = store.collection(self._target)
             if there is not None and there.space.fingerprint != space.fingerprint:
                 store.drop_collection(self._target)
@@ -297,6 +298,8 @@ class IndexRun:
         done, total = self._manifest.files_done, self._manifest.files_total
         if event.kind is IngestEventKind.CHECKED:
             total += 1
+            if not total % _SCANNED_AT_ONCE:
+                self._line.progress(0.0, None, f"found {total:,} files to index")
         elif event.kind in {IngestEventKind.STORED, IngestEventKind.FAILED}:
             done += 1
         else:

@@ -6,6 +6,7 @@ import dataclasses
 import logging
 from collections.abc import Sequence
 
+from knowledge_mcp.engine.answerability import estimate
 from knowledge_mcp.engine.base import PASSING, USUAL_WEIGHT, Base, Records
 from knowledge_mcp.engine.blending import Ranked, blend, feedback, words_in_full
 from knowledge_mcp.engine.cite import cite
@@ -82,6 +83,7 @@ def search(base: Base, query: SearchQuery) -> SearchAnswer:
         searched_documents=statistics.documents,
         degraded=tuple(degraded),
         more=len(kept) > end,
+        answerability=estimate(base, query, mode, legs, statistics.chunks),
     )
 
 

@@ -12,7 +12,7 @@ from knowledge_mcp.model.structure import DocumentStructure, OutlineEntry, PageC
 
 __all__ = ["STRUCTURE_VERSION", "structure_of"]
 
-STRUCTURE_VERSION = "structure/1"
+STRUCTURE_VERSION = "structure/2"
 """Part of every pipeline's fingerprint: to be counted up when documents must be read again for what is made here."""
 
 _BLANK = re.compile(r"\s+")
@@ -20,7 +20,7 @@ _FIGURE = re.compile(r"\W*fig(?:ure|s)?\b", re.IGNORECASE)
 
 
 def structure_of(document: Document) -> DocumentStructure:
-    """Describe a document's sections and pages.
+    """Describe a document's sections, pages and anchors.
 
     A section's page is the one its heading begins on. A table, or the caption of a figure, counts for the first page
     that it stands on.
@@ -52,6 +52,7 @@ def structure_of(document: Document) -> DocumentStructure:
             )
             for each in document.pages
         ),
+        anchors=document.anchors,
     )
 
 

@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from urllib.parse import unquote
+from urllib.parse import unquote, urljoin
 
+from knowledge_mcp.engine.anchors import find_anchor
 from knowledge_mcp.engine.designations import Designation, Directory, Likeness, designation_of
 from knowledge_mcp.engine.held import HeldDocument
 from knowledge_mcp.engine.outline import find_sections
@@ -24,6 +25,8 @@ _LEADERS = re.compile(r"(?:\.[ .]*){3,}\s*\S{1,6}\s*\Z|\s\d{1,4}\s*\Z")
 _LABELS = {"Figure": r"(?:Figure|Fig\.)", "Annex": "(?:Annex|Appendix)"}
 _SENTENCE = re.compile(r",?[ \t]+\(?[a-z]+(?![\w-])")
 """What follows a label that only begins a sentence: "Table 4 shows …", "Figure 2, above, …"."""
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+:", re.IGNORECASE)
+_PAGES = frozenset({"", "htm", "html"})
 _LONGEST_CAPTION = 400
 _MOST_NAMED = 3
 
@@ -65,12 +68,23 @@ class Targets:
         self._known: dict[tuple[str, ReferenceKind, str], Target] = {}
         self._documents: dict[str, tuple[DocumentRecord | None, str, str]] = {}
         self._numbers: dict[str, dict[str, list[OutlineEntry]]] = {}
+        self._by_id = {record.id: record for record in records}
+        self._by_path: dict[str, list[DocumentRecord]] = {}
+        self._by_stem: dict[str, list[DocumentRecord]] = {}
+        for record in records:
+            path = record.source_path.replace("\\", "/").rstrip("/")
+            self._by_path.setdefault(path, []).append(record)
+            self._by_stem.setdefault(_parted(path)[0], []).append(record)
 
     def document(self, document_id: str) -> HeldDocument:
         """Return a document whole; NotFoundError where it has just gone."""
         if document_id not in self._loaded:
             self._loaded[document_id] = self._load(document_id)
         return self._loaded[document_id]
+
+    def record(self, document_id: str) -> DocumentRecord | None:
+        """Return a document's record, None where there is none."""
+        return self._by_id.get(document_id)
 
     def of(self, source: HeldDocument, reference: Reference) -> Target:
         """Tell where a reference that stands in a document leads."""
@@ -148,11 +162,11 @@ class Targets:
     def _linked(self, source: HeldDocument, target: str) -> Target:
         place, _, anchor = target.partition("#")
         if not place:
-            found = [entry for entry in source.structure.sections if _slug(entry) == anchor.casefold()]
-            if found:
-                return Target(source.record.id, found[0].span, found[0])
-            return Target(source.record.id, reason=f"'{source.record.id}' has no heading for the anchor '{target}'.")
-        record = self._at(source.record, place)
+            found = find_anchor(source, anchor)
+            if found is not None:
+                return Target(source.record.id, *found)
+            return Target(source.record.id, reason=f"'{source.record.id}' has no place for the anchor '{target}'.")
+        record = self.document_at(source.record, place)
         if record is None:
             kind = "address" if ":" in place else "file"
             return Target(reason=f"The {kind} '{place[:200]}' is not in the knowledge base.")
@@ -163,15 +177,40 @@ class Targets:
         except NotFoundError:
             return Target(reason=f"'{record.id}' has just been removed from the knowledge base.")
 
-    def _at(self, source: DocumentRecord, place: str) -> DocumentRecord | None:
-        """Find the document that was read from an address, or from a file beside the one that links to it."""
-        place = unquote(place)
-        if re.match(r"[a-z][a-z0-9+.-]+:", place, re.IGNORECASE):
-            wanted = place.rstrip("/")
-        else:
-            wanted = _normal(PurePosixPath(source.source_path.replace("\\", "/")).parent / place)
-        found = (record for record in self.records if record.source_path.replace("\\", "/").rstrip("/") == wanted)
-        return next(found, None)
+    def document_at(self, source: DocumentRecord, place: str) -> DocumentRecord | None:
+        """Find the document that was read from an address, or from a file beside the one that links to it.
+
+        A link to a page that was made of a file ("guide.html", "guide/", "guide") leads to the file ("guide.md") where
+        there is no such page and only one such file.
+        """
+        place = unquote(place.partition("#")[0])
+        if not place:
+            return source
+        if _ADDRESS.match(place):
+            return next(iter(self._by_path.get(place.rstrip("/"), [])), None)
+        base = source.source_path.replace("\\", "/")
+        if _ADDRESS.match(base):
+            return next(iter(self._by_path.get(_joined(base, place).rstrip("/"), [])), None)
+        wanted = _normal(PurePosixPath(base).parent / place)
+        if wanted in self._by_path:
+            return self._by_path[wanted][0]
+        stem, extension = _parted(wanted)
+        made = self._by_stem.get(stem, []) if extension.lower() in _PAGES else []
+        return made[0] if len(made) == 1 else None
+
+
+def _parted(path: str) -> tuple[str, str]:
+    """Part a path from its extension, which has no dot and may be empty."""
+    folder, slash, name = path.rpartition("/")
+    stem, _, extension = name.rpartition(".")
+    return (f"{folder}{slash}{stem}", extension) if stem else (path, "")
+
+
+def _joined(base: str, place: str) -> str:
+    try:
+        return urljoin(base, place)
+    except ValueError:
+        return place
 
 
 def _normal(path: PurePosixPath) -> str:
@@ -182,11 +221,6 @@ def _normal(path: PurePosixPath) -> str:
         elif part != ".":
             parts.append(part)
     return str(PurePosixPath(*parts))
-
-
-def _slug(entry: OutlineEntry) -> str:
-    label = f"{entry.number} {entry.title}" if entry.number else entry.title
-    return re.sub(r"\s", "-", re.sub(r"[^\w\s-]", "", label.casefold()).strip())
 
 
 def _order(edition: str) -> tuple[int, str]:

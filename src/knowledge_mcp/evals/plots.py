@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-__all__ = ["Bar", "Whisker", "bars", "curves", "histogram", "steps", "whiskers"]
+__all__ = ["Bar", "Point", "Whisker", "bars", "curves", "histogram", "reliability_diagram", "steps", "whiskers"]
 
 WIDTH = 720
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 16, 14, 40
@@ -32,6 +32,17 @@ class Bar:
 
     value: float
     hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Draw what was estimated against what happened, with the interval of the latter and how many stand behind it."""
+
+    across: float
+    up: float
+    low: float
+    high: float
+    count: int
 
 
 def whiskers(rows: Sequence[Whisker], *, low: float = 0.0, high: float = 1.0, caption: str = "") -> str:
@@ -170,6 +181,34 @@ def steps(series: Mapping[str, Sequence[float]], *, across: str, caption: str = 
         )
     parts += _legend(list(series), WIDTH - 155, _TOP + 8)
     parts += _titles(across, "share of searches", height, right=WIDTH - 170)
+    return _svg(height, parts, caption)
+
+
+def reliability_diagram(series: Mapping[str, Sequence[Point]], *, across: str, up: str, caption: str = "") -> str:
+    """Draw points of 0..1 beside the diagonal on which an honest estimate lies; a dot's area shows its count."""
+    height, side = 420, 420 - _TOP - _BOTTOM
+    across_scale, up_scale = _Scale(0, 1, _LEFT, _LEFT + side), _Scale(0, 1, height - _BOTTOM, _TOP)
+    parts = [*_horizontal_grid(up_scale, _LEFT, _LEFT + side), *_vertical_grid(across_scale, _TOP, height - _BOTTOM)]
+    parts.append(
+        f'<line class="mark" x1="{_LEFT}" y1="{height - _BOTTOM}" x2="{_LEFT + side}" y2="{_TOP}"/>'
+        f'<text class="small" x="{_LEFT + 6}" y="{_TOP + 14}">dashed: what it should be</text>'
+    )
+    most = max((point.count for points in series.values() for point in points), default=1)
+    for number, (name, points) in enumerate(series.items()):
+        at = [(across_scale.at(each.across), up_scale.at(each.up), each) for each in points]
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y, _ in at)
+        parts.append(f'<g class="s{number % _SERIES}"><polyline class="line" points="{path}"/>')
+        for x, y, each in at:
+            told = f"{name}: estimated {each.across:.2f}, happened {each.up:.2f} of {each.count}"
+            parts.append(
+                f'<line class="whisker see-through" x1="{x:.1f}" x2="{x:.1f}" '
+                f'y1="{up_scale.at(each.low):.1f}" y2="{up_scale.at(each.high):.1f}"/>'
+                f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="{2 + 4 * math.sqrt(each.count / most):.1f}">'
+                f"<title>{escape(told)}</title></circle>"
+            )
+        parts.append("</g>")
+    parts += _legend(list(series), _LEFT + side + 24, _TOP + 8) if len(series) > 1 else []
+    parts += _titles(across, up, height, right=_LEFT + side)
     return _svg(height, parts, caption)
 
 

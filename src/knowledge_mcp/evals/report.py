@@ -9,7 +9,18 @@ from knowledge_mcp.evals.abstaining import KEPT, SIGNALS
 from knowledge_mcp.evals.comparing import Comparison, QuestionChange
 from knowledge_mcp.evals.measures import COLUMNS, MEANINGS
 from knowledge_mcp.evals.page_style import STYLE
-from knowledge_mcp.evals.plots import Bar, Whisker, bars, curves, histogram, steps, whiskers
+from knowledge_mcp.evals.plots import (
+    Bar,
+    Point,
+    Whisker,
+    bars,
+    curves,
+    histogram,
+    reliability_diagram,
+    steps,
+    whiskers,
+)
+from knowledge_mcp.evals.reliability import reliability
 from knowledge_mcp.evals.results import Row, Run, SetResult
 
 __all__ = ["report_html"]
@@ -17,6 +28,7 @@ __all__ = ["report_html"]
 _LISTED = 15
 _TOGETHER = 6
 _LONGEST_TEXT = 240
+_AS_USERS_ASK = 10
 
 
 def report_html(run: Run, *, before: Run | None = None, comparisons: Sequence[Comparison] = ()) -> str:
@@ -195,6 +207,7 @@ def _set(result: SetResult) -> Iterator[str]:
         yield histogram(kept, across="milliseconds a search", marks=marks, caption="How long searches take.")
     yield from _citations(result)
     yield from _abstention(result)
+    yield from _reliability(result)
     yield from _worst(answered)
 
 
@@ -256,6 +269,27 @@ def _abstention(result: SetResult) -> Iterator[str]:
             marks={"threshold": best.threshold},
             caption="The signal that parts them best, for each kind of question.",
         )
+
+
+def _reliability(result: SetResult) -> Iterator[str]:
+    """Show whether what answers say of their own worth is so; one of the first ten passages must be right."""
+    told = [
+        (row.signals["answerability"], row.first is not None and row.first <= _AS_USERS_ASK)
+        for row in result.rows.values()
+        if "answerability" in row.signals
+    ]
+    if not told:
+        return
+    yield "<h3>What answers say of themselves</h3>"
+    found = reliability([estimate for estimate, _ in told], [outcome for _, outcome in told])
+    points = [Point(each.estimated, each.happened, each.low, each.high, each.count) for each in found.bins]
+    yield reliability_diagram(
+        {result.label: points},
+        across="answerability",
+        up="one of the first ten is right",
+        caption=f"What {found.count} answers say of themselves: mean distance from the truth {found.error:.3f}, Brier "
+        f"score {found.brier:.3f} (always saying the mean: {found.base_brier:.3f}).",
+    )
 
 
 def _worst(answered: Sequence[tuple[str, Row]]) -> Iterator[str]:

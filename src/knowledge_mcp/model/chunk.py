@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from knowledge_mcp.model.document import Box, Reference, Span
+from knowledge_mcp.model.rows import plain_rows
 
 __all__ = ["Chunk", "ChunkType", "Definition", "EmbeddedChunk", "Modality", "Statement", "Vector"]
 
@@ -71,6 +72,9 @@ class Definition:
         span: the whole entry in the canonical text.
         clause_number: the entry's clause ("3.1.4"), None where there is none.
         domain: subject field `<...>` where one is given.
+        notes: notes and examples of the entry as printed, each with its label ("Note 1 to entry: ..."), blanks
+            normalised.
+        origin: the source that the entry itself names ("ISO 9000:2015, 3.1.2, modified"), empty where it names none.
     """
 
     term: str
@@ -79,6 +83,8 @@ class Definition:
     aliases: tuple[str, ...] = ()
     clause_number: str | None = None
     domain: str | None = None
+    notes: tuple[str, ...] = ()
+    origin: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +142,9 @@ class Chunk:
 
     @property
     def embedding_text(self) -> str:
-        """Build the text that is embedded and lexically indexed: context, blank line, content."""
-        return f"{self.context}\n\n{self.content}" if self.context else self.content
+        """Build the text that is embedded and lexically indexed: context, blank line, content; tables without pipes."""
+        content = plain_rows(self.content)
+        return f"{plain_rows(self.context)}\n\n{content}" if self.context else content
 
 
 @dataclass(frozen=True, slots=True)

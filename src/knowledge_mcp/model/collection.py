@@ -88,6 +88,10 @@ class DocumentRecord:
     metadata: tuple[tuple[str, str], ...] = ()
     warnings: tuple[str, ...] = ()
 
+    def label(self, name: str) -> str:
+        """Return one value of its metadata, empty where it has none of that name."""
+        return next((value for key, value in self.metadata if key == name), "")
+
 
 @dataclass(frozen=True, slots=True)
 class CollectionInfo:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 __all__ = [
+    "Anchor",
     "Block",
     "BlockKind",
     "Box",
@@ -93,6 +94,15 @@ class Span:
     def of(self, text: str) -> str:
         """Cut the span out of its text."""
         return text[self.start : self.end]
+
+    def trimmed(self, text: str) -> Span:
+        """Leave out the blanks at both ends of its text; an empty span where there is nothing else."""
+        start, end = self.start, self.end
+        while start < end and text[start].isspace():
+            start += 1
+        while end > start and text[end - 1].isspace():
+            end -= 1
+        return Span(start, end)
 
     def contains(self, other: Span) -> bool:
         """Tell whether the other span lies wholly inside."""
@@ -216,6 +226,19 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True)
+class Anchor:
+    """Name a place that links may lead to.
+
+    Attributes:
+        name: what stands behind the "#" of such a link, percent signs decoded.
+        place: where what it names begins in the canonical text.
+    """
+
+    name: str
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """Hold what a reader made of one source item.
 
@@ -229,6 +252,7 @@ class Document:
         pages: in order; empty for formats without pages.
         references: explicit links and fields known to the format (the analysis adds those it finds in the text).
         metadata: flat, from frontmatter or core properties: edition, version, date, author, language …
+        anchors: names of places in the text that links may lead to, each name once, by place.
         warnings: what was lost or doubtful, one sentence each; never empty when text was lost.
         source_uri: `SourceItem.uri`.
         sha256: `SourceItem.sha256`.
@@ -248,6 +272,7 @@ class Document:
     references: tuple[Reference, ...] = ()
     metadata: tuple[tuple[str, str], ...] = ()
     warnings: tuple[str, ...] = field(default=())
+    anchors: tuple[Anchor, ...] = ()
 
     def ancestors(self, section: int | None) -> tuple[Section, ...]:
         """List a section with all above it, outermost first; empty for None."""

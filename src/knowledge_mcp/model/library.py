@@ -8,6 +8,7 @@ from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import DocumentRecord
 
 __all__ = [
+    "COLLECTION_NAME",
     "DEFAULT_COLLECTION",
     "CollectionSummary",
     "Converted",
@@ -18,6 +19,8 @@ __all__ = [
     "LibraryDocument",
 ]
 
+COLLECTION_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}"
+"""What a collection may be called, as a regular expression of the whole name."""
 DEFAULT_COLLECTION = "default"
 """Where a document goes that names no collection; it is always there, empty at first."""
 

@@ -169,6 +169,8 @@ class SearchAnswer:
         searched_documents: documents in the collection.
         more: whether hits follow after these, as far as was looked.
         degraded: what failed on the way and why, one sentence each; empty when all went well.
+        answerability: estimate, 0..1, that one of the ten best hits answers the question; None where the kind of search
+            or the embedding space is not one that it was calibrated on.
     """
 
     hits: tuple[Hit, ...]
@@ -176,6 +178,7 @@ class SearchAnswer:
     searched_documents: int
     degraded: tuple[str, ...] = ()
     more: bool = False
+    answerability: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from knowledge_mcp.model.document import Span
+from knowledge_mcp.model.document import Anchor, Span
 
 __all__ = ["NO_STRUCTURE", "DocumentStructure", "OutlineEntry", "PageCoverage"]
 
@@ -56,10 +56,11 @@ class PageCoverage:
 
 @dataclass(frozen=True, slots=True)
 class DocumentStructure:
-    """Hold the section tree and the coverage of one document; both empty where the format has none."""
+    """Hold the section tree, the coverage and the anchors of one document; each empty where the format has none."""
 
     sections: tuple[OutlineEntry, ...] = ()
     pages: tuple[PageCoverage, ...] = ()
+    anchors: tuple[Anchor, ...] = ()
 
 
 NO_STRUCTURE = DocumentStructure()

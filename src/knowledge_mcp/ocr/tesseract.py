@@ -6,6 +6,7 @@ detection says (or, where that is unsure, each way), and read as scattered text 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
@@ -14,6 +15,7 @@ import tempfile
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Generator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -116,7 +118,7 @@ class TesseractEngine:
             find_program(self._program)
         except KnowledgeError:
             return ""
-        return "tesseract-1"
+        return "tesseract-2"
 
     @property
     def workers(self) -> int:
@@ -194,7 +196,7 @@ class TesseractEngine:
     def recognise(self, png: bytes, language: str, mode: str, deadline: float) -> tuple[OcrWord, ...]:
         """Run the program over one image; `mode` is its page segmentation mode."""
         options = ["-l", language, "--psm", mode, "-c", "tessedit_create_tsv=1"]
-        output, _ = self._run([*options], png, deadline)
+        output, _ = self._run(options, png, deadline)
         return words_of(output)
 
     def detects_orientation(self) -> bool:
@@ -213,11 +215,9 @@ class TesseractEngine:
 
     def picture(self, function: str, png: bytes, **arguments: Any) -> Any:
         """Run a job of `turning` over an image in a child process and return its one value."""
-        with tempfile.NamedTemporaryFile(suffix=".png") as file:
-            file.write(png)
-            file.flush()
+        with _stored(png) as path:
             try:
-                (value,) = self._sandbox.run(f"{_JOB}:{function}", {"path": file.name, **arguments}, limits=_LIMITS)
+                (value,) = self._sandbox.run(f"{_JOB}:{function}", {"path": path, **arguments}, limits=_LIMITS)
             except (Refusal, SandboxFailure) as failure:
                 raise InternalError("The page image could not be turned upright.", details=str(failure)) from failure
         return value
@@ -229,7 +229,11 @@ class TesseractEngine:
         if left <= 0:
             raise TimedOutError(f"Text recognition took longer than {self._seconds:.0f} seconds and was stopped.")
         command = [find_program(self._program), *self._tessdata, "stdin", "stdout", *options]
-        return run_program(command, given=png, seconds=left, memory=self._memory, accepted=accepted)
+        # a list of one file: an image on its standard input the program takes in letter by letter, in a tenth of the
+        # time that reading the page takes
+        with _stored(png) as path:
+            given = os.fsencode(path) + b"\n"
+            return run_program(command, given=given, seconds=left, memory=self._memory, accepted=accepted)
 
 
 class _Attempts:
@@ -309,10 +313,19 @@ def _page(reading: _Reading) -> OcrPage:
     )
 
 
+@contextlib.contextmanager
+def _stored(png: bytes) -> Generator[str]:
+    """Keep an image in a temporary file, and give its path."""
+    with tempfile.NamedTemporaryFile(prefix="page-", suffix=".png") as file:
+        file.write(png)
+        file.flush()
+        yield file.name
+
+
 def _check(png: bytes) -> None:
     """Make sure that it is a PNG of a bearable size.
 
-    Bytes of no image format must never reach the program: it takes them for a list of files to open.
+    Nothing else may reach the program: it opens many formats, and takes bytes of none for a list of files to open.
     """
     if not png.startswith(_SIGNATURE) or len(png) < _HEADER.size or _HEADER.unpack_from(png)[0] != b"IHDR":
         raise InvalidInputError("The page image is no PNG.", details=f"{len(png)} bytes")

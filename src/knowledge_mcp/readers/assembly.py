@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from knowledge_mcp.model.document import (
+    Anchor,
     Block,
     BlockKind,
     Box,
@@ -53,6 +54,7 @@ _REPLACED = {
 # Soft hyphen, zero-width space, word joiner, byte order mark; the joiners U+200C and U+200D spell words and stay.
 _DROPPED = re.compile("[\u00ad\u200b\u2060\ufeff]|[\x00-\x08\x0e-\x1f\x7f\x80-\x84\x86-\x9f]")
 _REPLACE = re.compile("\r\n|[" + "".join(key for key in _REPLACED if len(key) == 1) + "]")
+_MOST_ANCHORS, _LONGEST_ANCHOR = 50_000, 200
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LINE_END_BLANKS = re.compile(r"(?<![ \t])[ \t]+(?=\n|\Z)")
 
@@ -113,6 +115,7 @@ class DocumentBuilder:
         self._pages: dict[int, _PageNote] = {}
         self._extents: dict[int, Span] = {}
         self._references: list[Reference] = []
+        self._anchors: dict[str, int] = {}
         self._warnings: dict[str, None] = {}
 
     @property
@@ -221,6 +224,13 @@ class DocumentBuilder:
         """Keep an explicit link; its span is in the canonical text as laid down."""
         self._references.append(reference)
 
+    def anchor(self, names: Iterable[str], place: int) -> None:
+        """Name a place that was laid down; of a name's places the first counts, as in a browser."""
+        for name in names:
+            clean = " ".join(normalise_text(name).split())
+            if clean and len(clean) <= _LONGEST_ANCHOR and len(self._anchors) < _MOST_ANCHORS:
+                self._anchors.setdefault(clean, place)
+
     def warn(self, sentence: str) -> None:
         """Keep a warning once."""
         self._warnings[sentence] = None
@@ -250,6 +260,7 @@ class DocumentBuilder:
             references=tuple(sorted(self._references, key=lambda reference: reference.span)),
             metadata=tuple((key, normalise_text(value)) for key, value in (metadata or {}).items()),
             warnings=tuple(self._warnings),
+            anchors=tuple(sorted((Anchor(*each) for each in self._anchors.items()), key=lambda each: each.place)),
         )
 
     def _extend_pages(self, span: Span, pages: Sequence[int], offsets: Sequence[int]) -> None:

@@ -74,7 +74,8 @@ def _end_of_separator(title: str) -> int:
 
 
 def _take_force(line: str) -> tuple[str, bool | None]:
-    match = _FORCE.search(line)
+    # most lines have no bracket, and the search begins anew at every blank
+    match = _FORCE.search(line) if "(" in line or "[" in line else None
     if match is None:
         return line, None
     rest = f"{line[: match.start()]} {line[match.end() :]}".strip()

@@ -14,7 +14,7 @@ from urllib.parse import urljoin
 
 from knowledge_mcp.model.document import BlockKind, ReferenceKind
 from knowledge_mcp.readers.html_tables import TableCells, is_data_table
-from knowledge_mcp.readers.pieces import Piece, heading, piece, rich_piece
+from knowledge_mcp.readers.pieces import Piece, heading, named, piece, rich_piece
 from knowledge_mcp.readers.richtext import RichText
 from knowledge_mcp.support.sandbox_worker import Refusal
 
@@ -36,6 +36,7 @@ _XML_ENTITIES = frozenset({"amp", "lt", "gt", "quot", "apos"})
 _LINKS = ("http://", "https://", "mailto:", "#")
 _XHTML = b"http://www.w3.org/1999/xhtml"
 _BULLET = "•"
+_MOST_NAMES, _MOST_OF_ONE, _LONGEST_NAME = 50_000, 50, 200
 
 
 def html_pieces(text: str, *, base: str = "") -> Iterator[Piece]:
@@ -130,6 +131,8 @@ class _Walk:
         self._links: list[tuple[int, str] | None] = []
         self._table: TableCells | None = None
         self._names: list[str] = []
+        self._term_names: list[str] = []
+        self._named = 0
 
     def taken(self) -> list[Piece]:
         """Give what is finished."""
@@ -142,6 +145,8 @@ class _Walk:
             self._hidden += 1
         if self._hidden:
             return
+        if tag in _BLOCKS and self._table is None:
+            self.flush()  # what stands before does not bear the element's name
         self._name(element)
         if self._table is not None:
             self._in_table(tag, element)
@@ -175,8 +180,6 @@ class _Walk:
         elif tag in _BLOCKS:
             self.flush()
             self._unblock(tag)
-        if self._out:
-            self._names = []
 
     def words(self, text: str | None) -> None:
         """Take a run of text."""
@@ -197,23 +200,29 @@ class _Walk:
         if self._heading or self._pre or self._caption:
             self._flush_term()
         if self._heading:
-            self._out.append(heading(rich.text, self._heading, anchors=self._names))
+            self._put(heading(rich.text, self._heading))
         elif self._pre:
-            self._out.append(piece(BlockKind.CODE, rich.text.strip("\n")))
+            self._put(piece(BlockKind.CODE, rich.text.strip("\n")))
         elif self._caption:
-            self._out.append(rich_piece(BlockKind.CAPTION, rich))
+            self._put(rich_piece(BlockKind.CAPTION, rich))
         elif self._term is not None:
             term, self._term = self._term, None
+            self._names = [*self._term_names, *self._names]
             term.add("" if term.ends_blank else " ")
             term.extend(rich)
-            self._out.append(rich_piece(BlockKind.PARAGRAPH, term))
+            self._put(rich_piece(BlockKind.PARAGRAPH, term))
         elif self._quotes:
-            self._out.append(rich_piece(BlockKind.QUOTE, rich))
+            self._put(rich_piece(BlockKind.QUOTE, rich))
         elif self._lists:
             marker, self._marker = self._marker, ""
-            self._out.append(rich_piece(BlockKind.LIST_ITEM, rich, marker=marker, depth=len(self._lists) - 1))
+            self._put(rich_piece(BlockKind.LIST_ITEM, rich, marker=marker, depth=len(self._lists) - 1))
         else:
-            self._out.append(rich_piece(BlockKind.PARAGRAPH, rich))
+            self._put(rich_piece(BlockKind.PARAGRAPH, rich))
+
+    def _put(self, written: Piece) -> None:
+        """Give a piece out with the names that its elements bear, and those right before it."""
+        names, self._names = self._names, []
+        self._out.append(named(written, names))
 
     # ---- blocks
 
@@ -252,14 +261,17 @@ class _Walk:
             self._marker = ""
         elif tag == "dt" and self._out and self._out[-1].get("kind") in {"paragraph", "list_item"}:
             # the term waits for what defines it
-            self._term = RichText(f"{self._out.pop()['text'].strip().rstrip(':')}: ")
+            written = self._out.pop()
+            self._term = RichText(f"{written['text'].strip().rstrip(':')}: ")
+            self._term_names = written.get("anchors", [])
         elif tag in {"dd", "dl"}:
             self._flush_term()
 
     def _flush_term(self) -> None:
         term, self._term = self._term, None
         if term is not None:
-            self._out.append(rich_piece(BlockKind.PARAGRAPH, RichText(term.text.strip().removesuffix(":"))))
+            written = rich_piece(BlockKind.PARAGRAPH, RichText(term.text.strip().removesuffix(":")))
+            self._out.append(named(written, self._term_names))
 
     def _next_marker(self) -> str:
         if not self._lists or self._lists[-1] is None:
@@ -294,7 +306,7 @@ class _Walk:
             if self._table.depth == 0:
                 self._stray()
                 table, self._table = self._table, None
-                self._out.append(table.piece())
+                self._put(table.piece())
                 return
         if self._table.depth > 1:
             self._rich.add(" " if tag in _BLOCKS else "")
@@ -311,7 +323,7 @@ class _Walk:
         """Keep words that stand in a table but in no cell, before it."""
         rich, self._rich = self._rich, RichText()
         if not rich.is_blank:
-            self._out.append(rich_piece(kind, rich))
+            self._put(rich_piece(kind, rich))
 
     # ---- words
 
@@ -325,8 +337,9 @@ class _Walk:
 
     def _name(self, element: Element) -> None:
         name = element.get("id") or (element.get("name") if element.tag == "a" else None)
-        if name and len(name) < 200:
-            self._names = [*self._names[-3:], name]
+        if name and len(name) <= _LONGEST_NAME and self._named < _MOST_NAMES:
+            self._names = [*self._names[1 - _MOST_OF_ONE :], name]
+            self._named += 1
 
     def _target(self, element: Element) -> str:
         href = " ".join((element.get("href") or "").split())

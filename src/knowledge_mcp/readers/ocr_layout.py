@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from knowledge_mcp.readers.ocr_columns import columns_apart
 from knowledge_mcp.readers.pdf.layout import Line, PageLayout
 
 __all__ = ["Recognised", "RecognisedLine", "load_recognised"]
@@ -94,7 +95,8 @@ def _page(text: str) -> Recognised:
     width, height = fields["size"]
     layout = PageLayout(fields["page"], width * scale, height * scale)
     turn = _Turn(width, height, *fields.get("turned", ()))
-    layout.elements.extend(_line(words, fields["page"], scale, turn) for words in _lines(fields["words"]))
+    lines = columns_apart(list(_lines(fields["words"])))
+    layout.elements.extend(_line(words, fields["page"], scale, turn) for words in lines)
     confidence = statistics.fmean(word[1] for word in fields["words"]) if fields["words"] else 0.0
     return Recognised(layout, fields["reason"], confidence)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.model.document import BlockKind, ReferenceKind
 from knowledge_mcp.readers.containers import core_properties, corrupted, member, open_archive, parse_xml
-from knowledge_mcp.readers.pieces import Piece, facts, heading, messages, piece, rich_piece, table_piece
+from knowledge_mcp.readers.pieces import Piece, facts, heading, messages, named, piece, rich_piece, table_piece
 from knowledge_mcp.readers.richtext import RichText
 from knowledge_mcp.support.sandbox_worker import Refusal
 
@@ -155,7 +155,7 @@ class _Walk:
             names = [
                 mark.get(f"{_TEXT}name", "") for mark in element.iter(f"{_TEXT}bookmark", f"{_TEXT}bookmark-start")
             ]
-            yield heading(f"{label} {words}".strip(), level, anchors=[name for name in names if name])
+            yield named(heading(f"{label} {words}".strip(), level), [name for name in names if name])
         yield from self._framed(element, 0)
 
     def _list(self, element: Element, depth: int, within: int) -> Iterator[Piece]:

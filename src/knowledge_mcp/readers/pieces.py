@@ -11,10 +11,10 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from knowledge_mcp.model.document import BlockKind, Document, HeadingSource, Reference, ReferenceKind
+from knowledge_mcp.model.document import BlockKind, Document, HeadingSource, Reference, ReferenceKind, Span
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.assembly import DocumentBuilder, split_clause_number
-from knowledge_mcp.readers.labels import caption_label, example_label, note_label
+from knowledge_mcp.readers.labels import caption_label, caption_target, example_label, note_label
 from knowledge_mcp.readers.properties import named_type, proposed_id
 from knowledge_mcp.readers.richtext import RichText, lay
 from knowledge_mcp.support.sandbox_worker import Refusal
@@ -27,6 +27,7 @@ __all__ = [
     "facts",
     "heading",
     "messages",
+    "named",
     "piece",
     "rich_piece",
     "table_piece",
@@ -44,13 +45,18 @@ _BATCH = 200_000
 # ---- the child's side -----------------------------------------------------------------------------------------------
 
 
-def heading(title: str, level: int, *, plain: bool = False, anchors: Sequence[str] = ()) -> Piece:
+def heading(title: str, level: int, *, plain: bool = False) -> Piece:
     """Write a heading; `plain` for a mere name: no clause number is looked for in it, and it is no title."""
     written: Piece = {"heading": title, "level": level}
     if plain:
         written["plain"] = True
-    if anchors:
-        written["anchors"] = list(anchors)
+    return written
+
+
+def named(written: Piece, names: Sequence[str]) -> Piece:
+    """Give a heading or a block the names by which links lead to it."""
+    if names:
+        written["anchors"] = list(names)
     return written
 
 
@@ -150,6 +156,7 @@ class Laying:
         default_factory=dict[str, tuple[ReferenceKind, str]]
     )
     _pending: list[Reference] = dataclasses.field(default_factory=list[Reference])
+    _waiting: list[str] = dataclasses.field(default_factory=list[str])
 
     def take(self, message: Mapping[str, Any]) -> None:
         """Lay down what one message says."""
@@ -185,13 +192,14 @@ class Laying:
 
     def _heading(self, each: Piece) -> None:
         words, level = " ".join(each["heading"].split()), int(each["level"])
+        names = self._names_of(each)
         if each.get("plain"):
-            self.builder.heading(words, level=level, source=HeadingSource.MARKUP)
+            self._name(names, self.builder.heading(words, level=level, source=HeadingSource.MARKUP))
             return
         if level == 1 and not self.headline:
             self.headline = words
         parts = split_clause_number(words)
-        self.builder.heading(
+        span = self.builder.heading(
             parts.title,
             level=level,
             source=HeadingSource.MARKUP,
@@ -199,7 +207,8 @@ class Laying:
             informative=parts.informative,
             printed=words if parts.keyword or parts.informative is not None else None,
         )
-        for name in each.get("anchors", ()):
+        self._name(names, span)
+        for name in names:
             target = (ReferenceKind.LINK, f"#{name}")
             if parts.number is not None:
                 annex = parts.keyword in {"annex", "appendix"}
@@ -213,15 +222,32 @@ class Laying:
             kind, marker = _labelled(text)
         elif kind is BlockKind.CAPTION:
             marker = caption_label(text) or ""
+        names = self._names_of(each)
+        captioned = caption_target(marker) if kind is BlockKind.CAPTION else None
+        if captioned is not None:
+            for name in names:
+                self._anchors.setdefault(name.lower(), captioned)
         links = each.get("links")
         if not links:
-            self.builder.block(kind, text, marker=marker, depth=each.get("depth", 0))
+            self._name(names, self.builder.block(kind, text, marker=marker, depth=each.get("depth", 0)))
             return
         rich = RichText(text, verbatim=True)
         for start, end, target in links:
             rich.mark_range(start, end, None if target.startswith("#") else ReferenceKind.LINK, target)
-        _, pending = lay(self.builder, kind, rich, marker=marker, depth=each.get("depth", 0))
+        span, pending = lay(self.builder, kind, rich, marker=marker, depth=each.get("depth", 0))
+        self._name(names, span)
         self._pending.extend(pending)
+
+    def _names_of(self, each: Piece) -> list[str]:
+        """List a piece's names, with those of the pieces before it that had no text."""
+        waiting, self._waiting = self._waiting, []
+        return [*waiting, *each.get("anchors", ())]
+
+    def _name(self, names: list[str], span: Span | None) -> None:
+        if span is None:
+            self._waiting = names
+        else:
+            self.builder.anchor(names, span.start)
 
 
 def _labelled(text: str) -> tuple[BlockKind, str]:

@@ -122,8 +122,7 @@ def _collect(
         else:
             result.readings[number] = _reading(number, page)
             _report(item, number, page)
-            json.dump(_record(number, pages[number], page, described["dpi"]), sink)
-            sink.write("\n")
+            sink.write(json.dumps(_record(number, pages[number], page, described["dpi"])) + "\n")
         on_page(_done(result))
 
 

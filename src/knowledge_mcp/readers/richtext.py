@@ -67,7 +67,8 @@ class RichText:
             # a closing bar keeps the blanks at the end, which normalise_text takes away at line ends
             clean = normalise_text(f"{text}|")[:-1]
         if not self._verbatim:
-            clean = _BLANKS.sub(" ", clean)
+            if "  " in clean or "\t" in clean or "\n" in clean:
+                clean = _BLANKS.sub(" ", clean)
             if self._open_blank:
                 clean = clean.lstrip(" ")
         self._append(clean)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from knowledge_mcp.model.chunk import Chunk, ChunkType
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStatus
@@ -241,6 +241,7 @@ class Found(_Told):
     mode: str = ""
     searched_documents: int | None = None
     degraded: tuple[str, ...] = ()
+    answerability: float | None = Field(default=None, ge=0.0, le=1.0)
 
     def value(self, asked: SearchMode) -> SearchAnswer:
         """Return the value; `asked` is the mode that was asked for."""
@@ -248,7 +249,7 @@ class Found(_Told):
         hits = tuple(result.hit() for result in self.results)
         searched = self.searched_documents
         documents = len({hit.chunk.document_id for hit in hits}) if searched is None else searched
-        return SearchAnswer(hits, mode, documents, self.degraded)
+        return SearchAnswer(hits, mode, documents, self.degraded, answerability=self.answerability)
 
 
 class _Collection(_Told):

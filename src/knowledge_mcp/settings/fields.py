@@ -58,6 +58,12 @@ class _OtherSettings(BaseModel):
         "`strict` skips every image-based document; `sample` reads it when a sample of its pages reads well.",
         group=_READ, surface="planning",
     )  # fmt: skip
+    document_passwords_file: Path | None = setting(
+        "DOCUMENT_PASSWORDS_FILE", None,
+        "File with one password a line, tried on protected PDFs. At a terminal `knowledge-ingest` asks for what is "
+        "missing; all else reports such a file as unreadable.",
+        group=_READ, example="/etc/knowledge-mcp/passwords",
+    )  # fmt: skip
     allowed_roots: Words | None = setting(
         "ALLOWED_ROOTS", None,
         "Comma-separated folders that tools given a path may read. Unset: none for a network server, the working "

@@ -11,38 +11,22 @@ from pathlib import Path
 
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError, UnreadableReason
 from knowledge_mcp.model.ingest import SkippedFile
+from knowledge_mcp.model.media_types import MEDIA_TYPES, media_type_of
 from knowledge_mcp.model.source import SourceItem
+from knowledge_mcp.support.path_text import path_text
 
-__all__ = ["DEFAULT_PATTERNS", "FileSource", "media_type_of"]
+__all__ = ["DEFAULT_PATTERNS", "FileSource"]
 
 DEFAULT_PATTERNS = ("*.pdf", "*.docx", "*.md")
 """What is ingested when nothing else is asked for."""
 
-PDF = "application/pdf"
-DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-MARKDOWN = "text/markdown"
+PDF = MEDIA_TYPES[".pdf"]
+DOCX = MEDIA_TYPES[".docx"]
+MARKDOWN = MEDIA_TYPES[".md"]
 
-_MEDIA_TYPES = {
-    ".pdf": PDF,
-    ".docx": DOCX,
-    ".md": MARKDOWN,
-    ".markdown": MARKDOWN,
-    ".mdx": MARKDOWN,
-    ".bmp": "image/bmp",
-    ".jpeg": "image/jpeg",
-    ".jpg": "image/jpeg",
-    ".png": "image/png",
-    ".tif": "image/tiff",
-    ".tiff": "image/tiff",
-}
 _HEAD = 1024
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ZIP = b"PK\x03\x04"
-
-
-def media_type_of(name: str) -> str:
-    """Tell the media type by a file name's extension, `application/octet-stream` where it says nothing."""
-    return _MEDIA_TYPES.get(Path(name).suffix.lower(), "application/octet-stream")
 
 
 class FileSource:
@@ -70,11 +54,11 @@ class FileSource:
         if not self._patterns:
             raise InvalidInputError("No file name pattern was given.", suggestion="Give one such as '*.pdf'.")
         if not os.path.lexists(self._path):
-            raise NotFoundError(f"There is no file or folder {_text(self._path)}.", suggestion="Check the path.")
+            raise NotFoundError(f"There is no file or folder {path_text(self._path)}.", suggestion="Check the path.")
         # os.path, not Path: a name too long or a folder closed to us is an answer here, not an OSError
         if os.path.exists(self._path) and not (os.path.isfile(self._path) or os.path.isdir(self._path)):  # noqa: PTH110, PTH112, PTH113
             raise InvalidInputError(
-                f"{_text(self._path)} is neither a file nor a folder.", suggestion="Give a file or folder."
+                f"{path_text(self._path)} is neither a file nor a folder.", suggestion="Give a file or folder."
             )
 
     def items(self) -> Iterator[SourceItem | SkippedFile]:
@@ -115,11 +99,6 @@ class FileSource:
         return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(self._path))
 
 
-def _text(path: Path | str) -> str:
-    r"""Write a path as text that can be stored and shown; bytes that are no UTF-8 become `\xff`, and stay distinct."""
-    return os.fsencode(path).decode("utf-8", "backslashreplace")
-
-
 def _is_folder(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir()
@@ -151,8 +130,8 @@ def _item(path: Path) -> SourceItem | SkippedFile:
     except OSError as error:
         return _inaccessible(path, error, "file")
     return SourceItem(
-        uri=_text(path),
-        name=_text(path.name),
+        uri=path_text(path),
+        name=path_text(path.name),
         media_type=media_type_of(path.name),
         size=size,
         sha256=digest,
@@ -165,7 +144,10 @@ def _refuse(path: Path, head: bytes) -> SkippedFile | None:
     """Skip an empty file, and one whose first bytes are not what its extension says."""
     if not head:
         return SkippedFile(
-            _text(path), UnreadableReason.EMPTY, f"{_text(path.name)}: The file is empty (0 bytes).", "Replace it."
+            path_text(path),
+            UnreadableReason.EMPTY,
+            f"{path_text(path.name)}: The file is empty (0 bytes).",
+            "Replace it.",
         )
     media_type = media_type_of(path.name)
     if media_type == PDF and b"%PDF-" not in head:
@@ -180,9 +162,9 @@ def _refuse(path: Path, head: bytes) -> SkippedFile | None:
 
 def _mislabelled(path: Path, claimed: str) -> SkippedFile:
     return SkippedFile(
-        _text(path),
+        path_text(path),
         UnreadableReason.MISLABELLED,
-        f"{_text(path.name)}: The extension says {claimed}, the content is something else.",
+        f"{path_text(path.name)}: The extension says {claimed}, the content is something else.",
         "Give the file its true extension.",
     )
 
@@ -190,16 +172,16 @@ def _mislabelled(path: Path, claimed: str) -> SkippedFile:
 def _not_a_file(path: Path) -> SkippedFile:
     there = os.path.exists(path)  # noqa: PTH110 - Path.exists raises where a link leads to a place closed to us
     if os.path.islink(path) and not there:  # noqa: PTH114
-        message = f"{_text(path.name)}: The symbolic link points to nothing."
-        return SkippedFile(_text(path), UnreadableReason.INACCESSIBLE, message, "Mend or remove the link.")
+        message = f"{path_text(path.name)}: The symbolic link points to nothing."
+        return SkippedFile(path_text(path), UnreadableReason.INACCESSIBLE, message, "Mend or remove the link.")
     if not there:
-        message = f"{_text(path.name)}: The file is gone."
-        return SkippedFile(_text(path), UnreadableReason.INACCESSIBLE, message, "Run again if it should be there.")
-    message = f"{_text(path.name)}: This is no regular file."
-    return SkippedFile(_text(path), UnreadableReason.UNSUPPORTED, message, "Give a regular file.")
+        message = f"{path_text(path.name)}: The file is gone."
+        return SkippedFile(path_text(path), UnreadableReason.INACCESSIBLE, message, "Run again if it should be there.")
+    message = f"{path_text(path.name)}: This is no regular file."
+    return SkippedFile(path_text(path), UnreadableReason.UNSUPPORTED, message, "Give a regular file.")
 
 
 def _inaccessible(path: Path, error: OSError, what: str) -> SkippedFile:
     said = error.strerror or type(error).__name__
-    message = f"{_text(path.name)}: The {what} cannot be read: {said}."
-    return SkippedFile(_text(path), UnreadableReason.INACCESSIBLE, message, "Check its permissions.")
+    message = f"{path_text(path.name)}: The {what} cannot be read: {said}."
+    return SkippedFile(path_text(path), UnreadableReason.INACCESSIBLE, message, "Check its permissions.")

@@ -23,6 +23,7 @@ from knowledge_mcp.sources.git_url import (
     without_credentials,
 )
 from knowledge_mcp.support.events import log_event
+from knowledge_mcp.support.path_text import printable_path
 
 __all__ = ["Checkout", "GitClones", "RemoteHead"]
 
@@ -208,7 +209,12 @@ class GitClones:
         """
         folder = Path(os.path.realpath(Path(path).expanduser()))
         if not folder.is_dir():
-            raise NotFoundError("There is no such folder.", details=str(folder), suggestion="Check the path.")
+            raise NotFoundError(
+                f"{printable_path(folder)} is not a folder."
+                if folder.exists()
+                else f"There is no folder {printable_path(folder)}.",
+                suggestion="Check the path; a repository elsewhere is named by its https address.",
+            )
         name = repository_name(name or folder.name)
         call = GitCall(f"the folder {name}")
         try:

@@ -23,6 +23,7 @@ _PROGRESS = re.compile(
 )
 
 _SPACE = re.compile(r"no space left on device|disk quota exceeded|unable to write file|file too large", re.IGNORECASE)
+_NAME = re.compile(r"invalid path '|file name too long", re.IGNORECASE)
 _DENIED = re.compile(
     r"could not read (?:username|password)|authentication failed|invalid (?:username|credentials)|access denied"
     r"|returned error: 40[13]|support for password authentication was removed|bad credentials",
@@ -86,6 +87,12 @@ def git_error(said: str, *, what: str, branch: str = "", token: bool = False) ->
             details=said,
             suggestion="Free space, or set REPO_CLONE_PATH to a larger disk.",
             recoverable=True,
+        )
+    if _NAME.search(said):
+        return InvalidInputError(
+            f"{what} holds a file name that leads out of it, or that this machine cannot have.",
+            details=said,
+            suggestion="Clone it by hand without that file, and index the folder.",
         )
     if _NO_BRANCH.search(said):
         return NotFoundError(

@@ -24,16 +24,12 @@ from knowledge_mcp.sources.scan_types import (
     EVER_EXCLUDED,
     media_type_of,
 )
+from knowledge_mcp.support.path_text import printable_path
 
-__all__ = ["DEFAULT_EXCLUDES", "DEFAULT_EXTENSIONS", "MAX_FILE_BYTES", "RepositoryScan", "shown"]
+__all__ = ["DEFAULT_EXCLUDES", "DEFAULT_EXTENSIONS", "MAX_FILE_BYTES", "RepositoryScan"]
 
 MAX_FILE_BYTES = 1024 * 1024
 """Larger files are left out (C 11.4)."""
-
-_UNSAFE = frozenset(
-    [*map(chr, range(0x20)), *map(chr, range(0x7F, 0xA0)), *"\\\u2028\u2029\u200e\u200f\u061c"]
-    + [chr(code) for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))]
-)
 
 
 class RepositoryScan:
@@ -76,9 +72,9 @@ class RepositoryScan:
     ) -> None:
         self._root = Path(os.path.realpath(Path(root).expanduser()))
         if not os.path.lexists(self._root):
-            raise NotFoundError(f"There is no folder {shown(self._root)}.", suggestion="Check the path.")
+            raise NotFoundError(f"There is no folder {printable_path(self._root)}.", suggestion="Check the path.")
         if not os.path.isdir(self._root):  # noqa: PTH112 - a folder closed to us is an answer here, not an OSError
-            raise InvalidInputError(f"{shown(self._root)} is not a folder.", suggestion="Give a folder.")
+            raise InvalidInputError(f"{printable_path(self._root)} is not a folder.", suggestion="Give a folder.")
         self._repository = repository
         self._only = only
         chosen = (*DEFAULT_EXTENSIONS, *DEFAULT_NAMES) if include_extensions is None else tuple(include_extensions)
@@ -100,7 +96,9 @@ class RepositoryScan:
             try:
                 entries = _entries(self._root / folder)
             except OSError as error:
-                message = f"{shown(folder)}: The folder cannot be read: {error.strerror or type(error).__name__}."
+                message = (
+                    f"{printable_path(folder)}: The folder cannot be read: {error.strerror or type(error).__name__}."
+                )
                 yield self._skipped(folder, UnreadableReason.INACCESSIBLE, message, "Check its permissions.")
                 continue
             folders: list[tuple[str, IgnoreRules | None]] = []
@@ -109,7 +107,7 @@ class RepositoryScan:
                 if is_folder:
                     if self._enters(name, path, rules):
                         folders.append((path, rules.below(self._root, path) if rules is not None else None))
-                elif self._only is not None and shown(path) not in self._only:
+                elif self._only is not None and printable_path(path) not in self._only:
                     continue
                 elif self._looks_at(name, path, rules):
                     found = self._file(path)
@@ -144,7 +142,7 @@ class RepositoryScan:
     def _file(self, path: str) -> SourceItem | SkippedFile | None:
         """Read one file and look at its bytes; whatever goes wrong becomes a skipped file with its reason."""
         place = self._root / path
-        name = shown(path)
+        name = printable_path(path)
         try:
             status = place.lstat()
             if stat.S_ISLNK(status.st_mode):
@@ -179,25 +177,14 @@ class RepositoryScan:
         )
 
     def _too_large(self, path: str, size: int) -> SkippedFile:
-        message = f"{shown(path)}: It has {size:,} bytes, more than {self._max_bytes:,}."
+        message = f"{printable_path(path)}: It has {size:,} bytes, more than {self._max_bytes:,}."
         return self._skipped(path, UnreadableReason.TOO_LARGE, message, "Leave it out, or split it.")
 
     def _skipped(self, path: str, reason: UnreadableReason, message: str, suggestion: str) -> SkippedFile:
         return SkippedFile(self._uri(path), reason, message, suggestion)
 
     def _uri(self, path: str) -> str:
-        return f"{self._repository}:{shown(path)}" if self._repository else shown(self._root / path)
-
-
-def shown(path: str | os.PathLike[str]) -> str:
-    r"""Write a path as text that can be stored and printed: what is no UTF-8, or would move the cursor, is escaped."""
-    return "".join(_escaped(character) for character in os.fspath(path))
-
-
-def _escaped(character: str) -> str:
-    if "\udc80" <= character <= "\udcff":
-        return f"\\x{ord(character) - 0xDC00:02x}"
-    return character.encode("unicode_escape").decode("ascii") if character in _UNSAFE else character
+        return f"{self._repository}:{printable_path(path)}" if self._repository else printable_path(self._root / path)
 
 
 def _entries(folder: Path) -> list[tuple[str, bool]]:

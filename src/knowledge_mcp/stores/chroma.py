@@ -206,17 +206,16 @@ class ChromaStore:
     def chunks(self, collection: str, chunk_ids: Sequence[str]) -> list[Chunk]:
         from knowledge_mcp.stores.chroma_reading import chunks_by_id
 
-        return self._at(collection, lambda place, _: chunks_by_id(place, chunk_ids))
+        return self._at(collection, lambda place, view: chunks_by_id(place, view, chunk_ids))
 
     def statistics(self, collection: str) -> StoreStatistics:
-        found = self.documents(collection)
-        chunks = sum(each.chunk_count for each in found)
-        return StoreStatistics(
-            documents=len(found),
-            chunks=chunks,
-            tokens=sum(each.token_count for each in found),
-            storage_bytes=self._at(collection, lambda place, _: self._bytes(chunks, place.info.space.dimensions)),
-        )
+        from knowledge_mcp.stores.chroma_reading import totals
+
+        def count(place: Place, view: View) -> StoreStatistics:
+            documents, chunks, tokens = totals(place, view)
+            return StoreStatistics(documents, chunks, tokens, self._bytes(chunks, place.info.space.dimensions))
+
+        return self._at(collection, count)
 
     # searching
 

@@ -154,7 +154,11 @@ def _of_status(status: int, text: str, location: str, details: str, retry_after:
             f"ChromaDB at {location} refused the credential.", details=details, suggestion="Check CHROMADB_TOKEN."
         )
     if status == 404:
-        return GoneError(f"ChromaDB at {location} does not have what was asked for.", details=details)
+        return GoneError(
+            f"ChromaDB at {location} does not have what was asked for.",
+            details=details,
+            suggestion="If another program dropped it, run again; `knowledge collections list` shows what is there.",
+        )
     if status == 409 or "already exists" in text:
         return TakenError(f"ChromaDB at {location} has a collection of that name already.", details=details)
     if status in {408, 504}:

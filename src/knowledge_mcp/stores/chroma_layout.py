@@ -42,6 +42,7 @@ __all__ = [
     "chroma_name",
     "chunk_of",
     "chunk_row",
+    "document_of",
     "generation_of",
     "index_of",
     "pack_index",
@@ -100,6 +101,12 @@ def chunk_row(each: EmbeddedChunk, token: str) -> Row:
         "chunk": json.dumps(whole, ensure_ascii=False, separators=(",", ":")),
     }
     return Row(f"{token} {chunk.id}", metadata, np.frombuffer(each.vector, "<f4"), chunk.content)
+
+
+def document_of(entry_id: str) -> str:
+    """Name the document that a record's entry is of."""
+    found: list[str] = json.loads(entry_id.partition(" ")[2])
+    return found[0]
 
 
 def generation_of(entry_id: str) -> str:

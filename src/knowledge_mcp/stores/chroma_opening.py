@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from knowledge_mcp.model.errors import ConnectionFailedError
-from knowledge_mcp.stores.chroma_errors import missing, raise_for_status
+from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError
+from knowledge_mcp.stores.chroma_errors import StatusError, missing, raise_for_status
 from knowledge_mcp.stores.chroma_lock import FolderLock
 
 __all__ = ["Address", "close_server", "limit_time", "open_embedded", "open_server", "release_embedded"]
@@ -72,7 +72,7 @@ def open_server(address: Address) -> Any:
         headers = {"Authorization": f"Bearer {address.token}", "X-Chroma-Token": address.token}
     hooks: Any = {"request": [limit_time], "response": [raise_for_status]}
     with httpx.Client(timeout=READING_SECONDS, headers=headers, event_hooks=hooks) as probe:
-        probe.get(f"{address.location}/api/v2/heartbeat")
+        _ask_for_life(probe, address.location)
     client = chromadb.HttpClient(
         host=address.host,
         port=address.port,
@@ -86,6 +86,27 @@ def open_server(address: Address) -> Any:
     session.timeout = READING_SECONDS
     session.event_hooks = hooks
     return client
+
+
+def _ask_for_life(probe: Any, location: str) -> None:
+    """Make sure that it is ChromaDB which answers: another service has no such page, or another text on it."""
+    try:
+        said: Any = probe.get(f"{location}/api/v2/heartbeat").json()
+    except StatusError as exc:
+        if exc.status not in {404, 405, 410}:
+            raise
+        said = None
+        details = str(exc)
+    except ValueError as exc:
+        said, details = None, f"{type(exc).__name__}: {exc}"
+    else:
+        details = f"It says {str(said)[:200]}"
+    if not isinstance(said, dict) or "nanosecond heartbeat" not in said:
+        raise ConfigError(
+            f"What answers at {location} is no ChromaDB, or one older than 1.0.",
+            details=details,
+            suggestion="Check CHROMADB_HOST and CHROMADB_PORT.",
+        )
 
 
 def _session(client: Any) -> Any:

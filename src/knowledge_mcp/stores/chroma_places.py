@@ -247,5 +247,5 @@ def check_ours(table: Table) -> None:
         raise ConfigError(
             f"The ChromaDB collection '{table.name}' was made {what} and is left as it is.",
             details=f"Its layout is '{layout}', not '{LAYOUT}'.",
-            suggestion="Choose another COLLECTION_NAME, or another ChromaDB.",
+            suggestion="Choose another name (QDRANT_COLLECTION, --to-collection), or another ChromaDB.",
         )

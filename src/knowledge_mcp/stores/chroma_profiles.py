@@ -38,14 +38,14 @@ class Profile:
 
 def _chunk_metadata(chunk: Chunk, record: DocumentRecord) -> Mapping[str, Any]:
     return {
-        "application_ref": _label(record, "application_ref"),
+        "application_ref": record.label("application_ref"),
         "document_id": chunk.document_id,
-        "source_file": _label(record, "source_file") or record.source_path.rpartition("/")[2],
+        "source_file": record.label("source_file") or record.source_path.rpartition("/")[2],
         "document_type": chunk.document_type,
         "page_numbers": ",".join(map(str, chunk.page_numbers)),
         "chunk_index": chunk.index,
         "total_chunks": record.chunk_count,
-        "extraction_method": _label(record, "extraction_method") or "text_layer",
+        "extraction_method": record.label("extraction_method") or "text_layer",
         "char_count": len(chunk.content),
         "word_count": len(chunk.content.split()),
     }
@@ -53,19 +53,15 @@ def _chunk_metadata(chunk: Chunk, record: DocumentRecord) -> Mapping[str, Any]:
 
 def _document_metadata(record: DocumentRecord) -> Mapping[str, Any]:
     return {
-        "file_path": _label(record, "file_path") or record.source_path,
+        "file_path": record.label("file_path") or record.source_path,
         "file_hash": record.sha256,
-        "application_ref": _label(record, "application_ref"),
+        "application_ref": record.label("application_ref"),
         "document_type": record.document_type,
         "chunk_count": record.chunk_count,
         "ingested_at": record.updated_at,
-        "extraction_method": _label(record, "extraction_method") or "text_layer",
-        "contains_drawings": _label(record, "contains_drawings") == "true",
+        "extraction_method": record.label("extraction_method") or "text_layer",
+        "contains_drawings": record.label("contains_drawings") == "true",
     }
-
-
-def _label(record: DocumentRecord, name: str) -> str:
-    return next((value for key, value in record.metadata if key == name), "")
 
 
 PLANNING = Profile("application_docs", "document_registry", _chunk_metadata, _document_metadata)

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import DocumentRecord
-from knowledge_mcp.model.errors import InternalError
+from knowledge_mcp.model.errors import InternalError, TimedOutError
 from knowledge_mcp.model.structure import DocumentStructure
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.chroma_client import Found
@@ -28,6 +28,7 @@ __all__ = [
     "owners_of_content",
     "record",
     "records",
+    "totals",
 ]
 
 _AT_ONCE = 500
@@ -56,7 +57,8 @@ def document_text(place: Place, document_id: str) -> str | None:
 
     def read(entry: Found, token: str) -> str | None:
         names = [f"text {token} {number}" for number in range(int(entry.metadata["text_parts"]))]
-        parts = {each.id: each.document for each in place.documents.rows(ids=names)}
+        # what was written before has its text as the document, which ChromaDB indexes at some cost
+        parts = {each.id: str(each.metadata.get("text", each.document)) for each in place.documents.rows(ids=names)}
         return "".join(parts[name] for name in names) if len(parts) == len(names) else None
 
     return _of_generation(place, document_id, read)
@@ -84,12 +86,46 @@ def document_chunks(place: Place, document_id: str) -> list[Chunk]:
     return sorted(found or [], key=lambda each: (each.index, each.id))
 
 
-def chunks_by_id(place: Place, chunk_ids: Sequence[str]) -> list[Chunk]:
-    """Read visible chunks in the order asked; unknown ids are left out."""
+def totals(place: Place, view: View) -> tuple[int, int, int]:
+    """Count the visible documents, chunks and tokens; a view that was never needed is not loaded for it."""
+    with view.lock:
+        if view.change is not None:
+            return view.totals.count(place, view)
+    found = records(place)
+    return len(found), sum(each.chunk_count for each in found), sum(each.token_count for each in found)
+
+
+def chunks_by_id(place: Place, view: View, chunk_ids: Sequence[str]) -> list[Chunk]:
+    """Read visible chunks in the order asked; unknown ids are left out.
+
+    A view that was loaded for a search knows the entries; one that never was is not loaded for it.
+    """
+    read = _chunks_of_view if view.change is not None else _chunks_looked_up
+    known = read(place, view, list(dict.fromkeys(chunk_ids)))
+    return [known[each] for each in chunk_ids if each in known]
+
+
+def _chunks_of_view(place: Place, view: View, chunk_ids: list[str]) -> dict[str, Chunk]:
+    known: dict[str, Chunk] = {}
+    for _ in range(_TRIES):
+        with view.lock:
+            view.refresh()
+            entries = view.held(each for each in chunk_ids if each not in known)
+        names = list(entries.values())
+        for start in range(0, len(names), _AT_ONCE):
+            for found in place.chunks.rows(ids=names[start : start + _AT_ONCE]):
+                known[str(found.metadata["chunk_id"])] = chunk_of(found)
+        if all(each in known for each in entries):
+            return known
+    raise TimedOutError("Documents are replaced faster than their passages can be read.")
+
+
+def _chunks_looked_up(place: Place, view: View, chunk_ids: list[str]) -> dict[str, Chunk]:
+    del view
     known: dict[str, Chunk] = {}
     visible = visible_generations(place.documents) if chunk_ids else {}
     for _ in range(_TRIES):
-        wanted = [each for each in dict.fromkeys(chunk_ids) if each not in known]
+        wanted = [each for each in chunk_ids if each not in known]
         tokens = set(visible.values())
         for start in range(0, len(wanted), _AT_ONCE):
             batch = wanted[start : start + _AT_ONCE]
@@ -101,7 +137,7 @@ def chunks_by_id(place: Place, chunk_ids: Sequence[str]) -> list[Chunk]:
         before, visible = visible, visible_generations(place.documents)
         if before == visible:
             break
-    return [known[each] for each in chunk_ids if each in known]
+    return known
 
 
 def known_vectors(place: Place, embedding_keys: Sequence[str]) -> dict[str, Vector]:
@@ -142,7 +178,7 @@ def definitions(place: Place, view: View, analyser: Analyser, term_key: str) -> 
             for chunk_id, _, term, aliases in view.definitions()
             if any(analyser.term_key(name) == term_key for name in (term, *aliases))
         )
-    return chunks_by_id(place, list(wanted))
+    return chunks_by_id(place, view, list(wanted))
 
 
 def defined_terms(view: View, analyser: Analyser) -> dict[str, str]:

@@ -8,7 +8,6 @@ seen by comparing these names, and copied when the collection is opened the next
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,7 +15,7 @@ import numpy as np
 from knowledge_mcp.model.errors import InternalError
 from knowledge_mcp.stores.chroma_client import Connection, Found, Row, Table
 from knowledge_mcp.stores.chroma_errors import GoneError, TakenError
-from knowledge_mcp.stores.chroma_layout import LAYOUT, chunk_of, generation_of, unpack_vectors
+from knowledge_mcp.stores.chroma_layout import LAYOUT, chunk_of, document_of, generation_of, unpack_vectors
 from knowledge_mcp.stores.chroma_places import INDEX, Catalogue, Place, check_ours
 from knowledge_mcp.stores.chroma_profiles import Profile
 from knowledge_mcp.stores.chroma_writing import document_entry, visible_generations, visible_of
@@ -77,7 +76,7 @@ class Specified:
         Args:
             thorough: look at every chunk's entry, not only at the documents'.
         """
-        visible = {_document_id(entry): token for entry, token in visible_generations(self._place.documents).items()}
+        visible = {document_of(entry): token for entry, token in visible_generations(self._place.documents).items()}
         copied = {name: uri.removeprefix(_FROM) for name, uri in self._documents.uris(None).items()}
         found = {name for name in {*visible, *copied} if visible.get(name) != copied.get(name)}
         if thorough:
@@ -166,8 +165,3 @@ def drop_specified(connection: Connection, profile: Profile) -> None:
                 connection.drop_table(name)
         except GoneError:
             continue
-
-
-def _document_id(entry: str) -> str:
-    found: list[str] = json.loads(entry.partition(" ")[2])
-    return found[0]

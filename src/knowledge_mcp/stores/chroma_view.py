@@ -8,7 +8,6 @@ it has changed, only documents with another generation are read.
 
 from __future__ import annotations
 
-import json
 import struct
 import threading
 import zlib
@@ -25,8 +24,9 @@ from knowledge_mcp.model.errors import TimedOutError
 from knowledge_mcp.model.query import Filter, LegHit
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.bm25 import K1, B, inverse_frequency
-from knowledge_mcp.stores.chroma_layout import Index, unpack_index, unpack_vectors
+from knowledge_mcp.stores.chroma_layout import Index, document_of, unpack_index, unpack_vectors
 from knowledge_mcp.stores.chroma_places import Place
+from knowledge_mcp.stores.chroma_totals import Totals
 from knowledge_mcp.stores.chroma_writing import STATE, index_rows, make_index, visible_generations
 from knowledge_mcp.stores.filters import Simple, keeps_value, simple_filters
 
@@ -96,6 +96,7 @@ class View:
 
     def __init__(self, place: Place, analyser: Analyser, limits: Limits) -> None:
         self.lock = threading.RLock()
+        self.totals = Totals()
         self._place = place
         self._analyser = analyser
         self._limits = limits
@@ -105,12 +106,18 @@ class View:
     def _clear(self) -> None:
         self._blocks: list[_Block] = []
         self._by_entry: dict[str, _Block] = {}
+        self._owners: dict[str, _Block] = {}
         self._postings: dict[str, array[int]] = {}
         self._bytes = 0
         self._kind_names: dict[tuple[str, str, str], int] = {}
         self._clause_names: dict[str | None, int] = {}
         self._size = 0
         self._state: _State | None = None
+
+    @property
+    def change(self) -> str | None:
+        """Name the state that the last refresh brought, None before the first."""
+        return self._change
 
     @property
     def generations(self) -> dict[str, str]:
@@ -184,7 +191,7 @@ class View:
             names = [f"index {token} {number}" for number in range(int(head.metadata["parts"]) if head else 0)]
             packed = [str(parts[name].metadata["packed"]) for name in names if name in parts]
             index = self._unpacked("".join(packed)) if names and len(packed) == len(names) else None
-            document_id = _document_id(entry)
+            document_id = document_of(entry)
             if index is None or index.analyser != self._analyser.version:
                 index = make_index(self._place, token, self._analyser)
                 if visible_generations(self._place.documents).get(entry) != token:
@@ -212,6 +219,7 @@ class View:
         self._size += block.size
         self._blocks.append(block)
         self._by_entry[entry] = block
+        self._owners.update(dict.fromkeys(index.ids, block))
         self._state = None
         self._bytes += 8 * len(index.places) + sum(240 for term in index.terms if term not in self._postings)
         if self.too_large:
@@ -291,6 +299,11 @@ class View:
             for block in self._by_entry.values()
             for place in np.flatnonzero(mask[block.first : block.first + block.size]).tolist()
         ]
+
+    def held(self, chunk_ids: Iterable[str]) -> dict[str, str]:
+        """Map those of some chunks that are visible to their entries."""
+        owners = ((each, self._owners.get(each)) for each in chunk_ids)
+        return {each: f"{block.token} {each}" for each, block in owners if block is not None and block.alive}
 
     def definitions(self) -> Iterable[tuple[str, int, str, list[str]]]:
         """Give (chunk id, place in the document, term, aliases), by document and place."""
@@ -376,24 +389,12 @@ class View:
         if len(slots) > limit:
             kept = chosen >= np.partition(chosen, len(chosen) - limit)[len(chosen) - limit]
             slots, chosen = slots[kept], chosen[kept]
-        starts = [block.first for block in self._blocks]
+        blocks = [block for block in self._blocks if block.size]
+        starts = [block.first for block in blocks]
         hits: list[LegHit] = []
         for place, score in zip(slots.tolist(), chosen.tolist(), strict=True):
             slot = int(place)
-            block = self._blocks[_last(starts, slot, self._blocks)]
+            block = blocks[bisect_right(starts, slot) - 1]
             hits.append(LegHit(block.index.ids[slot - block.first], float(score)))
         hits.sort(key=lambda hit: (-hit.score, hit.chunk_id))
         return tuple(hits[:limit])
-
-
-def _last(starts: list[int], slot: int, blocks: list[_Block]) -> int:
-    """Find the block that a slot lies in; blocks without chunks share their start with the next one."""
-    place = bisect_right(starts, slot) - 1
-    while not blocks[place].size:
-        place -= 1
-    return place
-
-
-def _document_id(entry: str) -> str:
-    found: list[str] = json.loads(entry.partition(" ")[2])
-    return found[0]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from knowledge_mcp.model.chunk import EmbeddedChunk
 from knowledge_mcp.model.collection import DocumentRecord
@@ -51,6 +51,8 @@ __all__ = [
 ]
 
 _VECTOR_BYTES = 768 * 1024
+_SMALL_CALL = 1024 * 1024
+"""Bytes up to which entries that must not be seen apart, or one after the other, are written in one call."""
 _VISIBLE = "generation:"
 _DOCUMENTS: Where = {"kind": {"$eq": "document"}}
 _HELD_KINDS: Where = {"kind": {"$in": ["text", "structure", "index", "vectors"]}}
@@ -94,19 +96,22 @@ def structure_entries(entry: Found, token: str) -> list[str]:
 
 
 def stage(place: Place, document_id: str, name: str, chunks: Sequence[EmbeddedChunk]) -> None:
-    """Write chunks under the token of a coming generation: first the token, then exact vectors, then the chunks."""
+    """Write chunks under the token of a coming generation: first the token and exact vectors, then the chunks."""
     latest = list({each.chunk.id: each for each in chunks}.values())
     if not latest:
         return
-    token = _token(place, document_id, name)
     group = max(1, _VECTOR_BYTES // max(1, len(latest[0].vector)))
-    rows: list[Row] = []
-    for start in range(0, len(latest), group):
-        keys, vectors = pack_vectors(latest[start : start + group])
-        digest = hashlib.sha256(f"{keys}{vectors}".encode()).hexdigest()[:16]
-        metadata = {"kind": "vectors", "generation": token, "document_id": document_id, "keys": keys}
-        rows.append(Row(f"vectors {token} {digest}", metadata | {"vectors": vectors}))
-    place.documents.put(rows)
+    packed = [pack_vectors(latest[start : start + group]) for start in range(0, len(latest), group)]
+
+    def exact(token: str) -> list[Row]:
+        rows: list[Row] = []
+        for keys, vectors in packed:
+            digest = hashlib.sha256(f"{keys}{vectors}".encode()).hexdigest()[:16]
+            metadata = {"kind": "vectors", "generation": token, "document_id": document_id, "keys": keys}
+            rows.append(Row(f"vectors {token} {digest}", metadata | {"vectors": vectors}))
+        return rows
+
+    token = _token(place, document_id, name, exact)
     place.chunks.put([chunk_row(each, token) for each in latest])
 
 
@@ -114,7 +119,7 @@ def publish(
     place: Place, record: DocumentRecord, text: str, structure: DocumentStructure, name: str, analyser: Analyser
 ) -> str:
     """Make a staged generation the visible one; returns its token."""
-    token = _staged(place, record.id, name)
+    token, _ = _staged(place, record.id, name)
     index = index_of((), (), analyser) if token is None else make_index(place, token, analyser)
     if len(index.ids) != record.chunk_count:
         raise InternalError(
@@ -123,14 +128,21 @@ def publish(
         )
     token = token or _token(place, record.id, name)
     texts = parts_of(text)
-    kept = {"kind": "text", "generation": token, "document_id": record.id}
-    rows = [Row(f"text {token} {number}", kept, document=part) for number, part in enumerate(texts)]
+    kept = {"generation": token, "document_id": record.id}
+    rows = [Row(f"text {token} {number}", {"kind": "text", **kept, "text": part}) for number, part in enumerate(texts)]
     shape = structure_to_json(structure)
     shapes = parts_of(shape) if shape else []
-    kept = {"kind": "structure", "generation": token, "document_id": record.id}
-    rows += [Row(f"structure {token} {number}", kept | {"structure": part}) for number, part in enumerate(shapes)]
-    place.documents.put([*rows, *index_rows(token, record.id, index)])
-    _commit(place, record, token, len(texts), len(shapes))
+    rows += [
+        Row(f"structure {token} {number}", {"kind": "structure", **kept, "structure": part})
+        for number, part in enumerate(shapes)
+    ]
+    rows += index_rows(token, record.id, index)
+    commit = _commit(record, token, len(texts), len(shapes))
+    if sum(each.size for each in (*rows, *commit)) <= _SMALL_CALL:
+        place.documents.put([*rows, *commit])
+    else:
+        place.documents.put(rows)
+        place.documents.put(commit)
     sweep(place, record.id, finished=[_staged_entry(record.id, name)])
     return token
 
@@ -153,8 +165,8 @@ def index_rows(token: str, document_id: str, index: Index) -> list[Row]:
     return [Row(f"index {token} {number}", kept | {"packed": part}) for number, part in enumerate(parts)]
 
 
-def _commit(place: Place, record: DocumentRecord, token: str, text_parts: int, structure_parts: int) -> None:
-    """Write record and change of state in one call: both or none of them are there afterwards."""
+def _commit(record: DocumentRecord, token: str, text_parts: int, structure_parts: int) -> list[Row]:
+    """Make the entries of record and change of state; written in one call, both or none are there afterwards."""
     metadata = {
         "kind": "document",
         "document_id": record.id,
@@ -174,8 +186,7 @@ def _commit(place: Place, record: DocumentRecord, token: str, text_parts: int, s
         "record": record_to_json(record),
         "gone": None,
     }
-    entry = Row(document_entry(record.id), metadata, document=record.title, uri=f"{_VISIBLE}{token}")
-    place.documents.put([entry, _changed()])
+    return [Row(document_entry(record.id), metadata, document=record.title, uri=f"{_VISIBLE}{token}"), _changed()]
 
 
 def _changed() -> Row:
@@ -268,24 +279,40 @@ def _staged_entry(document_id: str, name: str) -> str:
     return f"staged {json.dumps([document_id, name])}"
 
 
-def _staged(place: Place, document_id: str, name: str) -> str | None:
-    """Name the token under which a generation is collected, None where there is none yet."""
-    visible = visible_generation(place.documents, document_id)
-    staged = _staged_of(place, document_id)
-    # a publish that was cut short after its commit has left its own entry, which must not be added to
-    place.documents.remove([entry for entry, token in staged.items() if token == visible])
-    token = staged.get(_staged_entry(document_id, name))
-    return None if token == visible else token
+def _staged(place: Place, document_id: str, name: str) -> tuple[str | None, str | None]:
+    """Name the token under which a generation is collected, None where there is none yet, and the visible one."""
+    record, own = document_entry(document_id), _staged_entry(document_id, name)
+    found = {each.id: each for each in place.documents.rows(ids=[record, own])}
+    visible = visible_of(found[record]) if record in found else None
+    token = str(found[own].metadata["generation"]) if own in found else None
+    if token is not None and token == visible:
+        # a publish that was cut short after its commit has left its own entry, which must not be added to
+        place.documents.remove([own])
+        token = None
+    return token, visible
 
 
-def _token(place: Place, document_id: str, name: str) -> str:
-    """Name the token under which a generation is collected; of two processes that make it, one wins for both."""
-    token = _staged(place, document_id, name)
+def _token(place: Place, document_id: str, name: str, more: Callable[[str], list[Row]] = lambda _: []) -> str:
+    """Name the token under which a generation is collected; of two processes that make it, one wins for both.
+
+    What `more` makes of the token is written with it, in the same call where it is small.
+    """
+    token, visible = _staged(place, document_id, name)
     if token is None:
-        offer = secrets.token_hex(8)
-        kept = {"kind": "staged", "document_id": document_id, "name": name, "generation": offer}
-        place.documents.put([Row(_staged_entry(document_id, name), kept)], replace=False)
-        token = _staged(place, document_id, name) or offer
+        own, offer = _staged_entry(document_id, name), secrets.token_hex(8)
+        rows = [Row(own, {"kind": "staged", "document_id": document_id, "name": name, "generation": offer})]
+        rows += more(offer)
+        at_once = rows if sum(each.size for each in rows) <= _SMALL_CALL else rows[:1]
+        place.documents.put(at_once, replace=False)
+        staged = _staged_of(place, document_id)
+        token = staged.get(own, offer)
+        lost = [entry for entry, each in staged.items() if each == visible]  # left by a publish cut short
+        if token != offer:  # another process was faster
+            lost += [each.id for each in at_once[1:]]
+        place.documents.remove(lost)
+        if token == offer and len(at_once) == len(rows):
+            return token
+    place.documents.put(more(token))
     return token
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition, Modality, Statement
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStatus, EmbeddingSpace
-from knowledge_mcp.model.document import Box, Reference, ReferenceKind, Span
+from knowledge_mcp.model.document import Anchor, Box, Reference, ReferenceKind, Span
 from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure, OutlineEntry, PageCoverage
 
 __all__ = [
@@ -53,10 +53,7 @@ def chunk_to_json(chunk: Chunk) -> str:
             for each in chunk.statements
         ]
     if chunk.definitions:
-        data["definitions"] = [
-            [each.term, each.text, *_span(each.span), each.aliases, each.clause_number, each.domain]
-            for each in chunk.definitions
-        ]
+        data["definitions"] = [_listed(each) for each in chunk.definitions]
     if chunk.boxes:
         data["boxes"] = [[box.page, box.left, box.top, box.right, box.bottom] for box in chunk.boxes]
     return _dump({name: value for name, value in data.items() if value not in ((), None)})
@@ -102,6 +99,7 @@ def structure_to_json(structure: DocumentStructure) -> str:
     """Write a document's structure; empty text for an empty one."""
     if structure == NO_STRUCTURE:
         return ""
+    anchors = {"anchors": [[each.name, each.place] for each in structure.anchors]} if structure.anchors else {}
     return _dump(
         {
             "sections": [
@@ -121,6 +119,7 @@ def structure_to_json(structure: DocumentStructure) -> str:
                 ]
                 for each in structure.pages
             ],
+            **anchors,
         }
     )
 
@@ -139,6 +138,7 @@ def structure_from_json(text: str) -> DocumentStructure:
             PageCoverage(number, label, Span(start, end), method, characters, tables, figures, note)
             for number, label, start, end, method, characters, tables, figures, note in data["pages"]
         ),
+        anchors=tuple(Anchor(name, place) for name, place in data.get("anchors", ())),
     )
 
 
@@ -165,8 +165,22 @@ def _statement(data: list[Any]) -> Statement:
     )
 
 
+def _listed(definition: Definition) -> list[Any]:
+    """Write a definition; notes and origin only where there are any, so that others are what they were before."""
+    listed = [
+        definition.term,
+        definition.text,
+        *_span(definition.span),
+        definition.aliases,
+        definition.clause_number,
+        definition.domain,
+    ]
+    return [*listed, definition.notes, definition.origin] if definition.notes or definition.origin else listed
+
+
 def _definition(data: list[Any]) -> Definition:
-    term, text, start, end, aliases, clause_number, domain = data
+    term, text, start, end, aliases, clause_number, domain, *more = data
+    notes, origin = more or ((), "")
     return Definition(
         term=term,
         text=text,
@@ -174,6 +188,8 @@ def _definition(data: list[Any]) -> Definition:
         aliases=tuple(aliases),
         clause_number=clause_number,
         domain=domain,
+        notes=tuple(notes),
+        origin=origin,
     )
 
 

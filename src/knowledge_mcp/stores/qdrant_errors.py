@@ -31,6 +31,12 @@ __all__ = ["mapped"]
 
 _MOST_DETAILS = 400
 _KEY = "Check QDRANT_API_KEY and what the key may do."
+_UNSET = "Set QDRANT_API_KEY."
+_LOG = "Look into Qdrant's own log; once it is well, run again."
+_DROPPED = "If another program has dropped it, run again; `knowledge collections list` shows what is there."
+_REFUSED = "See the details; a server older than 1.16 does not know all that is asked of it."
+_OTHER = "Check QDRANT_URL: another service answers there, or a Qdrant that is too old."
+_FULL = ("no space left", "not enough space", "out of disk", "disk quota")
 _ADDRESS = "Check that Qdrant runs and that QDRANT_URL is right, then try again."
 
 Say = Callable[[str], str]
@@ -53,13 +59,13 @@ def mapped(exc: BaseException, *, doing: str, location: str, secret: str | None 
 
     where = f"Qdrant at {location}"
     if isinstance(exc, UnexpectedResponse):
-        return _of_status(exc, doing, where, hidden)
+        return _of_status(exc, doing, where, hidden, keyed=bool(secret))
     if isinstance(exc, ResourceExhaustedResponse):
         return RateLimitedError(
             f"{where} is asked too often ({doing}).", details=hidden(exc.message), retry_after=float(exc.retry_after_s)
         )
     if isinstance(exc, grpc.RpcError):
-        return _of_rpc(exc, doing, where, hidden)
+        return _of_rpc(exc, doing, where, hidden, keyed=bool(secret))
     source = exc.source if isinstance(exc, ResponseHandlingException) else exc
     return _of_transport(source, doing, where, hidden(f"{type(source).__name__}: {source}"))
 
@@ -77,18 +83,25 @@ def _of_transport(exc: BaseException, doing: str, where: str, details: str) -> K
         return ConnectionFailedError(f"{where} cannot be reached ({doing}).", details=details, suggestion=_ADDRESS)
     if isinstance(exc, ValidationError | json.JSONDecodeError | UnicodeDecodeError):
         return InternalError(
-            f"{where} gave an answer that cannot be understood ({doing}).", details=details, recoverable=True
+            f"{where} gave an answer that cannot be understood ({doing}).",
+            details=details,
+            suggestion=_OTHER,
+            recoverable=True,
         )
     return InternalError(f"{where}: {doing} failed.", details=details)
 
 
-def _of_status(exc: UnexpectedResponse, doing: str, where: str, hidden: Say) -> KnowledgeError:
-    status = exc.status_code or 0
-    details = hidden(f"HTTP {status}: {_said(exc.content)}")
+def _of_status(exc: UnexpectedResponse, doing: str, where: str, hidden: Say, *, keyed: bool) -> KnowledgeError:
+    status, said = exc.status_code or 0, _said(exc.content)
+    details = hidden(f"HTTP {status}: {exc.content.decode('utf-8', 'replace') if said is None else said}")
     if status in {401, 403}:
-        return AuthError(f"{where} refused the API key ({doing}).", details=details, suggestion=_KEY)
+        return _refused_key(doing, where, details, keyed=keyed)
+    if status == 404 and said is None:  # Qdrant says in its own words what it does not have
+        return ConfigError(f"{where} does not answer as Qdrant does ({doing}).", details=details, suggestion=_OTHER)
     if status == 404:
-        return NotFoundError(f"{where} does not have what was asked for ({doing}).", details=details)
+        return NotFoundError(
+            f"{where} does not have what was asked for ({doing}).", details=details, suggestion=_DROPPED
+        )
     if status in {408, 504}:
         return TimedOutError(f"{where} did not finish in time ({doing}).", details=details)
     if status == 429:
@@ -96,21 +109,37 @@ def _of_status(exc: UnexpectedResponse, doing: str, where: str, hidden: Say) -> 
     if status in {502, 503}:
         return ConnectionFailedError(f"{where} is not ready ({doing}).", details=details, suggestion=_ADDRESS)
     if 400 <= status < 500:
-        return InvalidInputError(f"{where} refused the request ({doing}).", details=details)
-    return InternalError(f"{where} failed ({doing}).", details=details, recoverable=status >= 500)
+        return InvalidInputError(f"{where} refused the request ({doing}).", details=details, suggestion=_REFUSED)
+    return _failed(doing, where, details, recoverable=status >= 500)
 
 
-def _said(content: bytes) -> str:
-    """Return the server's own words, without the frame around them."""
-    text = content.decode("utf-8", "replace")
+def _refused_key(doing: str, where: str, details: str, *, keyed: bool) -> AuthError:
+    if keyed:
+        return AuthError(f"{where} refused the API key ({doing}).", details=details, suggestion=_KEY)
+    return AuthError(f"{where} asks for an API key, and none is set ({doing}).", details=details, suggestion=_UNSET)
+
+
+def _failed(doing: str, where: str, details: str, *, recoverable: bool) -> InternalError:
+    if any(each in details.lower() for each in _FULL):
+        return InternalError(
+            f"{where} has no room left on its disk ({doing}).",
+            details=details,
+            suggestion="Free space where Qdrant keeps its data, then run again.",
+            recoverable=recoverable,
+        )
+    return InternalError(f"{where} failed ({doing}).", details=details, suggestion=_LOG, recoverable=recoverable)
+
+
+def _said(content: bytes) -> str | None:
+    """Return the server's own words, without the frame around them; None where it is not Qdrant's."""
     try:
-        status = json.loads(text)["status"]
+        status = json.loads(content)["status"]
         return str(status["error"])
     except (ValueError, KeyError, TypeError):
-        return text
+        return None
 
 
-def _of_rpc(exc: grpc.RpcError, doing: str, where: str, hidden: Say) -> KnowledgeError:
+def _of_rpc(exc: grpc.RpcError, doing: str, where: str, hidden: Say, *, keyed: bool) -> KnowledgeError:
     code = exc.code() if isinstance(exc, grpc.Call) else None
     details = hidden(f"gRPC {code.name}: {exc.details()}" if isinstance(exc, grpc.Call) and code else str(exc))
     status = grpc.StatusCode
@@ -119,15 +148,17 @@ def _of_rpc(exc: grpc.RpcError, doing: str, where: str, hidden: Say) -> Knowledg
     if code is status.DEADLINE_EXCEEDED:
         return TimedOutError(f"{where} did not answer in time ({doing}).", details=details)
     if code is status.UNAUTHENTICATED or code is status.PERMISSION_DENIED:
-        return AuthError(f"{where} refused the API key ({doing}).", details=details, suggestion=_KEY)
+        return _refused_key(doing, where, details, keyed=keyed)
     if code is status.NOT_FOUND:
-        return NotFoundError(f"{where} does not have what was asked for ({doing}).", details=details)
+        return NotFoundError(
+            f"{where} does not have what was asked for ({doing}).", details=details, suggestion=_DROPPED
+        )
     if code is status.RESOURCE_EXHAUSTED:
         return RateLimitedError(f"{where} is asked too often ({doing}).", details=details)
     wrong = (status.INVALID_ARGUMENT, status.ALREADY_EXISTS, status.FAILED_PRECONDITION, status.OUT_OF_RANGE)
     if code in wrong or code is status.UNIMPLEMENTED:
-        return InvalidInputError(f"{where} refused the request ({doing}).", details=details)
-    return InternalError(f"{where} failed ({doing}).", details=details, recoverable=True)
+        return InvalidInputError(f"{where} refused the request ({doing}).", details=details, suggestion=_REFUSED)
+    return _failed(doing, where, details, recoverable=True)
 
 
 def _chain(exc: BaseException | None) -> Iterator[BaseException]:

@@ -70,7 +70,10 @@ STAGED, MOVING, VISIBLE = "staged", "moving", "visible"
 """States of a chunk's point: no search sees it; a publish is under way and the document's record decides; settled."""
 LIVE = [MOVING, VISIBLE]
 
-_OURS = "It was not made by this product, or by another version of it; choose another collection name."
+_OURS = (
+    "Choose another name (QDRANT_COLLECTION, --to-collection): another program or another version of this one made it, "
+    "and it is left as it is."
+)
 
 
 def point_id(*parts: str) -> str:

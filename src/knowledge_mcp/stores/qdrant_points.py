@@ -6,6 +6,7 @@ import hashlib
 import json
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, cast
 
 from qdrant_client import models
@@ -153,6 +154,7 @@ def batches(points: Iterable[models.PointStruct]) -> Iterator[list[models.PointS
 # the sparse vector
 
 
+@lru_cache(maxsize=65_536)
 def term_index(term: str) -> int:
     """Give a term its place among 2³² ones, the same in every process."""
     return int.from_bytes(hashlib.blake2b(term.encode(), digest_size=4).digest(), "little")

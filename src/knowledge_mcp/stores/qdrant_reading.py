@@ -42,6 +42,8 @@ __all__ = [
 
 _ASKED = 200
 """Keys of one look-up."""
+_VECTORS = 250
+"""Points read at once with their vectors: some more than keys, since a publish under way holds some twice."""
 
 
 def record(connection: Connection, place: Place, document_id: str) -> DocumentRecord | None:
@@ -107,9 +109,13 @@ def known_vectors(connection: Connection, place: Place, keys: Sequence[str]) -> 
     """Read vectors by their keys, staged ones too."""
     known: dict[str, Vector] = {}
     for some in _some(keys):
-        kept = models.Filter(must=[any_of("embedding_key", some)])
-        for point in connection.scroll(place.home, kept, ["embedding_key"], vectors=[DENSE]):
-            known[(point.payload or {})["embedding_key"]] = to_bytes(point.vector)
+        missing: Sequence[str] = some
+        while missing:  # page by page what was not read yet: any number of chunks may share one key
+            kept = models.Filter(must=[any_of("embedding_key", missing)])
+            page = list(connection.scroll(place.home, kept, ["embedding_key"], vectors=[DENSE], most=_VECTORS))
+            for point in page:
+                known[(point.payload or {})["embedding_key"]] = to_bytes(point.vector)
+            missing = [key for key in some if key not in known] if len(page) == _VECTORS else []
     return known
 
 

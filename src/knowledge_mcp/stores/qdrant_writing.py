@@ -38,7 +38,7 @@ TEXT_PART = 200_000
 """Code points of one part of a canonical text, or of sections and pages."""
 _RACES = 5
 """How often a publish begins again because another one of the same document was faster."""
-_OTHER_WRITER = "Ingest the document again."
+_OTHER_WRITER = "Run again, and let one program at a time write the same documents."
 _logger = logging.getLogger(__name__)
 
 
@@ -110,7 +110,7 @@ def publish(
 def discard_staged(connection: Connection, place: Place, document_id: str | None) -> int:
     """Drop staged points, and those that a killed publish or delete has left; settle what is visible."""
     mine = [] if document_id is None else [equals("document_id", document_id)]
-    unsettled = models.Filter(must=mine, must_not=[equals("state", VISIBLE)])
+    unsettled = models.Filter(must=[*mine, any_of("state", [STAGED, MOVING])])  # not `must_not`: an index finds these
     found = list(connection.scroll(place.home, unsettled, ["document_id", "chunk_id", "generation", "state"]))
     staged = [each for each in found if (each.payload or {})["state"] == STAGED]
     _delete(connection, place.home, staged)

@@ -14,7 +14,7 @@ from knowledge_mcp.surfaces.contract import Request
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-__all__ = ["WHOLE", "Text", "nearest", "parse"]
+__all__ = ["WHOLE", "Text", "as_text", "nearest", "one_or_list", "parse"]
 
 R = TypeVar("R", bound=Request)
 
@@ -37,6 +37,28 @@ Text = Annotated[str, AfterValidator(_not_blank)]
 
 WHOLE = BeforeValidator(_whole)
 """Take an integer also when it was written as 10.0. Stands after the bounds, or the schema loses them."""
+
+
+def one_or_list(what: str) -> BeforeValidator:
+    """Let one text stand for a list of one; JSON text in place of a list is refused, not guessed at.
+
+    Args:
+        what: names what the list holds, in the plural.
+    """
+
+    def listed(value: Any) -> Any:
+        if isinstance(value, str):
+            if value.lstrip().startswith("["):
+                raise ValueError(f"send a list of {what}, not JSON text")
+            return [value]
+        return value
+
+    return BeforeValidator(listed)
+
+
+def as_text(value: str | bool | float) -> str:
+    """Write a value of a document's metadata as it is kept; true and false as JSON writes them."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def parse(model: type[R], arguments: Mapping[str, Any]) -> R:

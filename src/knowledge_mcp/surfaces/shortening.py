@@ -1,6 +1,7 @@
 """Keep an answer within what an assistant can read: fewer results and a note, never a flood.
 
-Hosts cut or refuse tool results beyond roughly 25,000 tokens, some of them silently; so we cut first, and say so.
+Hosts cut or refuse tool results beyond roughly 25,000 tokens, some of them silently; so we cut first, and say so. What
+counts is tokens, not characters: see `token_estimate`.
 """
 
 from __future__ import annotations
@@ -11,14 +12,26 @@ from typing import Any, cast
 
 from pydantic import BaseModel, Field
 
-__all__ = ["MAX_ANSWER_CHARACTERS", "ROOM_FOR_RESULTS", "Truncation", "compact", "fitting_count", "shorten"]
+from knowledge_mcp.surfaces.token_estimate import tokens_about, tokens_at_most
+
+__all__ = [
+    "MAX_ANSWER_CHARACTERS",
+    "ROOM_FOR_RESULTS",
+    "Truncation",
+    "compact",
+    "fits",
+    "fitting_count",
+    "shorten",
+    "size_of",
+]
 
 MAX_ANSWER_CHARACTERS = 96_000
-"""Most characters of an answer's JSON, about 24,000 tokens at four characters each; links come on top."""
+"""Greatest `size_of` an answer, about 24,000 tokens; links come on top."""
 
 ROOM_FOR_RESULTS = MAX_ANSWER_CHARACTERS - 4_000
-"""Characters of JSON that results may have together where an answer says itself how to go on."""
+"""Size that results may have together where an answer says itself how to go on."""
 
+_OF_A_TOKEN = 4
 _NOTE = "The answer was cut to fit; ask for fewer results, or read a result's uri, to see the rest."
 _RESERVE = 400
 
@@ -35,19 +48,38 @@ def compact(payload: Any) -> str:
     return json.dumps(payload, ensure_ascii=False, separators=(",", ":"))
 
 
-def shorten(payload: dict[str, Any], items: str, limit: int = MAX_ANSWER_CHARACTERS) -> dict[str, Any]:
-    """Drop results from the end until the answer's JSON has at most `limit` characters.
+def size_of(payload: Any) -> int:
+    """Measure an answer's JSON in characters, as if every four of them were a token.
 
-    At least one result is kept, its longest text cut where it alone is too long. `total`, where there is one, counts
-    what is left; `truncated` says what went. `items` names the list; without one the answer is returned as it is.
+    It is the number of characters, or four times the estimated tokens where these are more: figures, tables and scripts
+    other than Latin take far more tokens than plain English of their length.
     """
-    if not items or len(compact(payload)) <= limit:
+    text = compact(payload)
+    return max(len(text), _OF_A_TOKEN * tokens_about(text))
+
+
+def fits(payload: Any, room: int) -> bool:
+    """Tell whether `size_of` is at most `room`; a short answer costs nothing to tell."""
+    text = compact(payload)
+    if _OF_A_TOKEN * tokens_at_most(text) <= room:
+        return True
+    return len(text) <= room and _OF_A_TOKEN * tokens_about(text) <= room
+
+
+def shorten(payload: dict[str, Any], items: str, limit: int = MAX_ANSWER_CHARACTERS) -> dict[str, Any]:
+    """Drop results from the end until the answer's size is at most `limit`.
+
+    At least one result is kept, its longest texts and lists cut where it alone is too long. `total`, where there is
+    one, counts what is left; `truncated` says what went. `items` names the list; without one the answer is returned as
+    it is.
+    """
+    if not items or fits(payload, limit):
         return payload
     results = cast("list[dict[str, Any]]", payload.get(items, []))
-    room = limit - _RESERVE - len(compact({**payload, items: []}))
+    room = limit - _RESERVE - size_of({**payload, items: []})
     kept = results[: fitting_count(results, room)]
     if not kept and results:
-        kept = [_cut_longest_text(results[0], room - 1)]
+        kept = [_cut(results[0], room - 1)]
     shortened = {**payload, items: kept}
     if "total" in payload:
         shortened["total"] = len(kept)
@@ -56,17 +88,37 @@ def shorten(payload: dict[str, Any], items: str, limit: int = MAX_ANSWER_CHARACT
 
 
 def fitting_count(results: Sequence[Any], room: int) -> int:
-    """Count the results from the first on whose JSON has at most `room` characters together."""
+    """Count the results from the first on whose sizes add up to at most `room`."""
+    if fits(results, room):
+        return len(results)
     for place, result in enumerate(results):
-        room -= len(compact(result)) + 1
+        room -= size_of(result) + 1
         if room < 0:
             return place
     return len(results)
 
 
-def _cut_longest_text(result: dict[str, Any], room: int) -> dict[str, Any]:
-    texts = {key: value for key, value in result.items() if isinstance(value, str)}
-    longest = max(texts, key=lambda key: len(texts[key]))
-    over = len(compact(result)) - max(room, 0)
-    # Each character of text takes at least one of JSON, so that cutting `over` of them is always enough.
-    return {**result, longest: texts[longest][: max(len(texts[longest]) - over - 1, 0)] + "…"}
+def _cut(result: dict[str, Any], room: int) -> dict[str, Any]:
+    """Shorten the texts and lists of one result: the small ones stay whole, the large ones share the room left."""
+    parts = sorted((key for key in result if isinstance(result[key], str | list)), key=lambda key: size_of(result[key]))
+    cut = {**result, **dict.fromkeys(parts, "")}
+    for place, key in enumerate(parts):
+        share = (room - size_of(cut)) // (len(parts) - place)
+        cut[key] = _within(result[key], share)
+    return cut
+
+
+def _within(value: str | list[Any], room: int) -> str | list[Any]:
+    if fits(value, room):
+        return value
+    return _beginning(value, room) if isinstance(value, str) else value[: fitting_count(value, room - 2)]
+
+
+def _beginning(text: str, room: int) -> str:
+    """Cut a text, an ellipsis in place of its end; a tenth less at each try, for its parts are not equally dense."""
+    kept = len(text)
+    while kept:
+        kept = min(kept * 9 // 10, kept * max(room, 0) // size_of(text[:kept]))
+        if size_of(f"{text[:kept]}…") <= room:
+            break
+    return f"{text[:kept]}…"

@@ -7,7 +7,6 @@ answers empty where nothing matches. It knows nothing of meaning, so its two leg
 from __future__ import annotations
 
 import difflib
-import re
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -38,17 +37,14 @@ from knowledge_mcp.model.ingest import (
     SkippedFile,
 )
 from knowledge_mcp.model.query import (
-    And,
     Check,
     DefinitionHit,
-    Equals,
     Filter,
     HealthReport,
     Hit,
     In,
     LegScore,
     LookupAnswer,
-    Prefix,
     RequirementAnswer,
     RequirementHit,
     RequirementQuery,
@@ -61,6 +57,7 @@ from knowledge_mcp.model.structure import DocumentStructure
 from knowledge_mcp.ports import Source
 from knowledge_mcp.testing.fake_documents import SAMPLE, FakeDocument, Passage, build, from_text, sha256
 from knowledge_mcp.testing.fake_evidence import WordMeasure, compare_quote, structure_of_fake
+from knowledge_mcp.testing.fake_search import keeps, words_of
 
 __all__ = ["SAMPLE", "FakeDocument", "FakeKnowledge", "Passage"]
 
@@ -316,35 +313,18 @@ class FakeKnowledge:
             return [chunk for name in sorted(self._chunks) for chunk in self._chunks[name]]
 
     def _rank(self, text: str, wanted: Filter | None) -> list[tuple[float, Chunk]]:
-        words = _words(text)
+        words = words_of(text)
         scored = [
-            (_share(words, chunk), chunk) for chunk in self._all_chunks() if wanted is None or _keeps(wanted, chunk)
+            (_share(words, chunk), chunk) for chunk in self._all_chunks() if wanted is None or keeps(wanted, chunk)
         ]
         return sorted(((s, c) for s, c in scored if s > 0), key=lambda pair: (-pair[0], pair[1].id))
 
 
 def _share(words: set[str], chunk: Chunk) -> float:
-    found = words & _words(f"{chunk.section_title} {chunk.clause_number} {chunk.content}")
+    found = words & words_of(f"{chunk.section_title} {chunk.clause_number} {chunk.content}")
     return len(found) / max(len(words), 1)
-
-
-def _keeps(wanted: Filter, chunk: Chunk) -> bool:
-    match wanted:
-        case Equals(field, value):
-            return getattr(chunk, field) == value
-        case In(field, values):
-            return getattr(chunk, field) in values
-        case Prefix(_, value):
-            number = chunk.clause_number or ""
-            return number == value.rstrip(".") or number.startswith(value.rstrip(".") + ".")
-        case And(parts):
-            return all(_keeps(part, chunk) for part in parts)
 
 
 def _cite(chunk: Chunk) -> str:
     clause = f", {chunk.clause_number} {chunk.section_title}" if chunk.clause_number else ""
     return f"{chunk.document_title}{clause}, p. {chunk.page_numbers[0]}"
-
-
-def _words(text: str) -> set[str]:
-    return set(re.findall(r"\w[\w.-]*\w|\w", text.casefold()))

@@ -26,6 +26,7 @@ from knowledge_mcp.model.errors import (
     UnreadableReason,
 )
 from knowledge_mcp.model.library import (
+    COLLECTION_NAME,
     DEFAULT_COLLECTION,
     CollectionSummary,
     Deposit,
@@ -34,24 +35,20 @@ from knowledge_mcp.model.library import (
     LibraryDocument,
 )
 from knowledge_mcp.model.query import (
-    And,
     Check,
-    Equals,
-    Filter,
     HealthReport,
     Hit,
-    In,
     LegScore,
-    Prefix,
     SearchAnswer,
     SearchMode,
     SearchQuery,
 )
 from knowledge_mcp.testing.fake_library import SPACE, TIME, document_of
+from knowledge_mcp.testing.fake_search import keeps, words_of
 
 __all__ = ["FakeLibrary"]
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+_NAME = re.compile(COLLECTION_NAME)
 
 
 @dataclass(slots=True)
@@ -165,12 +162,12 @@ class FakeLibrary:
         with self._lock:
             self.queries.append((collection, query))
             documents = list(self._held(collection).values())
-        words = _words(query.text)
+        words = words_of(query.text)
         scored = [
-            (len(words & _words(chunk.embedding_text)) / max(len(words), 1), chunk)
+            (len(words & words_of(chunk.embedding_text)) / max(len(words), 1), chunk)
             for document in documents
             for chunk in document.chunks
-            if query.filter is None or _keeps(query.filter, chunk)
+            if query.filter is None or keeps(query.filter, chunk)
         ]
         ranked = sorted((pair for pair in scored if pair[0] > 0), key=lambda pair: (-pair[0], pair[1].id))
         hits: list[Hit] = []
@@ -329,24 +326,7 @@ def _checked(deposit: Deposit) -> Deposit:
     return deposit
 
 
-def _keeps(wanted: Filter, chunk: Chunk) -> bool:
-    match wanted:
-        case Equals(name, value):
-            return getattr(chunk, name) == value
-        case In(name, values):
-            return getattr(chunk, name) in values
-        case Prefix(_, value):
-            number = chunk.clause_number or ""
-            return number == value.rstrip(".") or number.startswith(value.rstrip(".") + ".")
-        case And(parts):
-            return all(_keeps(part, chunk) for part in parts)
-
-
 def _cite(chunk: Chunk) -> str:
     section = f"{chunk.clause_number or ''} {chunk.section_title}".strip()
     page = f"p. {chunk.page_numbers[0]}" if chunk.page_numbers else ""
     return ", ".join(part for part in (chunk.document_title, section, page) if part)
-
-
-def _words(text: str) -> set[str]:
-    return set(re.findall(r"\w[\w.-]*\w|\w", text.casefold()))

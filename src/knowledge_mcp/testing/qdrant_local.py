@@ -12,6 +12,9 @@ from typing import Any, cast
 import httpx
 from qdrant_client import QdrantClient, models
 from qdrant_client.http.exceptions import UnexpectedResponse
+from qdrant_client.local.qdrant_local import QdrantLocal
+
+from knowledge_mcp.testing.qdrant_indexed import IndexedCollection
 
 __all__ = ["LocalQdrant", "refusal"]
 
@@ -27,17 +30,20 @@ def refusal(status: int, reason: str) -> UnexpectedResponse:
 class LocalQdrant:
     """Keep collections in this process by the client's local mode.
 
-    Unlike it, this remembers payload indexes (they change nothing, but `get_collection` names them) and can be shared
-    by threads.
+    Unlike it, this remembers payload indexes (`get_collection` names them), looks points up by them (the answers are
+    the same), and can be shared by threads.
 
     Args:
         location: `:memory:`, or a folder that is kept.
+        indexed: False leaves collections as local mode makes them, which compares every point in every call; so are
+            those in a folder.
     """
 
-    def __init__(self, location: str = ":memory:") -> None:
+    def __init__(self, location: str = ":memory:", *, indexed: bool = True) -> None:
         folder = {"location": location} if location == ":memory:" else {"path": location}
         self._client = QdrantClient(**cast("Any", folder), force_disable_check_same_thread=True)
         self._indexes: dict[str, dict[str, Any]] = {}
+        self._indexed = indexed and location == ":memory:"
 
     @property
     def client(self) -> QdrantClient:
@@ -67,7 +73,10 @@ class LocalQdrant:
         return called
 
     def _noted(self, name: str, args: tuple[Any, ...], answer: Any) -> Any:
-        if name == "create_payload_index":
+        if name == "create_collection" and self._indexed:
+            made = cast("QdrantLocal", self._client._client).collections  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - the client takes no other kind of collection
+            made[args[0]] = IndexedCollection(made[args[0]].config)
+        elif name == "create_payload_index":
             self._indexes.setdefault(args[0], {})[args[1]] = args[2]
         elif name == "delete_collection":
             self._indexes.pop(args[0], None)

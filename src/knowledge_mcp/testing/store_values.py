@@ -128,7 +128,12 @@ def full_chunk(document_id: str) -> EmbeddedChunk:
             ),
             Statement(Span(21, 30), Modality.PERMISSION, True, None, "may not"),
         ),
-        definitions=(Definition("verification", "proof", Span(5, 9), ("V&V", "check"), "3.1.4", "systems"),),
+        definitions=(
+            Definition(
+                "verification", "proof", Span(5, 9), ("V&V", "check"), "3.1.4", "systems", ("Note 1: a",), "ISO 1, 3.2"
+            ),
+            Definition("widget", "thing", Span(9, 14)),
+        ),
         boxes=(Box(4, 72.0, 640.25, 523.5, 771.125), Box(5, 72.0, 56.0, 301.7, 80.1)),
     )
     return EmbeddedChunk(chunk, unit_vector("full"), "e" * 64)

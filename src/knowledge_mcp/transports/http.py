@@ -15,7 +15,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.transports.auth import BearerAuth
 from knowledge_mcp.transports.guards import BodyLimit, HostGuard
 from knowledge_mcp.transports.keys import KeyRing
@@ -24,7 +23,7 @@ from knowledge_mcp.transports.mcp import KnowledgeServer
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
-__all__ = ["CALL_SECONDS", "MAX_BODY_BYTES", "STREAM_SECONDS", "build_app", "listen", "serve"]
+__all__ = ["CALL_SECONDS", "MAX_BODY_BYTES", "STREAM_SECONDS", "build_app", "serve"]
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
 """Most bytes of a request body, unless said otherwise."""
@@ -84,35 +83,8 @@ def build_app(
     return HostGuard(app, allowed_hosts, origins)
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """Open the listening socket; port 0 takes any free one.
-
-    Raises:
-        InvalidInputError: the address cannot be had: in use, not ours, not allowed.
-    """
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        listener = socket.socket(family, kind, protocol)
-        try:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind(address)
-            listener.listen(128)
-        except OSError:
-            listener.close()
-            raise
-    except OSError as exc:
-        raise InvalidInputError(
-            f"Cannot listen on {host}, port {port}: {exc.strerror or exc}.",
-            details=str(exc),
-            suggestion="Choose another with --port, or stop what uses it.",
-        ) from exc
-    return listener
-
-
 def serve(
-    app: ASGIApp, host: str, port: int, log_level: str = "INFO", *, running: Callable[[], int] = lambda: 0
+    app: ASGIApp, listener: socket.socket, log_level: str = "INFO", *, running: Callable[[], int] = lambda: 0
 ) -> None:
     """Serve until SIGTERM or SIGINT, then return.
 
@@ -120,18 +92,23 @@ def serve(
 
     Args:
         app: as `build_app` makes it.
-        host, port: where to listen.
+        listener: a listening socket; it is closed at the end.
         log_level: of the HTTP server's own log.
         running: how many calls are under way.
 
     Raises:
-        InvalidInputError: the address cannot be had.
+        InternalError: the app could not start.
     """
-    from knowledge_mcp.transports.stopping import StoppingServer, run, server_config
+    from knowledge_mcp.transports.stopping import serve_until_told
 
-    listener = listen(host, port)
-    config = server_config(app, grace=STREAM_SECONDS, log_level=log_level)
-    run(StoppingServer(config, may_stop=lambda: running() == 0, patience=CALL_SECONDS), listener)
+    serve_until_told(
+        app,
+        listener,
+        grace=STREAM_SECONDS,
+        log_level=log_level,
+        may_stop=lambda: running() == 0,
+        patience=CALL_SECONDS,
+    )
 
 
 def _with_cors(app: ASGIApp, origins: list[str]) -> ASGIApp:

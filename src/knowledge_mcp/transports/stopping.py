@@ -17,23 +17,47 @@ from typing import Any
 
 import uvicorn
 
-__all__ = ["StoppingServer", "address_of", "run", "server_config"]
+from knowledge_mcp.model.errors import InternalError
+from knowledge_mcp.transports.listening import address_of
+
+__all__ = ["serve_until_told"]
 
 logger = logging.getLogger(__name__)
 
 _LOOKS_EVERY = 0.05
 
 
-def server_config(app: Any, *, grace: float, log_level: str, keep_alive: int = 5) -> uvicorn.Config:
-    """Make uvicorn's configuration as both services want it.
+def serve_until_told(
+    app: Any,
+    listener: socket.socket,
+    *,
+    grace: float,
+    log_level: str,
+    keep_alive: int = 5,
+    told: Callable[[], None] = lambda: None,
+    may_stop: Callable[[], bool] = lambda: False,
+    patience: float = 0.0,
+) -> None:
+    """Serve until SIGTERM or SIGINT stops it; the socket is closed then.
+
+    SIGTERM goes on serving for a moment: until `may_stop` says so, or `patience` is over. SIGINT goes without the
+    moment, and a second one without the time that open answers get. A second SIGTERM changes nothing: those who signal
+    a whole group of processes send it twice.
 
     Args:
         app: an ASGI app.
+        listener: a listening socket.
         grace: seconds that open answers get to end once it stops; then they are cut.
         log_level: of the HTTP server's own log.
         keep_alive: seconds that an idle connection stays open.
+        told: called once, at the first signal.
+        may_stop: whether nothing is under way that somebody waits for.
+        patience: seconds.
+
+    Raises:
+        InternalError: the app could not start.
     """
-    return uvicorn.Config(
+    config = uvicorn.Config(
         app,
         log_config=None,
         log_level=log_level.lower(),
@@ -46,29 +70,23 @@ def server_config(app: Any, *, grace: float, log_level: str, keep_alive: int = 5
         timeout_keep_alive=keep_alive,
         timeout_graceful_shutdown=max(1, round(grace)),
     )
+    server = _StoppingServer(config, told, may_stop, patience)
+    try:
+        # uvicorn leaves the process where the app does not start; that is told below as every failure is
+        with _signals_stop(server), contextlib.suppress(SystemExit):
+            logger.info("listening on http://%s", address_of(listener))
+            server.run(sockets=[listener])
+    finally:
+        listener.close()
+    if not server.was_told and not server.started:
+        raise InternalError("The server did not start.", suggestion="The reason stands in the log above.")
 
 
-class StoppingServer(uvicorn.Server):
-    """uvicorn's server, told to stop by us: it would forward the signal at its end, and end with an error.
-
-    SIGTERM goes on serving for a moment: until `may_stop` says so, or `patience` is over. SIGINT goes without the
-    moment, and a second one without the time that open answers get. A second SIGTERM changes nothing: those who signal
-    a whole group of processes send it twice.
-
-    Args:
-        config: as `server_config` makes it.
-        told: called once, at the first signal.
-        may_stop: whether nothing is under way that somebody waits for.
-        patience: seconds.
-    """
+class _StoppingServer(uvicorn.Server):
+    """uvicorn's server, told to stop by us: it would forward the signal at its end, and end with an error."""
 
     def __init__(
-        self,
-        config: uvicorn.Config,
-        *,
-        told: Callable[[], None] = lambda: None,
-        may_stop: Callable[[], bool] = lambda: False,
-        patience: float = 0.0,
+        self, config: uvicorn.Config, told: Callable[[], None], may_stop: Callable[[], bool], patience: float
     ) -> None:
         super().__init__(config)
         self._tell = told
@@ -98,24 +116,8 @@ class StoppingServer(uvicorn.Server):
         self.should_exit = True
 
 
-def address_of(listener: socket.socket) -> str:
-    """Write a listening socket's address as it stands in a URL."""
-    host, port = listener.getsockname()[:2]
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def run(server: StoppingServer, listener: socket.socket) -> None:
-    """Serve until a signal stops it; the socket is closed then."""
-    try:
-        with _signals_stop(server):
-            logger.info("listening on http://%s", address_of(listener))
-            server.run(sockets=[listener])
-    finally:
-        listener.close()
-
-
 @contextlib.contextmanager
-def _signals_stop(server: StoppingServer) -> Generator[None]:
+def _signals_stop(server: _StoppingServer) -> Generator[None]:
     """Let SIGTERM and SIGINT stop the server, also before it has taken them over."""
     if threading.current_thread() is not threading.main_thread():
         yield

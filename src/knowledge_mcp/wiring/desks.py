@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +10,12 @@ from knowledge_mcp import registry
 from knowledge_mcp.settings import Settings, network_environment
 from knowledge_mcp.wiring.base import Start, build_base
 from knowledge_mcp.wiring.library import build_conversion, build_library
-from knowledge_mcp.wiring.readers import build_ocr, build_readers
+from knowledge_mcp.wiring.readers import build_ocr, build_passwords, build_readers
 
 if TYPE_CHECKING:
     from knowledge_mcp.engine.base import Base
     from knowledge_mcp.ports import Knowledge, Reader, Source
+    from knowledge_mcp.readers.passwords import Passwords
 
 __all__ = ["build_desk", "build_knowledge", "build_source"]
 
@@ -44,6 +45,7 @@ def build_knowledge(
     surface: str = "standards",
     start: Start | None = None,
     roots: Sequence[Path] | None = None,
+    ask_password: Callable[[str, str], str | None] | None = None,
 ) -> Knowledge:
     """Put a knowledge base together for one surface; `start` and errors as in `build_base`.
 
@@ -52,10 +54,11 @@ def build_knowledge(
         surface: whose collection and way of reading is meant.
         start: as in `build_base`.
         roots: folders that tools given a path may read; None for all, where the caller is this machine's own user.
+        ask_password: is given a protected file's name and why it is asked; returns a password, or None to leave it out.
     """
     base = build_base(settings, surface=surface, start=start)
     if surface == "planning":
-        return _filing_desk(settings, base, roots)
+        return _filing_desk(settings, base, roots, build_passwords(settings, ask_password))
     if surface == "repositories":
         return _repository_desk(settings, base)
     from knowledge_mcp.engine.local import LocalKnowledge
@@ -66,11 +69,12 @@ def build_knowledge(
     )
     classify = registry.load(registry.CLASSIFIERS["standards"])()
     ocr = build_ocr(settings)
-    pipeline = Pipeline(build_readers(ocr, registry.READERS), chunker, classify, ocr)
+    readers = build_readers(ocr, registry.READERS, build_passwords(settings, ask_password))
+    pipeline = Pipeline(readers, chunker, classify, ocr)
     return LocalKnowledge(base, pipeline, health_threshold_ms=settings.health_latency_threshold_ms)
 
 
-def _filing_desk(settings: Settings, base: Base, roots: Sequence[Path] | None) -> Knowledge:
+def _filing_desk(settings: Settings, base: Base, roots: Sequence[Path] | None, passwords: Passwords) -> Knowledge:
     """Put the planning surface's knowledge base together: pictures and scans, judged before they are read."""
     from knowledge_mcp.engine.filing import FilingDesk
     from knowledge_mcp.engine.plan import Pipeline
@@ -85,7 +89,7 @@ def _filing_desk(settings: Settings, base: Base, roots: Sequence[Path] | None) -
             strict=settings.image_skip == "strict",
             options=ScanOptions(enabled=settings.enable_ocr),
         )
-        for media_type, reader in build_readers(ocr, registry.SEEING_READERS).items()
+        for media_type, reader in build_readers(ocr, registry.SEEING_READERS, passwords).items()
     }
     chunker = registry.load(registry.CHUNKERS["planning"])()
     classify = registry.load(registry.CLASSIFIERS["planning"])()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from knowledge_mcp import registry
 from knowledge_mcp.settings import Settings
 from knowledge_mcp.wiring.base import COLLECTIONS, Start, build_base
-from knowledge_mcp.wiring.readers import build_ocr, build_readers
+from knowledge_mcp.wiring.readers import build_ocr, build_passwords, build_readers
 
 if TYPE_CHECKING:
     from knowledge_mcp.ports import Library
@@ -28,7 +28,7 @@ def build_library(settings: Settings, *, start: Start | None = None) -> Library:
     base = build_base(settings, surface="rag", start=start)
     ocr = build_ocr(settings)
     pipeline = Pipeline(
-        build_readers(ocr, {**registry.READERS, **registry.DOCUMENT_READERS}),
+        build_readers(ocr, {**registry.READERS, **registry.DOCUMENT_READERS}, build_passwords(settings)),
         registry.load(registry.CHUNKERS["rag"])(),
         registry.load(registry.CLASSIFIERS["standards"])(),
         ocr,
@@ -48,7 +48,7 @@ def build_conversion(settings: Settings, roots: Sequence[Path] | None) -> Any:
     from knowledge_mcp.engine.conversion import ConversionDesk
 
     ocr = build_ocr(settings)
-    readers = build_readers(ocr, {**registry.READERS, **registry.DOCUMENT_READERS})
+    readers = build_readers(ocr, {**registry.READERS, **registry.DOCUMENT_READERS}, build_passwords(settings))
     return ConversionDesk(
         readers, roots=roots, library=lambda: registry.load(registry.REMOTES["library"])(settings), ocr=ocr
     )

@@ -32,6 +32,7 @@ _CONTAINERS = frozenset(
     {"ins", "moveTo", "smartTag", "customXml", "dir", "bdo", "sdtContent", "sdt", "ruby", "rubyBase", "Choice"}
 )
 _DRAWINGS = frozenset({"drawing", "pict", "object"})
+_NONE: Mapping[str, Element] = {}
 _CHARACTERS = {"tab": "\t", "ptab": "\t", "noBreakHyphen": "-"}
 
 
@@ -128,8 +129,8 @@ class ParagraphReader:
         paragraph.sequence = self.fields.end(paragraph.text) or paragraph.sequence
 
     def _run(self, run: Element, paragraph: Paragraph) -> None:
-        properties = child(run, "rPr")
-        if is_on(properties, "vanish"):
+        properties = _named(child(run, "rPr"))
+        if is_on(properties.get("vanish")):
             tag = "".join(part.text or "" for part in run if local(part) == "t")
             if not paragraph.text.text.strip() and _HIDDEN_TAG.fullmatch(tag):
                 self._show(f"{tag.strip()} ", paragraph)
@@ -138,16 +139,16 @@ class ParagraphReader:
         before = len(paragraph.text)
         for part in visible_children(run):
             self._run_part(part, properties, paragraph)
-        if is_on(properties, "b"):
+        if is_on(properties.get("b")):
             paragraph.bold += len(paragraph.text) - before
 
     def _fields_only(self, run: Element, paragraph: Paragraph) -> None:
         """Follow the fields of a hidden run; hidden bookmarks and indexes are often field codes."""
         for part in run:
             if local(part) in {"fldChar", "instrText"}:
-                self._run_part(part, None, paragraph)
+                self._run_part(part, _NONE, paragraph)
 
-    def _run_part(self, part: Element, properties: Element | None, paragraph: Paragraph) -> None:
+    def _run_part(self, part: Element, properties: Mapping[str, Element], paragraph: Paragraph) -> None:
         name = local(part)
         if name == "t":
             self._text(part.text or "", properties, paragraph)
@@ -170,7 +171,7 @@ class ParagraphReader:
         elif name in {"AlternateContent", "ruby"}:
             self._nested(part, properties, paragraph)
 
-    def _nested(self, part: Element, properties: Element | None, paragraph: Paragraph) -> None:
+    def _nested(self, part: Element, properties: Mapping[str, Element], paragraph: Paragraph) -> None:
         if local(part) == "ruby":
             self._inside(part, paragraph)
             return
@@ -185,11 +186,11 @@ class ParagraphReader:
         elif kind == "end":
             paragraph.sequence = self.fields.end(paragraph.text) or paragraph.sequence
 
-    def _text(self, text: str, properties: Element | None, paragraph: Paragraph) -> None:
+    def _text(self, text: str, properties: Mapping[str, Element], paragraph: Paragraph) -> None:
         if has_private_characters(text):
-            text, unknown = letters_for_symbols(text, attribute(child(properties, "rFonts"), "ascii") or "")
+            text, unknown = letters_for_symbols(text, attribute(properties.get("rFonts"), "ascii") or "")
             paragraph.unknown_symbols += unknown
-        self._show(raised_or_lowered(text, value(properties, "vertAlign")), paragraph)
+        self._show(raised_or_lowered(text, attribute(properties.get("vertAlign"), "val")), paragraph)
 
     def _symbol(self, part: Element, paragraph: Paragraph) -> None:
         code = attribute(part, "char") or ""
@@ -204,6 +205,16 @@ class ParagraphReader:
     def _show(self, text: str, paragraph: Paragraph) -> None:
         if not self.fields.hides_text:
             paragraph.text.add(text)
+
+
+def _named(properties: Element | None) -> Mapping[str, Element]:
+    """Give a run's properties by name, of each name the first."""
+    if properties is None:
+        return _NONE
+    named: dict[str, Element] = {}
+    for part in properties:
+        named.setdefault(local(part), part)
+    return named
 
 
 def _read_drawing(element: Element, paragraph: Paragraph) -> None:

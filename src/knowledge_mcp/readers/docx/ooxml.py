@@ -17,6 +17,7 @@ Element: TypeAlias = etree._Element  # pyright: ignore[reportPrivateUsage] - lxm
 
 __all__ = [
     "MAX_ELEMENTS",
+    "MAX_ITEMS",
     "Element",
     "TooManyElementsError",
     "attribute",
@@ -31,6 +32,19 @@ __all__ = [
 
 MAX_ELEMENTS = 2_000_000
 """How many elements one child of the body may have: about 400 MB; a table of 10,000 rows stays far below."""
+
+
+MAX_ITEMS = 400_000
+"""How many children the body may have; a book of a thousand pages has some ten thousands."""
+
+_ITEMS = [
+    f"{{*}}{name}"
+    for name in (
+        "p", "tbl", "sdt", "bookmarkStart", "altChunk", "AlternateContent", "customXml", "ins", "moveTo", "sdtContent",
+        "smartTag", "sectPr",
+    )
+]  # fmt: skip
+"""What may be a child of the body and hold text, or end one that does."""
 
 
 @lru_cache(maxsize=4096)
@@ -50,7 +64,8 @@ def child(element: Element | None, *path: str) -> Element | None:
         if element is None:
             return None
         for found in element:
-            if local(found) == name:
+            tag = found.tag
+            if isinstance(tag, str) and _local_of_tag(tag) == name:
                 element = found
                 break
         else:
@@ -88,36 +103,58 @@ def parse(data: bytes) -> Element:
 
 
 class TooManyElementsError(Exception):
-    """Say that one paragraph or table holds more elements than memory is spent on."""
+    """Say that one paragraph or table holds more elements than memory is spent on, or the body more than time is."""
+
+
+class _Counted:
+    """Count the elements that begin in what is read of a part, to bound what one child of the body may hold."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._held = 0
+
+    def read(self, size: int = -1) -> bytes:
+        """Read on."""
+        data = self._stream.read(size)
+        self._held += data.count(b"<") - data.count(b"</")
+        if self._held > MAX_ELEMENTS:
+            raise TooManyElementsError(f"more than {MAX_ELEMENTS} elements")
+        return data
+
+    def begin(self) -> None:
+        """Begin to count anew."""
+        self._held = 0
 
 
 def body_items(stream: IO[bytes]) -> Iterator[Element]:
-    """Yield the children of the body one after another and free each when the next is asked for.
+    """Yield the children of the body that hold text, one after another, and free each when the next is asked for.
 
     Raises:
         lxml.etree.XMLSyntaxError: the part is not well-formed, or has a document type declaration.
-        TooManyElementsError: one child of the body has more than `MAX_ELEMENTS` elements.
+        TooManyElementsError: one child of the body has more than `MAX_ELEMENTS` elements, or the body more than
+            `MAX_ITEMS` children.
     """
+    counted = _Counted(stream)
     events = etree.iterparse(
-        stream, events=("end",), resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False
+        counted, events=("end",), tag=_ITEMS, resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False
     )
-    held = 0
     body: Element | None = None
+    items = 0
     for _, element in events:
-        held += 1
-        if held > MAX_ELEMENTS:
-            raise TooManyElementsError(f"more than {MAX_ELEMENTS} elements")
         if body is None:
             _refuse_doctype(element)
             body = _body_of(element)
         parent = element.getparent()
         if parent is None or parent is not body:
             continue
+        items += 1
+        if items > MAX_ITEMS:
+            raise TooManyElementsError(f"more than {MAX_ITEMS} paragraphs and tables")
         yield element
         element.clear(keep_tail=False)
         while (previous := element.getprevious()) is not None:
             parent.remove(previous)
-        held = 0
+        counted.begin()
 
 
 def _body_of(element: Element) -> Element | None:

@@ -33,7 +33,7 @@ class DocxReader:
 
     @property
     def version(self) -> str:
-        return "docx-2"
+        return "docx-3"
 
     def check(self, item: SourceItem) -> Inspection:
         from knowledge_mcp.readers.docx.ooxml import body_items

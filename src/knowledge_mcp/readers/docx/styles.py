@@ -80,12 +80,18 @@ class Styles:
         self._styles: dict[str, Style] = {}
         self._default: str | None = None
         self._roles: dict[str | None, Role] = {}
+        self._chains: dict[str | None, list[tuple[str, Style]]] = {}
         for element in root if root is not None else ():
             if local(element) == "style" and attribute(element, "type") in {None, "paragraph", "numbering"}:
                 self._add(element)
 
     def chain(self, style_id: str | None) -> list[tuple[str, Style]]:
         """List a style and those it is based on, nearest first."""
+        if style_id not in self._chains:
+            self._chains[style_id] = self._follow(style_id)
+        return self._chains[style_id]
+
+    def _follow(self, style_id: str | None) -> list[tuple[str, Style]]:
         found: list[tuple[str, Style]] = []
         place = style_id if style_id is not None else self._default
         while place is not None and place in self._styles and len(found) < _MAX_INHERITANCE:

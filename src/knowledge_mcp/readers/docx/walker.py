@@ -55,6 +55,7 @@ class Walker:
         self._reader = ParagraphReader(relations)
         self._notes = notes
         self._anchors: dict[str, _Anchor] = {}
+        self._places: dict[str, int] = {}
         self._pending: list[Reference] = []
         self._cited: list[tuple[str, str]] = []
         self._bookmarks: list[str] = []
@@ -89,10 +90,17 @@ class Walker:
         self._flush_code()
         if self._carried is not None and not self._carried.is_blank:
             self._lay(BlockKind.PARAGRAPH, self._carried)
+        for name, place in self._places.items():
+            if not name.startswith("_"):  # Word's own, made by the hundred
+                self._builder.anchor([name], place)
         for reference in self._pending:
-            anchor = self._anchors.get(reference.target.removeprefix("#"))
+            name = reference.target.removeprefix("#")
+            anchor = self._anchors.get(name)
             if anchor is not None:
                 self._builder.reference(Reference(reference.text, anchor.kind, anchor.target, reference.span))
+            elif name in self._places:
+                self._builder.anchor([name], self._places[name])
+                self._builder.reference(reference)
         if self._unknown_symbols:
             self._builder.warn(f"{self._unknown_symbols} signs of symbol fonts are not known and stand as ▪.")
 
@@ -116,6 +124,9 @@ class Walker:
         label = self._numbering.label(properties, paragraph.style)
         paragraph.bookmarks.extend(self._bookmarks)
         self._bookmarks = []
+        if role is not Role.CODE and not paragraph.text.is_blank:
+            self._flush_code()
+        before = self._builder.length
         outline = self._outline(properties, paragraph.style)
         if role is Role.CODE:
             self._add_code(paragraph.text)
@@ -125,6 +136,7 @@ class Walker:
             self._heading(paragraph, label, outline if outline is not None else (label.level if label else 0))
         else:
             self._plain(paragraph, label, role)
+        self._place(paragraph, before)
         self._after(paragraph)
 
     def _joins_next(self, properties: Element | None, paragraph: Paragraph) -> bool:
@@ -358,6 +370,16 @@ class Walker:
     def _anchor(self, paragraph: Paragraph, anchor: _Anchor) -> None:
         for name in paragraph.bookmarks:
             self._anchors[name] = anchor
+
+    def _place(self, paragraph: Paragraph, before: int) -> None:
+        """Remember where a paragraph's bookmarks stand; those of one without text stand at what comes next."""
+        if not paragraph.bookmarks or self._code is not None:
+            return
+        if self._builder.length == before:
+            self._bookmarks.extend(paragraph.bookmarks)
+            return
+        for name in paragraph.bookmarks:
+            self._places.setdefault(name, before + 2 if before else 0)
 
     def _anchor_item(self, paragraph: Paragraph, label: Label) -> None:
         """Let references to a numbered item name its clause with it: "5.3 a)"."""

@@ -25,12 +25,14 @@ class HtmlPiece:
         text: its words; empty for a table.
         level: a heading's level from 1.
         rows: a table's cells.
+        names: names that its elements bear, and those right before it; a piece that has nothing else ends the block.
     """
 
     kind: str
     text: str = ""
     level: int = 0
     rows: list[list[str]] = field(default_factory=list[list[str]])
+    names: list[str] = field(default_factory=list[str])
 
 
 class _Collector(HTMLParser):
@@ -41,6 +43,7 @@ class _Collector(HTMLParser):
         self._kind = HtmlPiece("text")
         self._rows: list[list[str]] | None = None
         self._hidden = 0
+        self._names: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag in _HIDDEN:
@@ -66,6 +69,7 @@ class _Collector(HTMLParser):
                 self._kind = HtmlPiece("heading", level=int(heading.group(1)))
             elif tag == "li":
                 self._kind = HtmlPiece("item")
+        self._names.extend(value for name, value in attrs if value and (name == "id" or (tag, name) == ("a", "name")))
 
     def handle_endtag(self, tag: str) -> None:
         if tag in _HIDDEN:
@@ -90,19 +94,30 @@ class _Collector(HTMLParser):
         piece, self._kind = self._kind, HtmlPiece("text")
         piece.text = self._take()
         if piece.text:
-            self.pieces.append(piece)
+            self._put(piece)
+
+    def finish(self) -> None:
+        """Close the piece that is open; names that nothing follows make one of their own."""
+        self.flush()
+        if self._names:
+            self._put(HtmlPiece("text"))
+
+    def _put(self, piece: HtmlPiece) -> None:
+        piece.names, self._names = self._names, []
+        self.pieces.append(piece)
 
     def _image(self, text: str | None) -> None:
         if text and self._rows is None:
             self.flush()
-            self.pieces.append(HtmlPiece("image", text=" ".join(text.split())))
+            self._put(HtmlPiece("image", text=" ".join(text.split())))
 
     def _table(self, rows: list[list[str]]) -> None:
         """Keep a real table; one that only lays out a page is text."""
         if len(rows) >= 2 and max(len(row) for row in rows) >= 2:
-            self.pieces.append(HtmlPiece("table", rows=rows))
+            self._put(HtmlPiece("table", rows=rows))
         else:
-            self.pieces.extend(HtmlPiece("text", text=cell) for row in rows for cell in row if cell)
+            for cell in (cell for row in rows for cell in row if cell):
+                self._put(HtmlPiece("text", text=cell))
 
     def _take(self) -> str:
         text = "".join(self._words)
@@ -115,7 +130,7 @@ def html_pieces(source: str) -> list[HtmlPiece]:
     collector = _Collector()
     collector.feed(_without_open_comment(source))
     collector.close()
-    collector.flush()
+    collector.finish()
     return collector.pieces
 
 

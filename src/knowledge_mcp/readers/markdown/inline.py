@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["anchor_names", "footnote_label", "image_alone", "inline_rich"]
 
 _LETTERED_ITEM = re.compile(r"\(?(?:[a-z]|[ivx]{1,4}|\d{1,2})\)\s")
-_NAME = re.compile(r"<a\s[^>]*?\b(?:name|id)\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE)
+_NAME = re.compile(r"<(?:a\s[^>]*?\bname|\w+\s[^>]*?\bid)\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE)
 
 
 def inline_rich(tokens: Sequence[Token]) -> RichText:
@@ -79,7 +79,7 @@ def image_alone(tokens: Sequence[Token]) -> bool:
 
 
 def anchor_names(tokens: Sequence[Token]) -> list[str]:
-    """List the names that `<a name="...">` gives within inline tokens."""
+    """List the names that `<a name="...">` and the ids of tags give within inline tokens."""
     names: list[str] = []
     for token in tokens:
         if token.type == "html_inline":

@@ -36,7 +36,7 @@ class MarkdownReader:
 
     @property
     def version(self) -> str:
-        return "markdown-2"
+        return "markdown-3"
 
     def check(self, item: SourceItem) -> Inspection:
         text, _ = decode(item, read_source(item))

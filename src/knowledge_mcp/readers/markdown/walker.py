@@ -32,7 +32,6 @@ _LEVEL = re.compile(r"(?:^|\s)level=\"?(\d{1,3})\"?(?=\s|$)")
 _NUMBER = re.compile(r"(?:^|\s)number=(\"[^\"]*\"|\S+)")
 _ALERT = re.compile(r"\[!(?P<kind>NOTE|TIP|IMPORTANT|WARNING|CAUTION|EXAMPLE)\]\s*", re.IGNORECASE)
 _MDX_CODE = re.compile(r"(?:import|export)\s.+")
-_ID = re.compile(r"<\w+\s[^>]*?\b(?:id|name)\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -44,6 +43,15 @@ class _List:
 class _Open:
     level: int
     number: str | None
+
+
+@dataclass(slots=True)
+class _Term:
+    """A term that waits for what defines it, and where it stands."""
+
+    text: RichText
+    lines: tuple[int, int] | None
+    pages: tuple[int, ...]
 
 
 class Walker:
@@ -59,7 +67,7 @@ class Walker:
         self._lists: list[_List] = []
         self._quotes: list[str | None] = []
         self._marker: str | None = None
-        self._term: RichText | None = None
+        self._term: _Term | None = None
         self._footnote: str | None = None
         self._open: list[_Open] = []
         self._anchors: dict[str, tuple[ReferenceKind, str]] = {}
@@ -75,8 +83,10 @@ class Walker:
         index = 0
         while index < len(tokens):
             token = tokens[index]
-            if token.map is not None and token.map[1] > token.map[0]:
-                first, last = self._marks.original(token.map[0]), self._marks.original(token.map[1] - 1)
+            # the parser gives a term of a definition list, which is one line, an empty range
+            if token.map is not None and (token.map[1] > token.map[0] or token.type == "dt_open"):
+                first = self._marks.original(token.map[0])
+                last = self._marks.original(max(token.map[1] - 1, token.map[0]))
                 self._lines = (self._first_line + first, self._first_line + last)
                 self._pages = self._marks.on(first, last)
             if token.type == "table_open":
@@ -134,10 +144,11 @@ class Walker:
     def _heading(self, level: int, inline: Token, following: str) -> None:
         children = inline.children or []
         rich = inline_rich(children)
-        names = [*self._waiting_names, *anchor_names(children)]
         if self._quotes or self._lists:
+            self._waiting_names.extend(anchor_names(children))
             self._block(rich)
             return
+        names = [*self._waiting_names, *anchor_names(children)]
         words = rich.text.strip()
         attributes = _ATTRIBUTES.search(words)
         pairs = ""
@@ -170,7 +181,7 @@ class Walker:
         self._open.append(_Open(depth, parts.number))
         if depth == 1 and not self.title:
             self.title = shown
-        self._name(shown, parts, names)
+        self._name(shown, parts, names, span.start)
 
     def _told(self, pairs: str, words: str, level: int) -> tuple[NumberedTitle, int]:
         """Read number and level, which the heading's attributes may tell: `{: level="7" number="5.3"}`."""
@@ -193,12 +204,14 @@ class Walker:
                 return section.level + depth - section.number.count(".") - 1
         return max(level, depth) if level == 6 else level
 
-    def _name(self, words: str, parts: NumberedTitle, names: Sequence[str]) -> None:
+    def _name(self, words: str, parts: NumberedTitle, names: Sequence[str], place: int) -> None:
         """Remember by which names links may point to a section: its slug and the anchors written into it."""
         slug = re.sub(r"[^\w\- ]", "", words.lower()).replace(" ", "-")
         seen = self._slugs.get(slug, 0)
         self._slugs[slug] = seen + 1
-        for name in (f"{slug}-{seen}" if seen else slug, *names):
+        names = [f"{slug}-{seen}" if seen else slug, *names]
+        self._builder.anchor(names, place)
+        for name in names:
             if parts.number is None:
                 self._anchors.setdefault(name.lower(), (ReferenceKind.LINK, f"#{name}"))
             elif parts.keyword in {"annex", "appendix"}:
@@ -214,10 +227,10 @@ class Walker:
         rich = inline_rich(children)
         if token.type == "dt_open":
             self._flush_term()
-            self._term = rich
+            self._term = _Term(rich, self._lines, self._pages)
             return
+        self._waiting_names.extend(anchor_names(children))
         if rich.is_blank:
-            self._waiting_names.extend(anchor_names(children))
             return
         if self._is_mdx and all(_MDX_CODE.fullmatch(line) for line in inline.content.split("\n")):
             self._lay(BlockKind.CODE, RichText(inline.content, verbatim=True))
@@ -230,9 +243,12 @@ class Walker:
         """Lay down a paragraph as what its place and its opening say it is."""
         if self._term is not None:
             term, self._term = self._term, None
-            term.add(" " if term.text.rstrip().endswith(":") else ": ")
-            term.extend(rich)
-            rich = term
+            if term.lines is not None and self._lines is not None:
+                self._lines = (term.lines[0], self._lines[1])
+            self._pages = tuple(dict.fromkeys((*term.pages, *self._pages)))
+            term.text.add(" " if term.text.text.rstrip().endswith(":") else ": ")
+            term.text.extend(rich)
+            rich = term.text
         if self._footnote is not None:
             note = RichText(f"{self._footnote} ")
             note.extend(rich)
@@ -247,17 +263,16 @@ class Walker:
             marker, self._marker = self._marker or "", None
             self._lay(BlockKind.LIST_ITEM, rich, marker=marker, depth=len(self._lists) - 1)
         elif (label := caption_label(rich.text)) is not None:
+            self._name_caption(label)
             self._lay(BlockKind.CAPTION, rich, marker=label)
-            self._caption_anchor(label)
         else:
             self._lay(BlockKind.PARAGRAPH, rich)
 
-    def _caption_anchor(self, label: str) -> None:
+    def _name_caption(self, label: str) -> None:
         target = caption_target(label)
         if target is not None:
             for name in self._waiting_names:
                 self._anchors.setdefault(name.lower(), target)
-            self._waiting_names = []
 
     def _quoted(self, rich: RichText) -> None:
         """Lay down a quotation; one that opens as a note ("[!NOTE]", "Note:") is a note to its end."""
@@ -291,7 +306,9 @@ class Walker:
     def _flush_term(self) -> None:
         term, self._term = self._term, None
         if term is not None:
-            self._lay(BlockKind.PARAGRAPH, term)
+            here, self._lines, self._pages = (self._lines, self._pages), term.lines, term.pages
+            self._lay(BlockKind.PARAGRAPH, term.text)
+            self._lines, self._pages = here
 
     # ---- tables and HTML
 
@@ -303,6 +320,7 @@ class Walker:
                 rows.append([])
                 at_break = token.map is not None and self._marks.breaks_before(self._marks.original(token.map[0]))
             elif token.type == "inline":
+                self._waiting_names.extend(anchor_names(token.children or []))
                 cell = inline_rich(token.children or [])
                 if at_break:
                     cell.breaks.insert(0, 0)
@@ -311,15 +329,14 @@ class Walker:
         self._lay(BlockKind.TABLE, table_text(rows))
 
     def _html(self, source: str) -> None:
-        pieces = html_pieces(source)
-        if not any(piece.text or piece.rows for piece in pieces):
-            self._waiting_names.extend(_ID.findall(source))
-        for piece in pieces:
-            self._html_piece(piece)
+        for piece in html_pieces(source):
+            self._waiting_names.extend(piece.names)
+            if piece.text or piece.rows:
+                self._html_piece(piece)
 
     def _html_piece(self, piece: HtmlPiece) -> None:
         if piece.kind == "heading" and not (self._quotes or self._lists):
-            self._section(piece.level, piece.text, None, ())
+            self._section(piece.level, piece.text, None, self._waiting_names)
         elif piece.kind == "table":
             self._lay(BlockKind.TABLE, table_text([[RichText(cell) for cell in row] for row in piece.rows]))
         elif piece.kind == "item":
@@ -330,8 +347,12 @@ class Walker:
             self._block(RichText(piece.text))
 
     def _lay(self, kind: BlockKind, rich: RichText, *, marker: str = "", depth: int = 0) -> None:
-        _, pending = lay(self._builder, kind, rich, marker=marker, depth=depth, lines=self._lines, pages=self._pages)
+        self._flush_term()  # what defines it does not begin with a paragraph
+        span, pending = lay(self._builder, kind, rich, marker=marker, depth=depth, lines=self._lines, pages=self._pages)
         self._pending.extend(pending)
+        if span is not None:
+            self._builder.anchor(self._waiting_names, span.start)
+            self._waiting_names = []
 
 
 def _following_paragraph(tokens: Sequence[Token], index: int) -> str:

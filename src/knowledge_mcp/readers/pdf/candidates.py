@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from knowledge_mcp.readers.headings import NumberedTitle, split_clause_number
 from knowledge_mcp.readers.pdf.layout import Line, PageLayout
@@ -15,6 +15,8 @@ __all__ = ["Body", "Candidate", "body_of", "candidates", "is_semi_strong", "is_s
 
 _PROSE = 0.25
 _ALONE = re.compile(r"(?:(?:annex|appendix|chapter|section|part)\s+)?[A-Z0-9][\w.]{0,12}[.:]?", re.IGNORECASE)
+_LONGEST_ALONE = 23
+"""Letters of a keyword, a blank and a number at most."""
 _KEYWORD_ALONE = re.compile(
     r"(?:annex|appendix|attachment|chapter|part)\s+[A-Z0-9]{1,4}[.:]?(?:\s*\((?:informative|normative)\))?",
     re.IGNORECASE,
@@ -48,6 +50,7 @@ class Candidate:
         prose: lines of running text on its page.
         cut: characters of `text` that are heading where running text follows on the same line, None otherwise.
         score: what speaks for it as a link of the numbering.
+        line: the one that sets the style: the largest of them, the last among equals.
     """
 
     lines: list[Line]
@@ -62,13 +65,12 @@ class Candidate:
     prose: int = 0
     cut: int | None = None
     score: float = 0.0
+    line: Line = field(init=False)
 
-    @property
-    def line(self) -> Line:
-        """Return the line that sets the style: the largest of them, the last among equals."""
-        if len(self.lines) == 1:
-            return self.lines[0]
-        return max(reversed(self.lines), key=lambda line: line.size)
+    def __post_init__(self) -> None:
+        """Find the line that sets the style."""
+        alone = len(self.lines) == 1
+        self.line = self.lines[0] if alone else max(reversed(self.lines), key=lambda line: line.size)
 
     @property
     def page(self) -> int:
@@ -147,8 +149,13 @@ def _right_edges(lines: Sequence[Line]) -> dict[int, float]:
 
 
 def _is_beside(lines: Sequence[Line], start: int, end: int) -> bool:
-    neighbours = [*lines[max(0, start - 1) : start], *lines[end : end + 1]]
-    return any(abs(other.y0 - line.y0) < 0.4 * line.size for other in neighbours for line in lines[start:end])
+    heights = [line.y0 for line in (*lines[max(0, start - 1) : start], *lines[end : end + 1])]
+    for line in lines[start:end]:
+        y, near = line.y0, 0.4 * line.size
+        for height in heights:
+            if abs(height - y) < near:
+                return True
+    return False
 
 
 def _flows(line: Line, following: Line, edges: dict[int, float]) -> bool:
@@ -197,6 +204,7 @@ def _number_and_title(lines: Sequence[Line], index: int, body: Body) -> int:
     line = lines[index]
     if (
         index + 1 >= len(lines)
+        or len(line.text) > _LONGEST_ALONE
         or not _ALONE.fullmatch(line.text)
         or not re.search(r"\d|annex|appendix", line.text, re.I)
     ):

@@ -45,6 +45,7 @@ _NEAR = 4.0
 _OVER, _DEEPEST = 2, 6
 _MAX_PENDING = 200
 _KEY, _TAIL = 60, 16
+_PUNCTUATION = " .…·_-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +217,10 @@ class _Later:
 
 
 def _key(text: str) -> str:
+    """Reduce a row to its letters, the page number at its end taken off."""
+    last = text.rstrip(_PUNCTUATION)[-1:]
+    if last.isalpha() and last not in "ivxlc":
+        return letters_of(text)[:_KEY]  # no page number ends so
     return letters_of(text[:-_TAIL] + _TRAIL.sub("", text[-_TAIL:]))[:_KEY]
 
 

@@ -18,7 +18,17 @@ from knowledge_mcp.support.sandbox_worker import Refusal
 if TYPE_CHECKING:
     from liteparse.types import StructureTreeElement
 
-__all__ = ["BATCH", "Facts", "OutlineEntry", "ParsedBatch", "TaggedHeading", "characters", "inspect", "pages"]
+__all__ = [
+    "BATCH",
+    "Facts",
+    "OutlineEntry",
+    "ParsedBatch",
+    "TaggedHeading",
+    "characters",
+    "inspect",
+    "pages",
+    "refusal",
+]
 
 BATCH = 25
 """Pages that are held parsed at a time; the file is opened anew for each batch, which frees what PDFium caches."""
@@ -76,7 +86,7 @@ def inspect(path: str, *, thorough: bool = True) -> Facts:
     try:
         document = pypdfium2.PdfDocument(path)
     except pypdfium2.PdfiumError as error:
-        raise _refusal(path, error) from error
+        raise refusal(path, error) from error
     with contextlib.closing(document):
         count = len(document)
         if count == 0:
@@ -91,7 +101,8 @@ def inspect(path: str, *, thorough: bool = True) -> Facts:
     return facts
 
 
-def _refusal(path: str, error: Exception) -> Refusal:
+def refusal(path: str, error: Exception) -> Refusal:
+    """Say why PDFium could not open a file."""
     code = getattr(error, "err_code", None)
     details = f"PDFium: {error} (code {code})"
     if _has_no_pages(path):  # PDFium calls this a failure too, with the code of whatever failed before
@@ -172,7 +183,7 @@ def pages(path: str, *, count: int, batch: int = BATCH) -> Iterator[ParsedBatch]
     parser = LiteParse(
         ocr_enabled=False,
         max_pages=count,
-        output_format="markdown",
+        output_format="text",  # the same items and blocks without writing Markdown, and a box for every word
         extract_blocks=True,
         extract_text_metadata=True,
         extract_structure_tree=True,

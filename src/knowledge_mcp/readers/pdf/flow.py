@@ -71,7 +71,8 @@ class Geometry:
             kind: what the block is.
             hang: the left edge of a list item's marker, of other blocks' first line.
         """
-        if previous.code != line.code and (line.code or previous.code) and not _is_flow(previous, line):
+        hangs = kind is BlockKind.LIST_ITEM and not line.code and line.x0 > hang + 3 and not _ends(text)
+        if previous.code != line.code and not (hangs or _is_flow(previous, line)):
             return False
         if line.page != previous.page or line.y0 < previous.y0 - previous.size:
             return _sentence_goes_on(text, line) and abs(line.size - previous.size) < 0.6
@@ -87,7 +88,7 @@ class Geometry:
         return self._pitch.get(line.size, 1.25 * line.size)
 
     def _paragraph_ends(self, previous: Line, line: Line, text: str, kind: BlockKind, hang: float) -> bool:
-        ended = _END.search(text, max(len(text) - 12, 0)) is not None
+        ended = _ends(text)
         if kind is BlockKind.LIST_ITEM and line.x0 < hang - 3:
             return True
         if ended and self._is_short(previous) and (line.text[:1].isupper() or not line.text[:1].isalpha()):
@@ -105,7 +106,11 @@ def _is_flow(previous: Line, line: Line) -> bool:
     return line.text[:1].islower() and not _END.search(previous.text) and line.x0 <= previous.x0 + 2
 
 
+def _ends(text: str) -> bool:
+    return _END.search(text, max(len(text) - 12, 0)) is not None
+
+
 def _sentence_goes_on(text: str, line: Line) -> bool:
-    if _END.search(text, max(len(text) - 12, 0)) or not text:
+    if _ends(text) or not text:
         return False
     return line.text[:1].islower() or line.text[:1].isdigit() or text.endswith(("-", ",")) or line.text[:1] in "(§"

@@ -5,6 +5,7 @@ All is told by repetition over the whole document, so that nothing is dropped th
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -19,6 +20,7 @@ _STANDS_OUT = 1.4
 _COUNTED = 3
 _LONG, _LINE_OFF = 24, 15
 _NUMBERS = re.compile(r"\d+|\b[ivxlc]+\b", re.IGNORECASE)
+_NUMBER = re.compile(r"\d{1,4}")
 _CLAUSE = re.compile(r"(?:\d{1,3}|[A-Z])(?:\.\d{1,3})+\s+\S")
 
 
@@ -68,6 +70,7 @@ def _zone(line: Line, height: float) -> str:
     return "bottom" if line.y0 > (1 - _ZONE) * height else ""
 
 
+@functools.lru_cache(maxsize=8192)
 def _shape(text: str) -> str:
     """Reduce a line to its letters, every number and roman numeral to one sign."""
     return re.sub(r"[^\w#]", "", _NUMBERS.sub("#", text.lower()))
@@ -116,8 +119,9 @@ def _counting_lines(pages: Sequence[PageLayout]) -> Iterator[int]:
     found: defaultdict[tuple[str, str, int], list[Line]] = defaultdict(list)
     for page in pages:
         for line in page.lines:
-            numbers = re.findall(r"\d{1,4}", line.text)
-            if len(numbers) == 1 and (zone := _zone(line, page.height)):
+            zone = _zone(line, page.height)
+            numbers = _NUMBER.findall(line.text) if zone else []
+            if len(numbers) == 1:
                 found[zone, _shape(line.text), int(numbers[0]) - page.number].append(line)
     for lines in found.values():
         if len({line.page for line in lines}) >= _COUNTED:

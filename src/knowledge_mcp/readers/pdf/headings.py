@@ -69,26 +69,30 @@ def heading_of(candidate: Candidate, level: int, source: HeadingSource, confiden
     )
 
 
-def detect_headings(pages: Sequence[PageLayout], body: Body, listed: Sequence[Heading] = ()) -> list[Heading]:
+def detect_headings(
+    pages: Sequence[PageLayout], body: Body, listed: Sequence[Heading] = (), *, numbered_only: bool = False
+) -> list[Heading]:
     """Find the headings of a document in reading order; contents pages and running lines are gone already.
 
     Args:
         pages: what is left on them.
         body: what running text is set in.
         listed: the headings that the document's contents name.
+        numbered_only: leave those without a number out; the file itself names them.
     """
     anchors = {id(line) for heading in listed for line in heading.lines}
     found = [candidate for page in pages for candidate in candidates(page, body)]
     chosen = _numbered(found, body, anchors)
     named = [candidate for candidate in chosen if not _is_anchored(candidate, anchors)]
     kept = _unlisted(named, listed, body)
-    findings = _findings(chosen, listed, body, pages)
-    taken = {id(candidate) for candidate in chosen}
-    rest = [candidate for candidate in found if id(candidate) not in taken and not _is_anchored(candidate, anchors)]
     headings = [*listed, *_numbered_headings(kept, listed, body)]
-    accepted = unnumbered(rest, findings, found)
-    for candidate, level in levels_of(accepted, findings):
-        headings.append(heading_of(candidate, level, HeadingSource.TYPOGRAPHY, 0.6))
+    if not numbered_only:
+        findings = _findings(chosen, listed, body, pages)
+        taken = {id(candidate) for candidate in chosen}
+        rest = [candidate for candidate in found if id(candidate) not in taken and not _is_anchored(candidate, anchors)]
+        accepted = unnumbered(rest, findings, found)
+        for candidate, level in levels_of(accepted, findings):
+            headings.append(heading_of(candidate, level, HeadingSource.TYPOGRAPHY, 0.6))
     place = {id(line): index for index, line in enumerate(line for page in pages for line in page.lines)}
     return sorted(headings, key=lambda heading: place[id(heading.lines[0])])
 

@@ -149,7 +149,7 @@ def _headings(
 ) -> list[Heading]:
     """Take the outline, else the tags, and add what contents pages, numbering and typography tell beyond them."""
     named = outline_headings(outline, pages) or tagged_headings(tagged, pages)
-    return merge_headings(named, detect_headings(pages, body, listed), pages)
+    return merge_headings(named, detect_headings(pages, body, listed, numbered_only=bool(named)), pages)
 
 
 def _restore(pages: Sequence[PageLayout], bare: Mapping[int, list[Line | Table]], pictured: Collection[int]) -> None:

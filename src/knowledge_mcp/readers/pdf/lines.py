@@ -8,6 +8,7 @@ whole width of the page first; the engine's blocks lend the order of columns whe
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -24,13 +25,18 @@ _LETTERSPACED = re.compile(r"(?:\b\w ){4,}\w\b")
 _COLUMN_ROWS = 0.2
 _NUMBER_WIDTH = 14
 
+_Area = tuple[float, int, float, float, float, float]
+"""A block's top, its index, its edges left, right and below with a point around them, its area."""
+
 
 def lay_out(parsed: ParsedPage) -> PageLayout:
     """Make a page's lines and tables, in reading order."""
     page = PageLayout(parsed.page_num, parsed.width, parsed.height)
     blocks = [block for block in parsed.blocks or [] if block.bbox is not None]
     items = [item for item in parsed.text_items if item.text.strip()]
-    places = {id(item): _place(item, blocks) for item in items}
+    areas = _areas(blocks)
+    tops = [area[0] for area in areas]
+    places = {id(item): _place(item, areas, tops) for item in items}
     rows = _rows([item for item in items if not _is_rotated(item)])
     rows_of_lines = [[_line(part, page.number, places) for part in _parts(row, places)] for row in rows]
     rotated = [_line([item], page.number, places) for item in items if _is_rotated(item)]
@@ -64,21 +70,28 @@ def _with_tables(lines: list[Line], blocks: Sequence[LayoutBlock], page: int) ->
 # ---- order ----------------------------------------------------------------------------------------------------------
 
 
-def _place(item: TextItem, blocks: Sequence[LayoutBlock]) -> float:
+def _areas(blocks: Sequence[LayoutBlock]) -> list[_Area]:
+    """Measure the blocks that text stands in, from the top: a page has thousands of items to be placed."""
+    found: list[_Area] = []
+    for index, block in enumerate(blocks):
+        box = block.bbox
+        if box is not None and block.kind not in {"rule", "figure"}:
+            x, y, width, height = box.x, box.y, box.width, box.height
+            found.append((y, index, x - 1, x + width + 1, y + height + 1, width * height))
+    return sorted(found)
+
+
+def _place(item: TextItem, areas: Sequence[_Area], tops: Sequence[float]) -> float:
     """Find the smallest block around the item's middle; else put it half a step behind the block above it."""
     x, y = item.x + item.width / 2, item.y + item.height / 2
     best, best_area, above, above_y = -0.5, 0.0, -0.5, -1.0
-    for index, block in enumerate(blocks):
-        box = block.bbox
-        if box is None or block.kind in {"rule", "figure"}:
-            continue
-        inside_x = box.x - 1 <= x <= box.x + box.width + 1
-        if inside_x and box.y - 1 <= y <= box.y + box.height + 1:
-            area = box.width * box.height
-            if best < 0 or area < best_area:
+    for top, index, left, right, under, area in areas[: bisect_right(tops, y + 1)]:
+        inside_x = left <= x <= right
+        if inside_x and y <= under:
+            if best < 0 or area < best_area or (area == best_area and index < best):
                 best, best_area = float(index), area
-        elif box.y <= y and box.y >= above_y and (inside_x or box.y > above_y):
-            above, above_y = index + 0.5, box.y
+        elif above_y <= top <= y and (inside_x or top > above_y):
+            above, above_y = index + 0.5, top
     return best if best >= 0 else above
 
 
@@ -139,10 +152,18 @@ def _line(items: Sequence[TextItem], page: int, places: dict[int, float]) -> Lin
     gap = 0.0
     text = ""
     faces: list[tuple[int, bool]] = []
-    for previous, item in zip([None, *items], items, strict=False):
+    previous: TextItem | None = None
+    x0, y0 = items[0].x, items[0].y
+    x1, y1 = x0 + items[0].width, y0 + items[0].height
+    for item in items:
+        size, x, y = _size(item), item.x, item.y
         words = " ".join(_despaced(item.text).split())
-        text += _joint(previous, item) + words
-        gap = max(gap, item.x - previous.x - previous.width) if previous is not None else gap
+        if previous is not None:
+            text += _joint(previous, item, size)
+            gap = max(gap, x - previous.x - previous.width)
+            x0, y0, x1, y1 = min(x0, x), min(y0, y), max(x1, x + item.width), max(y1, y + item.height)
+        text += words
+        previous = item
         count = len(words)
         name = item.font_name or ""
         heavy = (item.font_weight or 400) >= 600 or is_bold_name(name)
@@ -150,17 +171,18 @@ def _line(items: Sequence[TextItem], page: int, places: dict[int, float]) -> Lin
         bold += count if heavy else 0
         code += count if is_code_name(name) else 0
         total += count
-        for counts, key in ((sizes, _size(item)), (where, places[id(item)])):
-            counts[key] = counts.get(key, 0) + count
+        place = places[id(item)]
+        sizes[size] = sizes.get(size, 0) + count
+        where[place] = where.get(place, 0) + count
         font = name.partition("+")[2] or name
         fonts[font] = fonts.get(font, 0) + count
     return Line(
         page=page,
         text=text.strip(),
-        x0=min(item.x for item in items),
-        y0=min(item.y for item in items),
-        x1=max(item.x + item.width for item in items),
-        y1=max(item.y + item.height for item in items),
+        x0=x0,
+        y0=y0,
+        x1=x1,
+        y1=y1,
         size=max(sizes, key=sizes.__getitem__),
         bold=bold * 2 > total,
         font=max(fonts, key=fonts.__getitem__),
@@ -193,11 +215,9 @@ def _size(item: TextItem) -> float:
     return round(height, 1)
 
 
-def _joint(previous: TextItem | None, item: TextItem) -> str:
-    if previous is None:
-        return ""
+def _joint(previous: TextItem, item: TextItem, size: float) -> str:
     distance = item.x - (previous.x + previous.width)
-    return " " if distance > 0.12 * max(_size(item), 4.0) or previous.text.endswith(" ") else ""
+    return " " if distance > 0.12 * max(size, 4.0) or previous.text.endswith(" ") else ""
 
 
 def _despaced(text: str) -> str:

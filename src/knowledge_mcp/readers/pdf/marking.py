@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from knowledge_mcp.readers.pdf.engine import refusal
 from knowledge_mcp.readers.pdf.rendering import MOST_PIXELS
 from knowledge_mcp.readers.pdf.word_places import is_inside, word_places
 from knowledge_mcp.support.sandbox_worker import Refusal
@@ -42,7 +43,11 @@ def mark(
 
     document: Any  # the library's annotations are partial
     try:
-        with contextlib.closing(pypdfium2.PdfDocument(path)) as document:
+        document = pypdfium2.PdfDocument(path)
+    except pypdfium2.PdfiumError as error:
+        raise refusal(path, error) from error
+    try:
+        with contextlib.closing(document):
             if not 0 < page <= len(document):
                 raise Refusal("corrupted", f"The file has {len(document)} pages, and no page {page}.")
             document.init_forms()

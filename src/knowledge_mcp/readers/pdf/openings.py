@@ -46,7 +46,7 @@ def opening_of(text: str) -> Opening | None:
         return Opening(BlockKind.LIST_ITEM, marker, sure=not dash)
     if match := _ORDERED.match(text):
         return Opening(BlockKind.LIST_ITEM, match["marker"], sure=match["marker"][0] == "(")
-    return _note(text) or _caption(text)
+    return (_note(text) if text[:1] in "NE" else None) or (_caption(text) if text[:1] in "TFLE" else None)
 
 
 def _note(text: str) -> Opening | None:

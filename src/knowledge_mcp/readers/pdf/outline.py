@@ -116,7 +116,13 @@ def _find(title: str, lines: Sequence[Line], top: float | None, *, exact: bool) 
     if len(whole) < 2:
         return None
     matches: list[tuple[int, float, list[Line], int | None]] = []
+    firsts, start = {whole[0], bare[:1]}, whole[:4]
     for index, line in enumerate(lines):
+        letters = letters_of(line.text)
+        # of a hundred thousand lines most are told by their first letter
+        odd = letters.endswith(whole) or "normative" in letters or letters[:12].endswith(start)
+        if letters and letters[0] not in firsts and not odd:
+            continue
         far = abs(line.y0 - top) if top is not None else float(index)
         rank = _match(whole, bare, lines, index)
         if rank is not None:
@@ -126,7 +132,7 @@ def _find(title: str, lines: Sequence[Line], top: float | None, *, exact: bool) 
         cut = _run_in(line.text, title)
         if cut is not None:
             matches.append((2, far, [line], cut))
-        elif index + 1 < len(lines) and whole.startswith(letters_of(line.text)) and not line.text.endswith("-"):
+        elif index + 1 < len(lines) and whole.startswith(letters) and not line.text.endswith("-"):
             cut = _run_in(f"{line.text} {lines[index + 1].text}", title)
             if cut is not None and cut > len(line.text):
                 matches.append((2, far, list(lines[index : index + 2]), cut))

@@ -15,6 +15,7 @@ from knowledge_mcp.model.ocr import ScanOptions
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import OcrEngine
 from knowledge_mcp.readers.isolation import run_isolated, unreadable
+from knowledge_mcp.readers.passwords import Passwords
 from knowledge_mcp.readers.recognition import Recognition
 from knowledge_mcp.readers.scanned import ScanReading, options_version
 from knowledge_mcp.support.sandbox import Limits, Sandbox
@@ -40,6 +41,7 @@ class PdfReader:
         use_outline: False leaves bookmarks and tags aside, for measuring what typography alone finds.
         ocr: who reads scanned pages; it stays its giver's to close. None leaves them unread, each with a note.
         options: how scanned pages are treated.
+        passwords: what opens protected files; None leaves them unread.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class PdfReader:
         use_outline: bool = True,
         ocr: OcrEngine | None = None,
         options: ScanOptions | None = None,
+        passwords: Passwords | None = None,
     ) -> None:
         self._sandbox = sandbox or Sandbox()
         self._owned = sandbox is None
@@ -57,6 +60,7 @@ class PdfReader:
         self._use_outline = use_outline
         self._ocr = ocr
         self._options = options or ScanOptions()
+        self._passwords = passwords or Passwords()
 
     @property
     def version(self) -> str:
@@ -66,7 +70,12 @@ class PdfReader:
     def with_options(self, options: ScanOptions) -> PdfReader:
         """Return a reader that treats scanned pages otherwise; it shares this one's children; do not close it."""
         return PdfReader(
-            sandbox=self._sandbox, limits=self._limits, use_outline=self._use_outline, ocr=self._ocr, options=options
+            sandbox=self._sandbox,
+            limits=self._limits,
+            use_outline=self._use_outline,
+            ocr=self._ocr,
+            options=options,
+            passwords=self._passwords,
         )
 
     def check(self, item: SourceItem) -> Inspection:
@@ -76,11 +85,7 @@ class PdfReader:
             UnreadableDocumentError: corrupted, password-protected, encrypted, without pages, empty or no PDF.
         """
         _check_magic(item)
-        with contextlib.closing(run_isolated(self._sandbox, f"{_JOB}:check", item, {}, limits=self._limits)) as values:
-            pages = 0
-            for message in values:
-                pages = int(message["pages"])
-        return Inspection(pages=pages)
+        return self._passwords.read(item, self._sandbox, self._limits, self._check)
 
     def survey(self, item: SourceItem) -> Survey:
         """Tell of every page how much of it is pictures, how many strokes are drawn on it, and its characters.
@@ -89,13 +94,13 @@ class PdfReader:
             UnreadableDocumentError: as in `check`, or its pages cannot be parsed.
         """
         _check_magic(item)
-        messages = run_isolated(self._sandbox, f"{_JOB}:survey", item, {}, limits=self._limits)
-        with contextlib.closing(messages):
-            return Survey(tuple(PageEvidence(message.pop("page"), **message) for message in messages))
+        return self._passwords.read(item, self._sandbox, self._limits, self._survey)
 
     def sample(self, item: SourceItem, pages: Sequence[int]) -> Recognition:
         """Recognise a few pages for what comes of them; their words are not kept."""
-        return self._scans().sample(item, pages)
+        return self._passwords.read(
+            item, self._sandbox, self._limits, lambda opened: self._scans().sample(opened, pages)
+        )
 
     def read(self, item: SourceItem, progress: Callable[[int, int], None] | None = None) -> Document:
         """Read the whole file.
@@ -106,15 +111,30 @@ class PdfReader:
             UnreadableDocumentError: as in `check`; or no page has text; or time or memory ran out.
         """
         _check_magic(item)
-        arguments = {"use_outline": self._use_outline}
-        assembly, recognition = self._scans().run(item, f"{_JOB}:read", arguments, progress)
-        title = _title(assembly.facts.get("Title", ""), assembly.headline, item.name)
-        return assembly.build(item, recognition, title=title, metadata=_metadata(assembly.facts))
+        return self._passwords.read(item, self._sandbox, self._limits, lambda opened: self._read(opened, progress))
 
     def close(self) -> None:
         """End the idle child processes."""
         if self._owned:
             self._sandbox.close()
+
+    def _check(self, item: SourceItem) -> Inspection:
+        with contextlib.closing(run_isolated(self._sandbox, f"{_JOB}:check", item, {}, limits=self._limits)) as values:
+            pages = 0
+            for message in values:
+                pages = int(message["pages"])
+        return Inspection(pages=pages)
+
+    def _survey(self, item: SourceItem) -> Survey:
+        messages = run_isolated(self._sandbox, f"{_JOB}:survey", item, {}, limits=self._limits)
+        with contextlib.closing(messages):
+            return Survey(tuple(PageEvidence(message.pop("page"), **message) for message in messages))
+
+    def _read(self, item: SourceItem, progress: Callable[[int, int], None] | None) -> Document:
+        arguments = {"use_outline": self._use_outline}
+        assembly, recognition = self._scans().run(item, f"{_JOB}:read", arguments, progress)
+        title = _title(assembly.facts.get("Title", ""), assembly.headline, item.name)
+        return assembly.build(item, recognition, title=title, metadata=_metadata(assembly.facts))
 
     def _scans(self) -> ScanReading:
         return ScanReading(self._sandbox, self._limits, self._ocr, self._options, _RENDER)

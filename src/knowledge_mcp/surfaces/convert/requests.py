@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from knowledge_mcp.model.errors import InvalidInputError
-from knowledge_mcp.model.library import DEFAULT_COLLECTION
+from knowledge_mcp.model.library import COLLECTION_NAME, DEFAULT_COLLECTION
 from knowledge_mcp.surfaces.arguments import WHOLE, Text
 from knowledge_mcp.surfaces.contract import Request
 
@@ -60,7 +60,7 @@ class ConvertAndIngestRequest(Request):
     """Arguments of `convert_and_ingest` (D-REQ-1A)."""
 
     uri: Uri
-    collection: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")] = Field(
+    collection: Annotated[str, Field(pattern=f"^{COLLECTION_NAME}$")] = Field(
         default=DEFAULT_COLLECTION, description="Collection that the document goes to; it is made where it is new."
     )
     force: bool = Field(default=False, description="Take it in again even where the same document is there already.")

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from knowledge_mcp.engine.conversion import ConversionDesk
+from knowledge_mcp.engine.jobs import CancelledError
 from knowledge_mcp.model.errors import ConfigError, InvalidInputError
 from knowledge_mcp.surfaces.contract import Call, Tool
-from knowledge_mcp.surfaces.convert.following import follow
 from knowledge_mcp.surfaces.convert.requests import ConvertAndIngestRequest, ConvertRequest
 from knowledge_mcp.surfaces.convert.responses import ConvertAndIngestResponse, ConvertResponse
+from knowledge_mcp.surfaces.following import follow
 
 __all__ = ["TOOLS", "convert_and_ingest", "convert_to_text"]
 
@@ -20,6 +21,7 @@ def convert_to_text(knowledge: Any, request: ConvertRequest, call: Call | None =
     converted = follow(
         lambda tell, cancelled: desk.convert(request.uri, pages=pages, on_progress=tell, cancelled=cancelled),
         call or Call(),
+        give_up=_cancelled,
     )
     text = converted.text
     if request.offset >= len(text):
@@ -56,6 +58,7 @@ def convert_and_ingest(
             request.uri, request.collection, force=request.force, on_progress=tell, cancelled=cancelled
         ),
         call or Call(),
+        give_up=_cancelled,
     )
     more: dict[str, Any] = {}
     if deposited.pages:
@@ -81,6 +84,10 @@ def _desk(knowledge: Any) -> ConversionDesk:
     if not isinstance(knowledge, ConversionDesk):
         raise ConfigError("This knowledge base cannot convert files.", details=type(knowledge).__name__)
     return knowledge
+
+
+def _cancelled() -> CancelledError:
+    return CancelledError("The conversion was cancelled.")
 
 
 TOOLS = (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from knowledge_mcp.engine.filing_values import FilingRequest
-from knowledge_mcp.surfaces.arguments import WHOLE, Text
+from knowledge_mcp.surfaces.arguments import WHOLE, Text, one_or_list
 from knowledge_mcp.surfaces.contract import Request
 
 __all__ = [
@@ -26,21 +26,12 @@ _TYPES = (
 )
 
 
-def _as_list(value: Any) -> Any:
-    """Let one type stand for a list of one; JSON text in place of a list is refused, not guessed at."""
-    if isinstance(value, str):
-        if value.lstrip().startswith("["):
-            raise ValueError("send a list of types, not JSON text")
-        return [value]
-    return value
-
-
 ApplicationRef = Annotated[Text, Field(min_length=1, max_length=100)]
 DocumentId = Annotated[Text, Field(min_length=1, max_length=200, description="Document id, e.g. 25_01178_REM_a1b2c3.")]
 TypeName = Annotated[Text, Field(min_length=1, max_length=60, pattern=r"^[a-z0-9_]+$")]
 DocumentTypes = Annotated[
     list[TypeName],
-    BeforeValidator(_as_list),
+    one_or_list("types"),
     Field(min_length=1, max_length=50, description=f"Only documents of these types: {_TYPES}."),
 ]
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from knowledge_mcp.engine.filing import FilingDesk
-from knowledge_mcp.engine.filing_values import FilingError, label_of
+from knowledge_mcp.engine.filing_values import FilingError
 from knowledge_mcp.engine.jobs import CancelledError, RunningJob
 from knowledge_mcp.engine.journal import Job
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStatus
@@ -14,6 +13,7 @@ from knowledge_mcp.model.errors import ConfigError, InternalError, KnowledgeErro
 from knowledge_mcp.model.query import Equals, Filter, Hit, In, SearchMode, SearchQuery
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.surfaces.contract import Call, Tool
+from knowledge_mcp.surfaces.following import watch
 from knowledge_mcp.surfaces.planning.requests import (
     DeleteRequest,
     DocumentTextRequest,
@@ -35,7 +35,6 @@ from knowledge_mcp.surfaces.planning.responses import (
 )
 
 __all__ = [
-    "HEARTBEAT",
     "TOOLS",
     "cancel_ingest",
     "delete_document",
@@ -45,11 +44,6 @@ __all__ = [
     "list_ingested_documents",
     "search_application_docs",
 ]
-
-HEARTBEAT = 2.0
-"""Seconds, at most, between two signs of life to a caller that waits."""
-_GLANCE = 0.1
-_STEP = 0.001
 
 
 def ingest_document(knowledge: Knowledge, request: IngestRequest, call: Call | None = None) -> IngestResponse:
@@ -126,7 +120,7 @@ def list_ingested_documents(knowledge: Knowledge, request: ListRequest) -> ListR
     fitting = [
         record
         for record in knowledge.documents()
-        if label_of(record, "application_ref") == reference
+        if record.label("application_ref") == reference
         and (request.document_types is None or record.document_type in request.document_types)
         and (request.name_contains is None or request.name_contains.casefold() in _source_file(record).casefold())
     ]
@@ -162,22 +156,17 @@ def _desk(knowledge: Knowledge) -> FilingDesk:
 
 
 def _follow(running: RunningJob, call: Call) -> None:
-    """Wait for a job; tell its progress as it moves, and a little more of it where it does not."""
-    told, said, at = -1.0, "", time.monotonic() - HEARTBEAT
-    while not running.wait(_GLANCE):
-        if call.cancelled():
-            running.stop.set()
-            raise CancelledError("The ingest was cancelled.")
+    """Wait for a job with signs of life; one whose caller gives up is stopped."""
+
+    def give_up() -> CancelledError:
+        running.stop.set()
+        return CancelledError("The ingest was cancelled.")
+
+    def state() -> tuple[float, str]:
         job = running.job
-        now = time.monotonic()
-        moved = job.done > told or job.message != said
-        if now - at >= HEARTBEAT or (moved and now - at >= HEARTBEAT / 4):
-            # a protocol's progress must grow with every message
-            told = job.done if job.done > told else told + _STEP
-            said, at = job.message, now
-            call.progress(told, 100.0, said or "waiting for its turn")
-    if running.error is None:
-        call.progress(100.0, 100.0, "done")
+        return job.done, job.message
+
+    watch(running.wait, state, call, give_up=give_up, failed=lambda: running.error is not None)
 
 
 def _looked_up(knowledge: Knowledge, job_id: str, *, cancel: bool) -> Job:
@@ -214,7 +203,7 @@ def _filter(knowledge: Knowledge, request: SearchRequest) -> tuple[Filter | None
     if request.application_ref is None:
         return (None if types is None else In("document_type", tuple(types))), ""
     reference = request.application_ref.strip()
-    own = [record for record in knowledge.documents() if label_of(record, "application_ref") == reference]
+    own = [record for record in knowledge.documents() if record.label("application_ref") == reference]
     ids = tuple(record.id for record in own if types is None or record.document_type in types)
     if ids:
         return (Equals("document_id", ids[0]) if len(ids) == 1 else In("document_id", ids)), ""
@@ -238,7 +227,7 @@ def _result(knowledge: Knowledge, hit: Hit, records: dict[str, DocumentRecord | 
         relevance_score=round(hit.score, 4),
         metadata=SearchResultMetadata.model_validate(
             {
-                "application_ref": label_of(record, "application_ref") if record else "",
+                "application_ref": record.label("application_ref") if record else "",
                 "document_id": chunk.document_id,
                 "source_file": _source_file(record) if record else "",
                 "document_type": chunk.document_type,
@@ -267,7 +256,7 @@ def _summary(record: DocumentRecord) -> DocumentSummary:
             "chunk_count": record.chunk_count,
             "ingested_at": record.updated_at,
             "extraction_method": _method(record),
-            "contains_drawings": label_of(record, "contains_drawings") == "true",
+            "contains_drawings": record.label("contains_drawings") == "true",
             **more,
         }
     )
@@ -285,15 +274,15 @@ def _no_document(document_id: str, exc: NotFoundError) -> FilingError:
 
 
 def _file_path(record: DocumentRecord) -> str:
-    return label_of(record, "file_path") or record.source_path
+    return record.label("file_path") or record.source_path
 
 
 def _source_file(record: DocumentRecord) -> str:
-    return label_of(record, "source_file") or record.source_path.rpartition("/")[2]
+    return record.label("source_file") or record.source_path.rpartition("/")[2]
 
 
 def _method(record: DocumentRecord | None) -> str:
-    return (label_of(record, "extraction_method") if record else "") or "text_layer"
+    return (record.label("extraction_method") if record else "") or "text_layer"
 
 
 TOOLS = (

@@ -13,12 +13,12 @@ from knowledge_mcp.model.library import LibraryDocument
 from knowledge_mcp.model.query import Hit
 from knowledge_mcp.surfaces.rag.requests import DocumentRequest
 from knowledge_mcp.surfaces.rag.responses import DocumentChunk, DocumentResponse, PassageMetadata, SearchResult
-from knowledge_mcp.surfaces.shortening import MAX_ANSWER_CHARACTERS, compact
+from knowledge_mcp.surfaces.shortening import MAX_ANSWER_CHARACTERS, size_of
 
 __all__ = ["document_answer", "search_result"]
 
 _RESERVE = 1000
-"""Characters kept free for what the contract may add to an answer."""
+"""Size kept free for what the contract may add to an answer."""
 
 
 def search_result(hit: Hit, collection: str) -> SearchResult:
@@ -35,17 +35,17 @@ def document_answer(document: LibraryDocument, request: DocumentRequest) -> Docu
     name = _filename(document.record)
     about = _about(document, name)
     empty = DocumentResponse(chunks=[], **about)
-    room = MAX_ANSWER_CHARACTERS - _RESERVE - len(compact(empty.model_dump(mode="json", exclude_unset=True)))
+    room = MAX_ANSWER_CHARACTERS - _RESERVE - size_of(empty.model_dump(mode="json", exclude_unset=True))
     most = len(document.chunks) if request.limit is None else request.offset + request.limit
     running = _Running(document)
     shown: list[DocumentChunk] = []
     for chunk in document.chunks[request.offset : most]:
         place = PassageMetadata(**_place(chunk, document.collection, name))
         passage = DocumentChunk(text=chunk.content, metadata=place)
-        room -= len(compact(passage.model_dump(mode="json", exclude_unset=True))) + 1
+        room -= size_of(passage.model_dump(mode="json", exclude_unset=True)) + 1
         if request.include_text:
             place_of_text = request.offset + len(shown)
-            room -= len(compact(running.between(place_of_text, place_of_text + 1)))
+            room -= size_of(running.between(place_of_text, place_of_text + 1))
         if room < 0 and shown:
             break
         shown.append(passage)

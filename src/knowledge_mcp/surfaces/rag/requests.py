@@ -4,37 +4,28 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from knowledge_mcp.model.chunk import ChunkType
-from knowledge_mcp.model.library import DEFAULT_COLLECTION, Deposit
+from knowledge_mcp.model.library import COLLECTION_NAME, DEFAULT_COLLECTION, Deposit
 from knowledge_mcp.model.query import And, Equals, Filter, In, Prefix, SearchMode, SearchQuery
-from knowledge_mcp.surfaces.arguments import WHOLE, Text
+from knowledge_mcp.surfaces.arguments import WHOLE, Text, as_text, one_or_list
 from knowledge_mcp.surfaces.contract import Request
 
 __all__ = ["DocumentRequest", "IngestUrlRequest", "JobRequest", "NoArguments", "SearchRequest"]
 
 
-def _as_list(value: Any) -> Any:
-    """Let one id stand for a list of one; JSON text in place of a list is refused, not guessed at."""
-    if isinstance(value, str):
-        if value.lstrip().startswith("["):
-            raise ValueError("send a list of ids, not JSON text")
-        return [value]
-    return value
-
-
 Collection = Annotated[
     str,
     Field(
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$",
+        pattern=f"^{COLLECTION_NAME}$",
         description="Name of the collection; list_collections tells which there are.",
     ),
 ]
 DocumentId = Annotated[Text, Field(min_length=1, max_length=200)]
 DocumentIds = Annotated[
     list[DocumentId],
-    BeforeValidator(_as_list),
+    one_or_list("ids"),
     Field(min_length=1, max_length=50, description="Only the documents of these ids; one id may stand alone."),
 ]
 Value = Annotated[str, Field(max_length=2000)] | bool | int | float
@@ -126,7 +117,7 @@ class IngestUrlRequest(Request):
 
     def deposit(self) -> Deposit:
         """Return what is asked of the library."""
-        metadata = tuple((name, _as_text(value)) for name, value in (self.metadata or {}).items())
+        metadata = tuple((name, as_text(value)) for name, value in (self.metadata or {}).items())
         return Deposit(self.collection, url=self.uri.strip(), metadata=metadata, force=self.force)
 
 
@@ -163,7 +154,3 @@ class DocumentRequest(Request):
     def subject(self) -> str:
         """Return the id."""
         return self.doc_id
-
-
-def _as_text(value: str | float) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
 from knowledge_mcp.model.errors import ConfigError, NotFoundError
 from knowledge_mcp.model.library import Deposited, IngestJob
 from knowledge_mcp.ports import Library
 from knowledge_mcp.surfaces.contract import Call, Tool
+from knowledge_mcp.surfaces.following import follow
 from knowledge_mcp.surfaces.rag.passages import document_answer, search_result
 from knowledge_mcp.surfaces.rag.requests import (
     DocumentRequest,
@@ -28,9 +27,9 @@ from knowledge_mcp.surfaces.rag.responses import (
     JobResponse,
     SearchResponse,
 )
+from knowledge_mcp.surfaces.worth import in_words
 
 __all__ = [
-    "HEARTBEAT",
     "TOOLS",
     "cancel_ingest_url",
     "get_document",
@@ -40,11 +39,6 @@ __all__ = [
     "search",
 ]
 
-HEARTBEAT = 2.0
-"""Seconds after which a silent ingestion gives a sign of life."""
-_GLANCE = 0.1
-_STEP = 0.001
-
 
 def search(knowledge: Any, request: SearchRequest) -> SearchResponse:
     """Answer `search`."""
@@ -53,6 +47,8 @@ def search(knowledge: Any, request: SearchRequest) -> SearchResponse:
     more: dict[str, Any] = {}
     if below := len(answer.hits) - len(kept):
         more["below_min_score"] = below
+    if answer.answerability is not None:
+        more["answerability"] = in_words(answer.answerability)
     if answer.degraded:
         more["degraded"] = list(answer.degraded)
     if not kept:
@@ -78,17 +74,11 @@ def ingest_url(knowledge: Any, request: IngestUrlRequest, call: Call | None = No
             collection=request.collection,
             message="The document is being ingested; ask ingest_url_status what became of it.",
         )
-    line = call or Call()
-    growing = _Growing(line)
-    with ThreadPoolExecutor(1, thread_name_prefix="ingest_url") as lane:
-        running: Future[Deposited] = lane.submit(
-            library.deposit, deposit, on_progress=growing.note, cancelled=line.cancelled
-        )
-        while not wait([running], timeout=_GLANCE).done:
-            growing.tell()
-    done = running.result()
-    growing.note(100.0, 100.0, "done")
-    growing.tell()
+    done = follow(
+        lambda tell, cancelled: library.deposit(deposit, on_progress=tell, cancelled=cancelled),
+        call or Call(),
+        give_up=None,  # the library notices by itself, and leaves nothing behind
+    )
     return _ingested(done)
 
 
@@ -126,30 +116,6 @@ def get_document(knowledge: Any, request: DocumentRequest) -> DocumentResponse:
     except NotFoundError as exc:
         raise NotFoundError(f"Document not found: {request.doc_id}", suggestion=exc.suggestion) from exc
     return document_answer(document, request)
-
-
-class _Growing:
-    """Carry progress from the thread that works to the caller's line, which is used from its own thread only.
-
-    What is told grows with every message, as the protocol asks, and comes now and then even where nothing moves.
-    """
-
-    def __init__(self, call: Call) -> None:
-        self._call = call
-        self._now = (0.0, "waiting for its turn")
-        self._told, self._said, self._at = -1.0, "", 0.0
-
-    def note(self, done: float, total: float | None, words: str) -> None:
-        """Note how far it is; on any thread."""
-        self._now = (100.0 * done / total if total else done, words or self._now[1])
-
-    def tell(self) -> None:
-        """Tell what is new, or give a sign of life."""
-        done, words = self._now
-        if done > self._told or words != self._said or time.monotonic() - self._at >= HEARTBEAT:
-            self._told = done if done > self._told else self._told + _STEP
-            self._said, self._at = words, time.monotonic()
-            self._call.progress(self._told, 100.0, words)
 
 
 def _library(knowledge: Any) -> Library:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from knowledge_mcp.engine.jobs import Line
@@ -143,7 +144,7 @@ def refresh_repository(knowledge: Knowledge, request: RefreshRequest, call: Call
             **more,
         )
     line = call or Call()
-    done = desk.refresh(info.name, Line(line.progress, line.cancelled))
+    done = desk.refresh(info.name, Line(_rising(line), line.cancelled))
     more = {"errors": list(done.errors)} if done.errors else {}
     return RefreshResponse(
         repository=done.repository,
@@ -161,6 +162,17 @@ def refresh_repository(knowledge: Knowledge, request: RefreshRequest, call: Call
         duration_ms=done.duration_ms,
         **more,
     )
+
+
+def _rising(call: Call) -> Callable[[float, float | None, str], None]:
+    """Tell progress that is greater each time, as MCP asks, also while files are fetched and none is done yet."""
+    told = [-1.0]
+
+    def progress(done: float, total: float | None, message: str) -> None:
+        told[0] = done if done > told[0] else told[0] + 1e-6
+        call.progress(told[0], total, message)
+
+    return progress
 
 
 def _desk(knowledge: Knowledge) -> RepositoryDesk:

@@ -9,7 +9,7 @@ from typing import Any
 from knowledge_mcp.model.evidence import Passage, QuoteAnswer, QuotePlace, QuoteVerdict, ReadAnswer, ReferenceLink
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.surfaces.contract import Response, Tool
-from knowledge_mcp.surfaces.shortening import MAX_ANSWER_CHARACTERS, compact
+from knowledge_mcp.surfaces.shortening import MAX_ANSWER_CHARACTERS, size_of
 from knowledge_mcp.surfaces.standards.evidence_requests import (
     OutlineRequest,
     ReadRequest,
@@ -87,7 +87,7 @@ def verify_quote(knowledge: Knowledge, request: VerifyQuoteRequest) -> VerifyQuo
 
 
 def _size(response: Response) -> int:
-    return len(compact(response.model_dump(mode="json", exclude_unset=True)))
+    return size_of(response.model_dump(mode="json", exclude_unset=True))
 
 
 def _read_response(answer: ReadAnswer) -> ReadResponse:

@@ -10,12 +10,15 @@ from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.evidence import ReadQuery
 from knowledge_mcp.model.structure import DocumentStructure, OutlineEntry, PageCoverage
 from knowledge_mcp.ports import Knowledge
+from knowledge_mcp.surfaces.contract import Response
+from knowledge_mcp.surfaces.shortening import ROOM_FOR_RESULTS, fitting_count, size_of
 from knowledge_mcp.surfaces.standards.evidence_requests import OutlineRequest
 from knowledge_mcp.surfaces.standards.evidence_responses import OutlineResponse, OutlineSection, PageResult
 
 __all__ = ["outline"]
 
 _T = TypeVar("_T")
+_R = TypeVar("_R", bound=Response)
 
 _LONGEST = 200
 """Characters of a title or a note that are shown."""
@@ -34,15 +37,16 @@ def outline(knowledge: Knowledge, request: OutlineRequest) -> OutlineResponse:
         more["warnings"] = [warning[:_LONGEST] for warning in record.warnings[:_WARNINGS]]
     if request.coverage:
         pages = _pages(structure, scope)
-        shown, total = _part(pages, request, more), len(pages)
-        more["coverage"] = [_page(page) for page in shown]
+        total = len(pages)
+        more["coverage"] = _part([_page(page) for page in _asked(pages, request)], total, request, more)
         if not pages:
             more["message"] = _no_pages(record)
     else:
         entries = _to_depth(scope, request.depth)
-        shown, total = _part(entries, request, more), len(entries)
+        total = len(entries)
         labels = {page.number: page.label for page in structure.pages}
-        more["sections"] = [_section(entry, below, labels) for entry, below in shown]
+        shown = [_section(entry, below, labels) for entry, below in _asked(entries, request)]
+        more["sections"] = _part(shown, total, request, more)
         if not entries:
             more["message"] = "No headings were found in this document: read it by pages, or whole."
     return OutlineResponse(
@@ -86,17 +90,25 @@ def _pages(structure: DocumentStructure, scope: Sequence[OutlineEntry]) -> list[
     return [page for page in structure.pages if inside[0] <= page.number <= inside[-1]]
 
 
-def _part(found: Sequence[_T], request: OutlineRequest, more: dict[str, Any]) -> Sequence[_T]:
+def _asked(found: Sequence[_T], request: OutlineRequest) -> Sequence[_T]:
+    """Take as many from the cursor on as were asked for."""
     start = request.cursor or 0
     if start and start >= len(found):
         raise InvalidInputError(
             f"The cursor {start} is behind the last of {len(found)} entries.",
             suggestion="Use the `next_cursor` of the answer before, with the same question.",
         )
-    end = start + request.limit
-    if end < len(found):
+    return found[start : start + request.limit]
+
+
+def _part(shown: list[_R], total: int, request: OutlineRequest, more: dict[str, Any]) -> list[_R]:
+    """Keep as many as one answer holds; `more` is told where to go on."""
+    room = ROOM_FOR_RESULTS - size_of(more.get("warnings", []))
+    kept = shown[: max(1, fitting_count([each.model_dump(mode="json", exclude_unset=True) for each in shown], room))]
+    end = (request.cursor or 0) + len(kept)
+    if end < total:
         more["next_cursor"] = end
-    return found[start:end]
+    return kept
 
 
 def _section(entry: OutlineEntry, below: int, labels: Mapping[int, str]) -> OutlineSection:

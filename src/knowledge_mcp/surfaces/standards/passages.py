@@ -12,6 +12,9 @@ from knowledge_mcp.surfaces.standards.responses import BriefSource, Leg, Metadat
 
 __all__ = ["brief_source", "chunk_uri", "document_uri", "rounded", "search_result", "section_label"]
 
+_MOST_ALSO_IN = 10
+"""Citations of passages that say the same: a notice that stands in every document would crowd out the results."""
+
 
 def chunk_uri(chunk_id: str) -> str:
     """Build the address of a chunk's resource."""
@@ -50,7 +53,9 @@ def search_result(hit: Hit) -> SearchResult:
     legs = {"dense": hit.dense, "lexical": hit.lexical}
     more: dict[str, Any] = {name: _leg(leg) for name, leg in legs.items() if leg is not None}
     if hit.also_in:
-        more["also_in"] = list(hit.also_in)
+        more["also_in"] = list(hit.also_in[:_MOST_ALSO_IN])
+    if len(hit.also_in) > _MOST_ALSO_IN:
+        more["also_in_more"] = len(hit.also_in) - _MOST_ALSO_IN
     return SearchResult(
         id=chunk.id,
         content=chunk.content,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from knowledge_mcp.model.chunk import ChunkType
 from knowledge_mcp.model.document import DocumentType
 from knowledge_mcp.model.query import And, Equals, Filter, In, Prefix
-from knowledge_mcp.surfaces.arguments import WHOLE, Text
+from knowledge_mcp.surfaces.arguments import WHOLE, Text, one_or_list
 from knowledge_mcp.surfaces.contract import Request
 
 __all__ = [
@@ -23,18 +23,9 @@ __all__ = [
 ]
 
 
-def _as_list(value: Any) -> Any:
-    """Let one document id stand for a list of one; JSON text in place of a list is refused, not guessed at."""
-    if isinstance(value, str):
-        if value.lstrip().startswith("["):
-            raise ValueError("send a list of ids, not JSON text")
-        return [value]
-    return value
-
-
 DocumentIds = Annotated[
     list[Annotated[Text, Field(min_length=1, max_length=500)]],
-    BeforeValidator(_as_list),
+    one_or_list("ids"),
     Field(min_length=1, max_length=50, description="Only the documents of these ids; one id may stand alone."),
 ]
 

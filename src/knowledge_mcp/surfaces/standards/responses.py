@@ -14,6 +14,7 @@ from knowledge_mcp.model.query import SearchMode
 from knowledge_mcp.surfaces.contract import Response
 from knowledge_mcp.surfaces.shortening import Truncation
 from knowledge_mcp.surfaces.standards.evidence_responses import Locator
+from knowledge_mcp.surfaces.worth import ABOUT, Answerability
 
 __all__ = [
     "BriefSource",
@@ -106,6 +107,7 @@ class SearchResult(Response):
     lexical: Leg = Field(default=Leg(rank=0, score=0.0), description="Place by words, where it was found so.")
     snippet: bool = Field(default=False, description="True where the passage was cut to fit max_tokens.")
     also_in: list[str] = Field(default=[], description="Citations of passages that say the same.")
+    also_in_more: int = Field(default=0, description="Further ones that are not listed.")
 
 
 class SearchResponse(Response):
@@ -115,6 +117,7 @@ class SearchResponse(Response):
     total: int = Field(description="Number of results returned.")
     query: str
     search_type: SearchMode
+    answerability: Answerability = Field(default="uncertain", description=ABOUT)
     message: str = ""
     suggestions: list[str] = Field(default=[])
     filters_applied: FilterValues = FilterValues()
@@ -131,6 +134,8 @@ class DefinitionResult(Response):
     term: str = Field(description="The term as printed.")
     aliases: list[str] = Field(default=[])
     domain: str = ""
+    notes: list[str] = Field(default=[], description="Notes and examples of the entry.")
+    origin: str = Field(default="", description="The source that the entry itself names.")
     uri: str = Field(description="Resource that holds the passage.")
 
 

@@ -6,25 +6,25 @@ import re
 from collections.abc import Sequence
 
 from knowledge_mcp.surfaces.standards.responses import SearchResult
+from knowledge_mcp.surfaces.token_estimate import tokens_about
 
 __all__ = ["within"]
 
-CHARACTERS_OF_A_TOKEN = 4
-LEAST = 160
-"""Characters of a snippet, at least."""
+LEAST = 40
+"""Tokens of a snippet, at least."""
 
 _SENTENCE = re.compile(r"[^\n.!?]*(?:[.!?](?!\s)[^\n.!?]*)*(?:[.!?]+(?=\s|$)|\n|$)\s*")
 _WORD = re.compile(r"\w{2,}")
 
 
 def within(results: Sequence[SearchResult], tokens: int, question: str) -> list[SearchResult]:
-    """Keep the passages within a budget, about: four characters count as a token.
+    """Keep the passages within a budget of tokens, as `tokens_about` estimates them.
 
     The first passage is always given, whole or as a snippet. One that does not fit is cut to the sentences that share
     most words with the question, word for word and in one piece; its locator stays that of the whole passage. Results
     for which not even that is left are dropped.
     """
-    room = tokens * CHARACTERS_OF_A_TOKEN
+    room = tokens
     words = {word.casefold() for word in _WORD.findall(question)}
     kept: list[SearchResult] = []
     for place, result in enumerate(results):
@@ -32,12 +32,14 @@ def within(results: Sequence[SearchResult], tokens: int, question: str) -> list[
         share = max(LEAST, room - later * LEAST)
         if room < LEAST and kept:
             break
-        if len(result.content) <= share:
+        size = tokens_about(result.content)
+        if size <= share:
             kept.append(result)
         else:
-            cut = {"content": _best_part(result.content, words, share), "snippet": True}
+            most = max(1, len(result.content) * share // size)
+            cut = {"content": _best_part(result.content, words, most), "snippet": True}
             kept.append(result.model_copy(update=cut))
-        room -= len(kept[-1].content)
+        room -= tokens_about(kept[-1].content)
     return kept
 
 

@@ -9,7 +9,7 @@ from knowledge_mcp.model.chunk import Modality
 from knowledge_mcp.model.query import Check, DefinitionHit, RequirementHit, RequirementQuery, SearchMode, SearchQuery
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.surfaces.contract import Tool
-from knowledge_mcp.surfaces.shortening import ROOM_FOR_RESULTS, Truncation, fitting_count
+from knowledge_mcp.surfaces.shortening import ROOM_FOR_RESULTS, Truncation, fitting_count, size_of
 from knowledge_mcp.surfaces.standards.evidence import EVIDENCE_TOOLS
 from knowledge_mcp.surfaces.standards.explanations import (
     explain_no_definition,
@@ -42,6 +42,7 @@ from knowledge_mcp.surfaces.standards.responses import (
     VectorStore,
 )
 from knowledge_mcp.surfaces.standards.snippets import within
+from knowledge_mcp.surfaces.worth import in_words
 
 __all__ = ["TOOLS", "health", "keyword_search", "lookup", "requirements", "search", "stats"]
 
@@ -147,6 +148,8 @@ def _answer_search(knowledge: Knowledge, request: PagedRequest, query: SearchQue
     more: dict[str, Any] = {}
     if not answer.hits:
         more["message"], more["suggestions"] = explain_no_result(knowledge, request, query, answer)
+    if answer.answerability is not None:
+        more["answerability"] = in_words(answer.answerability)
     if filters := request.filters():
         more["filters_applied"] = FilterValues(**filters)
     if answer.degraded:
@@ -155,7 +158,8 @@ def _answer_search(knowledge: Knowledge, request: PagedRequest, query: SearchQue
     if request.max_tokens is not None:
         results = within(results, request.max_tokens, query.text)
     sizes = [each.model_dump(mode="json", exclude_unset=True) for each in results]
-    results = results[: max(1, fitting_count(sizes, ROOM_FOR_RESULTS))]
+    about = [query.text, request.filters(), answer.degraded]
+    results = results[: max(1, fitting_count(sizes, ROOM_FOR_RESULTS - size_of(about)))]
     if answer.more or len(results) < len(answer.hits):
         more["next_cursor"] = query.offset + len(results)
     if omitted := len(answer.hits) - len(results):
@@ -176,6 +180,10 @@ def _definition(hit: DefinitionHit) -> DefinitionResult:
         more["aliases"] = list(definition.aliases)
     if definition.domain:
         more["domain"] = definition.domain
+    if definition.notes:
+        more["notes"] = list(definition.notes)
+    if definition.origin:
+        more["origin"] = definition.origin
     return DefinitionResult(
         definition=definition.text,
         source=brief_source(hit.chunk, hit.citation, definition.clause_number),

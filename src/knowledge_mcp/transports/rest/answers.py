@@ -179,7 +179,10 @@ class SearchResult(_Answer):
 
 
 class SearchAnswerBody(_Answer):
-    """Results, best first; `total` counts them, `below_min_score` those left out, `degraded` says what failed."""
+    """Results, best first; `total` counts them, `below_min_score` those left out, `degraded` says what failed.
+
+    `answerability`, where there is one, estimates that one of the ten best results answers the query.
+    """
 
     model_config = _example(
         results=[
@@ -205,6 +208,7 @@ class SearchAnswerBody(_Answer):
     total: int
     searched_documents: int
     below_min_score: int | None = None
+    answerability: float | None = None
     degraded: list[str] | None = None
 
 

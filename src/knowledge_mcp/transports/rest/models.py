@@ -7,8 +7,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from knowledge_mcp.model.chunk import ChunkType
-from knowledge_mcp.model.library import DEFAULT_COLLECTION, Deposit
+from knowledge_mcp.model.library import COLLECTION_NAME, DEFAULT_COLLECTION, Deposit
 from knowledge_mcp.model.query import And, Equals, Filter, In, Prefix, SearchMode, SearchQuery
+from knowledge_mcp.surfaces.arguments import WHOLE, as_text
 
 __all__ = [
     "CollectionName",
@@ -33,7 +34,7 @@ MAX_LIMIT = 1000
 
 CollectionName = Annotated[
     str,
-    Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$", description="1 to 63 letters, digits, `.`, `_` and `-`."),
+    Field(pattern=f"^{COLLECTION_NAME}$", description="1 to 63 letters, digits, `.`, `_` and `-`."),
 ]
 _Text = Annotated[str, Field(max_length=MAX_VALUE)]
 _Real = Annotated[float, Field(allow_inf_nan=False)]
@@ -53,11 +54,6 @@ _PAIRS: dict[str, Any] = {"maxProperties": MAX_PAIRS, "propertyNames": {"minLeng
 def _said(value: object) -> object:
     """Read a switch in a query or a form; anything but `true` and `false` is left to be refused."""
     return {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
-
-
-def _whole(value: object) -> object:
-    """Read 5.0 as 5: in JSON they are the same number."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 _Switch = Annotated[Literal[True, False], BeforeValidator(_said), Field(json_schema_extra={"type": "boolean"})]
@@ -87,7 +83,7 @@ class Metadata(BaseModel):
         """
         if len(self.__pydantic_extra__) > MAX_PAIRS:
             raise ValueError(f"at most {MAX_PAIRS} pairs can be kept")
-        return tuple((name, _as_text(value)) for name, value in self.__pydantic_extra__.items())
+        return tuple((name, as_text(value)) for name, value in self.__pydantic_extra__.items())
 
 
 class UrlMetadata(Metadata):
@@ -205,7 +201,7 @@ class SearchRequest(_Strict):
     )
     query: Annotated[str, Field(min_length=1, max_length=2000, pattern=r"\S")]
     collection: CollectionName = DEFAULT_COLLECTION
-    top_k: Annotated[int, Field(ge=1, le=50), BeforeValidator(_whole)] = 5
+    top_k: Annotated[int, Field(ge=1, le=50), WHOLE] = 5
     mode: Annotated[
         Literal["hybrid", "semantic", "keyword"], Field(description="By meaning and words, by meaning, by words.")
     ] = "hybrid"
@@ -246,7 +242,3 @@ class DocumentQuery(BaseModel):
     limit: Annotated[int, Field(ge=1, le=MAX_OFFSET)] | None = None
     offset: Annotated[int, Field(ge=0, le=MAX_OFFSET)] = 0
     text: _Switch = False
-
-
-def _as_text(value: str | bool | float) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

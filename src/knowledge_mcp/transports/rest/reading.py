@@ -168,6 +168,8 @@ def _found(library: Library, body: SearchRequest, answer: SearchAnswer) -> tuple
     more: dict[str, Any] = {}
     if body.min_score > 0:
         more["below_min_score"] = len(answer.hits) - len(kept)
+    if answer.answerability is not None:
+        more["answerability"] = round(answer.answerability, 2)
     if answer.degraded:
         more["degraded"] = list(answer.degraded)
     content = SearchAnswerBody(

@@ -10,9 +10,9 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable
 
-from knowledge_mcp.model.errors import InternalError
+from knowledge_mcp.transports.listening import address_of
 from knowledge_mcp.transports.rest.app import RestService
-from knowledge_mcp.transports.stopping import StoppingServer, address_of, run, server_config
+from knowledge_mcp.transports.stopping import serve_until_told
 
 __all__ = ["GRACE_SECONDS", "serve_rest"]
 
@@ -45,14 +45,18 @@ def serve_rest(
     Raises:
         InternalError: the service could not start.
     """
-    config = server_config(service, grace=grace, log_level=log_level, keep_alive=KEEP_ALIVE_SECONDS)
 
     def told() -> None:
         service.stopping = True
 
-    server = StoppingServer(config, told=told, patience=drain)
     if started is not None:
         started(address_of(listener))
-    run(server, listener)
-    if not server.was_told and not server.started:
-        raise InternalError("The server did not start.", suggestion="The reason stands in the log above.")
+    serve_until_told(
+        service,
+        listener,
+        grace=grace,
+        log_level=log_level,
+        keep_alive=KEEP_ALIVE_SECONDS,
+        told=told,
+        patience=drain,
+    )

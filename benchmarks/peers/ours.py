@@ -1,0 +1,108 @@
+"""The product itself: `python -m benchmarks.peers.ours [SET …]`.
+
+Prose goes through what `knowledge eval` uses: each document is one Markdown file in memory, its title the heading,
+taken in by `Knowledge.ingest` with default settings into SQLite on disk, and asked by `Knowledge.search`. Source files
+are written to a folder, indexed by the repositories' desk as `pk-mcp index` does, and asked by its search without a
+threshold. "blended" is `HYBRID_FUSION=scores`, which repositories and all surfaces without a specified fusion have by
+default; "as specified" is `HYBRID_FUSION=ranks`, the default of the standards. Both ask one and the same index.
+
+Packages: this project, `pip install -e ".[code,eval]"`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+from benchmarks.code_parts import KeptEmbedder
+from benchmarks.peers.encoder import Encoder
+from benchmarks.peers.running import Engine, Peer, Shop, main
+from benchmarks.peers.sets import JudgedSet
+from benchmarks.product import environment
+from knowledge_mcp import registry, wiring
+from knowledge_mcp.embedders.local import from_options
+from knowledge_mcp.engine.repositories import RepositoryDesk
+from knowledge_mcp.engine.repository_values import CodeQuery, IndexRequest
+from knowledge_mcp.evals import ingest_set, open_set
+from knowledge_mcp.model.query import SearchQuery
+from knowledge_mcp.ports import Embedder, Knowledge
+from knowledge_mcp.settings import Settings, load_settings
+
+__all__ = ["BLENDED", "PEER", "SPECIFIED", "kept_from_options"]
+
+BLENDED = "blended"
+SPECIFIED = "as specified"
+
+_REPOSITORY = "set"
+_SHARED: list[Encoder] = []
+"""The encoder whose file of vectors the product uses too; empty where its ingest is timed."""
+
+
+def kept_from_options(settings: Settings) -> Embedder:
+    """Give the product the vectors that are kept for all; what is missing, and every question, it embeds itself."""
+    kept = _SHARED[0].kept if _SHARED else None
+    return from_options(settings) if kept is None else KeptEmbedder(from_options(settings), kept)
+
+
+def build(chosen: JudgedSet, shop: Shop, *, fusion: str) -> Engine:
+    """Take the set in, unless the folder holds it already, and open the search."""
+    _SHARED[:] = [shop.encoder]
+    registry.EMBEDDERS["local"] = f"{kept_from_options.__module__}:{kept_from_options.__name__}"
+    done = shop.folder / "done"
+    settings = load_settings(environ={**environment(shop.folder / "data"), "HYBRID_FUSION": fusion})
+    engine = (_code if chosen.is_code else _prose)(chosen, shop, settings, held=done.is_file())
+    if shop.keeps:
+        done.touch()
+    return engine
+
+
+def _prose(chosen: JudgedSet, shop: Shop, settings: Settings, *, held: bool) -> Engine:
+    knowledge = wiring.build_knowledge(settings)
+    knowledge.warm_up()
+    judged = open_set(chosen.folder)
+    shop.start()
+    if not held:
+        ingest_set(knowledge, judged, None, lambda _said, _done, _of: None)
+
+    def search(question: str, limit: int) -> list[str]:
+        answer = knowledge.search(SearchQuery(text=question, limit=limit))
+        return [judged.keys[hit.chunk.source_path] for hit in answer.hits]
+
+    return Engine(search, partial(_texts, knowledge), knowledge.close)
+
+
+def _texts(knowledge: Knowledge) -> list[str]:
+    records = knowledge.documents()
+    return [chunk.embedding_text for each in records for chunk in knowledge.document_chunks(each.id)]
+
+
+def _code(chosen: JudgedSet, shop: Shop, settings: Settings, *, held: bool) -> Engine:
+    names = {(key if "." in key else f"{key}.py"): key for key in chosen.documents}
+    desk = wiring.build_knowledge(settings, surface="repositories")
+    assert isinstance(desk, RepositoryDesk)
+    desk.warm_up()
+    if not held:
+        files = shop.folder / "files"
+        _write(chosen, names, files)
+        shop.start()
+        desk.index(IndexRequest(str(files), name=_REPOSITORY))
+
+    def search(question: str, limit: int) -> list[str]:
+        found = desk.search_code(CodeQuery(question, limit=limit, threshold=0.0, mode="hybrid"))
+        return [names[hit.chunk.document_id.partition(":")[2]] for hit in found.hits]
+
+    return Engine(search, close=desk.close)
+
+
+def _write(chosen: JudgedSet, names: Mapping[str, str], folder: Path) -> None:
+    for name, key in names.items():
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(chosen.documents[key], encoding="utf-8")
+
+
+PEER = Peer("knowledge-mcp", (), {BLENDED: partial(build, fusion="scores"), SPECIFIED: partial(build, fusion="ranks")})
+
+if __name__ == "__main__":
+    main(PEER)

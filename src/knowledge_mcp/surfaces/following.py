@@ -1,0 +1,109 @@
+"""Waiting for work that takes long, with signs of life to whoever waits, until it ends or is given up."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Generic, TypeVar, cast
+
+from knowledge_mcp.engine.jobs import CancelledError, Progress
+from knowledge_mcp.surfaces.contract import Call
+
+__all__ = ["HEARTBEAT", "follow", "watch"]
+
+T = TypeVar("T")
+
+HEARTBEAT = 2.0
+"""Seconds, at most, between two signs of life to a caller that waits."""
+_GLANCE = 0.1
+_STEP = 0.001
+_WAITING = "waiting for its turn"
+
+
+def follow(
+    work: Callable[[Progress, Callable[[], bool]], T], call: Call, *, give_up: Callable[[], CancelledError] | None
+) -> T:
+    """Do work on a thread of its own and wait for it as `watch` does; returns its result, or raises its error.
+
+    Args:
+        work: gets how to tell its progress, and how to ask whether to stop.
+        call: the line to the caller.
+        give_up: as `watch` takes it.
+
+    Raises:
+        CancelledError: the caller has given up; the work is told, and nobody waits for it.
+    """
+    doing = _Work(work, call.cancelled)
+    watch(doing.wait, lambda: doing.state, call, give_up=give_up, failed=lambda: doing.error is not None)
+    if doing.error is not None:
+        raise doing.error
+    return cast("T", doing.result)
+
+
+def watch(
+    ended: Callable[[float], bool],
+    state: Callable[[], tuple[float, str]],
+    call: Call,
+    *,
+    give_up: Callable[[], CancelledError] | None,
+    failed: Callable[[], bool],
+) -> None:
+    """Wait for work; tell its progress as it moves, and a little more of it where it does not.
+
+    The line to the caller is used on this thread only, and what it is told grows with every message, as the protocol
+    of progress asks.
+
+    Args:
+        ended: waits for the end of the work, at most so many seconds; tells whether it came.
+        state: how far the work is, in hundredths, and in words.
+        call: the line to the caller.
+        give_up: asked once the caller has given up for the error that ends the wait; it may stop the work before.
+            None waits on, for work that notices by itself.
+        failed: whether the work that has ended came to nothing; then its end is not told.
+
+    Raises:
+        CancelledError: as `give_up` makes it.
+    """
+    told, said, at = -1.0, "", time.monotonic() - HEARTBEAT
+    while not ended(_GLANCE):
+        if give_up is not None and call.cancelled():
+            raise give_up()
+        now = time.monotonic()
+        done, words = state()
+        moved = done > told or words != said
+        if now - at >= HEARTBEAT or (moved and now - at >= HEARTBEAT / 4):
+            told = done if done > told else told + _STEP
+            said, at = words, now
+            call.progress(told, 100.0, words or _WAITING)
+    if not failed():
+        call.progress(max(100.0, told + _STEP), 100.0, "done")
+
+
+class _Work(Generic[T]):
+    """Do the work on a thread of its own, and hold how far it is and what became of it."""
+
+    def __init__(self, work: Callable[[Progress, Callable[[], bool]], T], cancelled: Callable[[], bool]) -> None:
+        self._work = work
+        self._cancelled = cancelled
+        self._ended = threading.Event()
+        self.state = (0.0, "")
+        self.result: T | None = None
+        self.error: BaseException | None = None
+        threading.Thread(target=self._run, name="followed work", daemon=True).start()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for its end; tells whether it came."""
+        return self._ended.wait(seconds)
+
+    def _run(self) -> None:
+        try:
+            self.result = self._work(self._tell, self._cancelled)
+        except BaseException as exc:  # noqa: BLE001 - raised again on the caller's thread
+            self.error = exc
+        finally:
+            self._ended.set()
+
+    def _tell(self, done: float, total: float | None, words: str) -> None:
+        share = 100.0 * min(done / total, 1.0) if total else 0.0
+        self.state = (max(share, self.state[0]), words or self.state[1])

@@ -1,0 +1,102 @@
+"""The estimate that an answer is one travels to whoever asked: over both surfaces, over REST, to a remote client."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+
+from knowledge_mcp.model.library import Deposit
+from knowledge_mcp.model.query import SearchAnswer, SearchMode, SearchQuery
+from knowledge_mcp.remote.answers import Found, read
+from knowledge_mcp.remote.client import RemoteLibrary
+from knowledge_mcp.remote.values import codec_of
+from knowledge_mcp.surfaces.arguments import parse
+from knowledge_mcp.surfaces.contract import Surface
+from knowledge_mcp.surfaces.rag import SURFACE as RAG
+from knowledge_mcp.surfaces.schemas import output_schema
+from knowledge_mcp.surfaces.standards import SURFACE as STANDARDS
+from knowledge_mcp.surfaces.worth import in_words
+from knowledge_mcp.testing.knowledge import FakeKnowledge
+from knowledge_mcp.testing.library import FakeLibrary
+from tests.remote.serving import AT_ONCE, KEY, rest_service
+
+
+class SureKnowledge(FakeKnowledge):
+    """Says of each answer what it is told to."""
+
+    said: float | None = 0.7345
+
+    def search(self, query: SearchQuery) -> SearchAnswer:
+        """Search, and say it."""
+        return dataclasses.replace(super().search(query), answerability=self.said)
+
+
+class SureLibrary(FakeLibrary):
+    """Says of each answer what it is told to."""
+
+    said: float | None = 0.7345
+
+    def search_in(self, collection: str, query: SearchQuery) -> SearchAnswer:
+        """Search, and say it."""
+        return dataclasses.replace(super().search_in(collection, query), answerability=self.said)
+
+
+def ask(surface: Surface, name: str, desk: Any, **arguments: Any) -> dict[str, Any]:
+    """Call a tool; what would be sent matches its schema."""
+    tool = next(each for each in surface.tools if each.name == name)
+    payload = tool.run(desk, parse(tool.request, arguments)).model_dump(mode="json", exclude_unset=True)
+    jsonschema.validate(payload, output_schema(tool.response, surface.error_model))
+    return payload
+
+
+def test_a_search_of_standards_tells_the_estimate_and_only_where_there_is_one() -> None:
+    knowledge = SureKnowledge()
+    assert ask(STANDARDS, "knowledge_search", knowledge, query="verification plan")["answerability"] == "likely"
+    knowledge.said = None
+    assert "answerability" not in ask(STANDARDS, "knowledge_search", knowledge, query="verification plan")
+    assert "answerability" not in ask(STANDARDS, "knowledge_keyword_search", FakeKnowledge(), query="plan")
+
+
+def test_a_search_of_the_library_tells_it_too() -> None:
+    library = SureLibrary()
+    library.deposit(Deposit(filename="pumps.md", text="A pump moves water."))
+    assert ask(RAG, "search", library, query="pump")["answerability"] == "likely"
+    library.said = None
+    assert "answerability" not in ask(RAG, "search", library, query="pump")
+
+
+@pytest.mark.parametrize(
+    ("estimate", "word"),
+    [(0.0, "unlikely"), (0.33, "unlikely"), (0.34, "uncertain"), (0.66, "uncertain"), (1.0, "likely")],
+)
+def test_an_assistant_gets_a_word_not_digits(estimate: float, word: str) -> None:
+    assert in_words(estimate) == word
+
+
+@pytest.mark.parametrize("said", [None, 0.0, 0.25, 1.0])
+def test_it_travels_with_the_engines_values(said: float | None) -> None:
+    answer = SearchAnswer((), SearchMode.HYBRID, 3, answerability=said)
+    codec = codec_of(SearchAnswer)
+    assert codec.decode(json.loads(json.dumps(codec.encode(answer)))) == answer
+
+
+def test_it_comes_over_rest() -> None:
+    library = SureLibrary()
+    library.deposit(Deposit(filename="pumps.md", text="A pump moves water."))
+    with rest_service(library) as url:
+        remote = RemoteLibrary(url, KEY, policy=AT_ONCE)
+        try:
+            assert remote.search_in("default", SearchQuery("pump")).answerability == 0.73
+            library.said = None
+            assert remote.search_in("default", SearchQuery("pump")).answerability is None
+        finally:
+            remote.close()
+
+
+def test_a_remote_library_reads_it_and_an_older_service_has_none() -> None:
+    assert read(Found, {"results": [], "answerability": 0.25}).value(SearchMode.HYBRID).answerability == 0.25
+    assert read(Found, {"results": []}).value(SearchMode.HYBRID).answerability is None

@@ -1,0 +1,53 @@
+"""Serve an app over HTTP on a thread of the test's own process."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import uvicorn
+from starlette.types import ASGIApp
+
+__all__ = ["serving"]
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.is_up = threading.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.is_up.set()
+
+
+@contextmanager
+def serving(app: ASGIApp, *, grace: int = 5) -> Generator[str]:
+    """Serve an app on a free port of the loopback until the block ends; gives its address.
+
+    Args:
+        app: what to serve.
+        grace: seconds that open answers get to end.
+    """
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        config = uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            ws="none",
+            http="h11",  # as the product is served
+            timeout_graceful_shutdown=grace,
+        )
+        server = _Server(config)
+        thread = threading.Thread(target=server.run, args=([listener],), name="test server", daemon=True)
+        thread.start()
+        try:
+            assert server.is_up.wait(20), "the server did not start"
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join(20)
+            assert not thread.is_alive(), "the server did not stop"
