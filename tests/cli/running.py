@@ -41,8 +41,8 @@ def start(
 ) -> subprocess.Popen[bytes]:
     """Start a command over the stand-in knowledge base."""
     line = [sys.executable, "-m", "tests.cli.stand_in", command, *arguments]
-    return subprocess.Popen(
-        line, cwd=cwd, env=environment(cwd, extra), stdin=stdin, stdout=stdout, stderr=stderr, close_fds=True
+    return subprocess.Popen(  # in a session of its own, so that /dev/tty is not the terminal of whoever runs the tests
+        line, cwd=cwd, env=environment(cwd, extra), stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True
     )
 
 
@@ -87,8 +87,9 @@ class Terminal:
 
     def finish(self) -> Finished:
         """Wait for the end."""
+        deadline = time.monotonic() + SECONDS
         while self._read():
-            pass
+            assert time.monotonic() < deadline, f"the command did not end; seen: {self.seen}"
         out, _ = self.process.communicate(timeout=SECONDS)
         os.close(self._own)
         return Finished(self.process.returncode, out.decode(), self.seen)

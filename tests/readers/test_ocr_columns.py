@@ -126,6 +126,11 @@ def test_lines_far_from_each_other_are_no_columns() -> None:
     assert read(lines) == [" ".join(word[0] for word in line) for line in lines]
 
 
+def test_words_that_stand_out_of_order_are_no_columns() -> None:
+    lines = [line[::-1] for line in across(LETTER[:3], BESIDE[:3])]
+    assert read(lines) == [" ".join(word[0] for word in line) for line in lines]
+
+
 boxes = st.tuples(st.integers(0, 900), st.integers(0, 400), st.integers(0, 200), st.integers(0, 40))
 texts = st.sampled_from(["ford", "the", "mill,", "Keeper", "14", "end.", "by-"])
 some_words = st.lists(st.tuples(texts, boxes), min_size=1, max_size=9)

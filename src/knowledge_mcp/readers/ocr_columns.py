@@ -115,6 +115,8 @@ def _is_gutter(lines: Sequence[_Line], start: float, end: float) -> bool:
     """Tell whether prose stands on both sides of a strip."""
     sides = [[[word for word in line if word[4] <= start] for line in lines]]
     sides.append([[word for word in line if word[2] >= end] for line in lines])
+    if not all(line for side in sides for line in side):  # words that overlap or stand out of order
+        return False
     joints = [_goes_on(above, line) for side in sides for above, line in itertools.pairwise(side)]
     return all(map(_is_prose, sides)) and sum(joints) >= _GOES_ON * len(joints)
 
