@@ -27,7 +27,7 @@ from knowledge_mcp.model.errors import (
 from knowledge_mcp.support.locks import locked
 from knowledge_mcp.testing.git_server import GitServer, MadeRepository
 from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
-from tests.cli.running import ROOT, environment
+from tests.cli.running import ROOT, environment, unmeasured
 from tests.repositories.world import FILES, World, make_desk, sqlite
 
 TOKEN = "ghp_verysecret0123456789"
@@ -209,10 +209,14 @@ def test_a_store_that_can_grow_no_further_is_told_and_the_next_indexing_finishes
     made = MadeRepository(tmp_path / "code")
     made.commit({f"m{number}.py": f"def f{number}():\n    return {number}\n" for number in range(300)})
     command = [sys.executable, "-m", "tests.repositories.server", str(tmp_path), "pk-mcp", "index", str(made.folder)]
-    unmeasured = {name: value for name, value in environment(tmp_path, {}).items() if not name.startswith("COV")}
     done = subprocess.run(
-        command, cwd=ROOT, env=unmeasured, check=False, capture_output=True, preexec_fn=_at_most_400_kb
-    )  # what measures coverage writes larger files
+        command,
+        cwd=ROOT,
+        env=unmeasured(environment(tmp_path, {})),
+        check=False,
+        capture_output=True,
+        preexec_fn=_at_most_400_kb,
+    )
     assert done.returncode == 3
     assert b"could not be read or written" in done.stderr
     assert b"Traceback" not in done.stderr
