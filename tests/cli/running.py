@@ -39,8 +39,8 @@ def environment(home: Path, extra: Mapping[str, str]) -> dict[str, str]:
 def unmeasured(environ: Mapping[str, str]) -> dict[str, str]:
     """Leave out what makes a child measure its coverage.
 
-    That takes a lock at every new function, and a KeyboardInterrupt that comes just there leaves it locked for ever; and
-    it writes files larger than some tests allow.
+    That takes a lock at every new function, and a KeyboardInterrupt that comes just there leaves it locked for ever;
+    and it writes files larger than some tests allow.
     """
     return {name: value for name, value in environ.items() if not name.startswith("COV")}
 
