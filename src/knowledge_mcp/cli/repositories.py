@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from knowledge_mcp import __version__
+from knowledge_mcp.cli.entry import Version, run_command
 from knowledge_mcp.cli.failures import ExitCode
 from knowledge_mcp.cli.repositories_run import followed, index_code, index_result
 from knowledge_mcp.cli.session import AsJson, ConfigFile, Verbose, guarded, load, out, settings_of, write_json
@@ -51,18 +51,8 @@ def _desk(config: Path | None, *, verbose: bool, as_json: bool) -> Generator[Rep
             engine.setLevel(before)
 
 
-def _show_version(asked: bool) -> None:
-    if asked:
-        typer.echo(f"pk-mcp {__version__}")
-        raise typer.Exit
-
-
 @app.callback(help="Index code repositories, and search them by what the code does.")
-def _common(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
-    ] = False,
-) -> None:
+def _common(version: Version = False) -> None:
     del version
 
 
@@ -308,11 +298,7 @@ def _confirmed(question: str) -> bool:
 
 def main() -> None:
     """Run the command; ends the process with its exit code."""
-    try:
-        app(prog_name="pk-mcp")
-    except KeyboardInterrupt:
-        sys.stderr.write("Interrupted.\n")
-        sys.exit(ExitCode.INTERRUPTED)
+    run_command(app, "pk-mcp")
 
 
 if __name__ == "__main__":

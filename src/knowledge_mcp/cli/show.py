@@ -19,7 +19,7 @@ from knowledge_mcp.cli.session import (
     Verbose,
     opened,
     out,
-    settings_of,
+    reading_of,
     shown,
     write_json,
 )
@@ -98,7 +98,7 @@ def show(
         labels = {each.number: each.label for each in knowledge.document_structure(record.id).pages}
         number = _page(record, page, passage, labels)
         boxes = _together([box for box in passage.boxes if box.page == number])
-        passwords = build_passwords(settings_of(config, collection), ask_password if can_ask() else None)
+        passwords = build_passwords(reading_of(config).settings, ask_password if can_ask() else None)
         facts, picture = _drawn(item, passwords, number, boxes, passage.words, dpi)
         place = _written(to or Path(f"{record.id}-page-{number}.png"), picture)
         if passage.remark:

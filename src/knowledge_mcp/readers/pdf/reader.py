@@ -6,6 +6,7 @@ import contextlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
+from typing import TypeVar
 
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.errors import UnreadableReason
@@ -21,6 +22,8 @@ from knowledge_mcp.readers.scanned import ScanReading, options_version
 from knowledge_mcp.support.sandbox import Limits, Sandbox
 
 __all__ = ["PdfReader"]
+
+T = TypeVar("T")
 
 _JOB = "knowledge_mcp.readers.pdf.job"
 _RENDER = "knowledge_mcp.readers.pdf.rendering:render"
@@ -85,7 +88,7 @@ class PdfReader:
             UnreadableDocumentError: corrupted, password-protected, encrypted, without pages, empty or no PDF.
         """
         _check_magic(item)
-        return self._passwords.read(item, self._sandbox, self._limits, self._check)
+        return self._opened(item, self._check)
 
     def survey(self, item: SourceItem) -> Survey:
         """Tell of every page how much of it is pictures, how many strokes are drawn on it, and its characters.
@@ -94,13 +97,11 @@ class PdfReader:
             UnreadableDocumentError: as in `check`, or its pages cannot be parsed.
         """
         _check_magic(item)
-        return self._passwords.read(item, self._sandbox, self._limits, self._survey)
+        return self._opened(item, self._survey)
 
     def sample(self, item: SourceItem, pages: Sequence[int]) -> Recognition:
         """Recognise a few pages for what comes of them; their words are not kept."""
-        return self._passwords.read(
-            item, self._sandbox, self._limits, lambda opened: self._scans().sample(opened, pages)
-        )
+        return self._opened(item, lambda opened: self._scans().sample(opened, pages))
 
     def read(self, item: SourceItem, progress: Callable[[int, int], None] | None = None) -> Document:
         """Read the whole file.
@@ -111,12 +112,16 @@ class PdfReader:
             UnreadableDocumentError: as in `check`; or no page has text; or time or memory ran out.
         """
         _check_magic(item)
-        return self._passwords.read(item, self._sandbox, self._limits, lambda opened: self._read(opened, progress))
+        return self._opened(item, lambda opened: self._read(opened, progress))
 
     def close(self) -> None:
         """End the idle child processes."""
         if self._owned:
             self._sandbox.close()
+
+    def _opened(self, item: SourceItem, action: Callable[[SourceItem], T]) -> T:
+        """Do something with a file, or with a copy of it that a password opened."""
+        return self._passwords.read(item, self._sandbox, self._limits, action)
 
     def _check(self, item: SourceItem) -> Inspection:
         with contextlib.closing(run_isolated(self._sandbox, f"{_JOB}:check", item, {}, limits=self._limits)) as values:
