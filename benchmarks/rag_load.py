@@ -1,7 +1,7 @@
 """Load the REST service as many users at once: throughput, latency, errors, memory, by replicas; kill one on the way.
 
 Usage: `python -m benchmarks.rag_load [--documents 10000] [--chunks 70] [--stores sqlite chromadb] [--users 10 100]
-[--replicas 1 3] [--seconds 20] [--kill] [--plot docs/rag-load.svg] [--json FILE]`
+[--replicas 1 3] [--seconds 20] [--kill] [--keep FOLDER [--fill-only]] [--plot docs/rag-load.svg] [--json FILE]`
 
 The collection is synthetic (`benchmarks.synthetic`), its vectors are made, not embedded, and written through the
 store's own port; questions are embedded by the default local model of each replica. Every user asks its next question
@@ -102,6 +102,18 @@ def replica(environ: dict[str, str], folder: Path) -> Generator[Replica]:
 
 
 @contextmanager
+def place_for(store: str, kept: Path | None) -> Generator[Path]:
+    """Give a store its folder, which is gone afterwards unless it is to be kept."""
+    if kept is not None:
+        folder = kept.absolute() / store
+        folder.mkdir(parents=True, exist_ok=True)
+        yield folder
+        return
+    with tempfile.TemporaryDirectory(prefix="rag-load-") as temporary:
+        yield Path(temporary)
+
+
+@contextmanager
 def filled(store: str, folder: Path, chunks: int, per_document: int) -> Generator[dict[str, str]]:
     """Write the collection into a store; gives the environment that names it."""
     from knowledge_mcp import registry
@@ -122,10 +134,14 @@ def filled(store: str, folder: Path, chunks: int, per_document: int) -> Generato
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         started = time.perf_counter()
         base.store.create_collection(COLLECTION, base.embedder.space)
+        there = {record.id for record in base.store.documents(COLLECTION)}
+        written = 0
         for record, text, made in documents(chunks, base.embedder.space, vectors, per_document=per_document):
-            base.store.stage(COLLECTION, record.id, "g", made)
-            base.store.publish(COLLECTION, record, text, "g")
-        print(f"{store}: {chunks:,} chunks written in {time.perf_counter() - started:.0f} s", file=sys.stderr)
+            if record.id not in there:
+                base.store.stage(COLLECTION, record.id, "g", made)
+                base.store.publish(COLLECTION, record, text, "g")
+                written += len(made)
+        print(f"{store}: {written:,} chunks written in {time.perf_counter() - started:.0f} s", file=sys.stderr)
         base.store.close()
         base.embedder.close()
         yield environ
@@ -268,11 +284,10 @@ def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
     )
     print("|---|---|---|---|---|---|---|---|---|---|")
     for store in options.stores:
-        with tempfile.TemporaryDirectory(prefix="rag-load-", dir=options.folder) as place:
-            folder = Path(place)
+        with place_for(store, options.keep) as folder:
             chunks = options.documents * options.chunks
             with filled(store, folder, chunks, options.chunks) as environ:
-                for count in options.replicas:
+                for count in () if options.fill_only else options.replicas:
                     with ExitStack() as stack:
                         running = [stack.enter_context(replica(environ, folder)) for _ in range(count)]
                         urls = [each.url for each in running]
@@ -340,7 +355,8 @@ def main() -> int:
     parser.add_argument("--kill", action="store_true")
     parser.add_argument("--plot", type=Path)
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--folder", type=Path, help="where the stores are written")
+    parser.add_argument("--keep", type=Path, help="keep the stores here, and go on filling those that are there")
+    parser.add_argument("--fill-only", action="store_true", help="end when the stores are filled")
     options = parser.parse_args()
     rows = measure(options)
     if options.json is not None:

@@ -4,7 +4,8 @@ Prose goes through what `knowledge eval` uses: each document is one Markdown fil
 taken in by `Knowledge.ingest` with default settings into SQLite on disk, and asked by `Knowledge.search`. Source files
 are written to a folder, indexed by the repositories' desk as `pk-mcp index` does, and asked by its search without a
 threshold. "blended" is `HYBRID_FUSION=scores`, which repositories and all surfaces without a specified fusion have by
-default; "as specified" is `HYBRID_FUSION=ranks`, the default of the standards. Both ask one and the same index.
+default; "as specified" is `HYBRID_FUSION=ranks`, the default of the standards; "meaning alone" and "words alone" search
+by one leg, to be held against peers that have no other. All ask one and the same index.
 
 Packages: this project, `pip install -e ".[code,eval]"`.
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 from benchmarks.code_parts import KeptEmbedder
 from benchmarks.peers.encoder import Encoder
@@ -25,16 +27,23 @@ from knowledge_mcp.embedders.local import from_options
 from knowledge_mcp.engine.repositories import RepositoryDesk
 from knowledge_mcp.engine.repository_values import CodeQuery, IndexRequest
 from knowledge_mcp.evals import ingest_set, open_set
-from knowledge_mcp.model.query import SearchQuery
+from knowledge_mcp.model.query import SearchMode, SearchQuery
 from knowledge_mcp.ports import Embedder, Knowledge
 from knowledge_mcp.settings import Settings, load_settings
 
-__all__ = ["BLENDED", "PEER", "SPECIFIED", "kept_from_options"]
+__all__ = ["BLENDED", "MEANING", "PEER", "SPECIFIED", "WORDS", "kept_from_options"]
 
 BLENDED = "blended"
 SPECIFIED = "as specified"
+MEANING = "meaning alone"
+WORDS = "words alone"
 
 _REPOSITORY = "set"
+_CODE_MODES: Mapping[SearchMode, Literal["hybrid", "dense", "keyword"]] = {
+    SearchMode.HYBRID: "hybrid",
+    SearchMode.SEMANTIC: "dense",
+    SearchMode.KEYWORD: "keyword",
+}
 _SHARED: list[Encoder] = []
 """The encoder whose file of vectors the product uses too; empty where its ingest is timed."""
 
@@ -45,19 +54,19 @@ def kept_from_options(settings: Settings) -> Embedder:
     return from_options(settings) if kept is None else KeptEmbedder(from_options(settings), kept)
 
 
-def build(chosen: JudgedSet, shop: Shop, *, fusion: str) -> Engine:
+def build(chosen: JudgedSet, shop: Shop, *, fusion: str = "scores", mode: SearchMode = SearchMode.HYBRID) -> Engine:
     """Take the set in, unless the folder holds it already, and open the search."""
     _SHARED[:] = [shop.encoder]
     registry.EMBEDDERS["local"] = f"{kept_from_options.__module__}:{kept_from_options.__name__}"
     done = shop.folder / "done"
     settings = load_settings(environ={**environment(shop.folder / "data"), "HYBRID_FUSION": fusion})
-    engine = (_code if chosen.is_code else _prose)(chosen, shop, settings, held=done.is_file())
+    engine = (_code if chosen.is_code else _prose)(chosen, shop, settings, mode, held=done.is_file())
     if shop.keeps:
         done.touch()
     return engine
 
 
-def _prose(chosen: JudgedSet, shop: Shop, settings: Settings, *, held: bool) -> Engine:
+def _prose(chosen: JudgedSet, shop: Shop, settings: Settings, mode: SearchMode, *, held: bool) -> Engine:
     knowledge = wiring.build_knowledge(settings)
     knowledge.warm_up()
     judged = open_set(chosen.folder)
@@ -66,7 +75,7 @@ def _prose(chosen: JudgedSet, shop: Shop, settings: Settings, *, held: bool) -> 
         ingest_set(knowledge, judged, None, lambda _said, _done, _of: None)
 
     def search(question: str, limit: int) -> list[str]:
-        answer = knowledge.search(SearchQuery(text=question, limit=limit))
+        answer = knowledge.search(SearchQuery(text=question, limit=limit, mode=mode))
         return [judged.keys[hit.chunk.source_path] for hit in answer.hits]
 
     return Engine(search, partial(_texts, knowledge), knowledge.close)
@@ -77,7 +86,7 @@ def _texts(knowledge: Knowledge) -> list[str]:
     return [chunk.embedding_text for each in records for chunk in knowledge.document_chunks(each.id)]
 
 
-def _code(chosen: JudgedSet, shop: Shop, settings: Settings, *, held: bool) -> Engine:
+def _code(chosen: JudgedSet, shop: Shop, settings: Settings, mode: SearchMode, *, held: bool) -> Engine:
     names = {(key if "." in key else f"{key}.py"): key for key in chosen.documents}
     desk = wiring.build_knowledge(settings, surface="repositories")
     assert isinstance(desk, RepositoryDesk)
@@ -89,7 +98,7 @@ def _code(chosen: JudgedSet, shop: Shop, settings: Settings, *, held: bool) -> E
         desk.index(IndexRequest(str(files), name=_REPOSITORY))
 
     def search(question: str, limit: int) -> list[str]:
-        found = desk.search_code(CodeQuery(question, limit=limit, threshold=0.0, mode="hybrid"))
+        found = desk.search_code(CodeQuery(question, limit=limit, threshold=0.0, mode=_CODE_MODES[mode]))
         return [names[hit.chunk.document_id.partition(":")[2]] for hit in found.hits]
 
     return Engine(search, close=desk.close)
@@ -102,7 +111,17 @@ def _write(chosen: JudgedSet, names: Mapping[str, str], folder: Path) -> None:
         file.write_text(chosen.documents[key], encoding="utf-8")
 
 
-PEER = Peer("knowledge-mcp", (), {BLENDED: partial(build, fusion="scores"), SPECIFIED: partial(build, fusion="ranks")})
+PEER = Peer(
+    "knowledge-mcp",
+    (),
+    {
+        BLENDED: partial(build, fusion="scores"),
+        SPECIFIED: partial(build, fusion="ranks"),
+        MEANING: partial(build, mode=SearchMode.SEMANTIC),
+        WORDS: partial(build, mode=SearchMode.KEYWORD),
+    },
+    asks_only=frozenset({SPECIFIED, MEANING, WORDS}),
+)
 
 if __name__ == "__main__":
     main(PEER)

@@ -86,11 +86,17 @@ Build = Callable[[JudgedSet, Shop], Engine]
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Name a peer, what it needs (pinned), and the ways in which it is set up."""
+    """Name a peer, what it needs (pinned), and the ways in which it is set up.
+
+    Attributes:
+        name, requirements, ways: as said.
+        asks_only: ways that take in as the first one does; their ingest is not timed again.
+    """
 
     name: str
     requirements: tuple[str, ...]
     ways: Mapping[str, Build]
+    asks_only: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +245,8 @@ def _run(peer: Peer, options: argparse.Namespace, work: Path) -> Iterator[tuple[
     for name in options.sets:
         chosen, shared = read_set(options.data, name), _folder(work)
         if options.ingest:
-            yield chosen, [ingest(peer, way, chosen, Shop(encoder, _folder(work), keeps=False)) for way in options.ways]
+            timed = [way for way in options.ways if way not in peer.asks_only]
+            yield chosen, [ingest(peer, way, chosen, Shop(encoder, _folder(work), keeps=False)) for way in timed]
         else:
             yield chosen, [answers(peer, way, chosen, Shop(encoder, shared, keeps=True)) for way in options.ways]
     encoder.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 
 import pytest
 
@@ -167,10 +168,10 @@ class Narrow(MemoryStore):
 
     listing: bool = True
 
-    def documents(self, collection: str) -> list[DocumentRecord]:
-        if not self.listing and collection != JOBS_COLLECTION:
+    def documents(self, collection: str, document_ids: Sequence[str] | None = None) -> list[DocumentRecord]:
+        if document_ids is None and not self.listing and collection != JOBS_COLLECTION:
             raise AssertionError("all records were listed")
-        return super().documents(collection)
+        return super().documents(collection, document_ids)
 
 
 @pytest.mark.requirement("D-SCALE-corpus")

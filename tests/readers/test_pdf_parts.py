@@ -14,6 +14,7 @@ from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.pdf import job
 from knowledge_mcp.readers.pdf.flow import Geometry, Vocabulary
 from knowledge_mcp.readers.pdf.layout import Line, PageLayout, Table
+from knowledge_mcp.readers.pdf.lines import lay_out
 from knowledge_mcp.readers.pdf.numbering import best_chain, follows, number_key
 from knowledge_mcp.readers.pdf.openings import opening_of
 from knowledge_mcp.readers.pdf.tables import tables_of
@@ -181,6 +182,29 @@ def test_paragraphs_with_a_hanging_number_are_no_table() -> None:
     rows = [["3.2", f"Term. {SENTENCE} {SENTENCE}"], ["3.3", f"Other. {SENTENCE} {SENTENCE}"]]
     lines = [line(f"3.2 Term. {SENTENCE} {SENTENCE}", 94), line(f"3.3 Other. {SENTENCE} {SENTENCE}", 112)]
     assert tables_of(block(rows), lines, 1) is None
+
+
+# ---- order
+
+
+def beside(left: list[str], right: list[str]) -> list[str]:
+    """Lay out two blocks that stand side by side, a line of each at every height; the texts in reading order."""
+    from liteparse.types import AnnotationRect, LayoutBlock, ParsedPage, TextItem
+
+    items = [TextItem(text, 72, 100 + 14 * row, 180, 10, font_height=10) for row, text in enumerate(left)]
+    items += [TextItem(text, 320, 100 + 14 * row, 180, 10, font_height=10) for row, text in enumerate(right)]
+    high = 14 * len(left)
+    blocks = [LayoutBlock("paragraph", bbox=AnnotationRect(x, 98, 190, high)) for x in (70, 318)]
+    page = lay_out(ParsedPage(1, 600, 800, "", text_items=items, blocks=blocks))
+    return [element.text for element in page.elements if isinstance(element, Line)]
+
+
+def test_figures_follow_their_labels_and_columns_of_text_each_other() -> None:
+    labels = ["Revenue", "Cost of sales", "Gross profit", "Net income", "Earnings per share"]
+    figures = ["$ 81,288 $ 41,651", "30,821 8,484", "50,467 33,167", "21,979 9,159", "3.85 1.63"]
+    assert beside(labels, figures) == [text for pair in zip(labels, figures, strict=True) for text in pair]
+    words = [f"{label} in words" for label in labels]
+    assert beside(words, labels) == [*words, *labels]
 
 
 # ---- the job, in this process

@@ -168,9 +168,9 @@ class _CutsLongStructures(MemoryStore):
 
 
 class _AnswersEmptyForUnknownCollections(MemoryStore):
-    def documents(self, collection: str) -> list[DocumentRecord]:
+    def documents(self, collection: str, document_ids: Sequence[str] | None = None) -> list[DocumentRecord]:
         try:
-            return super().documents(collection)
+            return super().documents(collection, document_ids)
         except NotFoundError:
             return []
 

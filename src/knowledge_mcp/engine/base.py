@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from knowledge_mcp.model.chunk import Vector
@@ -118,11 +119,19 @@ def base_of(base: Base, collection: str) -> Base:
 
 
 class Records:
-    """Look up document records once per answer."""
+    """Look up document records once per answer.
 
-    def __init__(self, base: Base) -> None:
+    Args:
+        base: where.
+        expected: documents that will be asked for; they are looked up together.
+    """
+
+    def __init__(self, base: Base, expected: Iterable[str] = ()) -> None:
         self._base = base
-        self._known: dict[str, DocumentRecord | None] = {}
+        self._known: dict[str, DocumentRecord | None] = dict.fromkeys(expected)
+        if self._known:
+            found = base.store.documents(base.collection, list(self._known))
+            self._known.update((each.id, each) for each in found)
 
     def get(self, document_id: str) -> DocumentRecord | None:
         """Return a record, None where the document has just gone."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import re
 import struct
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import translate
@@ -115,7 +116,7 @@ class CodeSearch:
                 if each.chunk is not None
             )
         found.sort(key=lambda hit: (not hit.exact_symbol, -hit.similarity, hit.repository.name, hit.chunk.id))
-        hits = tuple(self._with_record(hit) for hit in found[: query.limit])
+        hits = self._with_records(found[: query.limit])
         return CodeAnswer(
             hits=hits,
             total_matches=len(found),
@@ -299,8 +300,18 @@ class CodeSearch:
             if key in known
         }
 
-    def _with_record(self, hit: CodeHit) -> CodeHit:
-        return replace(hit, record=self._base.store.document(hit.repository.collection, hit.chunk.document_id))
+    def _with_records(self, hits: Sequence[CodeHit]) -> tuple[CodeHit, ...]:
+        wanted: defaultdict[str, dict[str, None]] = defaultdict(dict)
+        for hit in hits:
+            wanted[hit.repository.collection][hit.chunk.document_id] = None
+        records = {
+            (collection, each.id): each
+            for collection, names in wanted.items()
+            for each in self._base.store.documents(collection, list(names))
+        }
+        return tuple(
+            replace(hit, record=records.get((hit.repository.collection, hit.chunk.document_id))) for hit in hits
+        )
 
 
 def _asks_in_detail(query: CodeQuery) -> bool:

@@ -65,7 +65,8 @@ def _readings(base: Base, term: str) -> list[str]:
 
 def definitions_in(base: Base, chunks: Iterable[Chunk]) -> list[DefinitionHit]:
     """List the definitions that stand in chunks, each once, with citations."""
-    records = Records(base)
+    chunks = list(chunks)
+    records = Records(base, (chunk.document_id for chunk in chunks if chunk.definitions))
     seen: set[tuple[str, int, str]] = set()
     hits: list[DefinitionHit] = []
     for chunk in chunks:

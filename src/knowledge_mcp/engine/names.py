@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import lru_cache
 
 from knowledge_mcp.model.chunk import Chunk
 
@@ -86,6 +87,7 @@ class Asked:
     alone: bool
 
 
+@lru_cache(maxsize=256)
 def asked_for(question: str) -> Asked:
     """List the names in a question; among other words a bare number counts only after a word such as "clause"."""
     found: dict[str, Name] = {}

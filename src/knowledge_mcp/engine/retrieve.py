@@ -97,7 +97,7 @@ def _wanted(base: Base, query: SearchQuery) -> int:
 def _hits(base: Base, ranked: Sequence[Ranked]) -> tuple[Hit, ...]:
     """Fetch and cite the chunks; one that has gone meanwhile is left out."""
     found = {chunk.id: chunk for chunk in base.store.chunks(base.collection, [chunk_id for chunk_id, *_ in ranked])}
-    records = Records(base)
+    records = Records(base, (chunk.document_id for chunk in found.values()))
     return tuple(
         Hit(
             chunk=found[chunk_id],

@@ -20,6 +20,7 @@ import re
 import threading
 import unicodedata
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from knowledge_mcp.lexical.stop_words import ENGLISH
@@ -86,6 +87,7 @@ class EnglishAnalyser:
         self._lock = threading.Lock()
         self._stem_word: Callable[[str], str] | None = None
         self._memo: dict[str, tuple[str, ...]] = {}
+        self._terms_asked = lru_cache(maxsize=256)(self._terms_of_query)  # one search asks several times
         words = hashlib.sha256(" ".join(sorted(stop_words)).encode()).hexdigest()[:8]
         self._version = f"{_VERSION}{'-porter2' if stemming else ''}-{words}"
 
@@ -102,15 +104,18 @@ class EnglishAnalyser:
         return terms
 
     def query_terms(self, text: str) -> list[str]:
-        terms: dict[str, None] = {}
-        for chunk in _CHUNK.findall(_fold(text)):
-            terms.update(dict.fromkeys(self._analyse(chunk, single_characters=False)))
-        return list(terms)
+        return list(self._terms_asked(text))
 
     def term_key(self, term: str) -> str:
         folded = _OPTIONAL_PLURAL.sub("", _fold(term).lower())
         words = [_singular(_POSSESSIVE.sub("", word)) for word in re.split(r"[^\w'’+#]+|_+", folded) if word]
         return " ".join(words) or folded.strip()
+
+    def _terms_of_query(self, text: str) -> tuple[str, ...]:
+        terms: dict[str, None] = {}
+        for chunk in _CHUNK.findall(_fold(text)):
+            terms.update(dict.fromkeys(self._analyse(chunk, single_characters=False)))
+        return tuple(terms)
 
     def _remember(self, chunk: str) -> tuple[str, ...]:
         terms = self._analyse(chunk, single_characters=True)

@@ -133,8 +133,8 @@ class Store(Protocol):
         """Return a document's record, None where there is none."""
         ...
 
-    def documents(self, collection: str) -> list[DocumentRecord]:
-        """List all records by id."""
+    def documents(self, collection: str, document_ids: Sequence[str] | None = None) -> list[DocumentRecord]:
+        """List records by id: all of them, or those of the ids given for which there is a document."""
         ...
 
     def document_text(self, collection: str, document_id: str) -> str | None:

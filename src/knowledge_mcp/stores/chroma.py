@@ -183,10 +183,10 @@ class ChromaStore:
 
         return self._at(collection, lambda place, _: record(place, document_id))
 
-    def documents(self, collection: str) -> list[DocumentRecord]:
+    def documents(self, collection: str, document_ids: Sequence[str] | None = None) -> list[DocumentRecord]:
         from knowledge_mcp.stores.chroma_reading import records
 
-        return self._at(collection, lambda place, _: records(place))
+        return self._at(collection, lambda place, _: records(place, document_ids))
 
     def document_text(self, collection: str, document_id: str) -> str | None:
         from knowledge_mcp.stores.chroma_reading import document_text

@@ -30,7 +30,8 @@ __all__ = ["CATALOGUE", "INDEX", "Catalogue", "Place", "check_ours", "info_of"]
 CATALOGUE = "knowledge-mcp.catalogue"
 INDEX = {"space": "cosine", "ef_construction": 100, "ef_search": 200, "max_neighbors": 16}
 """Of ChromaDB's vector index; measured in `docs/chromadb.md`."""
-_SMALL = {"hnsw": {"space": "cosine"}}
+_SMALL = {"hnsw": {"space": "cosine", "batch_size": 5, "sync_threshold": 10}}
+"""Of tables whose vectors say nothing: each write reads the log since the last synchronisation, texts and all."""
 _FORGOTTEN_SECONDS = 3600.0
 """Age from which a pair without an entry is taken for a creation or a drop that was cut short."""
 

@@ -187,11 +187,11 @@ class QdrantStore:
 
         return record(self._connection, place, document_id)
 
-    def documents(self, collection: str) -> list[DocumentRecord]:
+    def documents(self, collection: str, document_ids: Sequence[str] | None = None) -> list[DocumentRecord]:
         place = self._fresh(collection)
         from knowledge_mcp.stores.qdrant_reading import records
 
-        return records(self._connection, place)
+        return records(self._connection, place, document_ids)
 
     def document_text(self, collection: str, document_id: str) -> str | None:
         place = self._fresh(collection)

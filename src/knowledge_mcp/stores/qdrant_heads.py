@@ -110,14 +110,22 @@ def heads(connection: Connection, place: Place, *, whole: bool = False) -> Itera
 
 def place_and_head(connection: Connection, place: Place, document_id: str) -> tuple[Place, Head | None]:
     """Read a collection's description and a document's record as they are now, in one round trip."""
-    found = {
-        str(each.id): each.payload or {} for each in connection.retrieve(place.records, [META, head_id(document_id)])
-    }
+    now, found = _place_and_heads(connection, place, [document_id])
+    return now, found[0] if found else None
+
+
+def heads_of(connection: Connection, place: Place, document_ids: Sequence[str]) -> list[Head]:
+    """Read the records of some documents as they are now, in one round trip; those that are not there are left out."""
+    return _place_and_heads(connection, place, document_ids)[1]
+
+
+def _place_and_heads(connection: Connection, place: Place, document_ids: Sequence[str]) -> tuple[Place, list[Head]]:
+    names = [head_id(each) for each in document_ids]
+    found = {str(each.id): each.payload or {} for each in connection.retrieve(place.records, [META, *names])}
     now = place_of(place.name, found[META]) if META in found else None
     if now is None:
         raise NotFoundError(f"There is no collection '{place.name}'.")
-    payload = found.get(head_id(document_id))
-    return now, None if payload is None else _head(payload)
+    return now, [_head(found[name]) for name in names if name in found]
 
 
 class Judge:

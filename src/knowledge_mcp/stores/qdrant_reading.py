@@ -19,6 +19,7 @@ from knowledge_mcp.stores.qdrant_heads import (
     Head,
     PartKind,
     heads,
+    heads_of,
     part_ids,
     place_and_head,
     read_again,
@@ -52,9 +53,15 @@ def record(connection: Connection, place: Place, document_id: str) -> DocumentRe
     return None if head is None else head.announced
 
 
-def records(connection: Connection, place: Place) -> list[DocumentRecord]:
-    """Read all records by id."""
-    return sorted((each.announced for each in heads(connection, place, whole=True)), key=lambda each: each.id)
+def records(connection: Connection, place: Place, document_ids: Sequence[str] | None = None) -> list[DocumentRecord]:
+    """Read records by id: all of them, or those of some documents."""
+    if document_ids is None:
+        found = heads(connection, place, whole=True)
+    else:
+        wanted = list(dict.fromkeys(document_ids))
+        batches = (wanted[start : start + _ASKED] for start in range(0, len(wanted), _ASKED))
+        found = (head for batch in batches for head in heads_of(connection, place, batch))
+    return sorted((each.announced for each in found), key=lambda each: each.id)
 
 
 def document_text(connection: Connection, place: Place, document_id: str) -> str | None:

@@ -42,10 +42,16 @@ def record(connection: Session, collection: int, document_id: str) -> DocumentRe
     return record_from_json(found[0][0]) if found else None
 
 
-def records(connection: Session, collection: int) -> list[DocumentRecord]:
-    """Read all records by document id."""
-    found = connection.rows("SELECT record FROM documents WHERE collection = ? ORDER BY document_id", (collection,))
-    return [record_from_json(row[0]) for row in found]
+def records(connection: Session, collection: int, document_ids: Sequence[str] | None = None) -> list[DocumentRecord]:
+    """Read records by document id: all of them, or those of some ids."""
+    if document_ids is None:
+        found = connection.rows("SELECT record FROM documents WHERE collection = ? ORDER BY document_id", (collection,))
+        return [record_from_json(row[0]) for row in found]
+    known: list[DocumentRecord] = []
+    for asked in _batches(dict.fromkeys(document_ids)):
+        select = f"SELECT record FROM documents WHERE collection = ? AND document_id IN ({_marks(asked)})"
+        known.extend(record_from_json(row[0]) for row in connection.rows(select, (collection, *asked)))
+    return sorted(known, key=lambda each: each.id)
 
 
 def document_text(connection: Session, collection: int, document_id: str) -> str | None:

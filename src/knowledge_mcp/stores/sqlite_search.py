@@ -90,7 +90,7 @@ def dense_hits(
 ) -> tuple[LegHit, ...]:
     """Score the candidates by cosine and name the best; every score is the same whatever it is computed with."""
     if view.floats is not None:
-        matrix = view.floats[candidates]
+        matrix = view.floats if len(candidates) == view.size else view.floats[candidates]
     else:
         matrix = _vectors(connection, view.keys[candidates], len(vector) // 4)
     query = np.frombuffer(vector, "<f4")

@@ -154,6 +154,7 @@ class StoreMachine(RuleBasedStateMachine):
     @invariant()
     def records_and_counts_agree(self) -> None:
         self.agree(lambda store: store.documents("c"))
+        self.agree(lambda store: store.documents("c", ["b", "a"]))
         mine, theirs = self.both(lambda store: store.statistics("c"))
         assert (mine.documents, mine.chunks, mine.tokens) == (theirs.documents, theirs.chunks, theirs.tokens)
 

@@ -70,6 +70,7 @@ class StoreContract(StructureContract):
         with self.opened() as store:
             calls: list[Callable[[], object]] = [
                 lambda: store.documents("none"),
+                lambda: store.documents("none", ["d"]),
                 lambda: store.document("none", "d"),
                 lambda: store.document_text("none", "d"),
                 lambda: store.document_structure("none", "d"),
@@ -247,6 +248,8 @@ class StoreContract(StructureContract):
             for name in ("b", "a", "Z", "ä"):
                 put(store, name, [f"{name} one", f"{name} two", f"{name} three"])
             assert [each.id for each in store.documents("c")] == ["Z", "a", "b", "ä"]
+            assert [each.id for each in store.documents("c", ["b", "none", "Z", "b"])] == ["Z", "b"]
+            assert store.documents("c", []) == []
             assert [each.index for each in store.document_chunks("c", "b")] == [0, 1, 2]
 
     def test_chunks_come_in_the_order_asked_without_those_unknown(self) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from knowledge_mcp.readers.headings import NumberedTitle, split_clause_number
-from knowledge_mcp.readers.pdf.layout import Line, PageLayout
+from knowledge_mcp.readers.pdf.layout import Line, PageLayout, Table, is_figures
 from knowledge_mcp.readers.pdf.numbering import NumberKey, number_key
 
 __all__ = ["Body", "Candidate", "body_of", "candidates", "is_semi_strong", "is_strong"]
@@ -48,6 +48,7 @@ class Candidate:
         beside: something else stands at the same height, as in a row of a table.
         flows: running text goes on from it in the same print.
         prose: lines of running text on its page.
+        figures: rows of figures above it on its page.
         cut: characters of `text` that are heading where running text follows on the same line, None otherwise.
         score: what speaks for it as a link of the numbering.
         line: the one that sets the style: the largest of them, the last among equals.
@@ -63,6 +64,7 @@ class Candidate:
     beside: bool = False
     flows: bool = False
     prose: int = 0
+    figures: int = 0
     cut: int | None = None
     score: float = 0.0
     line: Line = field(init=False)
@@ -113,6 +115,7 @@ def candidates(page: PageLayout, body: Body) -> Iterator[Candidate]:
     lines = [line for line in page.lines if not line.rotated]
     edges = _right_edges(lines)
     prose = sum(line.x1 - line.x0 > 0.5 * page.width and abs(line.size - body.size) < 0.3 for line in lines)
+    figures = _figures_above(page)
     index = 0
     while index < len(lines):
         taken = _number_and_title(lines, index, body)
@@ -134,6 +137,7 @@ def candidates(page: PageLayout, body: Body) -> Iterator[Candidate]:
             beside=_is_beside(lines, index, end),
             flows=following is not None and _flows(used[-1], following, edges),
             prose=prose,
+            figures=figures[id(used[0])],
             cut=cut,
         )
         index = end
@@ -148,14 +152,25 @@ def _right_edges(lines: Sequence[Line]) -> dict[int, float]:
     return edges
 
 
+def _figures_above(page: PageLayout) -> dict[int, int]:
+    """Count for each line the rows of figures before it on its page, those of tables among them."""
+    above: dict[int, int] = {}
+    count = 0
+    for element in page.elements:
+        if isinstance(element, Table):
+            count += len(element.rows)
+        else:
+            above[id(element)] = count
+            count += is_figures(element.text)
+    return above
+
+
 def _is_beside(lines: Sequence[Line], start: int, end: int) -> bool:
-    heights = [line.y0 for line in (*lines[max(0, start - 1) : start], *lines[end : end + 1])]
-    for line in lines[start:end]:
-        y, near = line.y0, 0.4 * line.size
-        for height in heights:
-            if abs(height - y) < near:
-                return True
-    return False
+    others = [
+        (line.y0, 0.6 if len(line.text) == 1 and not line.text.isalnum() else 0.4)  # bullets sit lower or higher
+        for line in (*lines[max(0, start - 1) : start], *lines[end : end + 1])
+    ]
+    return any(abs(height - line.y0) < near * line.size for line in lines[start:end] for height, near in others)
 
 
 def _flows(line: Line, following: Line, edges: dict[int, float]) -> bool:

@@ -17,6 +17,7 @@ from knowledge_mcp.model.document import HeadingSource
 from knowledge_mcp.readers.pdf.candidates import Body, Candidate, candidates, is_semi_strong, is_strong
 from knowledge_mcp.readers.pdf.layout import Line, PageLayout
 from knowledge_mcp.readers.pdf.numbering import best_chain, number_key
+from knowledge_mcp.readers.pdf.series import numbered_notes
 from knowledge_mcp.readers.pdf.unnumbered import Numbered, levels_of, unnumbered
 
 __all__ = ["Heading", "detect_headings", "heading_of"]
@@ -26,6 +27,8 @@ _MONTH = re.compile(
 )
 _RUN_IN = re.compile(r"(?P<title>[A-Z(].{2,80}?)(?:\.\s+|\s[-–—]\s)\S")
 _WORD = re.compile(r"[^\W\d_]{2}")
+_NOTES = re.compile(r"notes\b", re.IGNORECASE)
+_COUNTED = re.compile(r"(?P<word>[^\W\d_]{3,12})\s+\d{1,2}[A-Z]?\b", re.IGNORECASE)
 _COVERED = 0.6
 _LISTED_BONUS = 4.0
 _LIST_LENGTH = 4
@@ -86,15 +89,44 @@ def detect_headings(
     named = [candidate for candidate in chosen if not _is_anchored(candidate, anchors)]
     kept = _unlisted(named, listed, body)
     headings = [*listed, *_numbered_headings(kept, listed, body)]
+    opening: set[int] = set()
     if not numbered_only:
         findings = _findings(chosen, listed, body, pages)
         taken = {id(candidate) for candidate in chosen}
         rest = [candidate for candidate in found if id(candidate) not in taken and not _is_anchored(candidate, anchors)]
-        accepted = unnumbered(rest, findings, found)
+        notes = {id(candidate) for candidate in numbered_notes(rest, body)}
+        accepted = unnumbered(rest, findings, found, notes)
         for candidate, level in levels_of(accepted, findings):
             headings.append(heading_of(candidate, level, HeadingSource.TYPOGRAPHY, 0.6))
+            opening.update([id(headings[-1])] if id(candidate) in notes else [])
     place = {id(line): index for index, line in enumerate(line for page in pages for line in page.lines)}
-    return sorted(headings, key=lambda heading: place[id(heading.lines[0])])
+    headings.sort(key=lambda heading: place[id(heading.lines[0])])
+    _put_below(headings, {id(heading) for heading in listed}, opening)
+    return headings
+
+
+def _put_below(headings: Sequence[Heading], listed: Collection[int], notes: Collection[int]) -> None:
+    """Put headings that the contents do not name below the last one that they do.
+
+    What is counted as named ones are ("Item 7" where there is an "Item 1") is one of them. A note stands below the
+    heading that announces notes, else beside the last one named; what follows it is below it.
+    """
+    counted: dict[str, int] = {}
+    for heading in headings:
+        if id(heading) in listed and (match := _COUNTED.match(heading.title)):
+            counted.setdefault(match["word"].casefold(), heading.level)
+    above, announced = 0, False
+    for heading in headings:
+        named = id(heading) in listed
+        if not named and (match := _COUNTED.match(heading.title)) and match["word"].casefold() in counted:
+            named, heading.level = True, counted[match["word"].casefold()]
+        if named:
+            above, announced = heading.level, _NOTES.match(heading.title) is not None
+        elif id(heading) in notes:
+            heading.level = max(heading.level, above + announced)
+            above, announced = (heading.level, False) if above else (0, False)
+        elif above and heading.source is HeadingSource.TYPOGRAPHY:
+            heading.level = max(heading.level, above + 1)
 
 
 def _is_anchored(candidate: Candidate, anchors: Collection[int]) -> bool:
@@ -112,9 +144,14 @@ def _findings(
             findings.add(candidate.line, len(candidate.key or ()), candidate.page, numbered=True)
     for heading in listed:
         line = max(reversed(heading.lines), key=lambda line: line.size)
-        findings.add(line, heading.level, heading.page, numbered=heading.number is not None, listed=True)
+        findings.add(line, heading.level, heading.page, numbered=_is_counted(heading.number), listed=True)
     findings.settle(len(pages))
     return findings
+
+
+def _is_counted(number: str | None) -> bool:
+    """Tell a clause's number from that of a part: "II" says nothing of whether clauses are numbered."""
+    return number is not None and (number[0].isdigit() or len(number) == 1 or "." in number)
 
 
 # ---- with a number --------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import functools
 import re
 from dataclasses import dataclass, field
 
-__all__ = ["Line", "PageLayout", "Table", "is_bold_name", "is_code_name", "is_italic_name", "letters_of"]
+__all__ = ["Line", "PageLayout", "Table", "is_bold_name", "is_code_name", "is_figures", "is_italic_name", "letters_of"]
 
 _CODE_FONT = re.compile(
     r"courier|mono|consol|typewriter|cmtt|sftt|menlo|code|ectt|nimbusmon|cmsltt|lettergothic|ocr-?b|"
@@ -34,6 +34,12 @@ def is_bold_name(font: str) -> bool:
 def is_italic_name(font: str) -> bool:
     """Tell whether a font's name is that of an italic face."""
     return _ITALIC_FONT.search(font) is not None
+
+
+def is_figures(text: str) -> bool:
+    """Tell figures from words: there are more digits than letters."""
+    digits = sum(map(str.isdigit, text))
+    return digits > sum(map(str.isalpha, text))
 
 
 @functools.lru_cache(maxsize=8192)

@@ -13,7 +13,15 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from knowledge_mcp.readers.pdf.layout import Line, PageLayout, Table, is_bold_name, is_code_name, is_italic_name
+from knowledge_mcp.readers.pdf.layout import (
+    Line,
+    PageLayout,
+    Table,
+    is_bold_name,
+    is_code_name,
+    is_figures,
+    is_italic_name,
+)
 from knowledge_mcp.readers.pdf.tables import tables_of
 
 if TYPE_CHECKING:
@@ -96,11 +104,18 @@ def _place(item: TextItem, areas: Sequence[_Area], tops: Sequence[float]) -> flo
 
 
 def _has_columns(rows: Sequence[Sequence[Line]], width: float, blocks: Sequence[LayoutBlock]) -> bool:
-    """Tell whether running text stands side by side: rows with two wide parts that belong to different blocks."""
+    """Tell whether running text stands side by side: rows with two wide parts that belong to different blocks.
+
+    Figures are no running text: beside their labels they are rows, whatever blocks the engine made of them.
+    """
     tables = {float(index) for index, block in enumerate(blocks) if block.kind == "table"}
     beside = 0
     for row in rows:
-        wide = [line for line in row if line.x1 - line.x0 > 0.2 * width and line.block not in tables]
+        wide = [
+            line
+            for line in row
+            if line.x1 - line.x0 > 0.2 * width and line.block not in tables and not is_figures(line.text)
+        ]
         beside += len({line.block for line in wide}) > 1
     return beside >= max(3, _COLUMN_ROWS * len(rows))
 

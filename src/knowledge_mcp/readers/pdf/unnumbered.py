@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from knowledge_mcp.readers.pdf.candidates import Body, Candidate
@@ -30,6 +30,7 @@ _KNOWN = re.compile(
     re.IGNORECASE,
 )
 _VARIANT = re.compile(r"[-,]|(?<=[a-z])(?:PS|MT|Bold|Italic|Oblique|Roman|Regular|Medium|Light|Black|Semi|Demi)+")
+_ASIDE = re.compile(r"\([^()]*\)")
 _BULLET = re.compile("[•‣◦▪■□●○◆➢✓\uf000-\uf0ff]")
 _DATE = re.compile(
     r"(?:\d{1,2}(?:st|nd|rd|th)?\s+)?(?:jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec)[a-z]*\b[\s\d,.]*(?:st|nd|rd|th)?[\s\d,.]*",
@@ -38,7 +39,10 @@ _DATE = re.compile(
 _PURE, _MIXED = 0.7, 0.4
 _MANY, _REPEATED = 4, 4
 _PROSE = 4
+_ROWS = 3
 _COVERED = 0.7
+_FRONT, _FRONT_PAGES, _REACHED = 0.25, 10, 0.6
+"""Where a numbering begins and how far it goes that is the whole document's: shares of the pages, and pages."""
 
 
 @dataclass(slots=True)
@@ -52,8 +56,10 @@ class Numbered:
         listed: how many headings of each style the contents name.
         fonts: how many headings each font serves.
         first_page: page of the first of the top depth.
+        most: pages of the first and the last of these, the outermost tenth of them left aside.
         top_size: their usual size.
-        is_numbered: whether the document numbers its clauses throughout.
+        is_numbered: whether the document numbers its clauses.
+        throughout: whether it does so from its beginning to its end, or in a part only.
     """
 
     body: Body
@@ -62,8 +68,10 @@ class Numbered:
     listed: Counter[_Style] = field(default_factory=Counter[_Style])
     fonts: Counter[str] = field(default_factory=Counter[str])
     first_page: int = 0
+    most: tuple[int, int] = (0, 0)
     top_size: float = 99.0
     is_numbered: bool = False
+    throughout: bool = True
     _sizes: list[float] = field(default_factory=list[float])
     _pages: list[int] = field(default_factory=list[int])
     _count: int = 0
@@ -81,9 +89,17 @@ class Numbered:
     def settle(self, pages: int) -> None:
         """Draw the conclusions, all headings being in."""
         if self._sizes:
-            self.first_page = min(self._pages)
+            ordered = sorted(self._pages)
+            tenth = len(ordered) // 10
+            self.first_page, self.most = ordered[0], (ordered[tenth], ordered[-1 - tenth])
+            early = self.most[0] <= max(_FRONT_PAGES, _FRONT * pages)
+            self.throughout = early and self.most[1] >= _REACHED * pages
             self.top_size = sorted(self._sizes)[len(self._sizes) // 2]
         self.is_numbered = self._count >= 12 and self._count >= 0.12 * pages
+
+    def numbers(self, page: int) -> bool:
+        """Tell whether clauses are numbered where a page stands, so that lines without a number are seldom headings."""
+        return self.is_numbered and (self.throughout or self.most[0] <= page <= self.most[1])
 
     def depth_of(self, line: Line) -> int | None:
         """Return the depth that most known headings in the line's style have."""
@@ -103,8 +119,17 @@ def _family(font: str) -> str:
     return _VARIANT.split(font, maxsplit=1)[0].lower()
 
 
-def unnumbered(rest: Sequence[Candidate], findings: Numbered, found: Sequence[Candidate]) -> list[Candidate]:
-    """Pick from `rest` the candidates that are headings; `found` are all candidates of the document."""
+def unnumbered(
+    rest: Sequence[Candidate], findings: Numbered, found: Sequence[Candidate], notes: Collection[int] = ()
+) -> list[Candidate]:
+    """Pick from `rest` the candidates that are headings.
+
+    Args:
+        rest: candidates that may be.
+        findings: what is known of the document's headings.
+        found: all candidates of the document.
+        notes: identities of those that are notes with a section of their own, taken as they are.
+    """
     texts = Counter((letters_of(candidate.text), candidate.line.style) for candidate in found)
     styles = Counter(line.style for candidate in found for line in candidate.lines)
     total = max(styles.total(), 1)
@@ -115,11 +140,16 @@ def unnumbered(rest: Sequence[Candidate], findings: Numbered, found: Sequence[Ca
     return [
         candidate
         for candidate in rest
-        if _reads_like_a_title(candidate, findings, purity[candidate.line.style])
-        and texts[letters_of(candidate.text), candidate.line.style] < _REPEATED
-        and styles[candidate.line.style] <= max(0.12 * total, 8)
-        and _stands_like_a_title(candidate, findings, purity[candidate.line.style])
-        and (candidate.line.style not in covered or (_is_known(candidate) and candidate.page < findings.listed_from))
+        if id(candidate) in notes
+        or (
+            _reads_like_a_title(candidate, findings, purity[candidate.line.style])
+            and texts[letters_of(candidate.text), candidate.line.style] < _REPEATED
+            and styles[candidate.line.style] <= max(0.12 * total, 8)
+            and _stands_like_a_title(candidate, findings, purity[candidate.line.style])
+            and (
+                candidate.line.style not in covered or (_is_known(candidate) and candidate.page < findings.listed_from)
+            )
+        )
     ]
 
 
@@ -143,7 +173,7 @@ def _reads_like_a_title(candidate: Candidate, findings: Numbered, purity: float)
         return False
     if not re.search(r"[^\W\d_]{3}", text) or _CAPTION.match(text) or candidate.line.code:
         return False
-    if _DATE.fullmatch(text) or _BULLET.match(text) or is_title_of_list(text):
+    if _DATE.fullmatch(text) or _BULLET.match(text) or _ASIDE.fullmatch(text) or is_title_of_list(text):
         return False
     if (
         text[-1] in ",;"
@@ -161,8 +191,10 @@ def _stands_like_a_title(candidate: Candidate, findings: Numbered, purity: float
     known = _is_known(candidate)
     alike = findings.alike(line)
     gap = candidate.gap / line.size
-    if findings.is_numbered and not known:
+    if findings.numbers(candidate.page) and not known:
         return _stands_among_numbered(candidate, findings, purity)
+    if candidate.figures >= _ROWS and candidate.prose < _PROSE and line.size < body.size + 1.4:
+        return False  # it is one of the rows of a statement
     if alike >= 2 and (line.size > body.size + 0.4 or line.bold):
         return True
     if (
