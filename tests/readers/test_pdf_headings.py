@@ -367,9 +367,9 @@ def test_a_heading_counted_as_listed_ones_are_is_one_of_them() -> None:
     for number in range(1, 8):
         made.turn()
         made.line(f"Item {number}. Matters of Kind {number}", bold=True, font="Arial-Bold", gap=14)
-        made.prose(6)
+        made.prose(12)
         made.line(f"Remarks of Kind {number}", bold=True, font="Arial-Bold", gap=14)
-        made.prose(6)
+        made.prose(12)
     levels = [(title, level) for _, title, level in found_in(made)]
     assert [each for each in levels if each[0].startswith("Item")] == [
         (f"Item {number}. Matters of Kind {number}", 1) for number in range(1, 8)
