@@ -6,78 +6,14 @@ import random
 
 import pytest
 
-from knowledge_mcp.readers.pdf.candidates import body_of
-from knowledge_mcp.readers.pdf.contents import Contents, Entry, take_contents
+from knowledge_mcp.readers.pdf.contents import Entry
 from knowledge_mcp.readers.pdf.engine import OutlineEntry
-from knowledge_mcp.readers.pdf.furniture import remove_furniture
-from knowledge_mcp.readers.pdf.headings import Heading, detect_headings
-from knowledge_mcp.readers.pdf.layout import Line, PageLayout
-from knowledge_mcp.readers.pdf.outline import listed_headings, outline_headings
+from knowledge_mcp.readers.pdf.layout import PageLayout
+from knowledge_mcp.readers.pdf.outline import outline_headings
 from knowledge_mcp.readers.pdf.reader import PdfReader
 from tests.readers.in_process import InProcessSandbox
 from tests.readers.pdf_files import LEFT, SENTENCE, item_of, sheet
-
-WORDS = "when samples stay dry in store each probe waits until someone who knows it well has come again".split()
-PROSE = "running text that goes from one edge of the column to the other and says nothing in particular at all"
-
-
-class Sheets:
-    """Lay out pages by hand, line after line."""
-
-    def __init__(self) -> None:
-        self.pages: list[PageLayout] = []
-        self._words = random.Random(7)
-        self.turn()
-
-    def turn(self) -> None:
-        """Begin a page."""
-        self.pages.append(PageLayout(len(self.pages) + 1, 600, 800))
-        self.y = 120.0
-
-    def line(
-        self,
-        text: str,
-        *,
-        x: float = 72,
-        size: float = 10,
-        bold: bool = False,
-        font: str = "Times",
-        gap: float = 0,
-        lead: int = 0,
-        beside: bool = False,
-    ) -> None:
-        """Put a line below the last one, `gap` points lower than its pitch asks for, or beside it."""
-        self.y += 0 if beside else 1.2 * size + gap
-        width = min(len(text) * 0.5 * size, 456 - (x - 72))
-        page = self.pages[-1]
-        page.elements.append(
-            Line(page.number, text, x, self.y, x + width, self.y + size, size, bold=bold, font=font, lead=lead)
-        )
-
-    def prose(self, lines: int = 4) -> None:
-        """Put a paragraph."""
-        for index in range(lines):
-            words = [self._words.choice(WORDS) for _ in range(15)]
-            self.line(" ".join(words), gap=6 if index == 0 else 0)
-
-    def heading(self, text: str, size: float = 14) -> None:
-        """Put a line that stands out."""
-        self.line(text, size=size, bold=True, font="Arial-Bold", gap=12)
-
-
-def contents_of(made: Sheets) -> Contents:
-    return take_contents(made.pages)
-
-
-def found_in(made: Sheets) -> list[tuple[str | None, str, int]]:
-    return [(heading.number, heading.title, heading.level) for heading in headings_in(made)]
-
-
-def headings_in(made: Sheets) -> list[Heading]:
-    remove_furniture(made.pages)
-    listed = listed_headings(contents_of(made).entries, made.pages)
-    return detect_headings(made.pages, body_of(made.pages), listed)
-
+from tests.readers.sheets import PROSE, WORDS, Sheets, contents_of, found_in, headings_in, report
 
 # ---- contents pages
 
@@ -258,19 +194,6 @@ def test_a_run_in_title_is_told_by_its_face() -> None:
 # ---- without a number
 
 
-def report(extra: str = "", *, gap: float = 4) -> Sheets:
-    """Make a report whose headings are bold italics with little space above, one over two lines, one with a stop."""
-    made = Sheets()
-    for title in ("Introduction", "Benefits of an audit", "Review of guides and of reports.", "Costs", "Outlook"):
-        made.line(title, size=10, bold=True, font="Arial-BoldItalic", gap=gap)
-        made.prose(8)
-        if extra:
-            made.line(extra, bold=True, font="Times-Bold")
-            made.line("12.3", x=300, bold=True, font="Times-Bold", beside=True)
-        made.turn()
-    return made
-
-
 def test_a_style_that_only_titles_have_makes_headings_of_all_of_them() -> None:
     titles = [title for _, title, _ in found_in(report())]
     assert titles == ["Introduction", "Benefits of an audit", "Review of guides and of reports.", "Costs", "Outlook"]
@@ -278,124 +201,6 @@ def test_a_style_that_only_titles_have_makes_headings_of_all_of_them() -> None:
 
 def test_bold_cells_of_a_table_row_are_no_headings() -> None:
     assert found_in(report("Total of all")) == found_in(report())
-
-
-def notes(numbers: tuple[int, ...], *, bold: bool = True) -> Sheets:
-    """Make financial statements with notes numbered as given."""
-    made = Sheets()
-    made.heading("Statement of Financial Position", size=12)
-    made.prose()
-    for number in numbers:
-        made.turn()
-        made.line(f"Note {number}. Matters of Kind {number}", bold=bold, font="Arial-Bold" if bold else "Times", gap=14)
-        made.prose(6)
-    return made
-
-
-def test_notes_that_are_numbered_throughout_are_sections() -> None:
-    found = [title for _, title, _ in found_in(notes((1, 2, 3, 3, 4, 6)))]
-    assert [title for title in found if title.startswith("Note")] == [
-        f"Note {number}. Matters of Kind {number}" for number in (1, 2, 3, 3, 4, 6)
-    ]
-
-
-@pytest.mark.parametrize(("numbers", "bold"), [((1, 2, 1, 2, 1, 2), True), ((1, 2, 3), True), ((1, 2, 3, 4, 5), False)])
-def test_notes_numbered_anew_or_few_or_set_like_text_are_notes(numbers: tuple[int, ...], *, bold: bool) -> None:
-    assert not [title for _, title, _ in found_in(notes(numbers, bold=bold)) if title.startswith("Note")]
-
-
-def filing() -> Sheets:
-    """Make a filing that numbers its notes only: contents, titles in bold, a statement, then notes 1 to 13."""
-    made = Sheets()
-    made.line("CONTENTS")
-    for title, page in (("Review of the Year", 2), ("Financial Statements", 13), ("Notes to the Statements", 14)):
-        made.line(title)
-        made.line(str(page), x=500, beside=True)
-    for title in ("Signatures", "Addresses"):
-        made.line(title)
-        made.line("27", x=500, beside=True)
-    made.turn()
-    made.heading("Review of the Year", size=12)
-    for title in ("Overview", "Outlook", "Liquidity"):
-        made.line(title, bold=True, font="Arial-Bold", gap=14)
-        made.prose(9)
-    for _ in range(10):
-        made.turn()
-        made.prose(12)
-    made.turn()
-    made.heading("Financial Statements", size=12)
-    for label in ("Cash", "Inventories", "Receivables", "Buildings"):
-        made.line(label)
-        made.line("1,204 1,187", x=400, beside=True)
-    for label in ("Liabilities", "Equity"):
-        made.line(label, bold=True, font="Arial-Bold", gap=14)
-        made.line("Payable", gap=2)
-        made.line("3,411 2,950", x=400, beside=True)
-    made.turn()
-    made.heading("Notes to the Statements", size=12)
-    for number in range(1, 14):
-        made.line(f"{number}. Matters of Kind {number}", bold=True, font="Arial-Bold", gap=14)
-        made.prose(5)
-        made.turn()
-    for title in ("Signatures", "Addresses"):
-        made.heading(title, size=12)
-        made.prose(3)
-    return made
-
-
-def test_where_only_a_part_is_numbered_titles_without_a_number_are_headings_elsewhere() -> None:
-    titles = [title for _, title, _ in found_in(filing())]
-    assert titles[: titles.index("Financial Statements")] == ["Review of the Year", "Overview", "Outlook", "Liquidity"]
-
-
-def test_labels_among_rows_of_figures_are_no_headings() -> None:
-    assert not {"Liabilities", "Equity"} & {title for _, title, _ in found_in(filing())}
-
-
-def test_what_the_contents_do_not_name_stands_below_what_they_do() -> None:
-    levels = {title: level for _, title, level in found_in(filing())}
-    assert levels["Overview"] == levels["Review of the Year"] + 1
-    assert levels["Addresses"] == levels["Signatures"] == levels["Review of the Year"]
-
-
-def test_a_heading_counted_as_listed_ones_are_is_one_of_them() -> None:
-    made = Sheets()
-    made.line("CONTENTS")
-    for number in (1, 2, 4, 5, 6, 7):
-        made.line(f"Item {number}. Matters of Kind {number}")
-        made.line(str(number + 1), x=500, beside=True)
-    for number in range(1, 8):
-        made.turn()
-        made.line(f"Item {number}. Matters of Kind {number}", bold=True, font="Arial-Bold", gap=14)
-        made.prose(12)
-        made.line(f"Remarks of Kind {number}", bold=True, font="Arial-Bold", gap=14)
-        made.prose(12)
-    levels = [(title, level) for _, title, level in found_in(made)]
-    assert [each for each in levels if each[0].startswith("Item")] == [
-        (f"Item {number}. Matters of Kind {number}", 1) for number in range(1, 8)
-    ]
-    assert {level for title, level in levels if title.startswith("Remarks")} == {2}
-
-
-def test_a_bold_item_beside_a_bullet_that_sits_lower_is_no_heading() -> None:
-    made = report()
-    for name in ("Harbour", "Quay", "Lock"):
-        made.line("•", x=60, font="Symbol", gap=4)
-        made.y -= 4.5
-        made.line(f"{name}: closed for the whole of the winter.", bold=True, font="Arial-Bold", beside=True)
-        made.y += 4.5
-    assert not [title for _, title, _ in found_in(made) if "closed" in title]
-
-
-def test_units_in_brackets_under_a_title_are_no_heading() -> None:
-    made = report()
-    made.turn()
-    made.heading("Statement of Cash Flows", size=12)
-    made.line("(in thousands, except per share data)", size=12, bold=True, font="Arial-Bold", gap=8)
-    made.prose()
-    found = [title for _, title, _ in found_in(made)]
-    assert "Statement of Cash Flows" in found
-    assert not [title for title in found if title.startswith("(")]
 
 
 def test_a_heading_without_number_in_the_face_of_the_numbered_ones_stands_below_them() -> None:

@@ -27,6 +27,7 @@ __all__ = [
     "PartKind",
     "head_id",
     "heads",
+    "heads_of",
     "part_ids",
     "place_and_head",
     "read_again",

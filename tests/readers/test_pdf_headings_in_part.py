@@ -1,0 +1,125 @@
+"""Headings of documents that number only a part of them, or their notes; and what stands among figures."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.readers.sheets import Sheets, found_in, report
+
+
+def notes(numbers: tuple[int, ...], *, bold: bool = True) -> Sheets:
+    """Make financial statements with notes numbered as given."""
+    made = Sheets()
+    made.heading("Statement of Financial Position", size=12)
+    made.prose()
+    for number in numbers:
+        made.turn()
+        made.line(f"Note {number}. Matters of Kind {number}", bold=bold, font="Arial-Bold" if bold else "Times", gap=14)
+        made.prose(6)
+    return made
+
+
+def test_notes_that_are_numbered_throughout_are_sections() -> None:
+    found = [title for _, title, _ in found_in(notes((1, 2, 3, 3, 4, 6)))]
+    assert [title for title in found if title.startswith("Note")] == [
+        f"Note {number}. Matters of Kind {number}" for number in (1, 2, 3, 3, 4, 6)
+    ]
+
+
+@pytest.mark.parametrize(("numbers", "bold"), [((1, 2, 1, 2, 1, 2), True), ((1, 2, 3), True), ((1, 2, 3, 4, 5), False)])
+def test_notes_numbered_anew_or_few_or_set_like_text_are_notes(numbers: tuple[int, ...], *, bold: bool) -> None:
+    assert not [title for _, title, _ in found_in(notes(numbers, bold=bold)) if title.startswith("Note")]
+
+
+def filing() -> Sheets:
+    """Make a filing that numbers its notes only: contents, titles in bold, a statement, then notes 1 to 13."""
+    made = Sheets()
+    made.line("CONTENTS")
+    for title, page in (("Review of the Year", 2), ("Financial Statements", 13), ("Notes to the Statements", 14)):
+        made.line(title)
+        made.line(str(page), x=500, beside=True)
+    for title in ("Signatures", "Addresses"):
+        made.line(title)
+        made.line("27", x=500, beside=True)
+    made.turn()
+    made.heading("Review of the Year", size=12)
+    for title in ("Overview", "Outlook", "Liquidity"):
+        made.line(title, bold=True, font="Arial-Bold", gap=14)
+        made.prose(9)
+    for _ in range(10):
+        made.turn()
+        made.prose(12)
+    made.turn()
+    made.heading("Financial Statements", size=12)
+    for label in ("Cash", "Inventories", "Receivables", "Buildings"):
+        made.line(label)
+        made.line("1,204 1,187", x=400, beside=True)
+    for label in ("Liabilities", "Equity"):
+        made.line(label, bold=True, font="Arial-Bold", gap=14)
+        made.line("Payable", gap=2)
+        made.line("3,411 2,950", x=400, beside=True)
+    made.turn()
+    made.heading("Notes to the Statements", size=12)
+    for number in range(1, 14):
+        made.line(f"{number}. Matters of Kind {number}", bold=True, font="Arial-Bold", gap=14)
+        made.prose(5)
+        made.turn()
+    for title in ("Signatures", "Addresses"):
+        made.heading(title, size=12)
+        made.prose(3)
+    return made
+
+
+def test_where_only_a_part_is_numbered_titles_without_a_number_are_headings_elsewhere() -> None:
+    titles = [title for _, title, _ in found_in(filing())]
+    assert titles[: titles.index("Financial Statements")] == ["Review of the Year", "Overview", "Outlook", "Liquidity"]
+
+
+def test_labels_among_rows_of_figures_are_no_headings() -> None:
+    assert not {"Liabilities", "Equity"} & {title for _, title, _ in found_in(filing())}
+
+
+def test_what_the_contents_do_not_name_stands_below_what_they_do() -> None:
+    levels = {title: level for _, title, level in found_in(filing())}
+    assert levels["Overview"] == levels["Review of the Year"] + 1
+    assert levels["Addresses"] == levels["Signatures"] == levels["Review of the Year"]
+
+
+def test_a_heading_counted_as_listed_ones_are_is_one_of_them() -> None:
+    made = Sheets()
+    made.line("CONTENTS")
+    for number in (1, 2, 4, 5, 6, 7):
+        made.line(f"Item {number}. Matters of Kind {number}")
+        made.line(str(number + 1), x=500, beside=True)
+    for number in range(1, 8):
+        made.turn()
+        made.line(f"Item {number}. Matters of Kind {number}", bold=True, font="Arial-Bold", gap=14)
+        made.prose(12)
+        made.line(f"Remarks of Kind {number}", bold=True, font="Arial-Bold", gap=14)
+        made.prose(12)
+    levels = [(title, level) for _, title, level in found_in(made)]
+    assert [each for each in levels if each[0].startswith("Item")] == [
+        (f"Item {number}. Matters of Kind {number}", 1) for number in range(1, 8)
+    ]
+    assert {level for title, level in levels if title.startswith("Remarks")} == {2}
+
+
+def test_a_bold_item_beside_a_bullet_that_sits_lower_is_no_heading() -> None:
+    made = report()
+    for name in ("Harbour", "Quay", "Lock"):
+        made.line("•", x=60, font="Symbol", gap=4)
+        made.y -= 4.5
+        made.line(f"{name}: closed for the whole of the winter.", bold=True, font="Arial-Bold", beside=True)
+        made.y += 4.5
+    assert not [title for _, title, _ in found_in(made) if "closed" in title]
+
+
+def test_units_in_brackets_under_a_title_are_no_heading() -> None:
+    made = report()
+    made.turn()
+    made.heading("Statement of Cash Flows", size=12)
+    made.line("(in thousands, except per share data)", size=12, bold=True, font="Arial-Bold", gap=8)
+    made.prose()
+    found = [title for _, title, _ in found_in(made)]
+    assert "Statement of Cash Flows" in found
+    assert not [title for title in found if title.startswith("(")]
