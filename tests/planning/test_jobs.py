@@ -146,6 +146,44 @@ def test_a_job_whose_process_is_gone_is_taken_up_by_the_next_one(tmp_path: Path)
     second.close()
 
 
+class Deaf(FolderJournal):
+    """Hear no sign of life: a process that could not write it in time is taken for gone."""
+
+    def is_held(self, owner: str) -> bool:
+        del owner
+        return False
+
+
+@pytest.mark.parametrize("began", [True, False])
+def test_a_job_that_a_slow_process_ends_after_all_stays_as_it_ended_it(tmp_path: Path, *, began: bool) -> None:
+    let_go = threading.Event()
+
+    def slow(request: Mapping[str, Any], line: Line) -> Mapping[str, Any]:
+        assert let_go.wait(20)
+        return echo(request, line)
+
+    first = jobs_in(tmp_path, slow)
+    running = first.submit({"n": 7}, journaled=True)
+
+    def bereft(_: Mapping[str, Any], __: Line) -> Mapping[str, Any]:
+        let_go.set()
+        assert running.wait(10)
+        if began:
+            raise NotFoundError("The bytes of this job are gone.")
+        return {}
+
+    second = Jobs(Deaf(tmp_path), bereft, explain=explain, workers=1)
+    if not began:
+        second.submit({"n": 8}, journaled=False)  # the only worker is busy until the first process is done
+    assert second.recover() == 1
+    while not second.look_up(running.job.id).state.is_final:
+        threading.Event().wait(0.01)
+    second.close()
+    job = jobs_in(tmp_path).look_up(running.job.id)
+    assert (job.state, dict(job.result or {})) == (JobState.DONE, {"status": "success", "echo": 7})
+    first.close()
+
+
 def test_a_job_that_took_its_process_down_three_times_is_failed(tmp_path: Path) -> None:
     jobs = jobs_in(tmp_path)
     running = jobs.submit({"n": 1}, journaled=True)

@@ -58,10 +58,11 @@ class Line:
 
 @dataclass
 class RunningJob:
-    """Follow a job of this process."""
+    """Follow a job of this process; `taken` where another one had begun it."""
 
     job: Job
     journaled: bool
+    taken: bool = False
     stop: threading.Event = field(default_factory=threading.Event)
     finished: threading.Event = field(default_factory=threading.Event)
     error: BaseException | None = None
@@ -213,32 +214,14 @@ class Jobs:
         return running
 
     def _run(self, running: RunningJob) -> None:
-        if not running.stop.is_set():
-            self._change(running, state=JobState.RUNNING, attempts=running.job.attempts + 1)
-        line = Line(
-            lambda done, total, message: self._tell(running, done, total, message), lambda: self._is_stopped(running)
-        )
-        changed: dict[str, Any]
-        try:
-            if self._is_stopped(running):
-                raise CancelledError("The job was cancelled.")
-            changed = {"state": JobState.DONE, "result": dict(self._work(running.job.request, line))}
-        except CancelledError as exc:
-            running.error = exc
-            # told to stop because the process ends: it is to be taken up again
-            interrupted = self._closing and running.journaled
-            changed = {"state": JobState.QUEUED if interrupted else JobState.CANCELLED, "message": exc.message}
-            if interrupted:
-                changed["attempts"] = max(running.job.attempts - 1, 0)
-        except KnowledgeError as exc:
-            running.error = exc
-            changed = {"state": JobState.FAILED, "message": exc.message, "result": dict(self._explain(exc))}
-        except Exception as exc:
-            _logger.exception("a job crashed")
-            running.error = exc
-            error = InternalError("The job failed.", details=type(exc).__name__)
-            changed = {"state": JobState.FAILED, "message": error.message, "result": dict(self._explain(error))}
-        self._change(running, **changed)
+        ended = self._ended_elsewhere(running)
+        if ended is None:
+            changed = self._outcome(running)
+            ended = self._ended_elsewhere(running) if changed["state"] is JobState.FAILED else None
+            if ended is None:
+                self._change(running, **changed)
+        if ended is not None:
+            running.job, running.error = ended, None
         if running.journaled:
             with contextlib.suppress(KnowledgeError):
                 self._journal.settled(running.job.id)
@@ -247,6 +230,44 @@ class Jobs:
             self._idle.notify_all()
         running.finished.set()
         log_event(_logger, logging.INFO, "job_end", job_id=running.job.id, state=running.job.state.value)
+
+    def _ended_elsewhere(self, running: RunningJob) -> Job | None:
+        """Return a job that was taken up as the process ended it that had begun it: it was slow, not gone."""
+        if not running.taken:
+            return None
+        try:
+            job = self._journal.read(running.job.id)
+        except KnowledgeError:
+            return None
+        return job if job is not None and job.state.is_final and job.owner != self._owner else None
+
+    def _outcome(self, running: RunningJob) -> dict[str, Any]:
+        """Do the work and tell what is to be written of it."""
+        if not running.stop.is_set():
+            self._change(running, state=JobState.RUNNING, attempts=running.job.attempts + 1)
+        line = Line(
+            lambda done, total, message: self._tell(running, done, total, message), lambda: self._is_stopped(running)
+        )
+        try:
+            if self._is_stopped(running):
+                raise CancelledError("The job was cancelled.")
+            return {"state": JobState.DONE, "result": dict(self._work(running.job.request, line))}
+        except CancelledError as exc:
+            running.error = exc
+            # told to stop because the process ends: it is to be taken up again
+            interrupted = self._closing and running.journaled
+            if interrupted:
+                attempts = max(running.job.attempts - 1, 0)
+                return {"state": JobState.QUEUED, "message": exc.message, "attempts": attempts}
+            return {"state": JobState.CANCELLED, "message": exc.message}
+        except KnowledgeError as exc:
+            running.error = exc
+            return {"state": JobState.FAILED, "message": exc.message, "result": dict(self._explain(exc))}
+        except Exception as exc:
+            _logger.exception("a job crashed")
+            running.error = exc
+            error = InternalError("The job failed.", details=type(exc).__name__)
+            return {"state": JobState.FAILED, "message": error.message, "result": dict(self._explain(error))}
 
     def _tell(self, running: RunningJob, done: float, total: float | None, message: str) -> None:
         running.job = replace(running.job, done=done, total=total, message=message, updated_at=_now())
@@ -277,7 +298,7 @@ class Jobs:
                 )
             return 0
         try:
-            self._start(RunningJob(replace(job, state=JobState.QUEUED, owner=self._owner), journaled=True))
+            self._start(RunningJob(replace(job, state=JobState.QUEUED, owner=self._owner), journaled=True, taken=True))
         except CancelledError:
             return 0
         log_event(_logger, logging.INFO, "job_taken_up", job_id=job.id, attempts=job.attempts)
