@@ -325,7 +325,7 @@ def plot(rows: list[dict[str, Any]], path: Path) -> None:
     mpl.use("svg")
     from matplotlib import pyplot as plt
 
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6))
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.9), layout="constrained")
     measured = [row for row in rows if "rate" in row]
     for store, replicas in dict.fromkeys((row["store"], row["replicas"]) for row in measured):
         mine = [row for row in measured if (row["store"], row["replicas"]) == (store, replicas)]
@@ -334,12 +334,13 @@ def plot(rows: list[dict[str, Any]], path: Path) -> None:
         right.plot([row["users"] for row in mine], [row["p95"] for row in mine], marker="o", label=label)
     for axes, title in ((left, "searches a second"), (right, "95th percentile, ms")):
         axes.set_xscale("log")
-        axes.set_ylim(bottom=0)
         axes.set_xlabel("users asking without a pause")
         axes.set_title(title)
         axes.grid(alpha=0.3)
-    left.legend(fontsize="small")
-    figure.tight_layout()
+    left.set_ylim(bottom=0)
+    right.set_yscale("log")
+    lines, labels = left.get_legend_handles_labels()
+    figure.legend(lines, labels, fontsize="small", loc="outside lower center", ncols=4)
     figure.savefig(path, metadata={"Date": None})  # pyright: ignore[reportUnknownMemberType] - untyped keywords
 
 
