@@ -339,8 +339,9 @@ def plot(rows: list[dict[str, Any]], path: Path) -> None:
         axes.grid(alpha=0.3)
     left.set_ylim(bottom=0)
     right.set_yscale("log")
-    told: Any = figure.legend  # untyped keywords
-    told(*left.get_legend_handles_labels(), fontsize="small", loc="outside lower center", ncols=4)
+    lines, labels = left.get_legend_handles_labels()
+    place: Any = {"loc": "outside lower center", "ncols": 4, "fontsize": "small"}
+    figure.legend(lines, labels, **place)  # pyright: ignore[reportUnknownMemberType] - untyped keywords
     figure.savefig(path, metadata={"Date": None})  # pyright: ignore[reportUnknownMemberType] - untyped keywords
 
 
