@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import translate
 
-from knowledge_mcp.engine.base import PASSING, Base, base_of
+from knowledge_mcp.engine.base import PASSING, Base, Records, base_of
 from knowledge_mcp.engine.blending import feedback, words_in_full
 from knowledge_mcp.engine.code_symbols import (
     MOST_PLACES,
@@ -301,17 +301,11 @@ class CodeSearch:
         }
 
     def _with_records(self, hits: Sequence[CodeHit]) -> tuple[CodeHit, ...]:
-        wanted: defaultdict[str, dict[str, None]] = defaultdict(dict)
+        wanted: defaultdict[str, list[str]] = defaultdict(list)
         for hit in hits:
-            wanted[hit.repository.collection][hit.chunk.document_id] = None
-        records = {
-            (collection, each.id): each
-            for collection, names in wanted.items()
-            for each in self._base.store.documents(collection, list(names))
-        }
-        return tuple(
-            replace(hit, record=records.get((hit.repository.collection, hit.chunk.document_id))) for hit in hits
-        )
+            wanted[hit.repository.collection].append(hit.chunk.document_id)
+        records = {name: Records(base_of(self._base, name), expected) for name, expected in wanted.items()}
+        return tuple(replace(hit, record=records[hit.repository.collection].get(hit.chunk.document_id)) for hit in hits)
 
 
 def _asks_in_detail(query: CodeQuery) -> bool:

@@ -46,11 +46,9 @@ def record(place: Place, document_id: str) -> DocumentRecord | None:
 def records(place: Place, document_ids: Sequence[str] | None = None) -> list[DocumentRecord]:
     """Read records by id: all of them, or those of some documents."""
     if document_ids is None:
-        found = list(place.documents.rows(where={"kind": {"$eq": "document"}}))
+        found = place.documents.rows(where={"kind": {"$eq": "document"}})
     else:
-        names = [document_entry(each) for each in dict.fromkeys(document_ids)]
-        batches = (names[start : start + _AT_ONCE] for start in range(0, len(names), _AT_ONCE))
-        found = [row for batch in batches for row in place.documents.rows(ids=batch)]
+        found = place.documents.rows(ids=[document_entry(each) for each in dict.fromkeys(document_ids)])
     return sorted(
         (record_from_json(str(each.metadata["record"])) for each in found if each.metadata.get("record")),
         key=lambda each: each.id,

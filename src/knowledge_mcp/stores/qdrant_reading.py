@@ -58,9 +58,7 @@ def records(connection: Connection, place: Place, document_ids: Sequence[str] | 
     if document_ids is None:
         found = heads(connection, place, whole=True)
     else:
-        wanted = list(dict.fromkeys(document_ids))
-        batches = (wanted[start : start + _ASKED] for start in range(0, len(wanted), _ASKED))
-        found = (head for batch in batches for head in heads_of(connection, place, batch))
+        found = (head for some in _some(document_ids) for head in heads_of(connection, place, some))
     return sorted((each.announced for each in found), key=lambda each: each.id)
 
 

@@ -89,16 +89,18 @@ def detect_headings(
     named = [candidate for candidate in chosen if not _is_anchored(candidate, anchors)]
     kept = _unlisted(named, listed, body)
     headings = [*listed, *_numbered_headings(kept, listed, body)]
-    opening: set[int] = set()
+    opening: set[int] = set()  # headings that are notes
     if not numbered_only:
         findings = _findings(chosen, listed, body, pages)
         taken = {id(candidate) for candidate in chosen}
         rest = [candidate for candidate in found if id(candidate) not in taken and not _is_anchored(candidate, anchors)]
-        notes = {id(candidate) for candidate in numbered_notes(rest, body)}
-        accepted = unnumbered(rest, findings, found, notes)
-        for candidate, level in levels_of(accepted, findings):
+        notes = numbered_notes(rest, body)
+        noted = {id(candidate) for candidate in notes}
+        others = [candidate for candidate in rest if id(candidate) not in noted]
+        for candidate, level in levels_of([*notes, *unnumbered(others, findings, found)], findings):
             headings.append(heading_of(candidate, level, HeadingSource.TYPOGRAPHY, 0.6))
-            opening.update([id(headings[-1])] if id(candidate) in notes else [])
+            if id(candidate) in noted:
+                opening.add(id(headings[-1]))
     place = {id(line): index for index, line in enumerate(line for page in pages for line in page.lines)}
     headings.sort(key=lambda heading: place[id(heading.lines[0])])
     _put_below(headings, {id(heading) for heading in listed}, opening)

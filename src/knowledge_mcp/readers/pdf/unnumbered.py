@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from knowledge_mcp.readers.pdf.candidates import Body, Candidate
@@ -119,17 +119,8 @@ def _family(font: str) -> str:
     return _VARIANT.split(font, maxsplit=1)[0].lower()
 
 
-def unnumbered(
-    rest: Sequence[Candidate], findings: Numbered, found: Sequence[Candidate], notes: Collection[int] = ()
-) -> list[Candidate]:
-    """Pick from `rest` the candidates that are headings.
-
-    Args:
-        rest: candidates that may be.
-        findings: what is known of the document's headings.
-        found: all candidates of the document.
-        notes: identities of those that are notes with a section of their own, taken as they are.
-    """
+def unnumbered(rest: Sequence[Candidate], findings: Numbered, found: Sequence[Candidate]) -> list[Candidate]:
+    """Pick from `rest` the candidates that are headings; `found` are all candidates of the document."""
     texts = Counter((letters_of(candidate.text), candidate.line.style) for candidate in found)
     styles = Counter(line.style for candidate in found for line in candidate.lines)
     total = max(styles.total(), 1)
@@ -140,16 +131,11 @@ def unnumbered(
     return [
         candidate
         for candidate in rest
-        if id(candidate) in notes
-        or (
-            _reads_like_a_title(candidate, findings, purity[candidate.line.style])
-            and texts[letters_of(candidate.text), candidate.line.style] < _REPEATED
-            and styles[candidate.line.style] <= max(0.12 * total, 8)
-            and _stands_like_a_title(candidate, findings, purity[candidate.line.style])
-            and (
-                candidate.line.style not in covered or (_is_known(candidate) and candidate.page < findings.listed_from)
-            )
-        )
+        if _reads_like_a_title(candidate, findings, purity[candidate.line.style])
+        and texts[letters_of(candidate.text), candidate.line.style] < _REPEATED
+        and styles[candidate.line.style] <= max(0.12 * total, 8)
+        and _stands_like_a_title(candidate, findings, purity[candidate.line.style])
+        and (candidate.line.style not in covered or (_is_known(candidate) and candidate.page < findings.listed_from))
     ]
 
 
