@@ -156,7 +156,7 @@ class Deaf(FolderJournal):
 
 @pytest.mark.parametrize("began", [True, False])
 def test_a_job_that_a_slow_process_ends_after_all_stays_as_it_ended_it(tmp_path: Path, *, began: bool) -> None:
-    let_go = threading.Event()
+    let_go, taken_up = threading.Event(), threading.Event()
 
     def slow(request: Mapping[str, Any], line: Line) -> Mapping[str, Any]:
         assert let_go.wait(20)
@@ -166,6 +166,7 @@ def test_a_job_that_a_slow_process_ends_after_all_stays_as_it_ended_it(tmp_path:
     running = first.submit({"n": 7}, journaled=True)
 
     def bereft(_: Mapping[str, Any], __: Line) -> Mapping[str, Any]:
+        assert taken_up.wait(10)
         let_go.set()
         assert running.wait(10)
         if began:
@@ -176,12 +177,36 @@ def test_a_job_that_a_slow_process_ends_after_all_stays_as_it_ended_it(tmp_path:
     if not began:
         second.submit({"n": 8}, journaled=False)  # the only worker is busy until the first process is done
     assert second.recover() == 1
+    taken_up.set()
     while not second.look_up(running.job.id).state.is_final:
         threading.Event().wait(0.01)
     second.close()
     job = jobs_in(tmp_path).look_up(running.job.id)
     assert (job.state, dict(job.result or {})) == (JobState.DONE, {"status": "success", "echo": 7})
     first.close()
+
+
+def test_a_job_that_ends_while_its_process_is_looked_for_is_not_taken_up(tmp_path: Path) -> None:
+    let_go = threading.Event()
+
+    def slow(request: Mapping[str, Any], line: Line) -> Mapping[str, Any]:
+        assert let_go.wait(20)
+        return echo(request, line)
+
+    first = jobs_in(tmp_path, slow)
+    running = first.submit({"n": 7}, journaled=True)
+
+    class Late(FolderJournal):
+        def is_held(self, owner: str) -> bool:
+            let_go.set()
+            assert running.wait(10)
+            first.close()
+            return super().is_held(owner)
+
+    second = Jobs(Late(tmp_path), echo, explain=explain, workers=1)
+    assert second.recover() == 0
+    assert dict(second.look_up(running.job.id).result or {}) == {"status": "success", "echo": 7}
+    second.close()
 
 
 def test_a_job_that_took_its_process_down_three_times_is_failed(tmp_path: Path) -> None:

@@ -169,7 +169,9 @@ class Jobs:
                 if job.state.is_final and _is_old(job):
                     self._journal.forget(job.id)
                 elif not job.state.is_final and self._is_orphan(job):
-                    taken += self._take_up(job)
+                    # read anew: its process may have ended it, and then itself, since all were read
+                    now = self._journal.read(job.id)
+                    taken += self._take_up(now) if now is not None and not now.state.is_final else 0
         return taken
 
     def close(self, patience: float = 10.0) -> None:
