@@ -29,7 +29,7 @@ from tokenizers import Tokenizer
 
 from knowledge_mcp.embedders.local import LocalEmbedder
 from knowledge_mcp.embedders.model_files import Variant, fetch
-from knowledge_mcp.embedders.model_sources import ALL_MINILM
+from knowledge_mcp.embedders.model_pins import ALL_MINILM
 from knowledge_mcp.embedders.onnx_build import build_bert, quantize
 from knowledge_mcp.embedders.safetensors import read_safetensors
 from knowledge_mcp.testing.embedders import cosine

@@ -16,10 +16,12 @@ from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import ConnectionFailedError
 from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.ranking.fusion import fuse
+from knowledge_mcp.ranking.rerank_local import CrossEncoder
 from knowledge_mcp.settings import Settings
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
 from tests.cli.conftest import Command
+from tests.ranking.cross_encoder import make_cross_encoder
 
 COLLECTION = "se_knowledge_base"
 
@@ -50,14 +52,21 @@ class Clinic:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.monkeypatch = monkeypatch
 
-    def use(self, store: MemoryStore, embedder: HashingEmbedder, *, filled: bool = True) -> None:
+    def use(
+        self,
+        store: MemoryStore,
+        embedder: HashingEmbedder,
+        *,
+        filled: bool = True,
+        reranker: CrossEncoder | None = None,
+    ) -> None:
         """Use these from now on."""
         if filled:
             store.create_collection(COLLECTION, HashingEmbedder().space)
 
         def build(_settings: Settings, *, surface: str = "standards") -> Base:
             del surface
-            return Base(store, COLLECTION, embedder, EnglishAnalyser(), fuse)
+            return Base(store, COLLECTION, embedder, EnglishAnalyser(), fuse, reranker=reranker)
 
         self.monkeypatch.setattr(wiring, "build_base", build)
 
@@ -159,6 +168,19 @@ def test_a_model_that_does_not_embed_fails(clinic: Clinic, knowledge: Command) -
     done = knowledge("doctor", "--json")
     assert done.code == 1
     assert checks(done.out)["embedding"]["message"] == "No answer."
+
+
+def test_a_reranker_is_loaded_or_the_command_that_fetches_it_is_told(
+    clinic: Clinic, knowledge: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RERANKER", "local")
+    monkeypatch.setenv("RERANKER_MODEL_PATH", str(tmp_path / "crane"))
+    clinic.use(AilingStore(), HashingEmbedder(), reranker=CrossEncoder(tmp_path / "crane"))
+    missed = knowledge("doctor", "--json")
+    assert missed.code == 1
+    assert "knowledge models fetch" in checks(missed.out)["reranker"]["what_to_do"]
+    make_cross_encoder(tmp_path / "crane")
+    assert checks(knowledge("doctor", "--json").out)["reranker"]["message"].startswith("crane is loaded")
 
 
 def test_a_collection_of_another_space_fails(clinic: Clinic, knowledge: Command) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import shutil
 import threading
@@ -11,14 +12,20 @@ from pathlib import Path
 
 import pytest
 
+from knowledge_mcp.embedders import model_pins
 from knowledge_mcp.embedders.local import LocalEmbedder
 from knowledge_mcp.embedders.model_files import fetch, find, list_models, verify
-from knowledge_mcp.embedders.model_manifest import MANIFEST, Manifest
-from knowledge_mcp.embedders.model_sources import ALL_MINILM, PinnedFile, Progress
+from knowledge_mcp.embedders.model_manifest import MANIFEST, Manifest, sha256_of
+from knowledge_mcp.embedders.model_pins import ALL_MINILM, MS_MARCO
+from knowledge_mcp.embedders.model_sources import HubSource, PinnedFile, Progress
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, NotFoundError
+from knowledge_mcp.ranking.rerank_local import CrossEncoder
+from knowledge_mcp.settings import LOCAL_MODEL
+from knowledge_mcp.settings.ranking import LOCAL_RERANKER
 from knowledge_mcp.support.events import EVENT_FIELDS
 from knowledge_mcp.support.retry import RetryPolicy
 from tests.embedders import tiny
+from tests.ranking.cross_encoder import make_cross_encoder
 
 BUILT_IN = ALL_MINILM.name
 ONCE = RetryPolicy(pauses=())
@@ -257,6 +264,39 @@ def test_a_model_that_came_as_onnx_is_used_as_it_is_and_quantized_on_demand(tiny
     assert report.onnx["fp32"] == tiny_model / "onnx" / "model.onnx"
     assert report.onnx["int8"] != report.onnx["fp32"]
     assert LocalEmbedder(path=tiny_model, cache=tmp_path / "other", variant="fp32").embed_query("the plant") == plain
+
+
+def test_a_reranker_is_fetched_by_name_as_it_is_and_only_with_the_known_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = make_cross_encoder(tmp_path / "made")
+    weights, tokenizer = (
+        PinnedFile(name, sha256_of(made / name), (made / name).stat().st_size)
+        for name in ("model.onnx", "tokenizer.json")
+    )
+    forger = FolderSource(made, "forger", _forge)
+    with pytest.raises(ConnectionFailedError) as caught:
+        fetch(MS_MARCO.name, cache=tmp_path / "cache", sources=[forger], retries=ONCE)
+    assert "other bytes than the pinned ones in model.onnx, tokenizer.json" in caught.value.details
+    assert "RERANKER_MODEL_PATH" in caught.value.suggestion
+    small = dataclasses.replace(MS_MARCO, weights=weights, tokenizer=tokenizer)
+    monkeypatch.setattr(model_pins, "PINNED", (ALL_MINILM, small))
+    report = fetch(
+        MS_MARCO.repository.upper(), cache=tmp_path / "cache", variants=("fp32",), sources=[FolderSource(made)]
+    )
+    folder = tmp_path / "cache" / MS_MARCO.name
+    assert report.onnx == {"int8": folder / "model.onnx"}
+    assert all(each.ok for each in verify(MS_MARCO.name, cache=tmp_path / "cache"))
+    CrossEncoder(folder).warm_up()
+    (folder / "model.onnx").write_bytes(b"")
+    wrong = [each.path.name for each in verify(MS_MARCO.name, cache=tmp_path / "cache") if not each.ok]
+    assert wrong == ["model.onnx"]
+
+
+def test_the_names_that_the_settings_know_are_those_of_the_known_models() -> None:
+    assert (ALL_MINILM.name, MS_MARCO.name) == (LOCAL_MODEL, LOCAL_RERANKER)
+    assert [type(each).__name__ for each in MS_MARCO.sources()] == ["WheelSource", "WheelSource"]
+    assert isinstance(ALL_MINILM.sources()[-1], HubSource)
 
 
 def test_another_architecture_without_onnx_is_refused(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import pytest
 from pydantic import SecretStr
 
 from knowledge_mcp import registry, wiring
+from knowledge_mcp.embedders.model_pins import MS_MARCO
 from knowledge_mcp.engine.base import Base
 from knowledge_mcp.engine.reranking import candidates, reranked
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
@@ -33,7 +34,7 @@ from knowledge_mcp.ports import Reranker
 from knowledge_mcp.ranking.fusion import fuse
 from knowledge_mcp.ranking.reordering import reordered
 from knowledge_mcp.ranking.rerank_api import ApiReranker
-from knowledge_mcp.ranking.rerank_local import CrossEncoder
+from knowledge_mcp.ranking.rerank_local import CrossEncoder, from_options
 from knowledge_mcp.settings import load_settings, read_settings
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
@@ -303,10 +304,40 @@ def test_the_settings_choose_the_reranker_and_the_surfaces_that_use_it(tmp_path:
     assert set(registry.RERANKERS) == {"local", "api"}
 
 
+def test_without_a_folder_the_one_fetched_by_name_is_used_and_missed_with_the_command_that_fetches_it(
+    tmp_path: Path,
+) -> None:
+    environ = {"RERANKER": "local", "MODELS_PATH": str(tmp_path), "EMBEDDING_PROVIDER": "local"}
+    reranker = from_options(read_settings(environ=environ).settings)
+    with pytest.raises(ConfigError) as caught:
+        reranker.warm_up()
+    assert f"knowledge models fetch {MS_MARCO.name}" in caught.value.suggestion
+    make_cross_encoder(tmp_path / MS_MARCO.name)
+    reranker.warm_up()
+    assert citations(reranker.rerank("crane", hits_of(*TEXTS), deadline=in_time())) == ["place 1", "place 2", "place 0"]
+    reranker.close()
+
+
+def test_a_knowledge_base_loads_its_reranker_beforehand_and_frees_it() -> None:
+    told: list[str] = []
+
+    class Loaded(Backwards):
+        def warm_up(self) -> None:
+            told.append("loaded")
+
+        def close(self) -> None:
+            told.append("freed")
+
+    base = base_with(Loaded())
+    base.warm_up()
+    base.close()
+    assert told == ["loaded", "freed"]
+
+
 @pytest.mark.parametrize(
     ("environ", "missing"),
     [
-        ({"RERANKER": "local"}, "RERANKER_MODEL_PATH"),
+        ({"EMBEDDING_PROVIDER": "local", "EMBEDDING_MODEL": "cross-encoder/ms-marco-MiniLM-L12-v2"}, "is a reranker"),
         ({"RERANKER": "api"}, "RERANKER_URL"),
         ({"RERANKER": "api", "RERANKER_URL": "rerank.example"}, "RERANKER_URL"),
     ],

@@ -86,10 +86,11 @@ def _examine(reading: Reading, *, repair: bool) -> Iterator[Outcome]:
         if model.status == "ok":
             yield _tried("embedding", lambda: _embedding(base))
             yield _tried("collection", lambda: _collection(base))
+        if base.reranker is not None:
+            yield _tried("reranker", lambda: _reranker(base, settings))
         yield from _contents(base, repair=repair)
     finally:
-        base.embedder.close()
-        base.store.close()
+        base.close()
 
 
 def _failure(check: str, error: KnowledgeError) -> Outcome:
@@ -184,6 +185,16 @@ def _embedding(base: Base) -> Outcome:
 def _collection(base: Base) -> Outcome:
     base.check_space()
     return Outcome("collection", "ok", f"'{base.collection}' is in the configured embedding space")
+
+
+def _reranker(base: Base, settings: Settings) -> Outcome:
+    started = time.perf_counter()
+    if base.reranker is not None:
+        base.reranker.warm_up()
+    if settings.reranker == "api":
+        return Outcome("reranker", "ok", f"{settings.reranker_url} is asked at each search; it was not asked now")
+    milliseconds = (time.perf_counter() - started) * 1000
+    return Outcome("reranker", "ok", f"{settings.reranker_folder.name} is loaded after {milliseconds:.0f} ms")
 
 
 def _contents(base: Base, *, repair: bool) -> Iterator[Outcome]:

@@ -1,4 +1,4 @@
-"""`knowledge models fetch|verify|list`: the local embedding model's files."""
+"""`knowledge models fetch|verify|list`: the files of the local embedding model and of the local reranker."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Variants", "app", "fetch", "list_models", "model_name", "verify"]
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Fetch, verify and list embedding models.",
+    help="Fetch, verify and list models: for embedding, and for reranking.",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
@@ -54,6 +54,8 @@ def fetch(
     verbose: Verbose = False,
 ) -> None:
     """Download a model, check its hashes and build what is needed to run it.
+
+    With `ms-marco-MiniLM-L12-v2` it fetches the reranker that RERANKER=local uses.
 
     Example: knowledge models fetch
     """
@@ -168,7 +170,8 @@ def list_models(as_json: AsJson = False, config: ConfigFile = None, verbose: Ver
             table.add_column(name, overflow="fold")
         for each in found:
             size = f"{each.size / 1e6:.1f} MB"
-            cells = (each.name, str(each.dimensions), ", ".join(each.variants), size, str(each.directory))
+            wide = str(each.dimensions) if each.dimensions > 1 else "a score"
+            cells = (each.name, wide, ", ".join(each.variants), size, str(each.directory))
             table.add_row(*map(shown, cells))
         out().print(table)
 

@@ -172,8 +172,7 @@ def reembed_with(settings: Settings, choices: ReembedChoices) -> ExitCode:
         choices = replace(choices, options=replace(choices.options, slice=base.slice))
         return _reembed(choices, base.store, base.collection, base.embedder)
     finally:
-        base.embedder.close()
-        base.store.close()
+        base.close()
 
 
 def _reembed(choices: ReembedChoices, store: Store, collection: str, embedder: Embedder) -> ExitCode:

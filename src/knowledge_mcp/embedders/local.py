@@ -82,7 +82,7 @@ class LocalEmbedder:
 
     @property
     def space(self) -> EmbeddingSpace:
-        from knowledge_mcp.embedders.model_sources import ALL_MINILM, is_built_in
+        from knowledge_mcp.embedders.model_pins import ALL_MINILM, is_built_in
 
         if self._path is None and is_built_in(self._model):
             name, config, sha256 = ALL_MINILM.name, ALL_MINILM.config, ALL_MINILM.weights.sha256

@@ -22,6 +22,7 @@ from knowledge_mcp.embedders.model_folders import (
     default_cache,
     find,
     folder_name,
+    given_onnx,
     hash_of_weights,
 )
 from knowledge_mcp.embedders.model_manifest import (
@@ -33,7 +34,8 @@ from knowledge_mcp.embedders.model_manifest import (
     cache_lock,
     sha256_of,
 )
-from knowledge_mcp.embedders.model_sources import ALL_MINILM, ModelSource, Progress, hub_snapshot, is_built_in
+from knowledge_mcp.embedders.model_pins import ALL_MINILM, PinnedModel, pinned
+from knowledge_mcp.embedders.model_sources import ModelSource, Progress, hub_snapshot
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, KnowledgeError, NotFoundError, may_pass
 from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy, retrying
 
@@ -116,11 +118,11 @@ def fetch(
 
     Args:
         model, path, cache: as for `find`.
-        variants: which to build.
+        variants: which to build; a reranker comes as the one that it is.
         offline: use only what is on this machine.
         revision: commit or branch on the hub, for models that are not built in.
         progress: told how far each stage is; called by this thread.
-        sources: where the built-in model is looked for, None for its own list.
+        sources: where a model whose bytes are known is looked for, None for its own list.
         retries: when downloads that failed are tried again.
 
     Raises:
@@ -144,7 +146,11 @@ def fetch(
                 files = find(model, cache=cache)
     if files is None:
         raise ConfigError(f"The model {model or ALL_MINILM.name} did not arrive whole in {cache}.")
-    onnx: dict[Variant, Path] = {variant: onnx_file(files, variant, told) for variant in variants}
+    known = pinned(model) if path is None else None
+    ready = given_onnx(files) if known is not None and known.kind == "reranker" else None
+    onnx: dict[Variant, Path] = (
+        {"int8": ready} if ready is not None else {variant: onnx_file(files, variant, told) for variant in variants}
+    )
     return FetchReport(files, onnx, source, time.monotonic() - started)
 
 
@@ -184,10 +190,11 @@ def verify(model: str | None = None, *, path: Path | None = None, cache: Path | 
         if manifest is not None:
             expected |= {folder / name: mark.sha256 for name, mark in manifest.files.items()}
             expected |= {folder / built.file: built.sha256 for built in manifest.built.values()}
-    if files.name == ALL_MINILM.name:
-        expected[files.tokenizer] = ALL_MINILM.tokenizer.sha256
+    known = pinned(files.name)
+    if known is not None:
+        expected[files.tokenizer] = known.tokenizer.sha256
         if files.weights is not None:
-            expected[files.weights] = ALL_MINILM.weights.sha256
+            expected[files.weights] = known.weights.sha256
     return [_check(file, sha256) for file, sha256 in sorted(expected.items())]
 
 
@@ -230,7 +237,8 @@ def _check(file: Path, expected: str) -> FileCheck:
 def _sound(files: ModelFiles, told: Progress) -> bool:
     """Tell whether a cached model's files still have the bytes that once arrived, and the pinned ones if it is ours."""
     manifest = Manifest.read(files.folders[0])
-    if manifest is None or (files.name == ALL_MINILM.name and manifest.weights_sha256 != ALL_MINILM.weights.sha256):
+    known = pinned(files.name)
+    if manifest is None or (known is not None and manifest.weights_sha256 != known.weights.sha256):
         return False
     total = sum(mark.size for mark in manifest.files.values())
     done = 0
@@ -257,8 +265,9 @@ def _download(
         for stale in cache.glob(f"{INCOMING}*"):
             shutil.rmtree(stale, ignore_errors=True)
         with tempfile.TemporaryDirectory(dir=cache, prefix=INCOMING) as scratch:
-            if model is None or is_built_in(model):
-                rounds = _Rounds(ALL_MINILM.sources() if sources is None else sources, Path(scratch), told)
+            known = pinned(model)
+            if known is not None or model is None:
+                rounds = _Rounds(known or ALL_MINILM, sources, Path(scratch), told)
                 manifest = retrying(
                     rounds.ask,
                     service="model download",
@@ -272,14 +281,17 @@ def _download(
 
 
 class _Rounds:
-    """Ask the sources for the built-in model, one after the other until one gives the pinned bytes, in rounds.
+    """Ask the sources for a known model, one after the other until one gives the pinned bytes, in rounds.
 
     A source is asked again only where its failure may pass and it does not try again by itself.
     """
 
-    def __init__(self, sources: Sequence[ModelSource], scratch: Path, told: Progress) -> None:
-        self.left = list(sources)
-        self._count = len(sources)
+    def __init__(
+        self, model: PinnedModel, sources: Sequence[ModelSource] | None, scratch: Path, told: Progress
+    ) -> None:
+        self._model = model
+        self.left = list(model.sources() if sources is None else sources)
+        self._count = len(self.left)
         self._scratch = scratch
         self._told = told
         self._reasons: dict[str, str] = {}
@@ -294,16 +306,16 @@ class _Rounds:
         for source in tuple(self.left):
             again = False
             try:
-                source.fetch(ALL_MINILM.files, self._scratch, self._told)
+                source.fetch(self._model.files, self._scratch, self._told)
                 wrong = [
                     file.name
-                    for file in ALL_MINILM.files
+                    for file in self._model.files
                     if _check(self._scratch / file.name, file.sha256).actual != file.sha256
                 ]
                 if not wrong:
-                    marks = {file.name: FileMark(file.sha256, file.size) for file in ALL_MINILM.files}
-                    pins = ALL_MINILM.weights.sha256
-                    return Manifest(ALL_MINILM.name, pins, ALL_MINILM.config, source.label, files=marks)
+                    marks = {file.name: FileMark(file.sha256, file.size) for file in self._model.files}
+                    pins = self._model.weights.sha256
+                    return Manifest(self._model.name, pins, self._model.config, source.label, files=marks)
                 self._reasons[source.label] = f"other bytes than the pinned ones in {', '.join(wrong)}"
             except KnowledgeError as exc:
                 self._reasons[source.label] = f"{exc.message} {exc.details}".strip()
@@ -314,10 +326,10 @@ class _Rounds:
             for file in self._scratch.iterdir():
                 shutil.rmtree(file) if file.is_dir() else file.unlink()
         raise ConnectionFailedError(
-            f"The model {ALL_MINILM.name} could not be had from any of {self._count} sources.",
+            f"The model {self._model.name} could not be had from any of {self._count} sources.",
             details="; ".join(f"{label}: {reason}" for label, reason in self._reasons.items()),
-            suggestion="Check the network and run `knowledge models fetch`, or set EMBEDDING_MODEL_PATH to a folder "
-            "that holds model.safetensors and tokenizer.json.",
+            suggestion=f"Check the network and run `knowledge models fetch`, or set {self._model.setting} to a folder "
+            f"that holds {self._model.weights.name} and tokenizer.json.",
             recoverable=self._passing,
         )
 

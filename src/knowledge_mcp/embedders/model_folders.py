@@ -13,7 +13,7 @@ from pathlib import Path
 
 from knowledge_mcp.embedders.model_config import ModelConfig, config_to_json, read_config
 from knowledge_mcp.embedders.model_manifest import Manifest, sha256_of
-from knowledge_mcp.embedders.model_sources import ALL_MINILM, is_built_in
+from knowledge_mcp.embedders.model_pins import ALL_MINILM, is_built_in, pinned
 from knowledge_mcp.model.errors import ConfigError
 
 __all__ = ["ModelFiles", "default_cache", "find", "folder_name", "given_onnx", "hash_of_weights"]
@@ -53,13 +53,14 @@ def default_cache() -> Path:
 
 
 def folder_name(model: str | None) -> str:
-    """Give the name of a model's folder in the cache.
+    """Give the name of a model's folder in the cache; None means the built-in one.
 
     Raises:
         ConfigError: that cannot be a model's name.
     """
-    if model is None or is_built_in(model):
-        return ALL_MINILM.name
+    known = pinned(model)
+    if known is not None or model is None:
+        return (known or ALL_MINILM).name
     if not HUB_NAME.fullmatch(model):
         raise ConfigError(
             f"{model!r} is not the name of a model.",

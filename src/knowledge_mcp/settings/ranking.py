@@ -8,8 +8,9 @@ from pydantic import BaseModel, SecretStr
 
 from knowledge_mcp.settings.variables import FusionName, RerankerName, setting
 
-__all__ = ["RankingSettings"]
+__all__ = ["LOCAL_RERANKER", "RankingSettings"]
 
+LOCAL_RERANKER = "ms-marco-MiniLM-L12-v2"
 _RANK = "Reranking"
 
 
@@ -25,13 +26,14 @@ class RankingSettings(BaseModel):
     )  # fmt: skip
     reranker: RerankerName = setting(
         "RERANKER", "none",
-        "`none`; `local` for a cross-encoder in RERANKER_MODEL_PATH; `api` for a service at RERANKER_URL. It puts the "
-        "best hits of the surfaces standards and rag in a new order; where it fails or is late, the order stays, and "
-        "the answer says so.",
+        "`none`; `local` for a cross-encoder on this machine (`knowledge models fetch ms-marco-MiniLM-L12-v2` gets "
+        "one); `api` for a service at RERANKER_URL. It puts the best hits of the surfaces standards and rag in a new "
+        "order; where it fails or is late, the order stays, and the answer says so.",
         group=_RANK, example="local",
     )  # fmt: skip
     reranker_model_path: Path | None = setting(
-        "RERANKER_MODEL_PATH", None, "Folder with `model.onnx` and `tokenizer.json` of a cross-encoder.",
+        "RERANKER_MODEL_PATH", None,
+        "Folder with `model.onnx` and `tokenizer.json` of another cross-encoder than the one fetched by name.",
         group=_RANK, example="/opt/models/ms-marco-MiniLM-L6-v2",
     )  # fmt: skip
     reranker_url: str | None = setting(
