@@ -12,6 +12,7 @@ collection. `benchmarks/ablation.py` compares it with fusion by ranks and by the
 
 from __future__ import annotations
 
+import heapq
 import math
 import struct
 from collections.abc import Mapping, Sequence
@@ -59,19 +60,26 @@ def blend(
         limit: most hits.
         cut: the lexical leg ended at its limit, so that what it does not name may hold as many words as its last hit.
     """
-    near = {hit.chunk_id: LegScore(rank, hit.score) for rank, hit in enumerate(dense, start=1)}
-    said = {hit.chunk_id: LegScore(rank, hit.score) for rank, hit in enumerate(lexical, start=1)}
+    near = {hit.chunk_id: hit.score for hit in dense}
+    said = {hit.chunk_id: hit.score for hit in lexical}
     farthest = _UNSEEN * max(0.0, dense[-1].score) if dense else 0.0
     fewest = lexical[-1].score if lexical and cut else 0.0
-    ranked: list[Ranked] = []
-    for chunk_id in near | said:
-        in_dense, in_lexical = near.get(chunk_id), said.get(chunk_id)
-        cosine = farthest if in_dense is None else in_dense.score
-        words = fewest if in_lexical is None else in_lexical.score
-        total = max(0.0, cosine + WORDS * words / in_full)
-        ranked.append((chunk_id, total / (total + _HALF), in_dense, in_lexical))
-    ranked.sort(key=lambda hit: (-hit[1], hit[0]))
-    return ranked[:limit]
+    totals = (
+        (-max(0.0, near.get(chunk_id, farthest) + WORDS * said.get(chunk_id, fewest) / in_full), chunk_id)
+        for chunk_id in near | said
+    )
+    best = heapq.nsmallest(limit, totals)
+    in_dense, in_lexical = _places(dense, best), _places(lexical, best)
+    return [
+        (chunk_id, -total / (_HALF - total), in_dense.get(chunk_id), in_lexical.get(chunk_id))
+        for total, chunk_id in best
+    ]
+
+
+def _places(leg: Sequence[LegHit], best: Sequence[tuple[float, str]]) -> dict[str, LegScore]:
+    """Say where the best stand in a leg."""
+    wanted = {chunk_id for _, chunk_id in best}
+    return {hit.chunk_id: LegScore(rank, hit.score) for rank, hit in enumerate(leg, start=1) if hit.chunk_id in wanted}
 
 
 def feedback(

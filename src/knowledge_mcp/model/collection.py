@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from dataclasses import asdict, dataclass
@@ -36,13 +37,19 @@ class EmbeddingSpace:
     @property
     def fingerprint(self) -> str:
         """Hash all attributes: 64 hex digits, equal exactly when the spaces are."""
-        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+        return _fingerprint(self)
 
     @property
     def label(self) -> str:
         """Name the space for people, e.g. `local/all-MiniLM-L6-v2 (int8, 384)`."""
         inner = f"{self.variant}, {self.dimensions}" if self.variant else str(self.dimensions)
         return f"{self.provider}/{self.model} ({inner})"
+
+
+@functools.lru_cache(maxsize=64)
+def _fingerprint(space: EmbeddingSpace) -> str:
+    """Hash a space; every search asks for those of the same few."""
+    return hashlib.sha256(json.dumps(asdict(space), sort_keys=True).encode()).hexdigest()
 
 
 class DocumentStatus(StrEnum):
