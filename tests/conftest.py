@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Generator, Sequence
 from typing import Any
@@ -29,6 +31,10 @@ def _refuse_the_network(event: str, arguments: Sequence[Any]) -> None:
 
 
 sys.addaudithook(_refuse_the_network)
+
+# Begun by a shell in the background, a run ignores Ctrl-C, and so would every program that its tests interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A busy machine is no finding, so examples have no deadline; CI draws the same ones every time.
 settings.register_profile("local", deadline=None)
