@@ -16,6 +16,7 @@ from knowledge_mcp.testing.knowledge import FakeKnowledge
 from tests.cli.conftest import Command
 from tests.cli.running import Finished
 from tests.evals.making import beir, jsonl, result, run_of
+from tests.ranking.cross_encoder import make_cross_encoder
 
 CORPUS = {"x": "Each valve shall be turned once a year.", "y": "A pump runs for eight hours on battery."}
 QUESTIONS = [
@@ -71,11 +72,28 @@ def test_a_gate_lets_the_same_through_and_stops_what_fell(measured: Command, hom
     (pinned,) = (home / "pins").iterdir()
     same = _run(measured, folder, "--gate", pinned)
     assert same.code == 0, same.err
+    assert "Note:" not in same.err
     (folder / "qrels" / "test.tsv").write_text("".join(f"{name}\ty\t1\n" for name in names))
     fell = _run(measured, folder, "--gate", pinned)
     assert fell.code == 1
     assert "Fell: water (hybrid): nDCG@10 fell from 1.0000" in fell.err
     assert _run(measured, folder, "--gate", pinned, "--tolerance", 1).code == 0
+
+
+def test_a_result_tells_how_it_was_ranked_and_a_gate_where_that_was_otherwise(
+    measured: Command, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = beir(home / "water", CORPUS, {"q": "valve turned once"}, ["q x 1"])
+    assert _run(measured, folder, "--pin", "pins").code == 0
+    (pinned,) = (home / "pins").iterdir()
+    monkeypatch.setenv("HYBRID_FUSION", "scores")
+    monkeypatch.setenv("RERANKER", "local")
+    monkeypatch.setenv("RERANKER_MODEL_PATH", str(make_cross_encoder(home / "crane")))
+    done = _run(measured, folder, "--gate", pinned, "--out", "run.json")
+    configuration = json.loads((home / "run.json").read_text())["configuration"]
+    assert (configuration["fusion"], configuration["reranker"]) == ("scores", "crane, 20 hits in 1500 ms")
+    assert "Note: fusion: ranks before, scores after." in done.err
+    assert "Note: reranker: none before, crane, 20 hits in 1500 ms after." in done.err
 
 
 def test_a_missing_baseline_is_told_before_anything_is_measured(measured: Command, home: Path) -> None:

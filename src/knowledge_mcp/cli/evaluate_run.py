@@ -95,7 +95,7 @@ def run_sets(choices: RunChoices) -> bool:
     _write(choices, run, baseline, comparisons)
     if baseline is None:
         return False
-    return _told(comparisons, choices.tolerance, of=len(baseline.results))
+    return _told(baseline, run, comparisons, choices.tolerance)
 
 
 def compare_runs(before: Path, after: Path, *, tolerance: float, html: Path | None, as_json: bool) -> bool:
@@ -114,7 +114,7 @@ def compare_runs(before: Path, after: Path, *, tolerance: float, html: Path | No
         write_json(comparison_as_json(first, second, comparisons, tolerance=tolerance))
     else:
         print_comparisons(out(), comparisons)
-    return _told(comparisons, tolerance, of=len(first.results))
+    return _told(first, second, comparisons, tolerance)
 
 
 def render(result: Path, html: Path) -> None:
@@ -194,6 +194,8 @@ def _measured(
             "embedding": stats.space.label,
             "store": stats.backend,
             "weight": "default" if choices.weight is None else f"{choices.weight}",
+            "fusion": "scores" if settings.hybrid_fusion == "scores" and choices.weight is None else "ranks",
+            "reranker": _reranker(settings),
             **({"held back": f"{choices.hold_back}"} if choices.hold_back else {}),
             **({} if brings else {"collection": settings.collection}),
         }
@@ -207,6 +209,14 @@ def _measured(
             )
             for mode in choices.modes
         ]
+
+
+def _reranker(settings: Settings) -> str:
+    """Name the reranker, and how many hits it orders."""
+    if settings.reranker == "none":
+        return "none"
+    model = settings.reranker_folder.name if settings.reranker == "local" else settings.reranker_model or "a service"
+    return f"{model}, {settings.reranker_top} hits in {settings.reranker_budget_ms} ms"
 
 
 def _ingest(
@@ -279,15 +289,18 @@ def _write(choices: RunChoices, run: Run, baseline: Run | None, comparisons: Seq
         print_comparisons(out(), comparisons)
 
 
-def _told(comparisons: Sequence[Comparison], tolerance: float, *, of: int) -> bool:
-    """Say what fell, and what could not be compared; returns whether anything fell."""
+def _told(before: Run, after: Run, comparisons: Sequence[Comparison], tolerance: float) -> bool:
+    """Say what fell, what could not be compared, and in what the runs were not alike; returns whether anything fell."""
     from knowledge_mcp import evals
 
     lines = evals.fallen(comparisons, tolerance=tolerance)
     for line in lines:
         say(f"Fell: {line}")
+    of = len(before.results)
     if len(comparisons) < of:
         say(f"Note: {of - len(comparisons)} of the earlier run's {of} results have no counterpart.")
+    for line in evals.configured_otherwise(before, after):
+        say(f"Note: {line}")
     return bool(lines)
 
 

@@ -1,6 +1,6 @@
 """How good the answers are: sets of questions, the run through the product, measures, comparison, report, drafts."""
 
-from knowledge_mcp.evals.comparing import DEFAULT_TOLERANCE, Comparison, compare, fallen
+from knowledge_mcp.evals.comparing import DEFAULT_TOLERANCE, Comparison, compare, configured_otherwise, fallen
 from knowledge_mcp.evals.drafting import Draft, draft_questions, drafts_as_jsonl
 from knowledge_mcp.evals.measures import COLUMNS
 from knowledge_mcp.evals.provenance import commit_of_build
@@ -24,6 +24,7 @@ __all__ = [
     "ask_set",
     "commit_of_build",
     "compare",
+    "configured_otherwise",
     "draft_questions",
     "drafts_as_jsonl",
     "fallen",

@@ -10,7 +10,15 @@ from knowledge_mcp.evals.results import Run, SetResult
 from knowledge_mcp.evals.statistics import LEVEL, Difference, difference, holm
 from knowledge_mcp.model.errors import InvalidInputError
 
-__all__ = ["DEFAULT_TOLERANCE", "Comparison", "MeasureChange", "QuestionChange", "compare", "fallen"]
+__all__ = [
+    "DEFAULT_TOLERANCE",
+    "Comparison",
+    "MeasureChange",
+    "QuestionChange",
+    "compare",
+    "configured_otherwise",
+    "fallen",
+]
 
 DEFAULT_TOLERANCE = 0.005
 """A mean may fall this far before a gate looks at it."""
@@ -98,6 +106,13 @@ def compare(before: Run, after: Run) -> tuple[Comparison, ...]:
             suggestion="Compare runs of the same sets.",
         )
     return made
+
+
+def configured_otherwise(before: Run, after: Run) -> list[str]:
+    """List what two runs were configured differently in; what one of them does not tell counts as none."""
+    names = sorted(before.configuration.keys() | after.configuration.keys())
+    values = [(name, before.configuration.get(name, "none"), after.configuration.get(name, "none")) for name in names]
+    return [f"{name}: {one} before, {other} after." for name, one, other in values if one != other]
 
 
 def fallen(comparisons: Sequence[Comparison], *, tolerance: float = DEFAULT_TOLERANCE) -> list[str]:
