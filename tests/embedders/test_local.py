@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer
 
-from knowledge_mcp.embedders.lanes import Lanes, usable_cores
+from knowledge_mcp.embedders.lanes import Lanes
 from knowledge_mcp.embedders.local import LocalEmbedder, from_options
 from knowledge_mcp.model.errors import ConfigError, InternalError
 from knowledge_mcp.ports import Embedder

@@ -21,6 +21,7 @@ from knowledge_mcp.model.errors import KnowledgeError, NotFoundError
 
 if TYPE_CHECKING:
     from knowledge_mcp.engine.base import Base
+    from knowledge_mcp.ports import Reranker
     from knowledge_mcp.settings import Reading, Settings
 
 __all__ = ["Outcome", "doctor"]
@@ -86,8 +87,9 @@ def _examine(reading: Reading, *, repair: bool) -> Iterator[Outcome]:
         if model.status == "ok":
             yield _tried("embedding", lambda: _embedding(base))
             yield _tried("collection", lambda: _collection(base))
-        if base.reranker is not None:
-            yield _tried("reranker", lambda: _reranker(base, settings))
+        reranker = base.reranker
+        if reranker is not None:
+            yield _tried("reranker", lambda: _reranker(reranker, settings))
         yield from _contents(base, repair=repair)
     finally:
         base.close()
@@ -187,10 +189,9 @@ def _collection(base: Base) -> Outcome:
     return Outcome("collection", "ok", f"'{base.collection}' is in the configured embedding space")
 
 
-def _reranker(base: Base, settings: Settings) -> Outcome:
+def _reranker(reranker: Reranker, settings: Settings) -> Outcome:
     started = time.perf_counter()
-    if base.reranker is not None:
-        base.reranker.warm_up()
+    reranker.warm_up()
     if settings.reranker == "api":
         return Outcome("reranker", "ok", f"{settings.reranker_url} is asked at each search; it was not asked now")
     milliseconds = (time.perf_counter() - started) * 1000

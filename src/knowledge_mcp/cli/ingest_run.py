@@ -136,7 +136,7 @@ class IngestRun:
 
             console = out()
             if self._choices.dry_run and report.planned:
-                from knowledge_mcp.embedders.lanes import usable_cores
+                from knowledge_mcp.support.cores import usable_cores
 
                 print_dry_run(
                     console,

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from knowledge_mcp.embedders.lanes import Lanes, usable_cores
+from knowledge_mcp.embedders.lanes import Lanes
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.collection import EmbeddingSpace, EmbeddingUsage
 from knowledge_mcp.model.errors import InternalError, InvalidInputError
+from knowledge_mcp.support.cores import usable_cores
 from knowledge_mcp.support.events import log_event
 
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from knowledge_mcp.model.errors import (
 )
 from knowledge_mcp.model.query import Filter, LegResults
 from knowledge_mcp.ports import Analyser, Embedder, Fusion, Reranker, Store
+from knowledge_mcp.support.events import log_event
 
 __all__ = ["PASSING", "USUAL_WEIGHT", "Base", "Records", "base_of"]
 
@@ -90,14 +92,17 @@ class Base:
             )
 
     def warm_up(self) -> None:
-        """Load the models, as the first question would; nothing is paid for.
+        """Load the models, as the first question would; nothing is paid for. A reranker that fails is only told of.
 
         Raises:
-            KnowledgeError: one cannot be loaded.
+            KnowledgeError: the embedder's model cannot be loaded.
         """
         self.embedder.warm_up()
         if self.reranker is not None:
-            self.reranker.warm_up()
+            try:
+                self.reranker.warm_up()
+            except KnowledgeError as exc:
+                log_event(_logger, logging.WARNING, "rerank_unavailable", reason=exc.message, next=exc.suggestion)
 
     def close(self) -> None:
         """Free the models and the store."""

@@ -24,6 +24,7 @@ from knowledge_mcp.model.errors import InternalError, InvalidInputError, Knowled
 from knowledge_mcp.model.ocr import OcrPage, OcrWord
 from knowledge_mcp.ocr.invocation import find_program, run_program
 from knowledge_mcp.ocr.tsv import is_sideways, mean_confidence, skew_of, text_of, weight_of, words_of
+from knowledge_mcp.support.cores import usable_cores
 from knowledge_mcp.support.sandbox import Limits, Refusal, Sandbox, SandboxFailure
 
 __all__ = ["Options", "TesseractEngine", "from_options"]
@@ -100,7 +101,7 @@ class TesseractEngine:
         sandbox: Sandbox | None = None,
     ) -> None:
         self._program = program
-        self._workers = max(1, workers if workers is not None else min(os.cpu_count() or 1, 4))
+        self._workers = max(1, workers if workers is not None else min(usable_cores(), 4))
         self._seconds = seconds
         self._memory = memory
         self._tessdata = ["--tessdata-dir", str(tessdata)] if tessdata is not None else []

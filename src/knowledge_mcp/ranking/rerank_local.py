@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +14,7 @@ from typing import Any, Protocol, cast
 from knowledge_mcp.model.errors import ConfigError, InternalError
 from knowledge_mcp.model.query import Hit
 from knowledge_mcp.ranking.reordering import Clock, late, reordered, text_of
+from knowledge_mcp.support.cores import usable_cores
 
 __all__ = ["CrossEncoder", "LocalOptions", "from_options"]
 
@@ -34,7 +34,7 @@ class LocalOptions(Protocol):
 
 def from_options(options: LocalOptions) -> CrossEncoder:
     """Build it from the settings; loads nothing."""
-    return CrossEncoder(options.reranker_folder, threads=options.embedding_threads or os.cpu_count() or 1)
+    return CrossEncoder(options.reranker_folder, threads=options.embedding_threads or usable_cores())
 
 
 class CrossEncoder:
