@@ -19,6 +19,7 @@ from knowledge_mcp.embedders.lanes import Lanes
 from knowledge_mcp.embedders.local import LocalEmbedder, from_options
 from knowledge_mcp.model.errors import ConfigError, InternalError
 from knowledge_mcp.ports import Embedder
+from knowledge_mcp.support.cores import usable_cores
 from knowledge_mcp.support.events import EVENT_FIELDS
 from knowledge_mcp.testing.embedders import EmbedderContract, cosine
 from tests.embedders import tiny

@@ -13,6 +13,7 @@ from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import (
     ConnectionFailedError,
     InvalidInputError,
+    KnowledgeError,
     RateLimitedError,
     SpaceMismatchError,
     TimedOutError,
@@ -22,6 +23,8 @@ from knowledge_mcp.ports import Analyser, Embedder, Fusion, Reranker, Store
 from knowledge_mcp.support.events import log_event
 
 __all__ = ["PASSING", "USUAL_WEIGHT", "Base", "Records", "base_of"]
+
+_logger = logging.getLogger(__name__)
 
 USUAL_WEIGHT = 0.7
 """Share of the dense leg in rank fusion where none is named (A-REQ-SEARCH-002)."""

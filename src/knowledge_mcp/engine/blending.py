@@ -7,7 +7,9 @@ s = cosine + lambda * words / ((n + 1) * ln(2 + N))
 `words` is a passage's BM25 sum, n the number of the question's terms, N the number of chunks: the divisor is about the
 sum that a passage would have that says every term. So a long question of which every passage holds a small part is
 answered by meaning, and one whose words stand together in one passage by these, without anything being told about the
-collection. `benchmarks/ablation.py` compares it with fusion by ranks and by the distribution of the scores.
+collection. Where a model's cosines lie closer together than those that lambda was chosen with, the words weigh less in
+proportion (`nearness`). `benchmarks/ablation.py` compares the sum with fusion by ranks and by the distribution of the
+scores.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import struct
 from collections.abc import Mapping, Sequence
 
 from knowledge_mcp.engine.base import PASSING, Base
+from knowledge_mcp.engine.nearness import numbers_of
 from knowledge_mcp.engine.prepare import embedding_key
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.errors import KnowledgeError
@@ -115,16 +118,12 @@ def _moved_towards(base: Base, vector: Vector, best: Sequence[str]) -> Vector | 
 
 def _moved(vector: Vector, examples: Mapping[str, Vector]) -> Vector | None:
     """Add the mean of some vectors to the question's, and give it length 1 again."""
-    others = [_numbers(each) for each in examples.values() if len(each) == len(vector)]
+    others = [numbers_of(each) for each in examples.values() if len(each) == len(vector)]
     if not others:
         return None
     share = _ADDED / len(others)
     numbers = [
-        own + share * sum(column) for own, column in zip(_numbers(vector), zip(*others, strict=True), strict=True)
+        own + share * sum(column) for own, column in zip(numbers_of(vector), zip(*others, strict=True), strict=True)
     ]
     length = math.sqrt(sum(number * number for number in numbers))
     return struct.pack(f"<{len(numbers)}f", *(number / length for number in numbers)) if length > 0.0 else None
-
-
-def _numbers(vector: Vector) -> tuple[float, ...]:
-    return struct.unpack(f"<{len(vector) // 4}f", vector)

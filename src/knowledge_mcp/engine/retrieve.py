@@ -12,6 +12,7 @@ from knowledge_mcp.engine.blending import Ranked, blend, feedback, words_in_full
 from knowledge_mcp.engine.cite import cite
 from knowledge_mcp.engine.folding import folded, per_document
 from knowledge_mcp.engine.names import asked_for
+from knowledge_mcp.engine.nearness import nearness
 from knowledge_mcp.engine.pins import pinned
 from knowledge_mcp.engine.reranking import candidates, reranked
 from knowledge_mcp.model.chunk import Vector
@@ -137,7 +138,7 @@ def _blended(
     The places told of each hit are those in the legs as they were asked for.
     """
     depth = max(base.depth, query.limit)
-    in_full = words_in_full(len(base.analyser.query_terms(query.text)), chunks)
+    in_full = words_in_full(len(base.analyser.query_terms(query.text)), chunks) / nearness(base.embedder)
     cut = len(lexical) >= depth
     first = blend(dense, lexical, in_full, query.limit, cut=cut)
     again = feedback(base, vector, [hit[0] for hit in first], query.filter, depth)
