@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,12 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from knowledge_mcp.engine import retrieve
 from knowledge_mcp.engine.blending import WORDS, blend, feedback, words_in_full
 from knowledge_mcp.engine.retrieve import search
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.errors import ConnectionFailedError
 from knowledge_mcp.model.query import Equals, LegHit, LegScore, SearchMode, SearchQuery
+from knowledge_mcp.ports import Embedder
 from knowledge_mcp.stores.memory import MemoryStore
 from tests.engine.world import PUMPS, VALVES, World
 
@@ -142,3 +145,19 @@ def test_without_the_vectors_of_the_best_passages_the_first_ranking_stands(tmp_p
 def test_the_full_sum_of_words_is_above_nought_even_for_nothing() -> None:
     assert words_in_full(0, 0) > 0.0
     assert words_in_full(5, 1000) == pytest.approx(6 * math.log(1002))
+
+
+def test_words_weigh_less_where_a_models_cosines_lie_closer(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    question = SearchQuery("battery of the station")
+    base = dataclasses.replace(world.base, blends=True)
+
+    def scores(unit: float) -> dict[str, float]:
+        def told(_: Embedder) -> float:
+            return unit
+
+        monkeypatch.setattr(retrieve, "nearness", told)
+        return {hit.chunk.id: hit.score for hit in search(base, question).hits if hit.lexical is not None}
+
+    usual, close = scores(1.0), scores(0.3)
+    assert usual
+    assert all(close[each] < usual[each] for each in usual)

@@ -1,0 +1,78 @@
+"""The unit of a model's cosines: 1 where the constants were chosen, measured once elsewhere, never made up."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import struct
+from collections.abc import Sequence
+
+import pytest
+
+from knowledge_mcp.engine import nearness as measuring
+from knowledge_mcp.engine.nearness import PAIRS, nearness
+from knowledge_mcp.model.chunk import Vector
+from knowledge_mcp.model.collection import EmbeddingSpace
+from knowledge_mcp.model.errors import ConnectionFailedError
+from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+
+DIMENSIONS = len(PAIRS) + 1
+
+
+class Narrow(HashingEmbedder):
+    """Give what belongs together one cosine and everything else another."""
+
+    def __init__(self, together: float, apart: float, *, model: str = "narrow") -> None:
+        super().__init__()
+        self._together, self._apart = together, apart
+        self._model = model
+        self.calls = 0
+        self.fails = False
+
+    @property
+    def space(self) -> EmbeddingSpace:
+        return dataclasses.replace(super().space, model=self._model)
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        self.calls += 1
+        if self.fails:
+            raise ConnectionFailedError("The service is away.")
+        return [self._vector(text) for text in texts]
+
+    def _vector(self, text: str) -> Vector:
+        (place,) = [place for place, pair in enumerate(PAIRS) if text in pair]
+        common, own = math.sqrt(self._apart), math.sqrt(self._together - self._apart)
+        numbers = [common, *(own if place == each else 0.0 for each in range(len(PAIRS)))]
+        return struct.pack(f"<{DIMENSIONS}f", *numbers)
+
+
+@pytest.fixture(autouse=True)
+def _unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measuring, "_KNOWN", {})
+
+
+@pytest.mark.parametrize(
+    ("together", "apart", "unit"),
+    [(0.57, 0.08, 1.0), (0.66, 0.42, 0.24 / 0.49), (0.5, 0.49, 0.2), (1.0, 0.0, 2.0)],
+)
+def test_the_unit_is_how_far_answers_are_from_the_rest_within_bounds(
+    together: float, apart: float, unit: float
+) -> None:
+    assert nearness(Narrow(together, apart)) == pytest.approx(unit, abs=1e-4)
+
+
+def test_it_is_measured_once_for_a_space_and_not_at_all_where_the_constants_were_chosen() -> None:
+    first, again, other = Narrow(0.7, 0.4), Narrow(0.7, 0.4), Narrow(0.7, 0.4, model="other")
+    assert nearness(first) == nearness(again) == nearness(other)
+    assert (first.calls, again.calls, other.calls) == (1, 0, 1)
+    chosen = Narrow(0.7, 0.4, model="all-MiniLM-L6-v2")
+    assert nearness(chosen) == 1.0
+    assert chosen.calls == 0
+
+
+def test_a_service_that_fails_is_asked_again_with_the_next_question() -> None:
+    embedder = Narrow(0.66, 0.42)
+    embedder.fails = True
+    assert nearness(embedder) == 1.0
+    embedder.fails = False
+    assert nearness(embedder) < 0.5
