@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -189,6 +190,27 @@ def test_several_processes_write_and_read_at_once_and_nothing_is_lost_or_wrong(t
     texts = [f"{name} {number}" for name in ("x", "y", "z", "shared") for number in range(count)]
     assert _known(cache, *texts) == texts
     cache.close()
+
+
+def test_many_that_make_the_file_at_one_moment_all_use_it(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    many = 6
+    for attempt in range(30):
+        caches = [_file(tmp_path / f"c{attempt}") for _ in range(many)]
+        start = threading.Barrier(many)
+
+        def keep(number: int, cache: CacheFile, start: threading.Barrier = start) -> None:
+            start.wait()
+            _put(cache, f"text {number}")
+
+        threads = [threading.Thread(target=keep, args=each) for each in enumerate(caches)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(_known(caches[0], *(f"text {number}" for number in range(many)))) == many
+        for cache in caches:
+            cache.close()
+    assert not caplog.records
 
 
 def test_above_its_bound_what_was_not_used_for_longest_goes(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ __all__ = ["Variants", "app", "fetch", "list_models", "model_name", "verify"]
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Fetch, verify and list models: for embedding, and for reranking.",
+    help="Fetch, verify and list models.",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )

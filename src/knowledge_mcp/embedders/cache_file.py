@@ -202,7 +202,7 @@ class CacheFile:
         try:
             connection.set_busy_timeout(BUSY_MILLISECONDS)
             self._check_owner(connection)
-            connection.pragma("journal_mode", "wal")
+            self._into_wal(connection)
             connection.pragma("synchronous", "normal")
             connection.pragma("journal_size_limit", WAL_LIMIT)
             connection.execute("BEGIN IMMEDIATE")
@@ -220,9 +220,23 @@ class CacheFile:
             raise
         return connection
 
+    def _into_wal(self, connection: _Connection) -> None:
+        """Choose the journal that many may read and write by; here SQLite does not wait for others by itself."""
+        until = time.monotonic() + BUSY_MILLISECONDS / 1000
+        while True:
+            try:
+                connection.pragma("journal_mode", "wal")
+            except apsw.BusyError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.01)
+            else:
+                return
+
     def _check_owner(self, connection: _Connection) -> None:
-        version, owner = connection.pragma("user_version"), connection.pragma("application_id")
-        empty = not connection.pragma("schema_version")
+        with connection:  # one moment for all three: another process may be making the file
+            version, owner = connection.pragma("user_version"), connection.pragma("application_id")
+            empty = not connection.pragma("schema_version")
         if (version, owner) != (VERSION, APPLICATION) and not (empty and not version and not owner):
             raise ValueError(f"the file is something else's, or of another version ({version})")
 
