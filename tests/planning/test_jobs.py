@@ -146,6 +146,16 @@ def test_a_job_whose_process_is_gone_is_taken_up_by_the_next_one(tmp_path: Path)
     second.close()
 
 
+def after(let_go: threading.Event) -> Callable[[Mapping[str, Any], Line], Mapping[str, Any]]:
+    """Make work that is slow: it answers once it is let go."""
+
+    def slow(request: Mapping[str, Any], line: Line) -> Mapping[str, Any]:
+        assert let_go.wait(20)
+        return echo(request, line)
+
+    return slow
+
+
 class Deaf(FolderJournal):
     """Hear no sign of life: a process that could not write it in time is taken for gone."""
 
@@ -158,11 +168,7 @@ class Deaf(FolderJournal):
 def test_a_job_that_a_slow_process_ends_after_all_stays_as_it_ended_it(tmp_path: Path, *, began: bool) -> None:
     let_go, taken_up = threading.Event(), threading.Event()
 
-    def slow(request: Mapping[str, Any], line: Line) -> Mapping[str, Any]:
-        assert let_go.wait(20)
-        return echo(request, line)
-
-    first = jobs_in(tmp_path, slow)
+    first = jobs_in(tmp_path, after(let_go))
     running = first.submit({"n": 7}, journaled=True)
 
     def bereft(_: Mapping[str, Any], __: Line) -> Mapping[str, Any]:
@@ -189,11 +195,7 @@ def test_a_job_that_a_slow_process_ends_after_all_stays_as_it_ended_it(tmp_path:
 def test_a_job_that_ends_while_its_process_is_looked_for_is_not_taken_up(tmp_path: Path) -> None:
     let_go = threading.Event()
 
-    def slow(request: Mapping[str, Any], line: Line) -> Mapping[str, Any]:
-        assert let_go.wait(20)
-        return echo(request, line)
-
-    first = jobs_in(tmp_path, slow)
+    first = jobs_in(tmp_path, after(let_go))
     running = first.submit({"n": 7}, journaled=True)
 
     class Late(FolderJournal):

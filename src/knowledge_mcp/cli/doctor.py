@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import shutil
-import struct
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ import typer
 from knowledge_mcp.cli.failures import ExitCode
 from knowledge_mcp.cli.logs import set_up_logging
 from knowledge_mcp.cli.session import AsJson, ConfigFile, Verbose, guarded, out, reading_of, shown, write_json
+from knowledge_mcp.model.chunk import numbers_of
 from knowledge_mcp.model.errors import KnowledgeError, NotFoundError
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def _embedding(base: Base) -> Outcome:
     started = time.perf_counter()
     vector = base.embedder.embed_query("The supplier shall verify each requirement.")
     milliseconds = (time.perf_counter() - started) * 1000
-    parts = struct.unpack(f"<{len(vector) // 4}f", vector)
+    parts = numbers_of(vector)
     norm = math.sqrt(sum(part * part for part in parts))
     space = base.embedder.space
     if len(parts) != space.dimensions or abs(norm - 1) > 1e-3:

@@ -28,6 +28,8 @@ APPLICATION = 0x6B6D6563
 """`kmec` in the file's header: what else calls itself SQLite is left alone."""
 VERSION = 1
 BUSY_MILLISECONDS = 2_000
+PAUSE_SECONDS = 0.01
+"""Between tries where SQLite answers busy at once; making the file takes another process about as long."""
 WAL_LIMIT = 16 * 1024 * 1024
 KEYS_OF_A_STATEMENT = 500
 USE_IS_TOLD_AFTER = 3_600
@@ -229,7 +231,7 @@ class CacheFile:
             except apsw.BusyError:
                 if time.monotonic() > until:
                     raise
-                time.sleep(0.01)
+                time.sleep(PAUSE_SECONDS)
             else:
                 return
 

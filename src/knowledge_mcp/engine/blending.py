@@ -20,9 +20,8 @@ import struct
 from collections.abc import Mapping, Sequence
 
 from knowledge_mcp.engine.base import PASSING, Base
-from knowledge_mcp.engine.nearness import numbers_of
 from knowledge_mcp.engine.prepare import embedding_key
-from knowledge_mcp.model.chunk import Vector
+from knowledge_mcp.model.chunk import Vector, numbers_of
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.model.query import Filter, LegHit, LegScore
 

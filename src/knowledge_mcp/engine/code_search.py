@@ -31,7 +31,7 @@ from knowledge_mcp.engine.code_symbols import (
 from knowledge_mcp.engine.prepare import embedding_key
 from knowledge_mcp.engine.repository_manifest import MANIFEST_ID, path_of
 from knowledge_mcp.engine.repository_values import CodeAnswer, CodeHit, CodeQuery, RepositoryInfo, RepositoryParts
-from knowledge_mcp.model.chunk import Chunk, Vector
+from knowledge_mcp.model.chunk import Chunk, Vector, numbers_of
 from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, SpaceMismatchError
 from knowledge_mcp.model.query import In, LegHit, LegResults, LegScore
@@ -293,9 +293,9 @@ class CodeSearch:
             known = base.store.vectors(base.collection, list(keys.values()))
         except KnowledgeError:
             return {}  # they are then measured by their words alone
-        asked = struct.unpack(f"<{len(vector) // 4}f", vector)
+        asked = numbers_of(vector)
         return {
-            chunk_id: sum(map(_product, asked, struct.unpack(f"<{len(known[key]) // 4}f", known[key])))
+            chunk_id: sum(map(_product, asked, numbers_of(known[key])))
             for chunk_id, key in keys.items()
             if key in known
         }

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import logging
 import operator
-import struct
 from collections.abc import Sequence
 
-from knowledge_mcp.model.chunk import Vector
+from knowledge_mcp.model.chunk import Vector, numbers_of
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.ports import Embedder
 from knowledge_mcp.support.events import log_event
 
-__all__ = ["PAIRS", "nearness", "numbers_of"]
+__all__ = ["PAIRS", "nearness"]
 
 _logger = logging.getLogger(__name__)
 
@@ -83,8 +82,3 @@ def _gap(questions: Sequence[Vector], answers: Sequence[Vector]) -> float:
     count = len(cosines)
     right = sum(cosines[place][place] for place in range(count))
     return right / count - (sum(map(sum, cosines)) - right) / (count * (count - 1))
-
-
-def numbers_of(vector: Vector) -> tuple[float, ...]:
-    """Unpack a vector."""
-    return struct.unpack(f"<{len(vector) // 4}f", vector)

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 from enum import StrEnum
 
 from knowledge_mcp.model.document import Box, Reference, Span
 from knowledge_mcp.model.rows import plain_rows
 
-__all__ = ["Chunk", "ChunkType", "Definition", "EmbeddedChunk", "Modality", "Statement", "Vector"]
+__all__ = ["Chunk", "ChunkType", "Definition", "EmbeddedChunk", "Modality", "Statement", "Vector", "numbers_of"]
 
 Vector = bytes
 """One embedding: little-endian IEEE float32, `4 * dimensions` bytes, unit norm; `numpy.frombuffer(v, "<f4")`."""
+
+
+def numbers_of(vector: Vector) -> tuple[float, ...]:
+    """Unpack a vector into its components, where numpy is not worth its import."""
+    return struct.unpack(f"<{len(vector) // 4}f", vector)
 
 
 class ChunkType(StrEnum):

@@ -14,6 +14,7 @@ __all__ = [
     "OPENAI_MODEL",
     "EmbeddingChoice",
     "StoreChoice",
+    "blends_scores",
     "choose_embedding",
     "choose_store",
     "contradictions",
@@ -76,6 +77,11 @@ def choose_store(settings: Settings) -> StoreChoice:
     if settings.chromadb_host is not None:
         return StoreChoice("chromadb", "CHROMADB_HOST is set")
     return StoreChoice("sqlite", "nothing else is configured")
+
+
+def blends_scores(settings: Settings, surface: str = "standards") -> bool:
+    """Tell whether a surface's hybrid searches that name no weight blend scores, or fuse ranks."""
+    return settings.hybrid_fusion == "scores" or (settings.hybrid_fusion == "auto" and surface != "standards")
 
 
 def missing_adapters(

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from qdrant_client import models
 
-from knowledge_mcp.model.chunk import EmbeddedChunk, Vector
+from knowledge_mcp.model.chunk import EmbeddedChunk, Vector, numbers_of
 from knowledge_mcp.model.query import Equals, Filter, In
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.bm25 import K1, B, term_counts
@@ -122,7 +122,7 @@ def staged_point(
     """Make the point of a staged chunk: found by its keys, seen by no search, without sparse vector."""
     payload = chunk_payload(each, analyser)
     payload |= {"home": home, "document_id": document_id, "name": name, "generation": generation, "state": STAGED}
-    components = struct.unpack(f"<{len(each.vector) // 4}f", each.vector)
+    components = numbers_of(each.vector)
     return models.PointStruct(
         id=point_id("chunk", document_id, generation, each.chunk.id), payload=payload, vector={DENSE: list(components)}
     )

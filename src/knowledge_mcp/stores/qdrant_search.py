@@ -7,13 +7,12 @@ ordered by chunk id, which Qdrant does not do. A document whose publish overtook
 from __future__ import annotations
 
 import logging
-import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from qdrant_client import models
 
-from knowledge_mcp.model.chunk import Vector
+from knowledge_mcp.model.chunk import Vector, numbers_of
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError
 from knowledge_mcp.model.query import Filter, LegHit, LegResults
 from knowledge_mcp.stores.bm25 import K1, B, inverse_frequency, term_counts
@@ -118,7 +117,7 @@ def _legs(place: Place, question: Question) -> dict[str, _Leg]:
     legs: dict[str, _Leg] = {}
     asked = question.limit + _BESIDE
     if question.vector is not None:
-        components = struct.unpack(f"<{len(question.vector) // 4}f", question.vector)
+        components = numbers_of(question.vector)
         legs[DENSE] = _Leg(DENSE, list(components), asked)
     if question.terms and place.lexical == "sparse":
         legs[BM25] = _Leg(BM25, query_sparse(question.terms), asked)

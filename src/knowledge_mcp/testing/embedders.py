@@ -13,13 +13,12 @@ class TestMyEmbedder(EmbedderContract):
 from __future__ import annotations
 
 import math
-import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from knowledge_mcp.model.chunk import Vector
+from knowledge_mcp.model.chunk import Vector, numbers_of
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError
 from knowledge_mcp.ports import Embedder
 from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
@@ -40,7 +39,7 @@ BLANKS = ("", " ", "\n\t \u2003")
 
 def cosine(a: Vector, b: Vector) -> float:
     """Compute the dot product of two vectors of the port's form, which is their cosine when both have unit norm."""
-    return sum(x * y for x, y in zip(_components(a), _components(b), strict=True))
+    return sum(x * y for x, y in zip(numbers_of(a), numbers_of(b), strict=True))
 
 
 class EmbedderContract(ABC):
@@ -145,10 +144,6 @@ class _Opened:
 
     def __exit__(self, *_: object) -> None:
         self._embedder.close()
-
-
-def _components(vector: Vector) -> tuple[float, ...]:
-    return struct.unpack(f"<{len(vector) // 4}f", vector)
 
 
 def _raises(kind: type[E], call: Callable[[], object]) -> E:

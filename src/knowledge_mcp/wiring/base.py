@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from knowledge_mcp import registry
 from knowledge_mcp.model.errors import ConfigError, KnowledgeError
-from knowledge_mcp.settings import Settings, choose_embedding, choose_store, missing_adapters
+from knowledge_mcp.settings import Settings, blends_scores, choose_embedding, choose_store, missing_adapters
 
 if TYPE_CHECKING:
     from knowledge_mcp.engine.base import Base
@@ -84,7 +84,7 @@ def build_base(settings: Settings, *, surface: str = "standards", start: Start |
         embedder=embedder,
         analyser=registry.load(registry.ANALYSER)(),
         fuse=registry.load(registry.FUSIONS["rrf"]),
-        blends=settings.hybrid_fusion == "scores" or (settings.hybrid_fusion == "auto" and surface != "standards"),
+        blends=blends_scores(settings, surface),
         hybrid=settings.hybrid_search,
         slice=64 if provider == "local" else settings.embedding_batch_size * settings.embedding_concurrency,
         reranker=_reranker(settings) if surface in RERANKED else None,
