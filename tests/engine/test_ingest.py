@@ -224,8 +224,9 @@ class SweptOnce(MemoryStore):
         super().publish(collection, record, text, generation, structure)
 
 
-def test_chunks_swept_by_another_writer_are_staged_again(tmp_path: Path) -> None:
-    world = World(tmp_path, store=SweptOnce(EnglishAnalyser()))
+@pytest.mark.parametrize("slice_", [1, 64])
+def test_chunks_swept_by_another_writer_are_staged_again(tmp_path: Path, slice_: int) -> None:
+    world = World(tmp_path, store=SweptOnce(EnglishAnalyser()), slice=slice_)
     world.write("pumps.md", PUMPS)
     world.ingest()
     assert len(world.knowledge.document_chunks("pumps")) == world.knowledge.document("pumps").chunk_count
@@ -245,6 +246,41 @@ def test_a_store_that_cannot_write_ends_the_ingest_with_its_reason(tmp_path: Pat
         world.ingest()
     assert world.kinds()[-1] is IngestEventKind.FAILED
     assert world.knowledge.documents() == []
+
+
+class FullAfterOne(MemoryStore):
+    """A store that is full when its first document is there."""
+
+    def publish(
+        self,
+        collection: str,
+        record: DocumentRecord,
+        text: str,
+        generation: str,
+        structure: DocumentStructure = NO_STRUCTURE,
+    ) -> None:
+        if self.documents(collection):
+            raise ConnectionFailedError("The disk is full.")
+        super().publish(collection, record, text, generation, structure)
+
+
+def test_what_was_stored_before_the_store_failed_is_told_apart_from_what_was_not(tmp_path: Path) -> None:
+    world = World(tmp_path, store=FullAfterOne(EnglishAnalyser()))
+    for name in ("a.md", "b.md", "c.md"):
+        world.write(name, PUMPS.replace("Pumping", name))
+    with pytest.raises(ConnectionFailedError, match="disk is full"):
+        world.ingest()
+    told = {Path(event.source).name: event.kind for event in world.events}
+    assert told == {"a.md": IngestEventKind.STORED, "b.md": IngestEventKind.FAILED, "c.md": IngestEventKind.FAILED}
+    assert [each.id for each in world.knowledge.documents()] == ["a"]
+
+
+def test_copies_among_files_that_are_stored_together_are_told(world: World) -> None:
+    world.write("pumps-copy.md", PUMPS)
+    world.ingest()
+    (event,) = [event for event in world.events if event.kind is IngestEventKind.DUPLICATE]
+    assert Path(event.source).name == "pumps.md"
+    assert event.message.endswith("passages of 'pumps' are identical in 'pumps-copy'.")
 
 
 def test_searches_during_an_ingest_see_whole_documents_only(tmp_path: Path) -> None:

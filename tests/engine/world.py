@@ -77,6 +77,7 @@ class World:
     embedder: Embedder = field(default_factory=HashingEmbedder)
     hybrid: bool = True
     collection: str = "kb"
+    slice: int = 64
     events: list[IngestEvent] = field(default_factory=list[IngestEvent])
 
     def __post_init__(self) -> None:
@@ -88,6 +89,7 @@ class World:
             analyser=EnglishAnalyser(),
             fuse=fuse,
             hybrid=self.hybrid,
+            slice=self.slice,
         )
         pipeline = Pipeline({"text/markdown": MarkdownReader()}, ClauseChunker(), DocumentClassifier())
         self.knowledge = LocalKnowledge(self.base, pipeline)

@@ -153,6 +153,13 @@ def test_pages_without_text_are_named_too() -> None:
     assert by_page(document) == {1: "", 2: "one", 3: "", 4: "two", 5: ""}
 
 
+def test_indented_code_over_a_page_break_is_a_block_on_each_page() -> None:
+    document = read("start\n\n<!-- page 1 -->\n    one = 1\n\n<!-- page 2 -->\n    two = 2\n\nend\n")
+    assert placed(document) == [("start", ()), ("one = 1", (1,)), ("two = 2", (2,)), ("end", (2,))]
+    assert [block.lines for block in document.blocks] == [(1, 1), (4, 4), (7, 7), (9, 9)]
+    assert by_page(document) == {1: "one = 1", 2: "two = 2\n\nend"}
+
+
 def test_markers_alone_are_no_document() -> None:
     with pytest.raises(UnreadableDocumentError) as caught:
         read("<!-- page 1 -->\n\n<!-- page 2 -->\n")

@@ -14,6 +14,7 @@ from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
 from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord, EmbeddingSpace, StoreStatistics
 from knowledge_mcp.model.errors import KnowledgeError, NotFoundError
+from knowledge_mcp.model.publication import WholeDocument
 from knowledge_mcp.model.query import Filter, LegResults
 from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure
 from knowledge_mcp.ports import Analyser, Store
@@ -237,6 +238,32 @@ class _CopiesInsteadOfRenaming(MemoryStore):
                 self.create_collection(name, info.space)
 
 
+class _TellsOfDocumentsThatItRefuses(MemoryStore):
+    def publish_whole(
+        self, collection: str, documents: Sequence[WholeDocument], on_published: Callable[[str], object]
+    ) -> None:
+        for each in documents:
+            on_published(each.record.id)
+        super().publish_whole(collection, documents, lambda _: None)
+
+
+class _LeavesOutDocumentsWithoutChunks(MemoryStore):
+    def publish_whole(
+        self, collection: str, documents: Sequence[WholeDocument], on_published: Callable[[str], object]
+    ) -> None:
+        super().publish_whole(collection, [each for each in documents if each.chunks], on_published)
+
+
+class _LeavesStagedChunksOfWholeDocuments(MemoryStore):
+    def publish_whole(
+        self, collection: str, documents: Sequence[WholeDocument], on_published: Callable[[str], object]
+    ) -> None:
+        for each in documents:
+            self.stage(collection, each.record.id, "whole", each.chunks)
+            self.publish(collection, each.record, each.text, "whole", each.structure)
+            on_published(each.record.id)
+
+
 WRONG: list[Callable[[Analyser], Store]] = [
     _ForgetsTheFilterOfTheDenseLeg,
     _FiltersAfterRanking,
@@ -261,6 +288,9 @@ WRONG: list[Callable[[Analyser], Store]] = [
     _RenamesWhatItCanBeforeItRefuses,
     _LeavesStagedChunksBehindWhenRenamed,
     _CopiesInsteadOfRenaming,
+    _TellsOfDocumentsThatItRefuses,
+    _LeavesOutDocumentsWithoutChunks,
+    _LeavesStagedChunksOfWholeDocuments,
 ]
 SEEN_BY_SEQUENCES: list[Callable[[Analyser], Store]] = [
     _ForgetsTheFilterOfTheDenseLeg,
@@ -270,6 +300,8 @@ SEEN_BY_SEQUENCES: list[Callable[[Analyser], Store]] = [
     _PublishesWhateverIsStaged,
     _LosesTheStructure,
     _CountsStagedChunks,
+    _LeavesOutDocumentsWithoutChunks,
+    _LeavesStagedChunksOfWholeDocuments,
 ]
 
 

@@ -42,11 +42,14 @@ def called(document: Document) -> str:
     told: list[str] = []
     confirmed = missing = False
     for word in _stem(document.source_uri):
-        for piece in [word] if in_title.find(word) or opening.find(word) else _PIECES.findall(word):
+        whole = len(word) == 1 or in_title.find(word) or opening.find(word)
+        for piece in [word] if whole else _PIECES.findall(word):
+            if len(piece) == 1:
+                continue  # tells nothing, and stands everywhere
             known = in_title.find(piece)
             written = known or opening.find(piece)
             confirmed = confirmed or (bool(written) and piece.isalpha() and len(piece) > 2)
-            if len(piece) > 1 and (written != written.lower() or (written and piece.isdecimal())):
+            if written != written.lower() or (written and piece.isdecimal()):
                 missing = missing or not known
                 told += [written] if is_long or not known else []
     if not confirmed or not missing:
@@ -64,22 +67,30 @@ class _Written:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        words = list(_WORDS.finditer(text))
-        self._letters = ""
-        self._begins: dict[int, int] = {}
-        self._ends: dict[int, int] = {}
-        for word in words:
-            self._begins[len(self._letters)] = word.start()
-            self._letters += word.group().casefold()
-            self._ends[len(self._letters)] = word.end()
+        self._letters = "".join(_WORDS.findall(text)).casefold()
+        self._borders: tuple[dict[int, int], dict[int, int]] | None = None
 
     def find(self, word: str) -> str:
         """Return whole words of the text that are this one, as they are written; empty where there are none."""
         wanted = word.casefold()
         place = self._letters.find(wanted)
         while place >= 0:
-            if place in self._begins and place + len(wanted) in self._ends:
-                found = self._text[self._begins[place] : self._ends[place + len(wanted)]]
+            begins, ends = self._bordered()
+            if place in begins and place + len(wanted) in ends:
+                found = self._text[begins[place] : ends[place + len(wanted)]]
                 return " ".join(_BETWEEN.sub(" ", found).split())
             place = self._letters.find(wanted, place + 1)
         return ""
+
+    def _bordered(self) -> tuple[dict[int, int], dict[int, int]]:
+        """Map where words begin and end among the letters to where they do in the text; worked out at the first hit."""
+        if self._borders is None:
+            begins: dict[int, int] = {}
+            ends: dict[int, int] = {}
+            length = 0
+            for word in _WORDS.finditer(self._text):
+                begins[length] = word.start()
+                length += len(word.group().casefold())
+                ends[length] = word.end()
+            self._borders = begins, ends
+        return self._borders

@@ -151,7 +151,10 @@ class LocalEmbedder:
             encoding, length = tokenizer.encode(text)
             return _Embedded(model.embed(encoding), length)
 
-        embedded = self._lanes.map(one, texts)
+        # the longest first, so that no lane still has one to do when all others have ended
+        order = sorted(range(len(texts)), key=lambda place: len(texts[place]), reverse=True)
+        done = dict(zip(order, self._lanes.map(one, [texts[place] for place in order]), strict=True))
+        embedded = [done[place] for place in range(len(texts))]
         cut = [each.tokens for each in embedded if each.tokens > tokenizer.window]
         if cut:
             log_event(

@@ -21,6 +21,7 @@ from knowledge_mcp.engine.plan import Pipeline, Plan, make_plan, skipped_file
 from knowledge_mcp.engine.prepare import Names, Prepared, embedding_key, prepare
 from knowledge_mcp.engine.structure import structure_of
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
+from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import (
     ContentRefusedError,
     InternalError,
@@ -37,6 +38,7 @@ from knowledge_mcp.model.ingest import (
     PlannedDocument,
     SkippedFile,
 )
+from knowledge_mcp.model.publication import WholeDocument
 from knowledge_mcp.ports import Source
 
 __all__ = ["Ingest"]
@@ -152,6 +154,7 @@ class Ingest:
         with ThreadPoolExecutor(max_workers=1, thread_name_prefix="embed") as lane:
             try:
                 for batch in self._batches(plan, names):
+                    self._look_up(batch)
                     waiting.append((batch, lane.submit(self._embed, batch)))
                     while len(waiting) > _AHEAD:
                         self._keep(*waiting.popleft(), names)
@@ -171,11 +174,8 @@ class Ingest:
                 yield batch
                 batch, files = [], 0
             files += 1
-            keys = [embedding_key(chunk) for chunk in each.chunks]
-            if not self._options.force:
-                each.reused.update(self._base.store.vectors(self._base.collection, keys))
-            for chunk, key in zip(each.chunks, keys, strict=True):
-                batch.append((each, chunk, key))
+            for chunk in each.chunks:
+                batch.append((each, chunk, embedding_key(chunk)))
                 if len(batch) >= self._base.slice:
                     yield batch
                     batch, files = [], 1
@@ -183,6 +183,15 @@ class Ingest:
                         return
         if batch and not self._cancelled():
             yield batch
+
+    def _look_up(self, batch: _Batch) -> None:
+        """Find the vectors that are known already."""
+        if self._options.force:
+            return
+        known = self._base.store.vectors(self._base.collection, [key for _, _, key in batch])
+        for each, _, key in batch:
+            if key in known:
+                each.reused[key] = known[key]
 
     def _embed(self, batch: _Batch) -> _Embedded:
         texts: dict[str, str] = {}
@@ -205,27 +214,68 @@ class Ingest:
     # ---- storing
 
     def _keep(self, batch: _Batch, future: Future[_Embedded], names: Names) -> None:
+        """Store a slice: documents that are whole in it together, parts of longer ones out of sight."""
         first = batch[0][0]
         try:
             vectors = future.result()
         except KnowledgeError as exc:
             self._fail(first.item.uri, exc, first.stored, len(first.chunks))
             raise
+        whole: list[Prepared] = []
         position = 0
         while position < len(batch):
             each = batch[position][0]
             end = position
             while end < len(batch) and batch[end][0] is each:
                 end += 1
-            self._stage(each, batch[position:end], vectors[position:end], names)
+            is_whole = end - position == len(each.chunks)
+            embedded = self._accepted(each, batch[position:end], vectors[position:end])
             position = end
+            if is_whole:
+                each.staged.extend(embedded)
+                whole.append(each)
+            else:
+                self._stage(each, embedded, names)
+        self._put(whole, names)
 
-    def _stage(self, each: Prepared, batch: _Batch, vectors: _Embedded, names: Names) -> None:
+    def _put(self, whole: Sequence[Prepared], names: Names) -> None:
+        """Write documents in as few steps as the store can."""
+        waiting: dict[str, tuple[Prepared, WholeDocument]] = {}
+        for each in whole:
+            self._on_event(IngestEvent(IngestEventKind.EMBEDDED, each.item.uri, each.stored, len(each.chunks)))
+            if each.chunks:
+                waiting[each.document.id] = each, self._whole(each, names)
+            else:
+                self._refused(each)
+        if not waiting:
+            return
+        self._warn_of_copies([each for each, _ in waiting.values()])
+
+        def published(document_id: str) -> None:
+            each, document = waiting.pop(document_id)
+            self._published(each, document.record)
+
+        try:
+            for tries_left in reversed(range(_PUBLISH_TRIES)):
+                self._base.check_space()  # another process may have put a collection of another space in its place
+                try:
+                    documents = [document for _, document in waiting.values()]
+                    self._base.store.publish_whole(self._base.collection, documents, published)
+                    break
+                except InternalError:
+                    if not tries_left:
+                        raise
+                    _logger.info("another writer is at one of %s; writing them again", ", ".join(waiting))
+        except KnowledgeError as exc:
+            for each, _ in waiting.values():
+                self._fail(each.item.uri, exc, 0, len(each.chunks))
+            raise
+
+    def _stage(self, each: Prepared, embedded: Sequence[EmbeddedChunk], names: Names) -> None:
         store, collection = self._base.store, self._base.collection
-        embedded = self._accepted(each, batch, vectors)
         total = len(each.chunks)
         try:
-            self._base.check_space()  # another process may have put a collection of another space in its place
+            self._base.check_space()
             if not each.staged:
                 store.discard_staged(collection, each.document.id)
             if embedded:
@@ -233,8 +283,7 @@ class Ingest:
                 each.staged.extend(embedded)
             self._on_event(IngestEvent(IngestEventKind.EMBEDDED, each.item.uri, each.stored, total))
             if not total:
-                refused = f"All {each.refused} passages were refused by the embedding service."
-                self._fail(each.item.uri, InvalidInputError(refused), 0, each.refused)
+                self._refused(each)
             elif each.stored == total:
                 self._publish(each, names)
         except KnowledgeError as exc:
@@ -254,14 +303,12 @@ class Ingest:
 
     def _publish(self, each: Prepared, names: Names) -> None:
         store, collection = self._base.store, self._base.collection
-        earlier = names.held(each.document.id)
-        record = dataclasses.replace(each.record, created_at=earlier.created_at) if earlier else each.record
-        structure = structure_of(each.document)
+        document = self._whole(each, names)
         self._base.check_space()
-        self._warn_of_copies(each)
+        self._warn_of_copies([each])
         for tries_left in reversed(range(_PUBLISH_TRIES)):
             try:
-                store.publish(collection, record, each.document.text, each.generation, structure)
+                store.publish(collection, document.record, document.text, each.generation, document.structure)
                 break
             except InternalError:
                 if not tries_left:
@@ -269,23 +316,47 @@ class Ingest:
                 _logger.info("another writer is at '%s'; staging it again", each.document.id)
                 self._base.check_space()
                 store.stage(collection, each.document.id, each.generation, each.staged)
+        self._published(each, document.record)
+
+    def _whole(self, each: Prepared, names: Names) -> WholeDocument:
+        earlier = names.held(each.document.id)
+        record = dataclasses.replace(each.record, created_at=earlier.created_at) if earlier else each.record
+        return WholeDocument(record, each.document.text, each.staged, structure_of(each.document))
+
+    def _published(self, each: Prepared, record: DocumentRecord) -> None:
         if each.replaces is not None:
-            store.delete_document(collection, each.replaces)
+            self._base.store.delete_document(self._base.collection, each.replaces)
         self._done.append(IngestedDocument(record, each.embedded, len(each.chunks) - each.embedded, unchanged=False))
         self._on_event(IngestEvent(IngestEventKind.STORED, each.item.uri, each.stored, each.stored))
 
-    def _warn_of_copies(self, each: Prepared) -> None:
-        """Log a warning where passages stand in another document too (A-REQ-INGEST-006)."""
-        hashes = [chunk.content_hash for chunk in each.chunks]
-        copies: dict[str, int] = {}
-        for owners in self._base.store.owners_of_content(self._base.collection, hashes).values():
-            for owner in owners:
-                if owner not in (each.document.id, each.replaces):
+    def _refused(self, each: Prepared) -> None:
+        refused = f"All {each.refused} passages were refused by the embedding service."
+        self._fail(each.item.uri, InvalidInputError(refused), 0, each.refused)
+
+    def _warn_of_copies(self, documents: Sequence[Prepared]) -> None:
+        """Log a warning where passages stand in another document too (A-REQ-INGEST-006).
+
+        Of documents that are published together each one is told of those before it.
+        """
+        hashes = [chunk.content_hash for each in documents for chunk in each.chunks]
+        owners = {
+            key: set(found) for key, found in self._base.store.owners_of_content(self._base.collection, hashes).items()
+        }
+        for each in documents:
+            copies: dict[str, int] = {}
+            for digest in {chunk.content_hash for chunk in each.chunks}:
+                for owner in owners.get(digest, set()) - {each.document.id, each.replaces}:
                     copies[owner] = copies.get(owner, 0) + 1
-        for owner, count in sorted(copies.items()):
-            message = f"{count} of {len(hashes)} passages of '{each.document.id}' are identical in '{owner}'."
-            _logger.warning("duplicate content: %s", message)
-            self._on_event(IngestEvent(IngestEventKind.DUPLICATE, each.item.uri, count, len(hashes), message))
+            for owner, count in sorted(copies.items()):
+                self._tell_of_copies(each, owner, count)
+            for chunk in each.chunks:
+                owners.setdefault(chunk.content_hash, set()).add(each.document.id)
+
+    def _tell_of_copies(self, each: Prepared, owner: str, count: int) -> None:
+        total = len(each.chunks)
+        message = f"{count} of {total} passages of '{each.document.id}' are identical in '{owner}'."
+        _logger.warning("duplicate content: %s", message)
+        self._on_event(IngestEvent(IngestEventKind.DUPLICATE, each.item.uri, count, total, message))
 
     def _fail(self, uri: str, exc: KnowledgeError, stored: int, total: int) -> None:
         self._failed.append(skipped_file(uri, exc))

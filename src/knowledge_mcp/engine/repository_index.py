@@ -13,7 +13,7 @@ import json
 import logging
 import platform
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,7 +47,7 @@ _logger = logging.getLogger(__name__)
 class _CodeIngest(Ingest):
     """Ingest without looking for copies: files of one repository share licences, imports and empty modules."""
 
-    def _warn_of_copies(self, each: Prepared) -> None:
+    def _warn_of_copies(self, documents: Sequence[Prepared]) -> None:
         """Say nothing, and ask the store nothing."""
 
 

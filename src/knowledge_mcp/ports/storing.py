@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
 from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord, EmbeddingSpace, StoreStatistics
 from knowledge_mcp.model.ingest import Finding
+from knowledge_mcp.model.publication import WholeDocument
 from knowledge_mcp.model.query import Filter, LegResults
 from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure
 
@@ -110,6 +111,19 @@ class Store(Protocol):
 
         Raises:
             InternalError: the staged chunks are not `record.chunk_count` in number (another writer discarded them).
+        """
+        ...
+
+    def publish_whole(
+        self, collection: str, documents: Sequence[WholeDocument], on_published: Callable[[str], object]
+    ) -> None:
+        """Publish documents that were not staged, in as few steps as the store can; each becomes visible as a whole.
+
+        Whatever is staged for one of them goes. `on_published` is told the id of each as soon as it is visible; what
+        it was not told of when the call fails was not published.
+
+        Raises:
+            InternalError: chunks are not as many as announced (another writer discarded them), or an id comes twice.
         """
         ...
 

@@ -19,13 +19,16 @@ from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
 from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord, EmbeddingSpace, StoreStatistics
 from knowledge_mcp.model.errors import ConfigError, InvalidInputError, KnowledgeError, NotFoundError
 from knowledge_mcp.model.ingest import Finding
+from knowledge_mcp.model.publication import WholeDocument
 from knowledge_mcp.model.query import Filter, LegResults
 from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure
 from knowledge_mcp.ports import Analyser
+from knowledge_mcp.stores.checks import check_vectors
 from knowledge_mcp.stores.chroma_client import Address, Connection
 from knowledge_mcp.stores.chroma_errors import GoneError
 from knowledge_mcp.stores.chroma_profiles import PROFILES, Profile
 from knowledge_mcp.stores.filters import check_filter
+from knowledge_mcp.stores.singly import publish_singly
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy
 from knowledge_mcp.support.secret import Secret
@@ -127,10 +130,7 @@ class ChromaStore:
         from knowledge_mcp.stores.chroma_writing import stage
 
         def write(place: Place, _: View) -> None:
-            size = 4 * place.info.space.dimensions
-            for each in chunks:
-                if len(each.vector) != size:
-                    raise InvalidInputError(f"Chunk {each.chunk.id}: vector of {len(each.vector)} bytes, not {size}.")
+            check_vectors(chunks, place.info.space.dimensions)
             stage(place, document_id, generation, chunks)
 
         self._at(collection, write)
@@ -150,6 +150,11 @@ class ChromaStore:
             self._copy(collection, place, record.id)
 
         self._at(collection, write)
+
+    def publish_whole(
+        self, collection: str, documents: Sequence[WholeDocument], on_published: Callable[[str], object]
+    ) -> None:
+        publish_singly(self, collection, documents, on_published)
 
     def discard_staged(self, collection: str, document_id: str | None = None) -> int:
         from knowledge_mcp.stores.chroma_writing import discard_staged

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -18,12 +18,15 @@ from knowledge_mcp.model.errors import (
     SpaceMismatchError,
 )
 from knowledge_mcp.model.ingest import Finding
+from knowledge_mcp.model.publication import WholeDocument
 from knowledge_mcp.model.query import Filter, LegHit, LegResults
 from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.bm25 import K1, B, inverse_frequency, term_counts
+from knowledge_mcp.stores.checks import check_vectors
 from knowledge_mcp.stores.filters import check_filter, keeps
 from knowledge_mcp.stores.renaming import checked_renames
+from knowledge_mcp.stores.singly import publish_singly
 
 __all__ = ["MemoryStore", "from_options"]
 
@@ -119,10 +122,7 @@ class MemoryStore:
     def stage(self, collection: str, document_id: str, generation: str, chunks: Sequence[EmbeddedChunk]) -> None:
         with self._lock:
             target = self._get(collection)
-            size = 4 * target.info.space.dimensions
-            for each in chunks:
-                if len(each.vector) != size:
-                    raise InvalidInputError(f"Chunk {each.chunk.id}: vector of {len(each.vector)} bytes, not {size}.")
+            check_vectors(chunks, target.info.space.dimensions)
             staged = target.staged.setdefault((document_id, generation), {})
             staged.update({each.chunk.id: each for each in chunks})
 
@@ -145,6 +145,11 @@ class MemoryStore:
             target.staged.pop((record.id, generation), None)
             chunks = sorted(staged.values(), key=lambda each: (each.chunk.index, each.chunk.id))
             target.documents[record.id] = _Document(record, text, chunks, structure)
+
+    def publish_whole(
+        self, collection: str, documents: Sequence[WholeDocument], on_published: Callable[[str], object]
+    ) -> None:
+        publish_singly(self, collection, documents, on_published)
 
     def discard_staged(self, collection: str, document_id: str | None = None) -> int:
         with self._lock:

@@ -24,11 +24,14 @@ from knowledge_mcp.model.errors import (
     SpaceMismatchError,
 )
 from knowledge_mcp.model.ingest import Finding
+from knowledge_mcp.model.publication import WholeDocument
 from knowledge_mcp.model.query import Filter, LegResults
 from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure
 from knowledge_mcp.ports import Analyser
+from knowledge_mcp.stores.checks import check_vectors
 from knowledge_mcp.stores.filters import check_filter
 from knowledge_mcp.stores.qdrant_connection import MISSING_LIBRARY, Connection, QdrantConfig, QdrantOptions, config_of
+from knowledge_mcp.stores.singly import publish_singly
 from knowledge_mcp.support.events import log_event
 
 if TYPE_CHECKING:
@@ -131,10 +134,7 @@ class QdrantStore:
 
     def stage(self, collection: str, document_id: str, generation: str, chunks: Sequence[EmbeddedChunk]) -> None:
         place = self._fresh(collection)
-        size = 4 * place.space.dimensions
-        for each in chunks:
-            if len(each.vector) != size:
-                raise InvalidInputError(f"Chunk {each.chunk.id}: vector of {len(each.vector)} bytes, not {size}.")
+        check_vectors(chunks, place.space.dimensions)
         from knowledge_mcp.stores.qdrant_writing import stage
 
         stage(self._connection, place, self._analyser, document_id, generation, chunks)
@@ -152,6 +152,11 @@ class QdrantStore:
 
         publish(self._connection, place, record, text, structure, generation)
         self._written(place)
+
+    def publish_whole(
+        self, collection: str, documents: Sequence[WholeDocument], on_published: Callable[[str], object]
+    ) -> None:
+        publish_singly(self, collection, documents, on_published)
 
     def discard_staged(self, collection: str, document_id: str | None = None) -> int:
         place = self._fresh(collection)

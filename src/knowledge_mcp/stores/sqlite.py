@@ -10,7 +10,6 @@ import contextlib
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -18,18 +17,20 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
 from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord, EmbeddingSpace, StoreStatistics
 from knowledge_mcp.model.errors import (
-    InternalError,
     InvalidInputError,
     KnowledgeError,
     NotFoundError,
     SpaceMismatchError,
 )
 from knowledge_mcp.model.ingest import Finding
+from knowledge_mcp.model.publication import WholeDocument
 from knowledge_mcp.model.query import Filter, LegHit, LegResults
 from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure
 from knowledge_mcp.ports import Analyser
+from knowledge_mcp.stores.checks import check_vectors
 from knowledge_mcp.stores.filters import check_filter
-from knowledge_mcp.stores.payload import space_from_json, space_to_json
+from knowledge_mcp.stores.payload import space_to_json
+from knowledge_mcp.stores.sqlite_places import Place, place_of
 
 if TYPE_CHECKING:
     from knowledge_mcp.stores.sqlite_session import FileIdentity, Session
@@ -41,15 +42,6 @@ THREAD_FROM_SLOTS = 20_000
 """Slots from which the two legs are worth two threads."""
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """A collection in one snapshot."""
-
-    id: int
-    space: EmbeddingSpace
-    analyser: str
 
 
 class SqliteStore:
@@ -151,11 +143,8 @@ class SqliteStore:
         from knowledge_mcp.stores.sqlite_writing import stage
 
         with self._database.writing() as connection:
-            place = _place(connection, collection)
-            size = 4 * place.space.dimensions
-            for each in chunks:
-                if len(each.vector) != size:
-                    raise InvalidInputError(f"Chunk {each.chunk.id}: vector of {len(each.vector)} bytes, not {size}.")
+            place = place_of(connection, collection)
+            check_vectors(chunks, place.space.dimensions)
             stage(connection, place.id, document_id, generation, chunks)
 
     def publish(
@@ -166,16 +155,29 @@ class SqliteStore:
         generation: str,
         structure: DocumentStructure = NO_STRUCTURE,
     ) -> None:
-        from knowledge_mcp.stores.sqlite_writing import prepare, publish
+        from knowledge_mcp.stores.sqlite_prepared import prepare
+        from knowledge_mcp.stores.sqlite_writing import publish
 
         with self._reading(collection) as (connection, place):
-            prepared, prepared_in = prepare(connection, place.id, record.id, generation, self._analyser), place.id
+            prepared, prepared_in = prepare(connection, place.id, record.id, generation, self._analyser), place
         with self._writing(collection) as (connection, place):
-            if place.id != prepared_in:
-                raise InternalError(
-                    f"Another collection has just become '{collection}'.", suggestion="Ingest it again."
-                )
+            place.check_same(prepared_in, collection)
             publish(connection, place.id, record, text, structure, prepared)
+
+    def publish_whole(
+        self, collection: str, documents: Sequence[WholeDocument], on_published: Callable[[str], object]
+    ) -> None:
+        from knowledge_mcp.stores.sqlite_prepared import work_out_whole
+        from knowledge_mcp.stores.sqlite_writing import publish_whole
+
+        with self._reading(collection) as (_, prepared_in):
+            check_vectors((chunk for each in documents for chunk in each.chunks), prepared_in.space.dimensions)
+        prepared = [(each, work_out_whole(each, self._analyser)) for each in documents]
+        with self._writing(collection) as (connection, place):
+            place.check_same(prepared_in, collection)
+            publish_whole(connection, place.id, prepared)
+        for each in documents:
+            on_published(each.record.id)
 
     def discard_staged(self, collection: str, document_id: str | None = None) -> int:
         from knowledge_mcp.stores.sqlite_writing import discard_staged
@@ -318,7 +320,7 @@ class SqliteStore:
             return self._workers
 
     @contextlib.contextmanager
-    def _searching(self, name: str) -> Generator[tuple[Session, _Place, View]]:
+    def _searching(self, name: str) -> Generator[tuple[Session, Place, View]]:
         """Open a snapshot with the view that belongs to it."""
         from knowledge_mcp.stores.sqlite_view import next_view
 
@@ -338,9 +340,9 @@ class SqliteStore:
                     return
 
     @contextlib.contextmanager
-    def _reading(self, name: str, *, indexed: bool = False) -> Generator[tuple[Session, _Place]]:
+    def _reading(self, name: str, *, indexed: bool = False) -> Generator[tuple[Session, Place]]:
         with self._database.reading() as connection:
-            place = _place(connection, name)
+            place = place_of(connection, name)
             if not indexed or place.analyser == self._analyser.version:
                 yield connection, place
                 return
@@ -350,26 +352,19 @@ class SqliteStore:
             yield found
 
     @contextlib.contextmanager
-    def _writing(self, name: str) -> Generator[tuple[Session, _Place]]:
+    def _writing(self, name: str) -> Generator[tuple[Session, Place]]:
         """Open the writing transaction, in which the collection is indexed by this store's analyser."""
         with self._database.writing() as connection:
-            place = _place(connection, name)
+            place = place_of(connection, name)
             if place.analyser != self._analyser.version:
                 from knowledge_mcp.stores.sqlite_verify import index_anew
 
                 index_anew(connection, place.id, self._analyser)
             yield connection, place
 
-    def _read(self, name: str, read: Callable[[Session, _Place], T], *, indexed: bool = False) -> T:
+    def _read(self, name: str, read: Callable[[Session, Place], T], *, indexed: bool = False) -> T:
         with self._reading(name, indexed=indexed) as (connection, place):
             return read(connection, place)
-
-
-def _place(connection: Session, name: str) -> _Place:
-    found = connection.rows("SELECT id, space, analyser FROM collections WHERE name = ?", (name,))
-    if not found:
-        raise NotFoundError(f"There is no collection '{name}'.")
-    return _Place(id=found[0][0], space=space_from_json(found[0][1]), analyser=found[0][2])
 
 
 def _leg(run: Callable[[], tuple[LegHit, ...]], *, alone: bool) -> tuple[tuple[LegHit, ...] | None, str]:

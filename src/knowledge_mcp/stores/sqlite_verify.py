@@ -11,9 +11,10 @@ from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.bm25 import term_counts
 from knowledge_mcp.stores.payload import chunk_from_json, record_from_json
 from knowledge_mcp.stores.sqlite_postings import Segment, add_segment, all_postings, drop_segments
+from knowledge_mcp.stores.sqlite_prepared import work_out
 from knowledge_mcp.stores.sqlite_session import Session
 from knowledge_mcp.stores.sqlite_view import sign_bits
-from knowledge_mcp.stores.sqlite_writing import discard_staged, work_out, write_block
+from knowledge_mcp.stores.sqlite_writing import discard_staged, write_block
 
 __all__ = ["SLOTS_PER_SEGMENT", "index_anew", "verify"]
 
@@ -69,7 +70,7 @@ def index_anew(connection: Session, collection: int, analyser: Analyser) -> None
         (collection,),
     ):
         prepared = work_out(connection, generation, analyser)
-        first_slot = write_block(connection, collection, document_id, generation, prepared)
+        first_slot = write_block(connection, collection, document_id, prepared)
         segment.take_over(prepared.segment, first_slot - base)
         slots = first_slot + len(prepared.keys)
         if slots - base >= SLOTS_PER_SEGMENT:

@@ -6,40 +6,37 @@ inside it only prepared rows are moved, so that other writers wait as little as 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
-from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk
+from knowledge_mcp.model.chunk import EmbeddedChunk
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InternalError
+from knowledge_mcp.model.publication import WholeDocument
 from knowledge_mcp.model.structure import DocumentStructure
-from knowledge_mcp.ports import Analyser
-from knowledge_mcp.stores.bm25 import term_counts
-from knowledge_mcp.stores.payload import chunk_from_json, chunk_to_json, record_to_json, structure_to_json
+from knowledge_mcp.stores.payload import chunk_to_json, record_to_json, structure_to_json
 from knowledge_mcp.stores.renaming import checked_renames
 from knowledge_mcp.stores.sqlite_postings import Segment, add_segment, drop_segments, renumber_postings
+from knowledge_mcp.stores.sqlite_prepared import Prepared, in_order, not_announced
 from knowledge_mcp.stores.sqlite_session import Row, Session
-from knowledge_mcp.stores.sqlite_view import sign_bits
 
 __all__ = [
     "SPARSE_SLACK",
-    "Prepared",
     "bury",
+    "count_in",
     "delete_document",
     "delete_generations",
     "discard_staged",
     "drop",
-    "fields_of",
-    "prepare",
     "publish",
+    "publish_whole",
     "rename",
     "renumber_if_sparse",
     "stage",
-    "work_out",
     "write_block",
+    "write_document",
 ]
 
 SPARSE_SLACK = 2_000
@@ -69,89 +66,19 @@ def stage(
             for bound in known:
                 connection.run("DELETE FROM vectors WHERE key = ?", bound)
                 connection.run("DELETE FROM chunks WHERE key = ?", bound)
-        key = connection.insert(
-            "INSERT INTO chunks (generation, position, chunk_id, content_hash, embedding_key, payload)"
-            " VALUES (?, ?, ?, ?, ?, ?)",
-            (
-                owner,
-                each.chunk.index,
-                each.chunk.id,
-                each.chunk.content_hash,
-                each.embedding_key,
-                chunk_to_json(each.chunk),
-            ),
-        )
-        connection.run("INSERT INTO vectors (key, vector) VALUES (?, ?)", (key, each.vector))
+        _insert(connection, owner, each)
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """Hold all that a publish writes about a generation's chunks; `definitions` without ids of rows.
-
-    Attributes:
-        generation: its row's id, None where nothing was staged.
-        keys: `chunks.key` of every chunk, by position.
-    """
-
-    generation: int | None
-    keys: tuple[int, ...]
-    bits: bytes
-    lengths: bytes
-    fields: str
-    segment: Segment
-    definitions: tuple[Row, ...]
-
-
-def prepare(connection: Session, collection: int, document_id: str, generation: str, analyser: Analyser) -> Prepared:
-    """Read what was staged and work out its block, postings and definitions."""
-    found = connection.rows(
-        "SELECT id FROM generations WHERE collection = ? AND document_id = ? AND name = ? AND visible = 0",
-        (collection, document_id, generation),
+def _insert(connection: Session, generation: int, each: EmbeddedChunk) -> int:
+    """Write one chunk with its vector; returns its key."""
+    chunk = each.chunk
+    key = connection.insert(
+        "INSERT INTO chunks (generation, position, chunk_id, content_hash, embedding_key, payload)"
+        " VALUES (?, ?, ?, ?, ?, ?)",
+        (generation, chunk.index, chunk.id, chunk.content_hash, each.embedding_key, chunk_to_json(chunk)),
     )
-    owner = int(found[0][0]) if found else None
-    return work_out(connection, owner, analyser)
-
-
-def work_out(connection: Session, generation: int | None, analyser: Analyser) -> Prepared:
-    """Read a generation's chunks that have a vector, and work out their block, postings and definitions."""
-    found = connection.rows(
-        "SELECT c.key, c.payload, v.vector FROM chunks c JOIN vectors v ON v.key = c.key"
-        " WHERE c.generation = ? ORDER BY c.position, c.chunk_id",
-        (generation,),
-    )
-    keys = tuple(int(row[0]) for row in found)
-    chunks = [chunk_from_json(row[1]) for row in found]
-    segment = Segment()
-    lengths: list[int] = []
-    definitions: list[Row] = []
-    for slot, (key, chunk) in enumerate(zip(keys, chunks, strict=True)):
-        counts = term_counts(analyser.document_terms(chunk.embedding_text))
-        segment.add(slot, counts)
-        lengths.append(sum(counts.values()))
-        definitions.extend(_definitions(chunk, key, analyser))
-    vectors = b"".join(row[2] for row in found)
-    return Prepared(
-        generation=generation,
-        keys=keys,
-        bits=sign_bits(np.frombuffer(vectors, "<f4").reshape(len(keys), -1)).tobytes() if keys else b"",
-        lengths=np.array(lengths, "<u4").tobytes(),
-        fields=fields_of(chunks),
-        segment=segment,
-        definitions=tuple(definitions),
-    )
-
-
-def fields_of(chunks: Sequence[Chunk]) -> str:
-    """Write the filter fields of a block's chunks: the combinations that occur, each chunk's own, and its clause."""
-    kinds: dict[tuple[str, str, str], int] = {}
-    kind = [
-        kinds.setdefault(
-            (str(each.document_type), each.chunk_type.value, "true" if each.normative else "false"), len(kinds)
-        )
-        for each in chunks
-    ]
-    data = {"kinds": list(kinds), "kind": kind, "clause": [each.clause_number for each in chunks]}
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    connection.run("INSERT INTO vectors (key, vector) VALUES (?, ?)", (key, each.vector))
+    return key
 
 
 def publish(
@@ -170,6 +97,47 @@ def publish(
     generation = _take_over(connection, collection, record, prepared)
     bury(connection, collection, record.id)
     connection.run("UPDATE generations SET visible = 1 WHERE id = ?", (generation,))
+    first_slot = write_document(
+        connection, collection, record, text, structure, replace(prepared, generation=generation)
+    )
+    if prepared.segment.slots:
+        add_segment(connection, collection, prepared.segment.lists(first_slot))
+    count_in(connection, collection, [record])
+    renumber_if_sparse(connection, collection)
+
+
+def publish_whole(connection: Session, collection: int, documents: Sequence[tuple[WholeDocument, Prepared]]) -> None:
+    """Let documents that were never staged take the visible ones' places, with one segment for all of them."""
+    segment, base = Segment(), None
+    for each, prepared in documents:
+        record = each.record
+        discard_staged(connection, collection, record.id)
+        bury(connection, collection, record.id)
+        generation = connection.insert(
+            "INSERT INTO generations (collection, document_id, name, visible) VALUES (?, ?, '', 1)",
+            (collection, record.id),
+        )
+        keys = tuple(_insert(connection, generation, chunk) for chunk in in_order(each.chunks))
+        kept = replace(prepared, generation=generation, keys=keys)
+        first_slot = write_document(connection, collection, record, each.text, each.structure, kept)
+        base = first_slot if base is None else base
+        segment.take_over(prepared.segment, first_slot - base)
+    if base is not None and segment.slots:
+        add_segment(connection, collection, segment.lists(base))
+    count_in(connection, collection, [each.record for each, _ in documents])
+    renumber_if_sparse(connection, collection)
+
+
+def write_document(
+    connection: Session,
+    collection: int,
+    record: DocumentRecord,
+    text: str,
+    structure: DocumentStructure,
+    prepared: Prepared,
+) -> int:
+    """Write what hangs on a visible generation but its chunks and postings; returns its first slot."""
+    generation = prepared.generation
     connection.run(
         "INSERT INTO documents (generation, collection, document_id, chunks, tokens, record) VALUES (?, ?, ?, ?, ?, ?)",
         (generation, collection, record.id, len(prepared.keys), record.token_count, record_to_json(record)),
@@ -178,19 +146,26 @@ def publish(
     shape = structure_to_json(structure)
     if shape:
         connection.run("INSERT INTO structures (generation, structure) VALUES (?, ?)", (generation, shape))
-    first_slot = write_block(connection, collection, record.id, generation, prepared)
-    if prepared.segment.slots:
-        add_segment(connection, collection, prepared.segment.lists(first_slot))
+    return write_block(connection, collection, record.id, prepared)
+
+
+def count_in(connection: Session, collection: int, records: Sequence[DocumentRecord]) -> None:
+    """Count new documents, and the version up by one."""
     connection.run(
-        "UPDATE collections SET version = version + 1, documents = documents + 1, chunks = chunks + ?,"
+        "UPDATE collections SET version = version + 1, documents = documents + ?, chunks = chunks + ?,"
         " tokens = tokens + ? WHERE id = ?",
-        (len(prepared.keys), record.token_count, collection),
+        (
+            len(records),
+            sum(each.chunk_count for each in records),
+            sum(each.token_count for each in records),
+            collection,
+        ),
     )
-    renumber_if_sparse(connection, collection)
 
 
-def write_block(connection: Session, collection: int, document_id: str, generation: int, prepared: Prepared) -> int:
+def write_block(connection: Session, collection: int, document_id: str, prepared: Prepared) -> int:
     """Write a generation's block and definitions at the next free slots, and return the first of these."""
+    generation = prepared.generation
     first_slot = int(connection.rows("SELECT next_slot FROM collections WHERE id = ?", (collection,))[0][0])
     connection.run(
         "INSERT INTO blocks (generation, collection, first_slot, size, document_id, keys, bits, lengths, fields)"
@@ -210,7 +185,7 @@ def write_block(connection: Session, collection: int, document_id: str, generati
     connection.many(
         "INSERT INTO definitions (collection, generation, term_key, alias, document_id, position, place, term, key)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [(collection, generation, *each) for each in prepared.definitions],
+        [(collection, generation, *row, prepared.keys[slot]) for slot, row in prepared.definitions],
     )
     # an empty block takes a slot too, for blocks are told apart by their first one
     connection.run(
@@ -299,11 +274,7 @@ def _take_over(connection: Session, collection: int, record: DocumentRecord, pre
         )
     keys = tuple(int(row[0]) for row in staged)
     if len(keys) != record.chunk_count or keys != prepared.keys:
-        raise InternalError(
-            f"Document '{record.id}' has {len(keys)} staged chunks, not the {record.chunk_count} announced.",
-            details="Another writer discarded or replaced them.",
-            suggestion="Ingest the document again.",
-        )
+        raise not_announced(record, len(keys), "Another writer discarded or replaced them.")
     if prepared.generation is not None and connection.rows(
         "SELECT 1 FROM generations WHERE id = ? AND visible = 0", (prepared.generation,)
     ):
@@ -314,14 +285,6 @@ def _take_over(connection: Session, collection: int, record: DocumentRecord, pre
         "INSERT INTO generations (collection, document_id, name, visible) VALUES (?, ?, '', 0)",
         (collection, record.id),
     )
-
-
-def _definitions(chunk: Chunk, key: int, analyser: Analyser) -> list[Row]:
-    found: list[Row] = []
-    for place, each in enumerate(chunk.definitions):
-        for alias, term in enumerate((each.term, *each.aliases)):
-            found.append((analyser.term_key(term), int(alias > 0), chunk.document_id, chunk.index, place, term, key))
-    return found
 
 
 def discard_staged(connection: Session, collection: int, document_id: str | None) -> int:

@@ -24,6 +24,7 @@ from knowledge_mcp.ports import Analyser, Store
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.store_search import same_ranking
 from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, record, structure, unit_vector
+from knowledge_mcp.testing.store_whole import whole
 
 __all__ = ["StoreMachine", "store_machine"]
 
@@ -108,6 +109,13 @@ class StoreMachine(RuleBasedStateMachine):
         self.agree(lambda store: store.discard_staged("c", document))
         self.agree(lambda store: store.stage("c", document, "put", chunks))
         self.agree(lambda store: store.publish("c", record(document, chunks), "put", "put", shape))
+
+    @rule(found=st.dictionaries(documents, st.lists(passages, max_size=4), min_size=1), shape=structures)
+    def put_whole(self, found: dict[str, list[Passage]], shape: DocumentStructure) -> None:
+        made = [whole(document, each, text="whole", structure=shape) for document, each in found.items()]
+        told: list[str] = []
+        self.agree(lambda store: store.publish_whole("c", made, told.append))
+        assert told == [*found, *found], "each store tells of each document"
 
     @rule(document=st.one_of(st.none(), documents))
     def discard(self, document: str | None) -> None:

@@ -26,13 +26,13 @@ from knowledge_mcp.model.errors import (
     SpaceMismatchError,
 )
 from knowledge_mcp.testing.store_search import expect, put
-from knowledge_mcp.testing.store_structure import StructureContract
 from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, full_chunk, record, unit_vector
+from knowledge_mcp.testing.store_whole import WholeContract
 
 __all__ = ["StoreContract", "expect", "put"]
 
 
-class StoreContract(StructureContract):
+class StoreContract(WholeContract):
     """Hold a store to what `ports.Store` promises; each test makes and closes its own."""
 
     def test_a_collection_is_made_once_described_listed_and_dropped(self) -> None:

@@ -7,6 +7,7 @@ in this process: the parser is pure Python without native code, its nesting is b
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -91,10 +92,21 @@ def _parse(text: str) -> Sequence[Token]:
 
 def _blocks(text: str) -> Sequence[Token]:
     """Parse no further than to blocks."""
-    return _parser().disable("inline").parse(text)
+    return _block_parser().parse(text)
 
 
+@functools.cache
+def _block_parser() -> MarkdownIt:
+    return _new_parser().disable("inline")
+
+
+@functools.cache
 def _parser() -> MarkdownIt:
+    """Give the parser; one serves all threads, for what it learns of a text it keeps outside of itself."""
+    return _new_parser()
+
+
+def _new_parser() -> MarkdownIt:
     from markdown_it import MarkdownIt
     from mdit_py_plugins.deflist import deflist_plugin
     from mdit_py_plugins.footnote import footnote_plugin

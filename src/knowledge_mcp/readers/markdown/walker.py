@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from knowledge_mcp.model.document import BlockKind, HeadingSource, Reference, ReferenceKind
@@ -127,8 +128,10 @@ class Walker:
             self._quotes.append(None)
         elif kind == "blockquote_close":
             self._quotes.pop()
-        elif kind in {"fence", "code_block"}:
+        elif kind == "fence":
             self._lay(BlockKind.CODE, RichText(token.content.rstrip("\n"), verbatim=True))
+        elif kind == "code_block":
+            self._indented_code(token)
         elif kind == "html_block":
             self._html(token.content)
         elif kind == "footnote_reference_open":
@@ -345,6 +348,19 @@ class Walker:
             self._lay(BlockKind.CAPTION, RichText(piece.text), marker=caption_label(piece.text) or "")
         else:
             self._block(RichText(piece.text))
+
+    def _indented_code(self, token: Token) -> None:
+        """Lay down each page's lines as a block of its own: a marker between them is no code, and ends nothing."""
+        words = token.content.rstrip("\n").split("\n")
+        start = token.map[0] if token.map is not None else 0
+        places = [self._marks.original(start + k) for k in range(len(words))]
+        for pages, run in groupby(zip(places, words, strict=True), key=lambda line: self._marks.on(line[0], line[0])):
+            lines = list(run)
+            written = [place for place, text in lines if text.strip()]
+            if written:
+                self._pages = pages
+                self._lines = (self._first_line + written[0], self._first_line + written[-1])
+                self._lay(BlockKind.CODE, RichText("\n".join(text for _, text in lines), verbatim=True))
 
     def _lay(self, kind: BlockKind, rich: RichText, *, marker: str = "", depth: int = 0) -> None:
         self._flush_term()  # what defines it does not begin with a paragraph
