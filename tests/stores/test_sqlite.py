@@ -20,6 +20,7 @@ from knowledge_mcp.stores import sqlite_postings, sqlite_schema, sqlite_search, 
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.stores.sqlite import SqliteStore
 from knowledge_mcp.stores.sqlite_connection import Database, as_knowledge_error
+from knowledge_mcp.stores.sqlite_view import View
 from knowledge_mcp.testing.store_search import put, same_ranking
 from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, record, unit_vector
 
@@ -34,8 +35,13 @@ class OpenStore(SqliteStore):
         return self._database
 
     @property
+    def view(self) -> View:
+        (view,) = self._views.values()
+        return view
+
+    @property
     def holds_floats(self) -> bool:
-        return any(each.floats is not None for each in self._views.values())
+        return self.view.floats is not None
 
     @property
     def has_workers(self) -> bool:
@@ -311,10 +317,14 @@ def test_a_term_said_a_thousand_times_scores_as_in_the_memory_store(tmp_path: Pa
     store.close()
 
 
+@pytest.mark.parametrize("held", [False, True])
 def test_a_larger_collection_is_searched_by_sign_bits_with_hardly_a_loss(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, held: bool
 ) -> None:
     monkeypatch.setattr(sqlite_search, "STRIDE", 4)
+    monkeypatch.setattr(sqlite_search, "COMPARE_ALL_HELD_UP_TO", 4_000)
+    if not held:
+        monkeypatch.setattr("knowledge_mcp.stores.sqlite_view.FLOATS_UP_TO", 4_000)
     dimensions, count = 384, 5_000
     noise = np.random.default_rng(5)
     centres = noise.normal(size=(50, dimensions))
@@ -339,7 +349,9 @@ def test_a_larger_collection_is_searched_by_sign_bits_with_hardly_a_loss(
         legs = store.search("c", vector=probe.tobytes(), text="alpha", filter=None, limit=10)
         hits += len(exact & {hit.chunk_id for hit in legs.dense or ()})
     assert hits >= 0.99 * 400
-    assert not store.holds_floats, "the collection is too small to show anything"
+    assert store.holds_floats == held
+    everything = sqlite_search.dense_candidates(store.view, None, matrix[0].tobytes(), 10)
+    assert len(everything) < count, "the collection is too small to show anything"
     kept = Equals("document_id", "d3")
     legs = store.search("c", vector=matrix[1600].tobytes(), text=None, filter=kept, limit=5)
     assert legs.dense is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from dataclasses import asdict, fields
 from typing import Any
@@ -27,6 +28,9 @@ _SIMPLE = tuple(
     for field in fields(Chunk)
     if field.name not in {"span", "chunk_type", "lines", "links", "statements", "definitions", "boxes"}
 )
+_REMEMBERED = 256
+"""Texts that need not be parsed again: one search reads the same chunks up to three times, the next one often some."""
+
 _TUPLES = frozenset({"section_hierarchy", "page_numbers", "page_labels", "references"})
 
 
@@ -59,8 +63,9 @@ def chunk_to_json(chunk: Chunk) -> str:
     return _dump({name: value for name, value in data.items() if value not in ((), None)})
 
 
+@functools.lru_cache(_REMEMBERED)
 def chunk_from_json(text: str) -> Chunk:
-    """Read a chunk."""
+    """Read a chunk; equal texts give one and the same, which nobody can change."""
     data: dict[str, Any] = json.loads(text)
     simple: dict[str, Any] = {
         name: tuple(data.get(name, ())) if name in _TUPLES else data.get(name) for name in _SIMPLE
@@ -86,8 +91,9 @@ def record_to_json(record: DocumentRecord) -> str:
     return _dump(asdict(record))
 
 
+@functools.lru_cache(_REMEMBERED)
 def record_from_json(text: str) -> DocumentRecord:
-    """Read a document's record."""
+    """Read a document's record, as `chunk_from_json` does."""
     data: dict[str, Any] = json.loads(text)
     data["status"] = DocumentStatus(data["status"])
     data["metadata"] = tuple((name, value) for name, value in data["metadata"])
@@ -147,6 +153,7 @@ def space_to_json(space: EmbeddingSpace) -> str:
     return _dump(asdict(space))
 
 
+@functools.lru_cache(_REMEMBERED)
 def space_from_json(text: str) -> EmbeddingSpace:
     """Read an embedding space."""
     return EmbeddingSpace(**json.loads(text))

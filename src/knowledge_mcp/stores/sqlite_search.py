@@ -2,8 +2,8 @@
 
 Dense: in a small collection, or where a filter leaves little, every vector is compared. Else the sign bits of all
 vectors are compared with the query's; the nearest few thousand are ranked by the query itself on their signs, and the
-best few hundred of these are scored with the float vectors read from the file. (Of SciFact's 11,471 abstracts and 300
-questions the true first ten are all found so; 400 by bits alone find .993 of them, 2,400 all.)
+best few hundred of these are scored with the float vectors, held in memory or read from the file. (Of SciFact's 11,471
+abstracts and 300 questions the true first ten are all found so; 400 by bits alone find .993 of them, 2,400 all.)
 Lexical: BM25 over the posting lists of all query terms; the document frequencies are counted from what is alive, so
 they are exact in every snapshot.
 """
@@ -21,12 +21,20 @@ from knowledge_mcp.model.query import LegHit
 from knowledge_mcp.stores.bm25 import inverse_frequency
 from knowledge_mcp.stores.sqlite_postings import posting_lists
 from knowledge_mcp.stores.sqlite_session import Session
-from knowledge_mcp.stores.sqlite_view import View, sign_bits
+from knowledge_mcp.stores.sqlite_view import View, sign_bits, vectors_of
 
-__all__ = ["COMPARE_ALL_UP_TO", "STRIDE", "dense_candidates", "dense_hits", "lexical_hits", "lexical_scores"]
+__all__ = [
+    "COMPARE_ALL_HELD_UP_TO",
+    "COMPARE_ALL_UP_TO",
+    "STRIDE",
+    "dense_candidates",
+    "dense_hits",
+    "lexical_hits",
+    "lexical_scores",
+]
 
-COMPARE_ALL_UP_TO = 1_500
-"""Vectors that are rather all read than chosen by their bits."""
+COMPARE_ALL_UP_TO, COMPARE_ALL_HELD_UP_TO = 1_500, 8_192
+"""Vectors that are rather all compared than chosen by their bits: read from the file, and held in memory."""
 
 FEWEST_DIMENSIONS = 64
 """Dimensions from which signs tell enough."""
@@ -50,7 +58,8 @@ def dense_candidates(view: View, mask: NDArray[np.bool_] | None, vector: Vector,
     """Choose the slots whose vectors are to be compared; needs no connection, so it can run beside the other leg."""
     possible = view.chunks if mask is None else int(np.count_nonzero(mask))
     wanted = max(FEWEST_NEAR, NEAR_PER_HIT * limit)
-    if view.floats is not None or possible <= max(COMPARE_ALL_UP_TO, wanted) or len(vector) // 4 < FEWEST_DIMENSIONS:
+    all_up_to = max(COMPARE_ALL_UP_TO if view.floats is None else COMPARE_ALL_HELD_UP_TO, wanted)
+    if possible <= all_up_to or len(vector) // 4 < FEWEST_DIMENSIONS:
         return np.arange(view.size) if mask is None else np.flatnonzero(mask)
     query = sign_bits(np.frombuffer(vector, "<f4").reshape(1, -1)).view("<u8")[0]
     distances = np.empty(view.size, np.uint16)
@@ -92,7 +101,7 @@ def dense_hits(
     if view.floats is not None:
         matrix = view.floats if len(candidates) == view.size else view.floats[candidates]
     else:
-        matrix = _vectors(connection, view.keys[candidates], len(vector) // 4)
+        matrix = vectors_of(connection, view.keys[candidates], len(vector) // 4)
     query = np.frombuffer(vector, "<f4")
     likely = np.arange(len(candidates))
     if 0 < 4 * limit < len(candidates):  # exact enough to leave out what cannot be among the best
@@ -158,18 +167,6 @@ def _likely(scores: NDArray[np.float64], limit: int) -> NDArray[np.int64]:
         if least > 0.0:
             return np.flatnonzero(scores >= least)
     return np.flatnonzero(scores > 0.0)
-
-
-def _vectors(connection: Session, keys: NDArray[np.int64], dimensions: int) -> NDArray[np.float32]:
-    if not len(keys):
-        return np.zeros((0, dimensions), np.float32)
-    found = connection.by_keys("SELECT v.vector FROM carray(?) c CROSS JOIN vectors v WHERE v.key = c.value", keys)
-    if len(found) != len(keys):
-        raise InternalError(
-            f"{len(keys) - len(found)} vectors are missing from the store.",
-            suggestion="Run `knowledge doctor` and ingest the documents that it names again.",
-        )
-    return np.frombuffer(b"".join(row[0] for row in found), "<f4").reshape(len(keys), -1)
 
 
 def _best(

@@ -8,32 +8,31 @@ buffers that only grow are shared between states, so an older view stays right w
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from knowledge_mcp.model.errors import InternalError
 from knowledge_mcp.model.query import Filter
 from knowledge_mcp.stores.bm25 import K1, B
 from knowledge_mcp.stores.filters import Simple, keeps_value, simple_filters
 from knowledge_mcp.stores.sqlite_session import Row, Session
 
-__all__ = ["FLOATS_UP_TO", "View", "next_view", "sign_bits"]
+__all__ = ["FLOATS_UP_TO", "View", "next_view", "sign_bits", "vectors_of"]
 
-FLOATS_UP_TO = 4_096
-"""Slots up to which the vectors themselves are held too, and the dense leg is exact."""
+FLOATS_UP_TO = 16_384
+"""Slots up to which the vectors themselves are held too: 24 MiB of 384 components."""
 
+_AT_ONCE = 2_048
 _FILTERS_KEPT = 16
 _BLOCKS = """
-SELECT first_slot, size, document_id, keys, bits, lengths, fields, generation FROM blocks
+SELECT first_slot, size, document_id, keys, bits, lengths, fields FROM blocks
 WHERE collection = ? AND first_slot >= ? ORDER BY first_slot
 """
 _GRAVES = "SELECT first_slot, size FROM graves WHERE collection = ? AND version > ?"
-_VECTORS = """
-SELECT v.vector FROM chunks c CROSS JOIN vectors v
-WHERE c.generation = ? AND v.key = c.key ORDER BY c.position, c.chunk_id
-"""
 
 T = TypeVar("T", bound=np.generic)
 
@@ -180,7 +179,9 @@ def next_view(connection: Session, collection: int, dimensions: int, last: View 
     found = connection.rows(_BLOCKS, (collection, start))
     for block in found:
         alive[block[0] : block[0] + block[1]] = True
-        _load(connection, buffers, block)
+        _load(buffers, block)
+    if buffers.floats is not None:
+        _load_vectors(connection, buffers, buffers.floats, found, dimensions)
     lengths = buffers.lengths.upto(size).astype(np.float64)
     chunks = int(np.count_nonzero(alive))
     everywhere = chunks == size
@@ -211,8 +212,25 @@ def _empty(dimensions: int) -> _Buffers:
     )
 
 
-def _load(connection: Session, buffers: _Buffers, block: Row) -> None:
-    first, size, document_id, keys, bits, lengths, fields, generation = block
+def vectors_of(connection: Session, keys: NDArray[np.int64], dimensions: int) -> NDArray[np.float32]:
+    """Read the vectors of chunks, `[n, dimensions]`.
+
+    Raises:
+        InternalError: one is not there.
+    """
+    if not len(keys):
+        return np.zeros((0, dimensions), np.float32)
+    found = connection.by_keys("SELECT v.vector FROM carray(?) c CROSS JOIN vectors v WHERE v.key = c.value", keys)
+    if len(found) != len(keys):
+        raise InternalError(
+            f"{len(keys) - len(found)} vectors are missing from the store.",
+            suggestion="Run `knowledge doctor` and ingest the documents that it names again.",
+        )
+    return np.frombuffer(b"".join(row[0] for row in found), "<f4").reshape(len(keys), -1)
+
+
+def _load(buffers: _Buffers, block: Row) -> None:
+    first, size, document_id, keys, bits, lengths, fields = block
     buffers.blocks[first] = (document_id, size)
     if not size:
         return
@@ -228,6 +246,18 @@ def _load(connection: Session, buffers: _Buffers, block: Row) -> None:
     names = buffers.clause_names
     clauses = [names.setdefault(name, len(names)) for name in values["clause"]]
     buffers.clauses.put(first, np.array(clauses, np.uint32))
-    if buffers.floats is not None:
-        data = b"".join(row[0] for row in connection.rows(_VECTORS, (generation,)))
-        buffers.floats.put(first, np.frombuffer(data, "<f4").reshape(size, -1))
+
+
+def _load_vectors(
+    connection: Session, buffers: _Buffers, floats: _Growing[np.float32], blocks: Sequence[Row], dimensions: int
+) -> None:
+    """Read the vectors of new blocks at once: thousands of small documents would take as many statements."""
+    spans = [np.arange(int(each[0]), int(each[0]) + int(each[1]), dtype=np.int64) for each in blocks if each[1]]
+    if not spans:
+        return
+    slots = np.concatenate(spans)
+    size = int(slots[-1]) + 1
+    keys, rows = buffers.keys.upto(size), floats.upto(size)
+    for start in range(0, len(slots), _AT_ONCE):
+        some = slots[start : start + _AT_ONCE]
+        rows[some] = vectors_of(connection, keys[some], dimensions)
