@@ -28,7 +28,7 @@ _SIMPLE = tuple(
     for field in fields(Chunk)
     if field.name not in {"span", "chunk_type", "lines", "links", "statements", "definitions", "boxes"}
 )
-_REMEMBERED = 256
+_REMEMBERED = 1024
 """Texts that need not be parsed again: one search reads the same chunks up to three times, the next one often some."""
 
 _TUPLES = frozenset({"section_hierarchy", "page_numbers", "page_labels", "references"})

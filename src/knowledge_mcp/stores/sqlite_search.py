@@ -98,20 +98,23 @@ def dense_hits(
     connection: Session, view: View, vector: Vector, candidates: NDArray[np.int64], limit: int
 ) -> tuple[LegHit, ...]:
     """Score the candidates by cosine and name the best; every score is the same whatever it is computed with."""
-    if view.floats is not None:
-        matrix = view.floats if len(candidates) == view.size else view.floats[candidates]
-    else:
-        matrix = vectors_of(connection, view.keys[candidates], len(vector) // 4)
     query = np.frombuffer(vector, "<f4")
-    likely = np.arange(len(candidates))
+    every = np.arange(len(candidates))
+    if view.floats is None:
+        matrix, rows = vectors_of(connection, view.keys[candidates], len(query)), every
+    elif len(candidates) * 2 < view.size:
+        matrix, rows = view.floats[candidates], every
+    else:  # copying nearly all would take longer than comparing the few that are not asked for
+        matrix, rows = view.floats, candidates
+    likely = every
     if 0 < 4 * limit < len(candidates):  # exact enough to leave out what cannot be among the best
-        rough = np.einsum("ij,j->i", matrix, query)
+        rough = np.einsum("ij,j->i", matrix, query)[rows]
         least = np.partition(rough, len(rough) - limit)[len(rough) - limit]
         likely = np.flatnonzero(rough >= least - _ROUGH * max(1.0, float(np.abs(rough).max())))
     scores = np.empty(len(likely), np.float64)
     for start in range(0, len(likely), 1024):  # rows of one block stay in the processor's cache
-        rows = matrix[likely[start : start + 1024]].astype(np.float64)
-        scores[start : start + 1024] = (rows * query.astype(np.float64)).sum(axis=1)
+        block = matrix[rows[likely[start : start + 1024]]].astype(np.float64)
+        scores[start : start + 1024] = (block * query.astype(np.float64)).sum(axis=1)
     candidates = candidates[likely]
     return _best(connection, view, candidates, scores, limit)
 
