@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import struct
+import threading
 from collections.abc import Sequence
 
 import pytest
@@ -28,6 +29,8 @@ class Narrow(HashingEmbedder):
         self._model = model
         self.calls = 0
         self.fails = False
+        self.answers = threading.Event()
+        self.answers.set()
 
     @property
     def space(self) -> EmbeddingSpace:
@@ -35,6 +38,7 @@ class Narrow(HashingEmbedder):
 
     def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
         self.calls += 1
+        self.answers.wait()
         if self.fails:
             raise ConnectionFailedError("The service is away.")
         return [self._vector(text) for text in texts]
@@ -48,7 +52,8 @@ class Narrow(HashingEmbedder):
 
 @pytest.fixture(autouse=True)
 def _unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measuring, "_KNOWN", {})
+    for kept in ("_KNOWN", "_TRIED", "_RUNNING"):
+        monkeypatch.setattr(measuring, kept, {})
 
 
 @pytest.mark.parametrize(
@@ -70,9 +75,24 @@ def test_it_is_measured_once_for_a_space_and_not_at_all_where_the_constants_were
     assert chosen.calls == 0
 
 
-def test_a_service_that_fails_is_asked_again_with_the_next_question() -> None:
+def test_a_service_that_fails_is_left_alone_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     embedder = Narrow(0.66, 0.42)
     embedder.fails = True
-    assert nearness(embedder) == 1.0
+    assert [nearness(embedder), nearness(embedder)] == [1.0, 1.0]
+    assert embedder.calls == 1
     embedder.fails = False
+    monkeypatch.setattr(measuring, "_AGAIN", 0.0)
     assert nearness(embedder) < 0.5
+
+
+def test_a_question_does_not_wait_for_a_slow_service_and_the_next_ones_have_its_unit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(measuring, "_PATIENCE", 0.01)
+    embedder = Narrow(0.66, 0.42)
+    embedder.answers.clear()
+    assert [nearness(embedder), nearness(embedder)] == [1.0, 1.0]
+    embedder.answers.set()
+    monkeypatch.setattr(measuring, "_PATIENCE", 30.0)
+    assert nearness(embedder) < 0.5
+    assert embedder.calls == 1

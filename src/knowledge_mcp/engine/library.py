@@ -247,10 +247,7 @@ class LibraryDesk:
     def close(self) -> None:
         self._closing.set()
         self._jobs.close(self._patience)
-        for reader in self._pipeline.readers.values():
-            reader.close()
-        if self._pipeline.ocr is not None:
-            self._pipeline.ocr.close()
+        self._pipeline.close()
         self._base.close()
 
     def _look_for_orphans(self) -> None:

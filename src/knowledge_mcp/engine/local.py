@@ -144,8 +144,5 @@ class LocalKnowledge:
 
     def close(self) -> None:
         """Free everything."""
-        for reader in self._pipeline.readers.values():
-            reader.close()
-        if self._pipeline.ocr is not None:
-            self._pipeline.ocr.close()
+        self._pipeline.close()
         self._base.close()

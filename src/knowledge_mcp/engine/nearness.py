@@ -9,10 +9,14 @@ by how much the two kinds of cosines differ there.
 from __future__ import annotations
 
 import logging
+import math
 import operator
+import threading
+import time
 from collections.abc import Sequence
 
 from knowledge_mcp.model.chunk import Vector, numbers_of
+from knowledge_mcp.model.collection import EmbeddingSpace
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.ports import Embedder
 from knowledge_mcp.support.events import log_event
@@ -50,29 +54,58 @@ PAIRS = (
 )  # fmt: skip
 """Questions with their answers; of words no pair shares more than it must."""
 
+_PATIENCE = 5.0
+"""Seconds that a question waits for the unit; a service that is slower is measured for the ones after it."""
+
+_AGAIN = 300.0
+"""Seconds from a try that failed to the next one: the embedder has retries of its own."""
+
 _KNOWN: dict[str, float] = {}
+_TRIED: dict[str, float] = {}
+_RUNNING: dict[str, threading.Thread] = {}
+_LOCK = threading.Lock()
 
 
 def nearness(embedder: Embedder) -> float:
     """Return the unit of an embedder's cosines: 1 where the constants were chosen, less where cosines lie closer.
 
     It is the same for the same space, so it is measured once a process, by one call that embeds sixteen short texts.
-    Where that fails it is 1, and asked again with the next question.
+    While it is not known, because that failed or takes long, it is 1.
     """
     space = embedder.space
     if space.model == CHOSEN_IN:
         return 1.0
-    known = _KNOWN.get(space.fingerprint)
-    if known is None:
-        try:
-            vectors = embedder.embed_documents([text for pair in PAIRS for text in pair])
-        except KnowledgeError as exc:
-            log_event(_logger, logging.INFO, "nearness_unknown", model=space.model, reason=exc.message)
-            return 1.0
-        known = min(_MOST, max(_LEAST, _gap(vectors[0::2], vectors[1::2]) / _GAP))
-        _KNOWN[space.fingerprint] = known
-        log_event(_logger, logging.INFO, "nearness_measured", model=space.model, unit=round(known, 3))
-    return known
+    if space.fingerprint not in _KNOWN:
+        measuring = _started(embedder, space)
+        if measuring is not None:
+            measuring.join(_PATIENCE)
+    return _KNOWN.get(space.fingerprint, 1.0)
+
+
+def _started(embedder: Embedder, space: EmbeddingSpace) -> threading.Thread | None:
+    """Return the thread that measures a space, None where there is none because the last one has just failed."""
+    with _LOCK:
+        running = _RUNNING.get(space.fingerprint)
+        if running is not None and running.is_alive():
+            return running
+        if time.monotonic() - _TRIED.get(space.fingerprint, -math.inf) < _AGAIN:
+            return None
+        _TRIED[space.fingerprint] = time.monotonic()
+        running = threading.Thread(target=_measure, args=(embedder, space), name="nearness", daemon=True)
+        _RUNNING[space.fingerprint] = running
+        running.start()
+        return running
+
+
+def _measure(embedder: Embedder, space: EmbeddingSpace) -> None:
+    try:
+        vectors = embedder.embed_documents([text for pair in PAIRS for text in pair])
+    except KnowledgeError as exc:
+        log_event(_logger, logging.INFO, "nearness_unknown", model=space.model, reason=exc.message)
+        return
+    unit = min(_MOST, max(_LEAST, _gap(vectors[0::2], vectors[1::2]) / _GAP))
+    _KNOWN[space.fingerprint] = unit
+    log_event(_logger, logging.INFO, "nearness_measured", model=space.model, unit=round(unit, 3))
 
 
 def _gap(questions: Sequence[Vector], answers: Sequence[Vector]) -> float:

@@ -47,6 +47,13 @@ class Pipeline:
         parts = [reader.version if reader else "", self.chunker.version, STRUCTURE_VERSION]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
+    def close(self) -> None:
+        """Free the readers and what they share."""
+        for reader in self.readers.values():
+            reader.close()
+        if self.ocr is not None:
+            self.ocr.close()
+
 
 @dataclass(slots=True)
 class Plan:
