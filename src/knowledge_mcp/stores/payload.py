@@ -31,6 +31,7 @@ _SIMPLE = tuple(
 _REMEMBERED = 1024
 """Texts that need not be parsed again: one search reads the same chunks up to three times, the next one often some."""
 
+_OF_A_RECORD = tuple(field.name for field in fields(DocumentRecord))
 _TUPLES = frozenset({"section_hierarchy", "page_numbers", "page_labels", "references"})
 
 
@@ -88,7 +89,7 @@ def chunk_from_json(text: str) -> Chunk:
 
 def record_to_json(record: DocumentRecord) -> str:
     """Write a document's record."""
-    return _dump(asdict(record))
+    return _dump({name: getattr(record, name) for name in _OF_A_RECORD})
 
 
 @functools.lru_cache(_REMEMBERED)
