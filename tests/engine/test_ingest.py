@@ -14,8 +14,9 @@ from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import EmbeddedChunk
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.document import Document
-from knowledge_mcp.model.errors import ConnectionFailedError, InternalError, SpaceMismatchError
+from knowledge_mcp.model.errors import ConnectionFailedError, InternalError, InvalidInputError, SpaceMismatchError
 from knowledge_mcp.model.ingest import IngestEventKind, IngestOptions, SkippedFile
+from knowledge_mcp.model.publication import WholeDocument
 from knowledge_mcp.model.query import SearchQuery
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure
@@ -272,6 +273,28 @@ def test_what_was_stored_before_the_store_failed_is_told_apart_from_what_was_not
         world.ingest()
     told = {Path(event.source).name: event.kind for event in world.events}
     assert told == {"a.md": IngestEventKind.STORED, "b.md": IngestEventKind.FAILED, "c.md": IngestEventKind.FAILED}
+    assert [each.id for each in world.knowledge.documents()] == ["a"]
+
+
+class RefusesB(MemoryStore):
+    """A store that cannot take one document, and then takes none of those that come with it."""
+
+    def publish_whole(
+        self, collection: str, documents: Sequence[WholeDocument], on_published: Callable[[str], object]
+    ) -> None:
+        if "b" in {each.record.id for each in documents}:
+            raise InvalidInputError("A text holds half of a surrogate pair.")
+        super().publish_whole(collection, documents, on_published)
+
+
+def test_a_document_that_cannot_be_stored_keeps_out_none_before_it(tmp_path: Path) -> None:
+    world = World(tmp_path, store=RefusesB(EnglishAnalyser()))
+    for name in ("a.md", "b.md"):
+        world.write(name, PUMPS.replace("Pumping", name))
+    with pytest.raises(InvalidInputError, match="surrogate"):
+        world.ingest()
+    failed = [Path(event.source).name for event in world.events if event.kind is IngestEventKind.FAILED]
+    assert failed == ["b.md"]
     assert [each.id for each in world.knowledge.documents()] == ["a"]
 
 

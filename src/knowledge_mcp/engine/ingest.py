@@ -251,6 +251,20 @@ class Ingest:
             return
         self._warn_of_copies([each for each, _ in waiting.values()])
 
+        try:
+            self._write(waiting)
+        except InvalidInputError:  # what cannot be stored must not keep the others out
+            for document_id in list(waiting):
+                self._write({document_id: waiting.pop(document_id)})
+
+    def _write(self, waiting: dict[str, tuple[Prepared, WholeDocument]]) -> None:
+        """Write documents together; those that are visible are taken out of `waiting`.
+
+        Raises:
+            InvalidInputError: one of several is such that the store refuses it; which one is not known.
+            KnowledgeError: as the store says; all that were not written are told as failed.
+        """
+
         def published(document_id: str) -> None:
             each, document = waiting.pop(document_id)
             self._published(each, document.record)
@@ -265,10 +279,11 @@ class Ingest:
                 except InternalError:
                     if not tries_left:
                         raise
-                    _logger.info("another writer is at one of %s; writing them again", ", ".join(waiting))
+                    _logger.info("another writer is at one of %d documents; writing them again", len(waiting))
         except KnowledgeError as exc:
-            for each, _ in waiting.values():
-                self._fail(each.item.uri, exc, 0, len(each.chunks))
+            if not isinstance(exc, InvalidInputError) or len(waiting) == 1:
+                for each, _ in waiting.values():
+                    self._fail(each.item.uri, exc, 0, len(each.chunks))
             raise
 
     def _stage(self, each: Prepared, embedded: Sequence[EmbeddedChunk], names: Names) -> None:
