@@ -7,7 +7,7 @@ serves. After each fault no repository may be shown as ready that is not whole, 
 printed or written, and once the fault is mended one more run must leave record for record and passage for passage what
 an undisturbed run leaves.
 
-- kills: SIGKILL during clone, scan, embedding, staging and publishing; at a refresh after changes; at a reindex
+- kills: SIGKILL during clone, scan, embedding and storing; at a refresh after changes; at a reindex
 - addresses: bad URLs, missing branch and repository, wrong and missing token, no network, an answer cut off
 - disk: the disk of the clone, or of the store, is full (a small tmpfs; needs root)
 - many: a repository of 100,000 tiny files; seconds of the processor and peak memory
@@ -81,7 +81,7 @@ def kills(folder: Path, _: argparse.Namespace) -> Generator[Row]:
         assert whole.run("index", address).code == 0
         expected = whole.contents()
         yield _killed_clone(World(folder / "clone", server), server, address, expected)
-        for point in ("scan:70", "embed:1", "embed:2", "stage:40", "publish:2", "publish:90", f"publish:{FILES + 2}"):
+        for point in ("scan:70", "embed:1", "embed:2", "store:2", "write:40", "write:90", "publish:2"):
             world = World(folder / f"first-{point.replace(':', '-')}", server)
             broken = world.run("index", address, FAULTY_KILL=point)
             yield _after_kill(f"killed at {point} of a first indexing", world, broken, address, expected, "error")
@@ -90,14 +90,14 @@ def kills(folder: Path, _: argparse.Namespace) -> Generator[Row]:
         changed = whole.contents()
         made.git("branch", "second")
         made.git("reset", "--quiet", "--hard", "HEAD~1")
-        for point in ("scan:30", "embed:1", "stage:20", "publish:40"):
+        for point in ("scan:30", "embed:1", "store:2", "write:20"):
             world = World(folder / f"refresh-{point.replace(':', '-')}", server)
             assert world.run("index", address).code == 0
             made.git("reset", "--quiet", "--hard", "second")
             broken = world.run("refresh", "code", FAULTY_KILL=point)
             yield _after_kill(f"killed at {point} of a refresh", world, broken, address, changed, "error")
             made.git("reset", "--quiet", "--hard", "second~1")
-        for point in ("embed:2", "publish:60", "swap:1", "drop:2"):
+        for point in ("embed:2", "write:60", "swap:1", "drop:2"):
             world = World(folder / f"reindex-{point.replace(':', '-')}", server)
             assert world.run("index", address).code == 0
             broken = world.run("reindex", "code", FAULTY_KILL=point)
@@ -260,7 +260,7 @@ def many(folder: Path, options: argparse.Namespace) -> Generator[Row]:
     with GitServer(folder / "served", token=TOKEN) as server:
         address = server.url("team/code.git")
         world = World(folder / "world", server)
-        broken = world.run("index", address, FAULTY_KILL=f"publish:{count // 2}")
+        broken = world.run("index", address, FAULTY_KILL=f"write:{count // 2}")
         shown = states(world)
         wrong = "" if shown.startswith("error") else f"shown as {shown}"
         yield row(f"{count:,} files, killed in the middle", broken, shown, broken.cost, wrong)

@@ -18,20 +18,22 @@ from knowledge_mcp.settings import Settings
 from knowledge_mcp.sources.git import GitClones
 from knowledge_mcp.sources.git_options import from_options
 from knowledge_mcp.sources.scan import RepositoryScan
+from knowledge_mcp.stores import sqlite_writing
 from knowledge_mcp.stores.sqlite import SqliteStore
 from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
 
 __all__ = ["KILLABLE", "clones", "embedder"]
 
-KILLABLE: Mapping[str, tuple[type, str]] = {
+KILLABLE: Mapping[str, tuple[object, str]] = {
     "scan": (RepositoryScan, "_file"),
     "embed": (HashingEmbedder, "embed_documents"),
-    "stage": (SqliteStore, "stage"),
+    "store": (SqliteStore, "publish_whole"),
+    "write": (sqlite_writing, "write_document"),
     "publish": (SqliteStore, "publish"),
     "swap": (SqliteStore, "rename_collections"),
     "drop": (SqliteStore, "drop_collection"),
 }
-"""What the process can be killed at: one file looked at, one batch embedded, passages staged, a file made visible …"""
+"""What the process can be killed at: one file looked at, a batch embedded, a batch stored, a file of it, a manifest …"""
 
 
 def clones(settings: Settings, *, environment: Mapping[str, str] | None = None) -> GitClones:

@@ -17,18 +17,20 @@ from knowledge_mcp import registry, wiring
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.settings import Settings
 from knowledge_mcp.sources.scan import RepositoryScan
+from knowledge_mcp.stores import sqlite_writing
 from knowledge_mcp.stores.sqlite import SqliteStore
 from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
 from tests.repositories.world import make_desk, sqlite
 
-KILLABLE: Mapping[str, tuple[type, str]] = {
+KILLABLE: Mapping[str, tuple[object, str]] = {
     "scan": (RepositoryScan, "_file"),
     "embed": (HashingEmbedder, "embed_documents"),
-    "stage": (SqliteStore, "stage"),
+    "store": (SqliteStore, "publish_whole"),
+    "write": (sqlite_writing, "write_document"),
     "publish": (SqliteStore, "publish"),
     "swap": (SqliteStore, "rename_collections"),
 }
-"""What it can be killed at: one file looked at, one batch embedded, passages staged, a record made visible …"""
+"""What it can be killed at: one file looked at, one batch embedded, a batch stored, one file of it, a manifest …"""
 
 
 def dying(method: Callable[..., object], count: int) -> Callable[..., object]:

@@ -146,7 +146,7 @@ def whole(world: World) -> dict[str, list[str]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("at", ["scan:40", "embed:2", "stage:60", "publish:202"])
+@pytest.mark.parametrize("at", ["scan:40", "embed:2", "store:3", "write:60", "publish:2"])
 def test_a_killed_indexing_is_never_shown_as_ready_and_the_next_one_finishes_it(tmp_path: Path, at: str) -> None:
     files = {f"src/m{number}.py": f"def f{number}():\n    return {number}\n" for number in range(200)}
     made = MadeRepository(tmp_path / "code")
@@ -167,15 +167,15 @@ def test_a_killed_indexing_is_never_shown_as_ready_and_the_next_one_finishes_it(
 @pytest.mark.slow
 def test_a_refresh_that_is_killed_leaves_each_file_old_or_new_and_the_next_one_finishes_it(tmp_path: Path) -> None:
     made = MadeRepository(tmp_path / "code")
-    made.commit({f"m{number}.py": f"def f{number}():\n    return 'old'\n" for number in range(8)})
+    made.commit({f"m{number}.py": f"def f{number}():\n    return 'old'\n" for number in range(60)})
     world = World(tmp_path, store=sqlite(tmp_path))
     world.index(made.folder)
-    made.commit({f"m{number}.py": f"def f{number}():\n    return 'new'\n" for number in range(8)})
-    killed(tmp_path, "publish:4", "refresh", "code")
+    made.commit({f"m{number}.py": f"def f{number}():\n    return 'new'\n" for number in range(60)})
+    killed(tmp_path, "write:55", "refresh", "code")
     assert world.listed()["code"]["status"] == "error"
-    texts = [world.store.document_text("repo_code", f"code:m{number}.py") for number in range(8)]
-    assert {text.split("'")[1] for text in texts if text} <= {"old", "new"}
-    assert len([text for text in texts if text]) == 8
+    texts = [world.store.document_text("repo_code", f"code:m{number}.py") for number in range(60)]
+    assert {text.split("'")[1] for text in texts if text} == {"old", "new"}, "files are stored fifty at a time"
+    assert len([text for text in texts if text]) == 60
     world.desk.refresh("code")
     assert all("new" in (world.store.document_text("repo_code", each) or "") for each in whole(world))
     assert world.listed()["code"]["status"] == "ready"
