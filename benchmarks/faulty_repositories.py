@@ -33,7 +33,7 @@ KILLABLE: Mapping[str, tuple[object, str]] = {
     "swap": (SqliteStore, "rename_collections"),
     "drop": (SqliteStore, "drop_collection"),
 }
-"""What the process can be killed at: one file looked at, a batch embedded, a batch stored, a file of it, a manifest …"""
+"""What a process can be killed at: one file looked at, a batch embedded, a batch stored, a file of it, a manifest …"""
 
 
 def clones(settings: Settings, *, environment: Mapping[str, str] | None = None) -> GitClones:
