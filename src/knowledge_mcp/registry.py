@@ -33,6 +33,7 @@ __all__ = [
     "SOURCES",
     "STORES",
     "SURFACES",
+    "SYNONYMS",
     "load",
 ]
 
@@ -97,6 +98,7 @@ CLASSIFIERS = {
     "planning": "knowledge_mcp.analysis.planning_types:PlanningClassifier",
 }
 ANALYSER = "knowledge_mcp.lexical.analyser:EnglishAnalyser"
+SYNONYMS = "knowledge_mcp.lexical.synonyms:from_options"
 EMBEDDERS = {
     "local": "knowledge_mcp.embedders.local:from_options",
     "openai": "knowledge_mcp.embedders.openai:from_options",

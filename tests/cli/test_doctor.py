@@ -183,6 +183,27 @@ def test_a_reranker_is_loaded_or_the_command_that_fetches_it_is_told(
     assert checks(knowledge("doctor", "--json").out)["reranker"]["message"].startswith("crane is loaded")
 
 
+def test_lists_of_synonyms_are_counted_and_what_they_cannot_do_is_told(
+    home: Path, knowledge: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = home / "words.txt"
+    words.write_text("SyRS, system requirements specification\n", encoding="utf-8")
+    monkeypatch.setenv("SYNONYMS", f"{words}")
+    sound = checks(knowledge("doctor", "--json").out)["synonyms"]
+    assert (sound["status"], sound["message"]) == ("ok", f"1 entries of {words}")
+    words.write_text("IT, information technology\n", encoding="utf-8")
+    doubtful = checks(knowledge("doctor", "--json").out)["synonyms"]
+    assert doubtful["status"] == "warn"
+    assert doubtful["message"].endswith("no question can say: IT")
+    monkeypatch.setenv("SYNONYMS", "none")
+    assert "synonyms" not in checks(knowledge("doctor", "--json").out)
+    monkeypatch.setenv("SYNONYMS", "finanse")
+    missed = knowledge("doctor", "--json")
+    assert missed.code == 1
+    assert "finance" in missed.out
+    assert "finanse" in missed.out
+
+
 def test_a_collection_of_another_space_fails(clinic: Clinic, knowledge: Command) -> None:
     clinic.use(AilingStore(), HashingEmbedder(model="other"))
     done = knowledge("doctor", "--json")

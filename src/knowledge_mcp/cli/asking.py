@@ -145,6 +145,8 @@ def _panel(title: str, body: str, foot: str) -> Any:
 def _print_notes(console: Console, answer: Any) -> None:
     for line in (*([answer.message] if getattr(answer, "message", "") else []), *answer.degraded):
         console.print(line, markup=False)
+    if also_asked := getattr(answer, "also_asked", []):
+        console.print(f"Also asked for: {'; '.join(also_asked)}.", markup=False)
     for line in getattr(answer, "suggestions", []):
         console.print(f"  - {line}", markup=False)
 

@@ -17,11 +17,11 @@ from knowledge_mcp.cli.failures import ExitCode
 from knowledge_mcp.cli.logs import set_up_logging
 from knowledge_mcp.cli.session import AsJson, ConfigFile, Verbose, guarded, out, reading_of, shown, write_json
 from knowledge_mcp.model.chunk import numbers_of
-from knowledge_mcp.model.errors import KnowledgeError, NotFoundError
+from knowledge_mcp.model.errors import ConfigError, KnowledgeError, NotFoundError
 
 if TYPE_CHECKING:
     from knowledge_mcp.engine.base import Base
-    from knowledge_mcp.ports import Reranker
+    from knowledge_mcp.ports import Reranker, Synonyms
     from knowledge_mcp.settings import Reading, Settings
 
 __all__ = ["Outcome", "doctor"]
@@ -78,6 +78,8 @@ def _examine(reading: Reading, *, repair: bool) -> Iterator[Outcome]:
     base: Base | None = None
     try:
         base = wiring.build_base(settings)
+    except ConfigError as exc:
+        yield _failure("settings", exc)
     except KnowledgeError as exc:
         yield _failure("store", exc)
     if base is None:
@@ -90,6 +92,8 @@ def _examine(reading: Reading, *, repair: bool) -> Iterator[Outcome]:
         reranker = base.reranker
         if reranker is not None:
             yield _tried("reranker", lambda: _reranker(reranker, settings))
+        if base.synonyms is not None:
+            yield _synonyms(base.synonyms, settings)
         yield from _contents(base, repair=repair)
     finally:
         base.close()
@@ -196,6 +200,14 @@ def _reranker(reranker: Reranker, settings: Settings) -> Outcome:
         return Outcome("reranker", "ok", f"{settings.reranker_url} is asked at each search; it was not asked now")
     milliseconds = (time.perf_counter() - started) * 1000
     return Outcome("reranker", "ok", f"{settings.reranker_folder.name} is loaded after {milliseconds:.0f} ms")
+
+
+def _synonyms(synonyms: Synonyms, settings: Settings) -> Outcome:
+    message = f"{synonyms.size} entries of {', '.join(settings.synonym_lists)}"
+    if synonyms.unsearched:
+        message += f", in which no question can say: {', '.join(synonyms.unsearched)}"
+        return Outcome("synonyms", "warn", message, "These consist of words that are not searched; write them out.")
+    return Outcome("synonyms", "ok", message)
 
 
 def _contents(base: Base, *, repair: bool) -> Iterator[Outcome]:

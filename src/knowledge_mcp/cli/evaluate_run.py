@@ -197,6 +197,7 @@ def _measured(
             "weight": "default" if choices.weight is None else f"{choices.weight}",
             "fusion": "scores" if blends_scores(settings) and choices.weight is None else "ranks",
             "reranker": _reranker(settings),
+            "synonyms": ", ".join(Path(each).name for each in settings.synonym_lists) or "none",
             **({"held back": f"{choices.hold_back}"} if choices.hold_back else {}),
             **({} if brings else {"collection": settings.collection}),
         }

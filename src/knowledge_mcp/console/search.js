@@ -228,6 +228,10 @@ function notices(answer, question, found) {
       ),
     );
   }
+  const others = answer.also_asked ?? [];
+  if (others.length) {
+    told.push(notice("info", h("p", {}, h("strong", {}, "Also asked for"), `: ${others.join("; ")}.`)));
+  }
   if (answer.below_min_score > 0) {
     told.push(
       notice(

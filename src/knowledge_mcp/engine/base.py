@@ -19,7 +19,7 @@ from knowledge_mcp.model.errors import (
     TimedOutError,
 )
 from knowledge_mcp.model.query import Filter, LegResults
-from knowledge_mcp.ports import Analyser, Embedder, Fusion, Reranker, Store
+from knowledge_mcp.ports import Analyser, Embedder, Fusion, Reranker, Store, Synonyms
 from knowledge_mcp.support.events import log_event
 
 __all__ = ["PASSING", "USUAL_WEIGHT", "Base", "Records", "base_of"]
@@ -51,6 +51,7 @@ class Base:
         reranker: puts the best hits in a better order, None for none.
         rerank_top: hits that it looks at.
         rerank_seconds: how long it may take.
+        synonyms: what documents may put differently than questions, None for nothing.
         degraded: why this is not the store that is configured (clarification 5), empty when it is.
     """
 
@@ -66,6 +67,7 @@ class Base:
     reranker: Reranker | None = None
     rerank_top: int = 20
     rerank_seconds: float = 1.5
+    synonyms: Synonyms | None = None
     degraded: str = ""
     _checked: threading.Event = field(default_factory=threading.Event, repr=False, compare=False)
     _seen: threading.Event = field(default_factory=threading.Event, repr=False, compare=False)

@@ -15,6 +15,7 @@ from knowledge_mcp.engine.names import asked_for
 from knowledge_mcp.engine.nearness import nearness
 from knowledge_mcp.engine.pins import pinned
 from knowledge_mcp.engine.reranking import candidates, reranked
+from knowledge_mcp.engine.rewording import other_words, with_other_words
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.query import Hit, LegHit, LegResults, LegScore, SearchAnswer, SearchMode, SearchQuery
@@ -44,12 +45,13 @@ def search(base: Base, query: SearchQuery) -> SearchAnswer:
     if not base.exists():
         return SearchAnswer(hits=(), mode=query.mode, searched_documents=0)
     degraded: list[str] = []
-    wanted = _wanted(base, query)
+    wanted, also_asked = _wanted(base, query), other_words(base, query)
+    asked = with_other_words(query.text, also_asked)
     mode = _possible_mode(base, query, degraded)
     vector: Vector | None = None
     if mode is not SearchMode.KEYWORD:
         try:
-            vector = base.query_vector(query.text)
+            vector = base.query_vector(asked)
         except PASSING as exc:
             if mode is SearchMode.SEMANTIC:
                 raise
@@ -57,7 +59,7 @@ def search(base: Base, query: SearchQuery) -> SearchAnswer:
             mode = SearchMode.KEYWORD
     legs = base.search(
         vector=vector,
-        text=query.text if mode is not SearchMode.SEMANTIC else None,
+        text=asked if mode is not SearchMode.SEMANTIC else None,
         filter=query.filter,
         limit=max(base.depth, wanted) if mode is SearchMode.HYBRID else wanted,
     )
@@ -71,7 +73,7 @@ def search(base: Base, query: SearchQuery) -> SearchAnswer:
         log_event(_logger, logging.WARNING, "search_degraded", reason=reason)
     statistics = base.store.statistics(base.collection)
     wider = dataclasses.replace(query, limit=wanted)
-    ranked = _ranked(base, wider, mode, vector, legs, statistics.chunks)
+    ranked = _ranked(base, wider, asked, mode, vector, legs, statistics.chunks)
     hits = _hits(base, ranked)
     if mode is not SearchMode.KEYWORD and not asked_for(query.text).alone:
         hits = reranked(base, query.text, hits, degraded)
@@ -84,7 +86,8 @@ def search(base: Base, query: SearchQuery) -> SearchAnswer:
         searched_documents=statistics.documents,
         degraded=tuple(degraded),
         more=len(kept) > end,
-        answerability=estimate(base, query, mode, legs, statistics.chunks),
+        answerability=None if also_asked else estimate(base, query, mode, legs, statistics.chunks),
+        also_asked=also_asked,
     )
 
 
@@ -113,14 +116,15 @@ def _hits(base: Base, ranked: Sequence[Ranked]) -> tuple[Hit, ...]:
 
 
 def _ranked(
-    base: Base, query: SearchQuery, mode: SearchMode, vector: Vector | None, legs: LegResults, chunks: int
+    base: Base, query: SearchQuery, asked: str, mode: SearchMode, vector: Vector | None, legs: LegResults, chunks: int
 ) -> list[Ranked]:
     """Rank what the legs found: by scores where that is chosen and no weight is named, else by weighted ranks."""
     dense = legs.dense if mode is not SearchMode.KEYWORD else None
     lexical = legs.lexical if mode is not SearchMode.SEMANTIC else None
     by_scores = base.blends and query.weight is None and mode is SearchMode.HYBRID
     if by_scores and vector is not None and dense is not None and lexical is not None:
-        ranked = _blended(base, query, vector, dense, lexical, chunks)
+        in_full = words_in_full(len(base.analyser.query_terms(asked)), chunks) / nearness(base.embedder)
+        ranked = _blended(base, query, vector, dense, lexical, in_full)
     else:
         named = USUAL_WEIGHT if query.weight is None else query.weight
         weight = {SearchMode.SEMANTIC: 1.0, SearchMode.KEYWORD: 0.0}.get(mode, named)
@@ -131,14 +135,13 @@ def _ranked(
 
 
 def _blended(
-    base: Base, query: SearchQuery, vector: Vector, dense: Sequence[LegHit], lexical: Sequence[LegHit], chunks: int
+    base: Base, query: SearchQuery, vector: Vector, dense: Sequence[LegHit], lexical: Sequence[LegHit], in_full: float
 ) -> list[Ranked]:
     """Blend the legs by their scores, move the question's vector towards the best of it, and blend again.
 
     The places told of each hit are those in the legs as they were asked for.
     """
     depth = max(base.depth, query.limit)
-    in_full = words_in_full(len(base.analyser.query_terms(query.text)), chunks) / nearness(base.embedder)
     cut = len(lexical) >= depth
     first = blend(dense, lexical, in_full, query.limit, cut=cut)
     again = feedback(base, vector, [hit[0] for hit in first], query.filter, depth)

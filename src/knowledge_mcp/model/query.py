@@ -31,6 +31,7 @@ __all__ = [
     "SearchMode",
     "SearchQuery",
     "Stats",
+    "Wording",
 ]
 
 FilterField = Literal["document_id", "document_type", "chunk_type", "normative", "clause_number"]
@@ -109,6 +110,19 @@ class SearchQuery:
 
 
 @dataclass(frozen=True, slots=True)
+class Wording:
+    """Pair a phrase that a question says with what documents may say instead.
+
+    Attributes:
+        said: the phrase, as the list of synonyms writes it.
+        instead: other phrases, none of which the question says.
+    """
+
+    said: str
+    instead: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class LegHit:
     """Name one chunk found by one leg; score is the leg's raw one (cosine, or BM25), larger is better."""
 
@@ -171,6 +185,7 @@ class SearchAnswer:
         degraded: what failed on the way and why, one sentence each; empty when all went well.
         answerability: estimate, 0..1, that one of the ten best hits answers the question; None where the kind of search
             or the embedding space is not one that it was calibrated on.
+        also_asked: phrases that were asked for beside the question's own words, which the documents do not use.
     """
 
     hits: tuple[Hit, ...]
@@ -179,6 +194,7 @@ class SearchAnswer:
     degraded: tuple[str, ...] = ()
     more: bool = False
     answerability: float | None = None
+    also_asked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

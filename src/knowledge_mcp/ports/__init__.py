@@ -5,7 +5,7 @@ All are plain, synchronous and thread-safe unless said otherwise; all raise only
 
 from __future__ import annotations
 
-from knowledge_mcp.ports.answering import Fusion, Knowledge, Reranker
+from knowledge_mcp.ports.answering import Fusion, Knowledge, Reranker, Synonyms
 from knowledge_mcp.ports.embedding import Embedder, TokenMeasure
 from knowledge_mcp.ports.library import Fetcher, Library
 from knowledge_mcp.ports.reading import Chunker, Classifier, OcrEngine, Reader, Source
@@ -25,5 +25,6 @@ __all__ = [
     "Reranker",
     "Source",
     "Store",
+    "Synonyms",
     "TokenMeasure",
 ]

@@ -28,11 +28,12 @@ from knowledge_mcp.model.query import (
     SearchAnswer,
     SearchQuery,
     Stats,
+    Wording,
 )
 from knowledge_mcp.model.structure import DocumentStructure
 from knowledge_mcp.ports.reading import Source
 
-__all__ = ["Fusion", "Knowledge", "Reranker"]
+__all__ = ["Fusion", "Knowledge", "Reranker", "Synonyms"]
 
 
 class Fusion(Protocol):
@@ -63,6 +64,28 @@ class Reranker(Protocol):
 
     def close(self) -> None:
         """Free everything."""
+        ...
+
+
+class Synonyms(Protocol):
+    """Know what documents may put differently than a question; thread-safe."""
+
+    @property
+    def size(self) -> int:
+        """Count the entries."""
+        ...
+
+    @property
+    def unsearched(self) -> tuple[str, ...]:
+        """List phrases that cannot be found in a question."""
+        ...
+
+    def wordings(self, question: str) -> tuple[Wording, ...]:
+        """List the phrases of a question that have others, in its order; the longest one where two overlap."""
+        ...
+
+    def says(self, text: str, phrase: str) -> bool:
+        """Tell whether a text says a phrase, whatever its case and number."""
         ...
 
 

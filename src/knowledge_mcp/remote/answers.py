@@ -242,6 +242,7 @@ class Found(_Told):
     searched_documents: int | None = None
     degraded: tuple[str, ...] = ()
     answerability: float | None = Field(default=None, ge=0.0, le=1.0)
+    also_asked: tuple[str, ...] = ()
 
     def value(self, asked: SearchMode) -> SearchAnswer:
         """Return the value; `asked` is the mode that was asked for."""
@@ -249,7 +250,9 @@ class Found(_Told):
         hits = tuple(result.hit() for result in self.results)
         searched = self.searched_documents
         documents = len({hit.chunk.document_id for hit in hits}) if searched is None else searched
-        return SearchAnswer(hits, mode, documents, self.degraded, answerability=self.answerability)
+        return SearchAnswer(
+            hits, mode, documents, self.degraded, answerability=self.answerability, also_asked=self.also_asked
+        )
 
 
 class _Collection(_Told):

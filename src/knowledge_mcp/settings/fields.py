@@ -170,6 +170,11 @@ class Settings(_OtherSettings, RagSettings, RankingSettings, EmbeddingSettings, 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     @property
+    def synonym_lists(self) -> tuple[str, ...]:
+        """List the names and paths of synonyms, without `none`."""
+        return tuple(each for each in self.synonyms if each.lower() != "none")
+
+    @property
     def reranker_folder(self) -> Path:
         """Resolve the folder of the local reranker: the user's own, else that of the one fetched by name."""
         return self.reranker_model_path or self.models_folder / LOCAL_RERANKER
@@ -178,6 +183,8 @@ class Settings(_OtherSettings, RagSettings, RankingSettings, EmbeddingSettings, 
 def _written(default: object) -> str:
     if default is None or default == ():
         return ""
+    if isinstance(default, tuple):
+        return ",".join(str(each) for each in cast("tuple[object, ...]", default))
     if isinstance(default, bool):
         return str(default).lower()
     if isinstance(default, Path):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, SecretStr
 
-from knowledge_mcp.settings.variables import FusionName, RerankerName, setting
+from knowledge_mcp.settings.variables import FusionName, RerankerName, Words, setting
 
 __all__ = ["LOCAL_RERANKER", "RankingSettings"]
 
@@ -23,6 +23,13 @@ class RankingSettings(BaseModel):
         "specification of the standards says; `scores` blends scores, which finds more; `auto` is `ranks` for the "
         "standards, else `scores`.",
         group=_RANK,
+    )  # fmt: skip
+    synonyms: Words = setting(
+        "SYNONYMS", ("finance",),
+        "Comma-separated lists of words that documents may put differently than a question; where they do, these are "
+        "asked for as well. `finance` is shipped; files of yours have the form of Solr and Elasticsearch (`a, b` or "
+        "`a => b, c` a line); `none` is no list. For the surfaces standards and rag.",
+        group=_RANK, example="finance,/etc/knowledge-mcp/synonyms.txt",
     )  # fmt: skip
     reranker: RerankerName = setting(
         "RERANKER", "none",

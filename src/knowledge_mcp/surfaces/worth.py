@@ -1,13 +1,14 @@
-"""The estimate that a search found an answer, in words: it is not so exact that its digits would mean anything.
+"""What answers say of a search beside its results: whether it found an answer, and what else was asked for.
 
-`benchmarks/answerability.py` shows how often each word comes true on sets that the estimate was not fitted on.
+The estimate is told in words: it is not so exact that its digits would mean anything. `benchmarks/answerability.py`
+shows how often each word comes true on sets that the estimate was not fitted on.
 """
 
 from __future__ import annotations
 
 from typing import Literal
 
-__all__ = ["ABOUT", "Answerability", "in_words"]
+__all__ = ["ABOUT", "ALSO_ASKED", "Answerability", "in_words"]
 
 Answerability = Literal["unlikely", "uncertain", "likely"]
 
@@ -15,7 +16,10 @@ ABOUT = (
     "Whether one of the ten best results answers, roughly. Where unlikely, check that a result really does, or say "
     "that the documents may not tell."
 )
-"""What a schema says of the field."""
+"""What a schema says of the estimate."""
+
+ALSO_ASKED = "Phrases asked for too, as the documents do not use the query's own words."
+"""What a schema says of the list."""
 
 _UNLIKELY, _LIKELY = 1 / 3, 2 / 3
 

@@ -12,7 +12,7 @@ from knowledge_mcp.settings import Settings, blends_scores, choose_embedding, ch
 
 if TYPE_CHECKING:
     from knowledge_mcp.engine.base import Base
-    from knowledge_mcp.ports import Reranker, Store
+    from knowledge_mcp.ports import Analyser, Reranker, Store, Synonyms
 
 __all__ = ["COLLECTIONS", "Start", "build_base", "build_store", "try_start"]
 
@@ -21,7 +21,8 @@ COLLECTIONS = {"planning": "application_docs", "rag": "default", "repositories":
 """The first two are fixed by their specifications; the third is never made: each repository has one of its own."""
 
 RERANKED = frozenset({"standards", "rag"})
-"""Surfaces whose hits a reranker may order anew; the others' specifications say what their scores are."""
+"""Surfaces whose questions may be put in other words and whose hits a reranker may order anew; the others'
+specifications say what their scores are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +79,12 @@ def build_base(settings: Settings, *, surface: str = "standards", start: Start |
         store, degraded = _open_store(settings, falls_back=surface != "rag")
     else:
         store, degraded = build_store(settings, start.backend), start.degraded
+    analyser = registry.load(registry.ANALYSER)()
     return Base(
         store=store,
         collection=COLLECTIONS.get(surface, settings.collection),
         embedder=embedder,
-        analyser=registry.load(registry.ANALYSER)(),
+        analyser=analyser,
         fuse=registry.load(registry.FUSIONS["rrf"]),
         blends=blends_scores(settings, surface),
         hybrid=settings.hybrid_search,
@@ -90,6 +92,7 @@ def build_base(settings: Settings, *, surface: str = "standards", start: Start |
         reranker=_reranker(settings) if surface in RERANKED else None,
         rerank_top=settings.reranker_top,
         rerank_seconds=settings.reranker_budget_ms / 1000,
+        synonyms=_synonyms(settings, analyser) if surface in RERANKED else None,
         degraded=degraded,
     )
 
@@ -99,6 +102,13 @@ def _reranker(settings: Settings) -> Reranker | None:
         return None
     reranker: Reranker = registry.load(registry.RERANKERS[settings.reranker])(settings)
     return reranker
+
+
+def _synonyms(settings: Settings, analyser: Analyser) -> Synonyms | None:
+    if not settings.synonym_lists:
+        return None
+    synonyms: Synonyms = registry.load(registry.SYNONYMS)(settings.synonym_lists, analyser)
+    return synonyms
 
 
 def _open_store(settings: Settings, *, falls_back: bool) -> tuple[Store, str]:

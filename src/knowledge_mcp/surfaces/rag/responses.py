@@ -8,7 +8,7 @@ from pydantic import Field
 
 from knowledge_mcp.surfaces.contract import Response
 from knowledge_mcp.surfaces.shortening import Truncation
-from knowledge_mcp.surfaces.worth import ABOUT, Answerability
+from knowledge_mcp.surfaces.worth import ABOUT, ALSO_ASKED, Answerability
 
 __all__ = [
     "CollectionSummary",
@@ -65,6 +65,7 @@ class SearchResponse(Response):
     total: int = Field(description="Number of results returned.")
     below_min_score: int = Field(default=0, description="Results that min_score left out.")
     answerability: Answerability = Field(default="uncertain", description=ABOUT)
+    also_asked: list[str] = Field(default=[], description=ALSO_ASKED)
     message: str = Field(default="", description="Why there is no result.")
     suggestions: list[str] = Field(default=[])
     degraded: list[str] = Field(default=[], description="What failed on the way.")

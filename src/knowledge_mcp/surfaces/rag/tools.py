@@ -49,6 +49,8 @@ def search(knowledge: Any, request: SearchRequest) -> SearchResponse:
         more["below_min_score"] = below
     if answer.answerability is not None:
         more["answerability"] = in_words(answer.answerability)
+    if answer.also_asked:
+        more["also_asked"] = list(answer.also_asked)
     if answer.degraded:
         more["degraded"] = list(answer.degraded)
     if not kept:

@@ -14,7 +14,7 @@ from knowledge_mcp.model.query import SearchMode
 from knowledge_mcp.surfaces.contract import Response
 from knowledge_mcp.surfaces.shortening import Truncation
 from knowledge_mcp.surfaces.standards.evidence_responses import Locator
-from knowledge_mcp.surfaces.worth import ABOUT, Answerability
+from knowledge_mcp.surfaces.worth import ABOUT, ALSO_ASKED, Answerability
 
 __all__ = [
     "BriefSource",
@@ -118,6 +118,7 @@ class SearchResponse(Response):
     query: str
     search_type: SearchMode
     answerability: Answerability = Field(default="uncertain", description=ABOUT)
+    also_asked: list[str] = Field(default=[], description=ALSO_ASKED)
     message: str = ""
     suggestions: list[str] = Field(default=[])
     filters_applied: FilterValues = FilterValues()

@@ -150,6 +150,8 @@ def _answer_search(knowledge: Knowledge, request: PagedRequest, query: SearchQue
         more["message"], more["suggestions"] = explain_no_result(knowledge, request, query, answer)
     if answer.answerability is not None:
         more["answerability"] = in_words(answer.answerability)
+    if answer.also_asked:
+        more["also_asked"] = list(answer.also_asked)
     if filters := request.filters():
         more["filters_applied"] = FilterValues(**filters)
     if answer.degraded:
@@ -158,7 +160,7 @@ def _answer_search(knowledge: Knowledge, request: PagedRequest, query: SearchQue
     if request.max_tokens is not None:
         results = within(results, request.max_tokens, query.text)
     sizes = [each.model_dump(mode="json", exclude_unset=True) for each in results]
-    about = [query.text, request.filters(), answer.degraded]
+    about = [query.text, request.filters(), answer.degraded, answer.also_asked]
     results = results[: max(1, fitting_count(sizes, ROOM_FOR_RESULTS - size_of(about)))]
     if answer.more or len(results) < len(answer.hits):
         more["next_cursor"] = query.offset + len(results)

@@ -181,7 +181,8 @@ class SearchResult(_Answer):
 class SearchAnswerBody(_Answer):
     """Results, best first; `total` counts them, `below_min_score` those left out, `degraded` says what failed.
 
-    `answerability`, where there is one, estimates that one of the ten best results answers the query.
+    `answerability`, where there is one, estimates that one of the ten best results answers the query. `also_asked`
+    lists what was asked for beside the query's own words, which the documents do not use.
     """
 
     model_config = _example(
@@ -209,6 +210,7 @@ class SearchAnswerBody(_Answer):
     searched_documents: int
     below_min_score: int | None = None
     answerability: float | None = None
+    also_asked: list[str] | None = None
     degraded: list[str] | None = None
 
 

@@ -170,6 +170,8 @@ def _found(library: Library, body: SearchRequest, answer: SearchAnswer) -> tuple
         more["below_min_score"] = len(answer.hits) - len(kept)
     if answer.answerability is not None:
         more["answerability"] = round(answer.answerability, 2)
+    if answer.also_asked:
+        more["also_asked"] = list(answer.also_asked)
     if answer.degraded:
         more["degraded"] = list(answer.degraded)
     content = SearchAnswerBody(

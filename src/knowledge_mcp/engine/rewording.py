@@ -1,0 +1,61 @@
+"""What a question says in words that the documents do not use, asked for in words that they may use.
+
+A reader asks for the quick ratio; the report prints current assets and current liabilities. Lists of synonyms say what
+belongs together. Where the documents use the question's own words nothing is added: the passages that say them are what
+was asked for, and other words only draw attention away from them.
+"""
+
+from __future__ import annotations
+
+from knowledge_mcp.engine.base import Base
+from knowledge_mcp.model.errors import KnowledgeError
+from knowledge_mcp.model.query import Filter, SearchQuery
+from knowledge_mcp.ports import Synonyms
+
+__all__ = ["other_words", "with_other_words"]
+
+_LOOKED_AT = 30
+"""Passages with a phrase's words that are looked at."""
+
+_SELDOM = 0.002
+"""Share of the passages that may say a phrase which the documents do not use; .001 to .01 give the same."""
+
+_MOST_SAYING = 15
+"""Most of the passages looked at that may say it, however many passages there are."""
+
+_MOST_ADDED = 16
+"""Phrases added to one question."""
+
+
+def other_words(base: Base, query: SearchQuery) -> tuple[str, ...]:
+    """List what to ask for beside the question's own words; empty for most questions.
+
+    Where the store cannot say what the documents use, nothing is added; the search itself will tell why.
+    """
+    synonyms = base.synonyms
+    if synonyms is None:
+        return ()
+    added: dict[str, None] = {}
+    try:
+        for wording in synonyms.wordings(query.text):
+            if _is_seldom(base, synonyms, wording.said, query.filter):
+                added.update(dict.fromkeys(wording.instead))
+    except KnowledgeError:
+        return ()
+    return tuple(added)[:_MOST_ADDED]
+
+
+def with_other_words(text: str, added: tuple[str, ...]) -> str:
+    """Write a question with what is asked for beside it, as both legs are asked."""
+    return "\n".join((text, *added))
+
+
+def _is_seldom(base: Base, synonyms: Synonyms, phrase: str, filter: Filter | None) -> bool:
+    """Tell whether hardly any passage says a phrase; under a filter, whether none does."""
+    hits = base.search(vector=None, text=phrase, filter=filter, limit=_LOOKED_AT).lexical
+    if hits is None:
+        return False
+    share = 0.0 if filter is not None else _SELDOM * base.store.statistics(base.collection).chunks
+    chunks = base.store.chunks(base.collection, [hit.chunk_id for hit in hits])
+    saying = sum(synonyms.says(f"{each.section_title}\n{each.content}", phrase) for each in chunks)
+    return saying <= min(share, _MOST_SAYING)

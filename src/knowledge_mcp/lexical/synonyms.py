@@ -1,0 +1,178 @@
+r"""Lists of words that documents may put differently than a question, in the form of Solr and Elasticsearch.
+
+```text
+# a line of two kinds; a comma within a phrase is written \,
+capex, capital spending                              # each is asked for where another one is said
+quick ratio => current assets, current liabilities   # what stands right is asked for where what stands left is said
+```
+
+Here what a question says is never replaced: the other words are asked for beside it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from knowledge_mcp.model.errors import ConfigError
+from knowledge_mcp.model.query import Wording
+from knowledge_mcp.ports import Analyser
+
+__all__ = ["SHIPPED", "SynonymList", "from_options"]
+
+SHIPPED = ("finance",)
+"""Lists that come with the product, by name."""
+
+_COMMA = re.compile(r"(?<!\\),")
+_MOST_BYTES = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class _Phrase:
+    """Hold one phrase as written, as the terms of the analyser, and what these lose: "R&D" is no "r" beside a "d"."""
+
+    text: str
+    terms: tuple[str, ...]
+    literal: str
+
+    def within(self, terms: Sequence[str], text: str) -> bool:
+        """Tell whether a text with these terms says the phrase."""
+        size, first = len(self.terms), self.terms[0]
+        return (not self.literal or self.literal in text.casefold()) and any(
+            term == first and tuple(terms[place : place + size]) == self.terms for place, term in enumerate(terms)
+        )
+
+
+class SynonymList:
+    """Find in questions what documents may put differently; immutable, so safe for many threads.
+
+    Phrases are compared by the analyser's terms: in any case, with or without accents, in singular or plural.
+
+    Args:
+        analyser: makes the terms.
+        texts: name and content of each list.
+
+    Raises:
+        ConfigError: a line has an empty phrase, or says nothing beside itself; names the list and the line.
+    """
+
+    def __init__(self, analyser: Analyser, texts: Mapping[str, str]) -> None:
+        self._analyser = analyser
+        self._rules: dict[str, list[tuple[_Phrase, list[str]]]] = {}
+        unsearched: list[str] = []
+        entries = 0
+        for name, text in texts.items():
+            for number, line in enumerate(text.splitlines(), start=1):
+                content = line.strip()
+                if content and not content.startswith("#"):
+                    entries += 1
+                    unsearched.extend(self._add(content, f"line {number} of {name}"))
+        for rules in self._rules.values():
+            rules.sort(key=lambda rule: -len(rule[0].terms))  # the longest phrase that fits is the one that is meant
+        self._size, self._unsearched = entries, tuple(unsearched)
+
+    @property
+    def size(self) -> int:
+        """Count the lines that say something."""
+        return self._size
+
+    @property
+    def unsearched(self) -> tuple[str, ...]:
+        """List phrases that no question can say, for they consist of words that are not searched, as "IT" is."""
+        return self._unsearched
+
+    def wordings(self, question: str) -> tuple[Wording, ...]:
+        terms = self._terms(question)
+        found: dict[str, list[str]] = {}
+        place = 0
+        while place < len(terms):
+            step = 1
+            for phrase, others in self._rules.get(terms[place], ()):
+                if phrase.within(terms[place : place + len(phrase.terms)], question):
+                    found.setdefault(phrase.text, []).extend(others)
+                    step = len(phrase.terms)
+                    break
+            place += step
+        asked = (
+            (said, tuple(each for each in others if not self.says(question, each))) for said, others in found.items()
+        )
+        return tuple(Wording(said, others) for said, others in asked if others)
+
+    def says(self, text: str, phrase: str) -> bool:
+        wanted = self._phrase(phrase)
+        return bool(wanted.terms) and wanted.within(self._terms(text), text)
+
+    def _add(self, line: str, where: str) -> list[str]:
+        """Take one line in, and list the phrases of it that cannot be asked for."""
+        left, arrow, right = line.partition("=>")
+        said = _phrases(left, where)
+        others = _phrases(right, where) if arrow else said
+        if not arrow and len(said) < 2:
+            raise ConfigError(
+                f"SYNONYMS: {where} has one phrase only.",
+                suggestion="Write `a, b` or `a => b`; a line that begins with # is a remark.",
+            )
+        unsearched: list[str] = []
+        for each in said:
+            phrase = self._phrase(each)
+            if phrase.terms:
+                self._take(phrase, others)
+            else:
+                unsearched.append(each)
+        return unsearched
+
+    def _take(self, phrase: _Phrase, others: Sequence[str]) -> None:
+        rules = self._rules.setdefault(phrase.terms[0], [])
+        known = next(
+            (rule for rule in rules if rule[0].terms == phrase.terms and rule[0].literal == phrase.literal), None
+        )
+        if known is None:
+            rules.append((phrase, list(dict.fromkeys(others))))
+        else:
+            known[1].extend(each for each in others if each not in known[1])
+
+    def _phrase(self, text: str) -> _Phrase:
+        return _Phrase(text, tuple(self._terms(text)), text.casefold() if "&" in text else "")
+
+    def _terms(self, text: str) -> list[str]:
+        """List the terms in order, without the single characters that unspaced scripts give beside their pairs."""
+        return [term for term in self._analyser.document_terms(text) if len(term) > 1 or term.isascii()]
+
+
+def from_options(names: Iterable[str], analyser: Analyser) -> SynonymList:
+    """Read shipped lists by name and the user's own files by path.
+
+    Raises:
+        ConfigError: a file cannot be read, is too large or no UTF-8 text, or a line of it is wrong.
+    """
+    return SynonymList(analyser, {name: _content(name) for name in names})
+
+
+def _content(name: str) -> str:
+    if name in SHIPPED:
+        return files("knowledge_mcp.lexical").joinpath(f"{name}.txt").read_text(encoding="utf-8")
+    path = Path(name).expanduser()
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise ConfigError(f"SYNONYMS names {path}, which is larger than {_MOST_BYTES // 1024**2} MiB.")
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as exc:
+        raise ConfigError(f"SYNONYMS names {path}, which is no UTF-8 text.", details=str(exc)) from exc
+    except OSError as exc:
+        raise ConfigError(
+            f"SYNONYMS names {path}, which cannot be read ({exc.strerror or type(exc).__name__}).",
+            suggestion=f"Name a file, or one of the lists that are shipped ({', '.join(SHIPPED)}), or `none`.",
+        ) from exc
+
+
+def _phrases(text: str, where: str) -> list[str]:
+    phrases = [" ".join(part.replace("\\,", ",").split()) for part in _COMMA.split(text)]
+    if not all(phrases):
+        raise ConfigError(
+            f"SYNONYMS: {where} has an empty phrase.",
+            suggestion="Write `a, b` or `a => b`; a comma within a phrase is written \\, there.",
+        )
+    return phrases

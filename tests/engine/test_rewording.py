@@ -1,0 +1,121 @@
+"""Questions in words that the documents do not use: asked in others as well, and told of."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from knowledge_mcp.engine import retrieve
+from knowledge_mcp.engine.rewording import other_words, with_other_words
+from knowledge_mcp.lexical.synonyms import SynonymList
+from knowledge_mcp.model.chunk import Vector
+from knowledge_mcp.model.errors import ConnectionFailedError
+from knowledge_mcp.model.query import Equals, Filter, LegResults, SearchMode, SearchQuery
+from tests.engine.world import PUMPS, VALVES, World
+
+LIST = """
+blackout => outage
+accumulator => battery
+duty pump => working pump
+"""
+
+
+def reworded(world: World, list_text: str = LIST) -> World:
+    """Give a world's base a list of synonyms."""
+    world.base = dataclasses.replace(world.base, synonyms=SynonymList(world.base.analyser, {"list": list_text}))
+    return world
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """Two documents, and a list of synonyms."""
+    made = World(tmp_path)
+    made.write("pumps.md", PUMPS)
+    made.write("valves.md", VALVES)
+    made.ingest()
+    return reworded(made)
+
+
+@pytest.mark.parametrize("mode", list(SearchMode))
+def test_words_that_no_document_uses_are_asked_for_in_others(world: World, mode: SearchMode) -> None:
+    query = SearchQuery("when is a blackout reported", mode=mode, limit=1)
+    answer = retrieve.search(world.base, query)
+    assert answer.also_asked == ("outage",)
+    assert "outage" in answer.hits[0].chunk.content
+    assert answer.answerability is None
+
+
+def test_words_that_the_documents_use_are_left_alone(world: World) -> None:
+    query = SearchQuery("what is a duty pump")
+    answer = retrieve.search(world.base, query)
+    assert answer.also_asked == ()
+    plain = retrieve.search(dataclasses.replace(world.base, synonyms=None), query)
+    assert [(hit.chunk.id, hit.score) for hit in answer.hits] == [(hit.chunk.id, hit.score) for hit in plain.hits]
+
+
+def test_a_phrase_that_few_of_many_passages_say_counts_as_unused(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    sections = "\n\n".join(
+        f"## {n} Part {n}\n\nValve {n} shall be turned once a year by its owner." for n in range(1, 600)
+    )
+    world.write("many.md", f"# Valves\n\n{sections}\n\n## 600 Accumulator\n\nThe accumulator is charged.\n")
+    world.ingest()
+    reworded(world)
+    assert other_words(world.base, SearchQuery("accumulator")) == ("battery",)
+    assert other_words(world.base, SearchQuery("accumulator", filter=Equals("document_id", "many"))) == ()
+
+
+def test_under_a_filter_only_what_it_leaves_counts(world: World) -> None:
+    found = {each.id for each in world.knowledge.documents()}
+    (pumps,) = (each for each in found if "pump" in each)
+    (valves,) = found - {pumps}
+    query = SearchQuery("the duty pump")
+    assert other_words(world.base, dataclasses.replace(query, filter=Equals("document_id", pumps))) == ()
+    assert other_words(world.base, dataclasses.replace(query, filter=Equals("document_id", valves))) == (
+        "working pump",
+    )
+
+
+def test_phrases_come_once_in_the_order_of_the_question_and_not_without_end(world: World) -> None:
+    many = ", ".join(f"word{n}" for n in range(40))
+    reworded(world, f"blackout => outage, battery\naccumulator => battery, cell\nfault => {many}\n")
+    assert other_words(world.base, SearchQuery("accumulator at a blackout")) == ("battery", "cell", "outage")
+    assert len(other_words(world.base, SearchQuery("a fault"))) == 16
+
+
+def test_both_legs_are_asked_for_the_question_and_the_other_words() -> None:
+    assert with_other_words("a blackout", ()) == "a blackout"
+    assert with_other_words("a blackout", ("outage", "power cut")) == "a blackout\noutage\npower cut"
+
+
+class Mute:
+    """A store without a leg of words, or without an answer."""
+
+    def __init__(self, base: object, *, fails: bool) -> None:
+        self._base, self._fails = base, fails
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._base, name)
+
+    def search(
+        self, collection: str, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int
+    ) -> LegResults:
+        """Answer or fail as told."""
+        if self._fails:
+            raise ConnectionFailedError("The store is away.")
+        return LegResults(dense=None, lexical=None, lexical_error="no words here")
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_where_nobody_knows_what_the_documents_use_nothing_is_added(world: World, fails: bool) -> None:
+    mute = Mute(world.base.store, fails=fails)
+    base = dataclasses.replace(world.base, store=mute)
+    assert other_words(base, SearchQuery("a blackout")) == ()
+
+
+def test_without_a_list_nothing_is_asked_of_the_store(world: World) -> None:
+    mute = Mute(world.base.store, fails=True)
+    base = dataclasses.replace(world.base, store=mute, synonyms=None)
+    assert other_words(base, SearchQuery("a blackout")) == ()
