@@ -12,18 +12,17 @@ import pytest
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import EmbeddedChunk
-from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.errors import ConnectionFailedError, InternalError, InvalidInputError, SpaceMismatchError
 from knowledge_mcp.model.ingest import IngestEventKind, IngestOptions, SkippedFile
 from knowledge_mcp.model.publication import WholeDocument
 from knowledge_mcp.model.query import SearchQuery
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure
 from knowledge_mcp.readers.markdown import MarkdownReader
 from knowledge_mcp.sources.files import FileSource
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+from tests.engine.publishing import Publication, PublishingStore
 from tests.engine.world import PUMPS, VALVES, World
 
 
@@ -206,23 +205,16 @@ def test_another_embedding_space_is_refused_before_anything_is_read(world: World
     assert other.events == []
 
 
-class SweptOnce(MemoryStore):
+class SweptOnce(PublishingStore):
     """A store in which another writer sweeps the staged chunks just before the first publish."""
 
     swept = False
 
-    def publish(
-        self,
-        collection: str,
-        record: DocumentRecord,
-        text: str,
-        generation: str,
-        structure: DocumentStructure = NO_STRUCTURE,
-    ) -> None:
+    def take(self, new: Publication) -> None:
         if not self.swept:
             self.swept = True
-            self.discard_staged(collection, record.id)
-        super().publish(collection, record, text, generation, structure)
+            self.discard_staged(new.collection, new.record.id)
+        super().take(new)
 
 
 @pytest.mark.parametrize("slice_", [1, 64])
@@ -249,20 +241,13 @@ def test_a_store_that_cannot_write_ends_the_ingest_with_its_reason(tmp_path: Pat
     assert world.knowledge.documents() == []
 
 
-class FullAfterOne(MemoryStore):
+class FullAfterOne(PublishingStore):
     """A store that is full when its first document is there."""
 
-    def publish(
-        self,
-        collection: str,
-        record: DocumentRecord,
-        text: str,
-        generation: str,
-        structure: DocumentStructure = NO_STRUCTURE,
-    ) -> None:
-        if self.documents(collection):
+    def take(self, new: Publication) -> None:
+        if self.documents(new.collection):
             raise ConnectionFailedError("The disk is full.")
-        super().publish(collection, record, text, generation, structure)
+        super().take(new)
 
 
 def test_what_was_stored_before_the_store_failed_is_told_apart_from_what_was_not(tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from knowledge_mcp.engine.compare import content_hash
 from knowledge_mcp.engine.move import Move, MoveOptions
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import EmbeddedChunk, Vector
-from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import (
     ConnectionFailedError,
     InternalError,
@@ -24,10 +23,10 @@ from knowledge_mcp.model.errors import (
     NotFoundError,
     SpaceMismatchError,
 )
-from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.store_values import SPACE
 from tests.engine.moving import Told, chunks_of, everything, fill, memory, move, place, put_document, sqlite
+from tests.engine.publishing import Publication, PublishingStore
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -209,18 +208,11 @@ def test_what_changes_at_the_source_meanwhile_is_caught_up_with(source: MemorySt
     assert everything(target) == everything(source)
 
 
-class _DisturbedByAnotherWriter(MemoryStore):
-    def publish(
-        self,
-        collection: str,
-        record: DocumentRecord,
-        text: str,
-        generation: str,
-        structure: DocumentStructure = NO_STRUCTURE,
-    ) -> None:
-        if record.id == "doc-02":
-            self.discard_staged(collection, record.id)
-        super().publish(collection, record, text, generation, structure)
+class _DisturbedByAnotherWriter(PublishingStore):
+    def take(self, new: Publication) -> None:
+        if new.record.id == "doc-02":
+            self.discard_staged(new.collection, new.record.id)
+        super().take(new)
 
 
 def test_a_target_that_refuses_one_document_gets_all_others(source: MemoryStore) -> None:
@@ -230,17 +222,10 @@ def test_a_target_that_refuses_one_document_gets_all_others(source: MemoryStore)
     assert (report.copied, report.good) == (7, False)
 
 
-class _FilledByAnotherRun(MemoryStore):
-    def publish(
-        self,
-        collection: str,
-        record: DocumentRecord,
-        text: str,
-        generation: str,
-        structure: DocumentStructure = NO_STRUCTURE,
-    ) -> None:
-        super().publish(collection, record, text, generation, structure)
-        if record.id == "doc-02":
+class _FilledByAnotherRun(PublishingStore):
+    def take(self, new: Publication) -> None:
+        super().take(new)
+        if new.record.id == "doc-02":
             raise InternalError("Document 'doc-02' has 0 staged chunks, not the 5 announced.")
 
 
@@ -253,15 +238,8 @@ def test_a_document_that_another_run_copied_at_the_same_time_has_not_failed(sour
     assert everything(target) == everything(source)
 
 
-class _IsOverloaded(MemoryStore):
-    def publish(
-        self,
-        collection: str,
-        record: DocumentRecord,
-        text: str,
-        generation: str,
-        structure: DocumentStructure = NO_STRUCTURE,
-    ) -> None:
+class _IsOverloaded(PublishingStore):
+    def take(self, new: Publication) -> None:
         raise InternalError("Status 503.", recoverable=True)
 
 

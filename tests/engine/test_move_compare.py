@@ -10,12 +10,13 @@ import pytest
 from knowledge_mcp.engine.compare import content_hash
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
-from knowledge_mcp.model.collection import DocumentRecord, StoreStatistics
+from knowledge_mcp.model.collection import StoreStatistics
 from knowledge_mcp.model.query import Filter, LegResults
-from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure
+from knowledge_mcp.model.structure import NO_STRUCTURE
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.store_values import SPACE, structure
 from tests.engine.moving import chunks_of, everything, fill, memory, move, place, put_document
+from tests.engine.publishing import Publication, PublishingStore
 
 
 @pytest.fixture
@@ -80,29 +81,14 @@ class _RoundsVectors(MemoryStore):
         super().stage(collection, document_id, generation, rounded)
 
 
-class _LosesTexts(MemoryStore):
-    def publish(
-        self,
-        collection: str,
-        record: DocumentRecord,
-        text: str,
-        generation: str,
-        structure: DocumentStructure = NO_STRUCTURE,
-    ) -> None:
-        super().publish(collection, record, text[:-1], generation, structure)
+class _LosesTexts(PublishingStore):
+    def take(self, new: Publication) -> None:
+        super().take(replace(new, text=new.text[:-1]))
 
 
-class _LosesStructures(MemoryStore):
-    def publish(
-        self,
-        collection: str,
-        record: DocumentRecord,
-        text: str,
-        generation: str,
-        structure: DocumentStructure = NO_STRUCTURE,
-    ) -> None:
-        del structure
-        super().publish(collection, record, text, generation)
+class _LosesStructures(PublishingStore):
+    def take(self, new: Publication) -> None:
+        super().take(replace(new, structure=NO_STRUCTURE))
 
 
 class _ForgetsFields(MemoryStore):
@@ -166,7 +152,7 @@ def test_what_an_equal_record_hides_is_found_by_the_comparison_and_copied_again(
     assert everything(target) == everything(source)
 
 
-class _HasLostAChunk(MemoryStore):
+class _HasLostAChunk(PublishingStore):
     """Stands for a target that was damaged after a move, until the document is written anew."""
 
     damaged = False
@@ -179,15 +165,8 @@ class _HasLostAChunk(MemoryStore):
         counted = super().statistics(collection)
         return replace(counted, chunks=counted.chunks - self.damaged)
 
-    def publish(
-        self,
-        collection: str,
-        record: DocumentRecord,
-        text: str,
-        generation: str,
-        structure: DocumentStructure = NO_STRUCTURE,
-    ) -> None:
-        super().publish(collection, record, text, generation, structure)
+    def take(self, new: Publication) -> None:
+        super().take(new)
         self.damaged = False
 
 

@@ -16,7 +16,6 @@ from knowledge_mcp.engine.compare import content_hash
 from knowledge_mcp.engine.reembed import Reembed, ReembedOptions, ReembedReport
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import EmbeddedChunk, Vector
-from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import (
     ConnectionFailedError,
     InternalError,
@@ -24,13 +23,14 @@ from knowledge_mcp.model.errors import (
     NotFoundError,
     QuotaExceededError,
 )
-from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure
+from knowledge_mcp.model.structure import NO_STRUCTURE
 from knowledge_mcp.ports import Store
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.stores.sqlite import SqliteStore
 from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
 from knowledge_mcp.testing.store_values import SPACE, embedded
 from tests.engine.moving import Told, chunks_of, fill, memory, place, put_document, sqlite
+from tests.engine.publishing import Publication, PublishingStore
 
 ROOT = Path(__file__).resolve().parents[2]
 TODAY = date(2026, 11, 22)
@@ -276,17 +276,9 @@ class _LosesText(MemoryStore):
         return text[:-1] if text and "next" in collection else text
 
 
-class _LosesStructure(MemoryStore):
-    def publish(
-        self,
-        collection: str,
-        record: DocumentRecord,
-        text: str,
-        generation: str,
-        structure: DocumentStructure = NO_STRUCTURE,
-    ) -> None:
-        kept = NO_STRUCTURE if "next" in collection else structure
-        super().publish(collection, record, text, generation, kept)
+class _LosesStructure(PublishingStore):
+    def take(self, new: Publication) -> None:
+        super().take(replace(new, structure=NO_STRUCTURE) if "next" in new.collection else new)
 
 
 @pytest.mark.parametrize("wrong", [_LosesAVector, _LosesText, _LosesStructure])

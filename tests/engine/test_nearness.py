@@ -52,7 +52,7 @@ class Narrow(HashingEmbedder):
 
 @pytest.fixture(autouse=True)
 def _unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    for kept in ("_KNOWN", "_TRIED", "_RUNNING"):
+    for kept in ("_KNOWN", "_TRIED"):
         monkeypatch.setattr(measuring, kept, {})
 
 

@@ -8,51 +8,21 @@ call of what it names (`embed:2`); `TOKEN` is sent to the host that `TOKEN_HOST`
 from __future__ import annotations
 
 import os
-import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.killing import kill_at
 from knowledge_mcp import registry, wiring
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.settings import Settings
-from knowledge_mcp.sources.scan import RepositoryScan
-from knowledge_mcp.stores import sqlite_writing
-from knowledge_mcp.stores.sqlite import SqliteStore
-from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
 from tests.repositories.world import make_desk, sqlite
-
-KILLABLE: Mapping[str, tuple[object, str]] = {
-    "scan": (RepositoryScan, "_file"),
-    "embed": (HashingEmbedder, "embed_documents"),
-    "store": (SqliteStore, "publish_whole"),
-    "write": (sqlite_writing, "write_document"),
-    "publish": (SqliteStore, "publish"),
-    "swap": (SqliteStore, "rename_collections"),
-}
-"""What it can be killed at: one file looked at, one batch embedded, a batch stored, one file of it, a manifest …"""
-
-
-def dying(method: Callable[..., object], count: int) -> Callable[..., object]:
-    """Return a method that ends the process without a word in place of its so manieth call."""
-    left = [count]
-
-    def call(*arguments: object, **named: object) -> object:
-        left[0] -= 1
-        if not left[0]:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return method(*arguments, **named)
-
-    return call
 
 
 def main() -> None:
     """Run the server or the command over the folder."""
     folder, command, *arguments = Path(sys.argv[1]), *sys.argv[2:]
-    place, _, count = os.environ.get("KILL_AT", "").partition(":")
-    if place:
-        owner, name = KILLABLE[place]
-        setattr(owner, name, dying(getattr(owner, name), int(count)))
+    kill_at(os.environ.get("KILL_AT", ""))
     tokens = {os.environ["TOKEN_HOST"]: os.environ["TOKEN"]} if "TOKEN" in os.environ else None
 
     def knowledge(

@@ -23,6 +23,7 @@ from knowledge_mcp.stores.chroma_view import Limits
 from knowledge_mcp.testing.chroma_server import quick_folder
 from knowledge_mcp.testing.store_search import FILTERS, MANY, put
 from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, full_chunk, record, structure, unit_vector
+from knowledge_mcp.testing.store_whole import whole
 
 ROOT = Path(__file__).resolve().parents[2]
 OPENING = """
@@ -274,7 +275,7 @@ def contents(store: ChromaStore) -> tuple[Sequence[object], ...]:
     )
 
 
-@pytest.mark.parametrize("work", ["publish", "delete", "discard"])
+@pytest.mark.parametrize("work", ["publish", "publish whole", "publish whole in two steps", "delete", "discard"])
 @pytest.mark.requirement("CLARIFY-006")
 def test_a_kill_between_any_two_steps_leaves_one_version_whole_and_the_next_run_mends_it(
     folder: Path, work: str
@@ -286,6 +287,10 @@ def test_a_kill_between_any_two_steps_leaves_one_version_whole_and_the_next_run_
         if work == "publish":
             store.discard_staged("c", "d")
             put(store, "d", new, text="new", generation="g2", structure=structure(3))
+        elif work.startswith("publish whole"):
+            large = work.endswith("two steps")
+            made = [whole("d", new, text="new" * (400_000 if large else 1), structure=structure(3))]
+            store.publish_whole("c", made if large else [*made, whole("e", ["other words"])], lambda _: None)
         elif work == "delete":
             store.delete_document("c", "d")
         else:

@@ -10,11 +10,14 @@ from typing import Any
 import pytest
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.model.errors import InternalError
+from knowledge_mcp.stores import chroma_whole
 from knowledge_mcp.stores.chroma import ChromaStore
 from knowledge_mcp.stores.chroma_client import Address, Row, Table
 from knowledge_mcp.testing.chroma_server import quick_folder
 from knowledge_mcp.testing.store_search import MANY, put
 from knowledge_mcp.testing.store_values import SPACE, embedded, record, structure
+from knowledge_mcp.testing.store_whole import whole
 
 
 @pytest.fixture
@@ -71,6 +74,156 @@ def test_a_small_document_is_written_in_few_calls(store: ChromaStore, monkeypatc
     put(store, "d", MANY[:5], text="x" * 2_000_000, structure=structure(2), generation="g2")
     assert written[2:4] == ["4 entries", "2 entries"], "a large text comes before the record, not with it"
     assert len(store.document_text("c", "d") or "") == 2_000_000
+
+
+def test_many_small_documents_are_written_in_as_few_calls_as_one(
+    store: ChromaStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[str] = []
+    write = Table._write  # pyright: ignore[reportPrivateUsage] - what is counted
+
+    def counted(self: Table, rows: Sequence[Any], replace: bool) -> None:
+        written.append(f"{len(rows)} entries")
+        write(self, rows, replace)
+
+    monkeypatch.setattr(Table, "_write", counted)
+    told: list[str] = []
+    store.publish_whole("c", [whole(f"d{n}", MANY[:2]) for n in range(20)], told.append)
+    assert written == ["40 entries", "40 entries", "61 entries"], "holders, vectors; chunks; the rest, records"
+    assert told == [f"d{n}" for n in range(20)]
+    assert store.verify("c") == []
+    written.clear()
+    large = whole("large", MANY[:2], text="x" * 2_000_000)
+    store.publish_whole("c", [whole("a", ["one"]), large, whole("b", ["two"])], told.append)
+    assert len(written) == 3 + 4 + 3, "a large document is made visible by a call of its own"
+    assert store.verify("c") == []
+    written.clear()
+    store.publish_whole("c", [whole("a", ["three"]), whole("a", ["four"])], told.append)
+    assert [each.content for each in store.document_chunks("c", "a")] == ["four"], "named twice: the last one holds"
+    assert store.verify("c") == []
+
+
+@pytest.mark.parametrize("moment", ["before its record", "with its record"])
+def test_what_another_writer_discards_meanwhile_is_written_again(
+    folder: Path, store: ChromaStore, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    other = opened(folder)
+    write = Table._write  # pyright: ignore[reportPrivateUsage] - a moment between two calls
+
+    def disturbed(self: Table, rows: Sequence[Any], replace: bool) -> None:
+        write(self, rows, replace)
+        if rows[0].vector is not None:
+            monkeypatch.setattr(Table, "_write", write)
+            other.discard_staged("c", "d")
+
+    def robbed(self: Table, rows: Sequence[Any], replace: bool) -> None:
+        if any(row.uri for row in rows):  # the other one looked what is visible just before
+            monkeypatch.setattr(Table, "_write", write)
+            documents = documents_of(other)
+            (holder,) = documents.rows(where={"$and": [{"kind": {"$eq": "staged"}}, {"document_id": {"$eq": "d"}}]})
+            documents.remove([holder.id])
+            write(self, rows, replace)
+            chunks = other._look_up("c")[0].chunks  # pyright: ignore[reportPrivateUsage] - as the other one removes
+            chunks.remove(chunks.ids({"generation": {"$eq": holder.metadata["generation"]}}))
+        else:
+            write(self, rows, replace)
+
+    put(store, "d", ["old"])
+    monkeypatch.setattr(Table, "_write", disturbed if moment == "before its record" else robbed)
+    told: list[str] = []
+    store.publish_whole("c", [whole("d", ["new"]), whole("e", ["more"])], told.append)
+    assert sorted(told) == ["d", "e"]
+    assert [each.content for each in store.document_chunks("c", "d")] == ["new"]
+    assert [each.content for each in store.document_chunks("c", "e")] == ["more"]
+    assert store.discard_staged("c") == 0
+    assert store.verify("c") == []
+    other.close()
+
+
+def test_of_two_processes_that_write_a_document_whole_none_takes_the_other_ones_away(
+    folder: Path, store: ChromaStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = opened(folder)
+    write = Table._write  # pyright: ignore[reportPrivateUsage] - a moment between two calls
+    calls = 0
+
+    def disturbed(self: Table, rows: Sequence[Any], replace: bool) -> None:
+        nonlocal calls
+        write(self, rows, replace)
+        if rows[0].vector is not None:
+            monkeypatch.setattr(Table, "_write", write)
+            other.publish_whole("c", [whole("d", ["theirs"])], lambda _: None)
+            monkeypatch.setattr(Table, "_write", disturbed)
+        calls += 1
+
+    monkeypatch.setattr(Table, "_write", disturbed)
+    store.publish_whole("c", [whole("d", ["ours"])], lambda _: None)
+    assert calls == 3, "written once"
+    assert [each.content for each in other.document_chunks("c", "d")] == ["ours"]
+    assert store.verify("c") == []
+    other.close()
+
+
+def test_what_a_killed_writer_left_long_ago_goes_with_the_next_one(
+    folder: Path, store: ChromaStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(chroma_whole, "commit_rows", killed)
+        with pytest.raises(KeyboardInterrupt):
+            store.publish_whole("c", [whole("d", ["killed"])], lambda _: None)
+    holders = documents_of(store).ids({"kind": {"$eq": "staged"}})
+    assert len(holders) == 1
+    store.publish_whole("c", [whole("d", ["soon after"])], lambda _: None)
+    assert documents_of(store).ids({"kind": {"$eq": "staged"}}) == holders, "it may still be at work"
+    monkeypatch.setattr(chroma_whole, "_LONGEST_SECONDS", -1.0)
+    store.publish_whole("c", [whole("d", ["long after"])], lambda _: None)
+    assert documents_of(store).ids({"kind": {"$eq": "staged"}}) == []
+    assert store.verify("c") == []
+
+
+def test_what_is_discarded_each_time_is_told_and_what_was_there_stays(
+    folder: Path, store: ChromaStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = opened(folder)
+    write = Table._write  # pyright: ignore[reportPrivateUsage] - a moment between two calls
+
+    def disturbed(self: Table, rows: Sequence[Any], replace: bool) -> None:
+        write(self, rows, replace)
+        if rows[0].vector is not None:
+            other.discard_staged("c", "d")
+
+    put(store, "d", ["old"])
+    monkeypatch.setattr(Table, "_write", disturbed)
+    told: list[str] = []
+    with pytest.raises(InternalError, match="'d' has 0 chunks, not the 1 announced"):
+        store.publish_whole("c", [whole("d", ["new"]), whole("e", ["more"])], told.append)
+    assert told == ["e"]
+    assert [each.content for each in store.document_chunks("c", "d")] == ["old"]
+    assert [each.content for each in store.document_chunks("c", "e")] == ["more"]
+    assert store.verify("c") == []
+    other.close()
+
+
+def test_a_collection_that_is_dropped_amid_documents_takes_those_with_it_that_were_told_of(
+    folder: Path, store: ChromaStore
+) -> None:
+    other = opened(folder)
+    told: list[str] = []
+
+    def published(document_id: str) -> None:
+        told.append(document_id)
+        if told == ["a"]:
+            other.drop_collection("c")
+            other.create_collection("c", SPACE)
+
+    store.publish_whole("c", [whole("a", ["one"]), whole("b", ["two"], text="x" * 700_000)], published)
+    assert told == ["a", "b"]
+    assert [each.id for each in store.documents("c")] == ["b"]
+    assert store.verify("c") == []
+    other.close()
 
 
 def test_of_two_processes_that_begin_a_generation_one_gives_it_its_token(

@@ -42,7 +42,7 @@ def called(document: Document) -> str:
     told: list[str] = []
     confirmed = missing = False
     for word in _stem(document.source_uri):
-        whole = len(word) == 1 or in_title.find(word) or opening.find(word)
+        whole = in_title.find(word) or opening.find(word)
         for piece in [word] if whole else _PIECES.findall(word):
             if len(piece) == 1:
                 continue  # tells nothing, and stands everywhere

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from knowledge_mcp.cli.entry import Version, run_command
+from knowledge_mcp.cli.entry import Version, confirmed, run_command
 from knowledge_mcp.cli.failures import ExitCode
 from knowledge_mcp.cli.repositories_run import followed, index_code, index_result
 from knowledge_mcp.cli.session import AsJson, ConfigFile, Verbose, guarded, load, out, settings_of, write_json
@@ -239,7 +239,7 @@ def remove(
     """
     with _desk(config, verbose=verbose, as_json=as_json) as desk:
         info = desk.repository(name)
-        if not yes and not _confirmed(f"Remove '{info.name}' ({info.file_count} files, {info.chunk_count} chunks)?"):
+        if not yes and not confirmed(f"Remove '{info.name}' ({info.file_count} files, {info.chunk_count} chunks)?"):
             raise typer.Exit(ExitCode.FAILURE)
         with followed() as line:
             chunks = desk.remove(info.name, line=line)
@@ -287,13 +287,6 @@ def metrics(
             write_json(found.as_json())
         else:
             print_metrics(found)
-
-
-def _confirmed(question: str) -> bool:
-    if not sys.stdin.isatty():
-        sys.stderr.write("Nothing was removed: without a terminal to ask on, pass --yes.\n")
-        return False
-    return typer.confirm(question, err=True)
 
 
 def main() -> None:

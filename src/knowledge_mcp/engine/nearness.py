@@ -61,8 +61,8 @@ _AGAIN = 300.0
 """Seconds from a try that failed to the next one: the embedder has retries of its own."""
 
 _KNOWN: dict[str, float] = {}
-_TRIED: dict[str, float] = {}
-_RUNNING: dict[str, threading.Thread] = {}
+_TRIED: dict[str, tuple[float, threading.Thread]] = {}
+"""When each space was last tried, and the thread that did or does it."""
 _LOCK = threading.Lock()
 
 
@@ -85,14 +85,13 @@ def nearness(embedder: Embedder) -> float:
 def _started(embedder: Embedder, space: EmbeddingSpace) -> threading.Thread | None:
     """Return the thread that measures a space, None where there is none because the last one has just failed."""
     with _LOCK:
-        running = _RUNNING.get(space.fingerprint)
+        tried, running = _TRIED.get(space.fingerprint, (-math.inf, None))
         if running is not None and running.is_alive():
             return running
-        if time.monotonic() - _TRIED.get(space.fingerprint, -math.inf) < _AGAIN:
+        if time.monotonic() - tried < _AGAIN:
             return None
-        _TRIED[space.fingerprint] = time.monotonic()
         running = threading.Thread(target=_measure, args=(embedder, space), name="nearness", daemon=True)
-        _RUNNING[space.fingerprint] = running
+        _TRIED[space.fingerprint] = time.monotonic(), running
         running.start()
         return running
 

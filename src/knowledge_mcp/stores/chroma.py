@@ -28,7 +28,6 @@ from knowledge_mcp.stores.chroma_client import Address, Connection
 from knowledge_mcp.stores.chroma_errors import GoneError
 from knowledge_mcp.stores.chroma_profiles import PROFILES, Profile
 from knowledge_mcp.stores.filters import check_filter
-from knowledge_mcp.stores.singly import publish_singly
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy
 from knowledge_mcp.support.secret import Secret
@@ -154,12 +153,26 @@ class ChromaStore:
     def publish_whole(
         self, collection: str, documents: Sequence[WholeDocument], on_published: Callable[[str], object]
     ) -> None:
-        publish_singly(self, collection, documents, on_published)
+        from knowledge_mcp.stores.chroma_whole import publish_whole
+
+        told: set[str] = set()
+
+        def write(place: Place, _: View) -> None:
+            def published(document_id: str) -> None:
+                self._copy(collection, place, document_id)
+                told.add(document_id)
+                on_published(document_id)
+
+            left = [each for each in documents if each.record.id not in told]
+            publish_whole(place, left, self._analyser, published)
+
+        self._at(collection, write)
 
     def discard_staged(self, collection: str, document_id: str | None = None) -> int:
         from knowledge_mcp.stores.chroma_writing import discard_staged
 
-        return self._at(collection, lambda place, _: discard_staged(place, document_id))
+        documents = None if document_id is None else [document_id]
+        return self._at(collection, lambda place, _: discard_staged(place, documents))
 
     def delete_document(self, collection: str, document_id: str) -> int:
         from knowledge_mcp.stores.chroma_writing import delete_document

@@ -34,24 +34,30 @@ from knowledge_mcp.stores.payload import record_to_json, structure_to_json
 
 __all__ = [
     "GONE",
+    "SMALL_CALL",
     "STATE",
+    "commit_rows",
     "delete_document",
     "discard_staged",
     "document_entry",
+    "generation_rows",
+    "holder_row",
     "index_rows",
     "make_index",
     "publish",
     "stage",
+    "staged_entry",
     "staged_generations",
     "structure_entries",
     "sweep",
+    "vector_rows",
     "visible_generation",
     "visible_generations",
     "visible_of",
 ]
 
 _VECTOR_BYTES = 768 * 1024
-_SMALL_CALL = 1024 * 1024
+SMALL_CALL = 1024 * 1024
 """Bytes up to which entries that must not be seen apart, or one after the other, are written in one call."""
 _VISIBLE = "generation:"
 _DOCUMENTS: Where = {"kind": {"$eq": "document"}}
@@ -100,19 +106,20 @@ def stage(place: Place, document_id: str, name: str, chunks: Sequence[EmbeddedCh
     latest = list({each.chunk.id: each for each in chunks}.values())
     if not latest:
         return
-    group = max(1, _VECTOR_BYTES // max(1, len(latest[0].vector)))
-    packed = [pack_vectors(latest[start : start + group]) for start in range(0, len(latest), group)]
-
-    def exact(token: str) -> list[Row]:
-        rows: list[Row] = []
-        for keys, vectors in packed:
-            digest = hashlib.sha256(f"{keys}{vectors}".encode()).hexdigest()[:16]
-            metadata = {"kind": "vectors", "generation": token, "document_id": document_id, "keys": keys}
-            rows.append(Row(f"vectors {token} {digest}", metadata | {"vectors": vectors}))
-        return rows
-
-    token = _token(place, document_id, name, exact)
+    token = _token(place, document_id, name, lambda token: vector_rows(token, document_id, latest))
     place.chunks.put([chunk_row(each, token) for each in latest])
+
+
+def vector_rows(token: str, document_id: str, chunks: Sequence[EmbeddedChunk]) -> list[Row]:
+    """Write the exact vectors of chunks in entries; their names tell what is in them."""
+    group = max(1, _VECTOR_BYTES // max(1, len(chunks[0].vector))) if chunks else 1
+    rows: list[Row] = []
+    for start in range(0, len(chunks), group):
+        keys, vectors = pack_vectors(chunks[start : start + group])
+        digest = hashlib.sha256(f"{keys}{vectors}".encode()).hexdigest()[:16]
+        metadata = {"kind": "vectors", "generation": token, "document_id": document_id, "keys": keys}
+        rows.append(Row(f"vectors {token} {digest}", metadata | {"vectors": vectors}))
+    return rows
 
 
 def publish(
@@ -127,6 +134,16 @@ def publish(
             suggestion="Ingest the document again.",
         )
     token = token or _token(place, record.id, name)
+    rows, commit = generation_rows(token, record, text, structure, index)
+    commit_rows(place, rows, [commit])
+    sweep(place, [record.id], finished=[staged_entry(record.id, name)])
+    return token
+
+
+def generation_rows(
+    token: str, record: DocumentRecord, text: str, structure: DocumentStructure, index: Index
+) -> tuple[list[Row], Row]:
+    """Write text, structure and index of a generation in entries, and the record that makes it visible in another."""
     texts = parts_of(text)
     kept = {"generation": token, "document_id": record.id}
     rows = [Row(f"text {token} {number}", {"kind": "text", **kept, "text": part}) for number, part in enumerate(texts)]
@@ -137,14 +154,17 @@ def publish(
         for number, part in enumerate(shapes)
     ]
     rows += index_rows(token, record.id, index)
-    commit = _commit(record, token, len(texts), len(shapes))
-    if sum(each.size for each in (*rows, *commit)) <= _SMALL_CALL:
-        place.documents.put([*rows, *commit])
+    return rows, _record_row(record, token, len(texts), len(shapes))
+
+
+def commit_rows(place: Place, rows: Sequence[Row], commits: Sequence[Row]) -> None:
+    """Write what records need, and then the records with the change of state in one call: all or none are visible."""
+    commits = [*commits, _changed()]
+    if sum(each.size for each in (*rows, *commits)) <= SMALL_CALL:
+        place.documents.put([*rows, *commits])
     else:
         place.documents.put(rows)
-        place.documents.put(commit)
-    sweep(place, record.id, finished=[_staged_entry(record.id, name)])
-    return token
+        place.documents.put(commits)
 
 
 def make_index(place: Place, token: str, analyser: Analyser) -> Index:
@@ -165,8 +185,8 @@ def index_rows(token: str, document_id: str, index: Index) -> list[Row]:
     return [Row(f"index {token} {number}", kept | {"packed": part}) for number, part in enumerate(parts)]
 
 
-def _commit(record: DocumentRecord, token: str, text_parts: int, structure_parts: int) -> list[Row]:
-    """Make the entries of record and change of state; written in one call, both or none are there afterwards."""
+def _record_row(record: DocumentRecord, token: str, text_parts: int, structure_parts: int) -> Row:
+    """Make the entry of a record, which names the visible generation."""
     metadata = {
         "kind": "document",
         "document_id": record.id,
@@ -186,7 +206,7 @@ def _commit(record: DocumentRecord, token: str, text_parts: int, structure_parts
         "record": record_to_json(record),
         "gone": None,
     }
-    return [Row(document_entry(record.id), metadata, document=record.title, uri=f"{_VISIBLE}{token}"), _changed()]
+    return Row(document_entry(record.id), metadata, document=record.title, uri=f"{_VISIBLE}{token}")
 
 
 def _changed() -> Row:
@@ -194,19 +214,26 @@ def _changed() -> Row:
     return Row(STATE, {"kind": STATE, "change": secrets.token_hex(8)}, uri=STATE)
 
 
-def discard_staged(place: Place, document_id: str | None) -> int:
-    """Drop staged chunks of one document or of all, and what no document shows any more."""
-    staged = _staged_of(place, document_id)
-    visible = _visible_tokens(place, document_id)
-    tokens = {token for token in staged.values() if token not in visible}
-    gone = _remove_generations(place, tokens, list(staged))
-    sweep(place, document_id)
+def discard_staged(
+    place: Place, documents: Sequence[str] | None, *, spare: Callable[[Found], bool] = lambda _: False
+) -> int:
+    """Drop staged chunks of some documents or of all, and what no document shows any more; returns how many went.
+
+    The holders go first, but for those to be spared: who finds his own there after a commit knows that what he
+    committed stays.
+    """
+    found = [each for each in _holders(place, documents) if not spare(each)]
+    staged = {each.id: str(each.metadata["generation"]) for each in found}
+    place.documents.remove(list(staged))
+    visible = _visible_tokens(place, documents)
+    gone = _remove_generations(place, {token for token in staged.values() if token not in visible})
+    sweep(place, documents)
     return gone
 
 
 def delete_document(place: Place, document_id: str) -> int:
     """Remove a document: first from sight in one call, then its entries; returns how many visible chunks went."""
-    discard_staged(place, document_id)
+    discard_staged(place, [document_id])
     entry = document_entry(document_id)
     found = place.documents.one(entry)
     token = None if found is None else visible_of(found)
@@ -221,9 +248,9 @@ def delete_document(place: Place, document_id: str) -> int:
 
 
 def sweep(
-    place: Place, document_id: str | None = None, *, finished: Sequence[str] = (), look_only: bool = False
+    place: Place, documents: Sequence[str] | None = None, *, finished: Sequence[str] = (), look_only: bool = False
 ) -> dict[str, int]:
-    """Remove every generation, of one document or of all, that is neither visible nor staged.
+    """Remove every generation, of some documents or of all, that is neither visible nor staged.
 
     Generations are looked for first and their holders then: one that is just being staged has its holder before its
     first entry. `finished` are other entries to be removed: a holder among them holds nothing any more.
@@ -231,26 +258,31 @@ def sweep(
     Returns:
         how many chunks went (or would have) by generation.
     """
-    own: Where | None = None if document_id is None else {"document_id": {"$eq": document_id}}
+    own = _of(documents)
     found: dict[str, int] = {}
     for entry in place.chunks.ids(own):
         token = generation_of(entry)
         found[token] = found.get(token, 0) + 1
     for entry in place.documents.ids(all_of(_HELD_KINDS, own)):
         found.setdefault(entry.split(" ")[1], 0)
-    staged = _staged_of(place, document_id)
-    held = {token for entry, token in staged.items() if entry not in finished} | _visible_tokens(place, document_id)
+    staged = _staged_of(place, documents)
+    held = {token for entry, token in staged.items() if entry not in finished} | _visible_tokens(place, documents)
     lost = {token: count for token, count in found.items() if token not in held}
     if not look_only:
         _remove_generations(place, lost, finished)
     return lost
 
 
-def _visible_tokens(place: Place, document_id: str | None) -> set[str]:
-    if document_id is None:
+def _of(documents: Sequence[str] | None) -> Where | None:
+    """Say in ChromaDB's words which documents are meant, None for all."""
+    return None if documents is None else {"document_id": {"$in": list(documents)}}
+
+
+def _visible_tokens(place: Place, documents: Sequence[str] | None) -> set[str]:
+    if documents is None:
         return set(visible_generations(place.documents).values())
-    token = visible_generation(place.documents, document_id)
-    return set() if token is None else {token}
+    found = place.documents.rows(ids=[document_entry(each) for each in documents])
+    return {token for each in found if (token := visible_of(each)) is not None}
 
 
 def _remove_generations(place: Place, tokens: Iterable[str], finished: Sequence[str] = ()) -> int:
@@ -275,13 +307,24 @@ def staged_generations(place: Place) -> dict[str, str]:
     return {token: document_id for token, document_id in tokens.items() if token not in visible}
 
 
-def _staged_entry(document_id: str, name: str) -> str:
+def staged_entry(document_id: str, name: str) -> str:
+    """Name the entry that holds a generation which is being collected."""
     return f"staged {json.dumps([document_id, name])}"
+
+
+def holder_row(document_id: str, name: str, token: str, *, since: float | None = None) -> Row:
+    """Make the entry that holds a generation until it is visible: what has none and is not visible is swept.
+
+    Args:
+        since: Unix time at which a whole document is written, None for one that is staged.
+    """
+    metadata = {"kind": "staged", "document_id": document_id, "name": name, "generation": token}
+    return Row(staged_entry(document_id, name), metadata if since is None else metadata | {"since": since})
 
 
 def _staged(place: Place, document_id: str, name: str) -> tuple[str | None, str | None]:
     """Name the token under which a generation is collected, None where there is none yet, and the visible one."""
-    record, own = document_entry(document_id), _staged_entry(document_id, name)
+    record, own = document_entry(document_id), staged_entry(document_id, name)
     found = {each.id: each for each in place.documents.rows(ids=[record, own])}
     visible = visible_of(found[record]) if record in found else None
     token = str(found[own].metadata["generation"]) if own in found else None
@@ -299,12 +342,11 @@ def _token(place: Place, document_id: str, name: str, more: Callable[[str], list
     """
     token, visible = _staged(place, document_id, name)
     if token is None:
-        own, offer = _staged_entry(document_id, name), secrets.token_hex(8)
-        rows = [Row(own, {"kind": "staged", "document_id": document_id, "name": name, "generation": offer})]
-        rows += more(offer)
-        at_once = rows if sum(each.size for each in rows) <= _SMALL_CALL else rows[:1]
+        own, offer = staged_entry(document_id, name), secrets.token_hex(8)
+        rows = [holder_row(document_id, name, offer), *more(offer)]
+        at_once = rows if sum(each.size for each in rows) <= SMALL_CALL else rows[:1]
         place.documents.put(at_once, replace=False)
-        staged = _staged_of(place, document_id)
+        staged = _staged_of(place, [document_id])
         token = staged.get(own, offer)
         lost = [entry for entry, each in staged.items() if each == visible]  # left by a publish cut short
         if token != offer:  # another process was faster
@@ -316,8 +358,10 @@ def _token(place: Place, document_id: str, name: str, more: Callable[[str], list
     return token
 
 
-def _staged_of(place: Place, document_id: str | None) -> dict[str, str]:
-    """Map entries of staged generations to their tokens."""
-    own: Where | None = None if document_id is None else {"document_id": {"$eq": document_id}}
-    where = all_of({"kind": {"$eq": "staged"}}, own)
-    return {each.id: str(each.metadata["generation"]) for each in place.documents.rows(where=where)}
+def _staged_of(place: Place, documents: Sequence[str] | None) -> dict[str, str]:
+    """Map entries of staged generations, of some documents or of all, to their tokens."""
+    return {each.id: str(each.metadata["generation"]) for each in _holders(place, documents)}
+
+
+def _holders(place: Place, documents: Sequence[str] | None) -> list[Found]:
+    return place.documents.rows(where=all_of({"kind": {"$eq": "staged"}}, _of(documents)))

@@ -6,7 +6,7 @@ import contextlib
 import json
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import apsw
@@ -28,6 +28,7 @@ _CACHE_KIBIBYTES = 16_384
 _WAL_LIMIT = 64 * 1024 * 1024
 _IDLE_CONNECTIONS = 8
 _PAUSE_SECONDS = 0.02
+_BUSY = (apsw.BusyError, apsw.LockedError, apsw.ProtocolError)
 
 
 class Database:
@@ -125,13 +126,20 @@ class Database:
             self._writer.release()
 
     def _begin(self, connection: Session, statement: str) -> None:
+        def begin() -> None:
+            connection.run(statement)
+            connection.run("SELECT 1 FROM sqlite_schema LIMIT 1")  # a deferred transaction starts at its first read
+
+        self._patiently(connection, begin)
+
+    def _patiently(self, connection: Session, work: Callable[[], None]) -> None:
+        """Work as soon as the file is free; a try that was in vain is rolled back."""
         deadline = time.monotonic() + self._patience
         while True:
             try:
-                connection.run(statement)
-                connection.run("SELECT 1 FROM sqlite_schema LIMIT 1")  # a deferred transaction starts at its first read
+                work()
                 return
-            except (apsw.BusyError, apsw.LockedError, apsw.ProtocolError) as exc:
+            except _BUSY as exc:
                 connection.roll_back()
                 if time.monotonic() > deadline:
                     raise self._too_busy() from exc
@@ -176,16 +184,8 @@ class Database:
         connection = Session(str(self._path))
         try:
             connection.wait_for_locks(_BUSY_MILLISECONDS)
-            deadline = time.monotonic() + self._patience
-            while True:
-                try:
-                    self._set_up(connection)
-                    return connection
-                except (apsw.BusyError, apsw.LockedError, apsw.ProtocolError) as exc:
-                    connection.roll_back()
-                    if time.monotonic() > deadline:
-                        raise self._too_busy() from exc
-                    time.sleep(_PAUSE_SECONDS)
+            self._patiently(connection, lambda: self._set_up(connection))
+            return connection
         except BaseException:
             connection.close()
             raise
@@ -213,7 +213,7 @@ def as_knowledge_error(error: Exception, path: Path) -> KnowledgeError:
     details = f"{type(error).__name__}: {error}"
     if isinstance(error, UnicodeEncodeError):
         return InvalidInputError("A text holds half of a surrogate pair, which cannot be stored.", details=details)
-    if isinstance(error, (apsw.BusyError, apsw.LockedError, apsw.ProtocolError)):
+    if isinstance(error, _BUSY):
         return TimedOutError(f"'{path}' is held by another process.", details=details)
     if isinstance(error, (apsw.FullError, apsw.TooBigError)):
         return ConnectionFailedError(

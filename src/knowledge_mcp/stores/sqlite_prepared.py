@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
-from knowledge_mcp.model.collection import DocumentRecord
-from knowledge_mcp.model.errors import InternalError
 from knowledge_mcp.model.publication import WholeDocument
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.bm25 import term_counts
+from knowledge_mcp.stores.checks import check_announced
 from knowledge_mcp.stores.payload import chunk_from_json
 from knowledge_mcp.stores.sqlite_postings import Segment
 from knowledge_mcp.stores.sqlite_session import Row, Session
 from knowledge_mcp.stores.sqlite_view import sign_bits
 
-__all__ = ["Prepared", "fields_of", "in_order", "not_announced", "prepare", "work_out", "work_out_whole"]
+__all__ = ["Prepared", "fields_of", "prepare", "work_out", "work_out_whole"]
 
 
 @dataclass(frozen=True)
@@ -30,6 +29,7 @@ class Prepared:
         generation: its row's id, None where nothing was staged.
         keys: `chunks.key` of every chunk, by position; empty where they have no rows yet.
         definitions: the position of a defining chunk, and what its row holds without ids of other rows.
+        chunks: those that have no rows yet, by position.
     """
 
     generation: int | None
@@ -39,6 +39,7 @@ class Prepared:
     fields: str
     segment: Segment
     definitions: tuple[tuple[int, Row], ...]
+    chunks: Sequence[EmbeddedChunk] = ()
 
 
 def prepare(connection: Session, collection: int, document_id: str, generation: str, analyser: Analyser) -> Prepared:
@@ -70,16 +71,10 @@ def work_out_whole(document: WholeDocument, analyser: Analyser) -> Prepared:
     Raises:
         InternalError: the chunks are not those announced.
     """
-    there = len({each.chunk.id for each in document.chunks})
-    if there != document.record.chunk_count or there != len(document.chunks):
-        raise not_announced(document.record, there)
-    chunks = in_order(document.chunks)
-    return _worked_out(None, (), [each.chunk for each in chunks], [each.vector for each in chunks], analyser)
-
-
-def in_order(chunks: Sequence[EmbeddedChunk]) -> list[EmbeddedChunk]:
-    """Sort chunks by position, as they are read from their table."""
-    return sorted(chunks, key=lambda each: (each.chunk.index, each.chunk.id))
+    check_announced(document)
+    chunks = sorted(document.chunks, key=lambda each: (each.chunk.index, each.chunk.id))
+    made = _worked_out(None, (), [each.chunk for each in chunks], [each.vector for each in chunks], analyser)
+    return replace(made, chunks=chunks)
 
 
 def _worked_out(
@@ -120,15 +115,6 @@ def fields_of(chunks: Sequence[Chunk]) -> str:
     ]
     data = {"kinds": list(kinds), "kind": kind, "clause": [each.clause_number for each in chunks]}
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-
-
-def not_announced(record: DocumentRecord, there: int, why: str = "") -> InternalError:
-    """Say that a document has not the chunks that its record tells of."""
-    return InternalError(
-        f"Document '{record.id}' has {there} chunks, not the {record.chunk_count} announced.",
-        details=why,
-        suggestion="Ingest the document again.",
-    )
 
 
 def _definitions(chunk: Chunk, analyser: Analyser) -> list[Row]:

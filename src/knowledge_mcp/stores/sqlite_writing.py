@@ -16,10 +16,11 @@ from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InternalError
 from knowledge_mcp.model.publication import WholeDocument
 from knowledge_mcp.model.structure import DocumentStructure
+from knowledge_mcp.stores.checks import not_announced
 from knowledge_mcp.stores.payload import chunk_to_json, record_to_json, structure_to_json
 from knowledge_mcp.stores.renaming import checked_renames
 from knowledge_mcp.stores.sqlite_postings import Segment, add_segment, drop_segments, renumber_postings
-from knowledge_mcp.stores.sqlite_prepared import Prepared, in_order, not_announced
+from knowledge_mcp.stores.sqlite_prepared import Prepared
 from knowledge_mcp.stores.sqlite_session import Row, Session
 
 __all__ = [
@@ -117,7 +118,7 @@ def publish_whole(connection: Session, collection: int, documents: Sequence[tupl
             "INSERT INTO generations (collection, document_id, name, visible) VALUES (?, ?, '', 1)",
             (collection, record.id),
         )
-        keys = tuple(_insert(connection, generation, chunk) for chunk in in_order(each.chunks))
+        keys = tuple(_insert(connection, generation, chunk) for chunk in prepared.chunks)
         kept = replace(prepared, generation=generation, keys=keys)
         first_slot = write_document(connection, collection, record, each.text, each.structure, kept)
         base = first_slot if base is None else base
