@@ -56,13 +56,25 @@ def test_the_longest_phrase_is_the_one_that_is_meant() -> None:
 
 
 def test_lines_about_one_phrase_add_up() -> None:
-    rules = "# two lines\n\nICD => interface document\nicd, interface control document\n"
-    assert asked(rules, "the ICD") == {"ICD": ("interface document", "interface control document")}
+    rules = "# two lines\n\ncapex => spending\nCapex, capital expenditure\n"
+    assert asked(rules, "the capex") == {"capex": ("spending", "capital expenditure")}
+    rules = "ICD => interface document\nicd, interface control document\n"
+    assert asked(rules, "the ICD") == {"ICD": ("interface document",), "icd": ("interface control document",)}
+
+
+def test_what_is_written_in_capitals_is_found_in_capitals_only() -> None:
+    rules = "DIO => days inventory outstanding\nebit, operating profit\n"
+    assert asked(rules, "its DIO, please") == {"DIO": ("days inventory outstanding",)}
+    assert asked(rules, "¿Quién dio el nombre?") == {}
+    assert asked(rules, "EBIT or Ebit") == {"ebit": ("operating profit",)}
+    assert asked("NET SALES => revenue", "the NET  SALES of 2023") == {"NET SALES": ("revenue",)}
+    assert made(rules).says("the DIO is 12", "DIO")
+    assert not made(rules).says("se lo dio", "DIO")
 
 
 def test_an_ampersand_is_part_of_a_phrase() -> None:
-    rules = "R&D => research\nM&A => mergers\n"
-    assert asked(rules, "what was spent on R&D?") == {"R&D": ("research",)}
+    rules = "r&d => research\nm&a => mergers\n"
+    assert asked(rules, "what was spent on R&D?") == {"r&d": ("research",)}
     assert asked(rules, "r d 12 and 5 m") == {}
     assert made(rules).says("Our R&D grew.", "r&d")
     assert not made(rules).says("Section R, part D", "R&D")

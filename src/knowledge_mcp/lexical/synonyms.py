@@ -32,24 +32,29 @@ _MOST_BYTES = 4 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class _Phrase:
-    """Hold one phrase as written, as the terms of the analyser, and what these lose: "R&D" is no "r" beside a "d"."""
+    """Hold one phrase as written, as the terms of the analyser, and a pattern of what these lose, where they do.
+
+    "R&D" is no "r" beside a "d", and "DIO" no Spanish verb.
+    """
 
     text: str
     terms: tuple[str, ...]
-    literal: str
+    literal: re.Pattern[str] | None
 
     def within(self, terms: Sequence[str], text: str) -> bool:
         """Tell whether a text with these terms says the phrase."""
         size, first = len(self.terms), self.terms[0]
-        return (not self.literal or self.literal in text.casefold()) and any(
+        there = any(
             term == first and tuple(terms[place : place + size]) == self.terms for place, term in enumerate(terms)
         )
+        return there and (self.literal is None or self.literal.search(text) is not None)
 
 
 class SynonymList:
     """Find in questions what documents may put differently; immutable, so safe for many threads.
 
-    Phrases are compared by the analyser's terms: in any case, with or without accents, in singular or plural.
+    Phrases are compared by the analyser's terms: in any case, with or without accents, in singular or plural; what the
+    list writes in capitals is found in capitals only.
 
     Args:
         analyser: makes the terms.
@@ -86,20 +91,21 @@ class SynonymList:
 
     def wordings(self, question: str) -> tuple[Wording, ...]:
         terms = self._terms(question)
-        found: dict[str, list[str]] = {}
+        found: dict[str, dict[str, None]] = {}
         place = 0
         while place < len(terms):
-            step = 1
+            step = 0
             for phrase, others in self._rules.get(terms[place], ()):
-                if phrase.within(terms[place : place + len(phrase.terms)], question):
-                    found.setdefault(phrase.text, []).extend(others)
-                    step = len(phrase.terms)
+                if len(phrase.terms) < step:
                     break
-            place += step
-        asked = (
-            (said, tuple(each for each in others if not self.says(question, each))) for said, others in found.items()
-        )
-        return tuple(Wording(said, others) for said, others in asked if others)
+                if phrase.within(terms[place : place + len(phrase.terms)], question):
+                    found.setdefault(phrase.text, {}).update(dict.fromkeys(others))
+                    step = len(phrase.terms)
+            place += max(1, step)
+        unsaid = {
+            said: tuple(each for each in others if not self.says(question, each)) for said, others in found.items()
+        }
+        return tuple(Wording(said, others) for said, others in unsaid.items() if others)
 
     def says(self, text: str, phrase: str) -> bool:
         wanted = self._phrase(phrase)
@@ -126,16 +132,18 @@ class SynonymList:
 
     def _take(self, phrase: _Phrase, others: Sequence[str]) -> None:
         rules = self._rules.setdefault(phrase.terms[0], [])
-        known = next(
-            (rule for rule in rules if rule[0].terms == phrase.terms and rule[0].literal == phrase.literal), None
-        )
-        if known is None:
-            rules.append((phrase, list(dict.fromkeys(others))))
-        else:
-            known[1].extend(each for each in others if each not in known[1])
+        for known, more in rules:
+            if (known.terms, known.literal) == (phrase.terms, phrase.literal):
+                more.extend(each for each in others if each not in more)
+                return
+        rules.append((phrase, list(dict.fromkeys(others))))
 
     def _phrase(self, text: str) -> _Phrase:
-        return _Phrase(text, tuple(self._terms(text)), text.casefold() if "&" in text else "")
+        literal = None
+        if text.isupper() or "&" in text:
+            words = r"\s+".join(re.escape(word) for word in text.split())
+            literal = re.compile(rf"(?<!\w){words}(?!\w)", 0 if text.isupper() else re.IGNORECASE)
+        return _Phrase(text, tuple(self._terms(text)), literal)
 
     def _terms(self, text: str) -> list[str]:
         """List the terms in order, without the single characters that unspaced scripts give beside their pairs."""
