@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from knowledge_mcp.engine import retrieve
+from knowledge_mcp.engine.requirements import requirements
 from knowledge_mcp.engine.rewording import other_words, with_other_words
 from knowledge_mcp.lexical.synonyms import SynonymList
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.errors import ConnectionFailedError
-from knowledge_mcp.model.query import Equals, Filter, LegResults, SearchMode, SearchQuery
+from knowledge_mcp.model.query import Equals, Filter, LegResults, RequirementQuery, SearchMode, SearchQuery
 from tests.engine.world import PUMPS, VALVES, World
 
 LIST = """
@@ -45,6 +46,13 @@ def test_words_that_no_document_uses_are_asked_for_in_others(world: World, mode:
     assert answer.also_asked == ("outage",)
     assert "outage" in answer.hits[0].chunk.content
     assert answer.answerability is None
+
+
+def test_requirements_on_a_topic_are_looked_for_in_other_words_too(world: World) -> None:
+    answer = requirements(world.base, RequirementQuery("reporting a blackout"))
+    assert answer.also_asked == ("outage",)
+    assert "outage" in answer.hits[0].statement.text
+    assert requirements(world.base, RequirementQuery("3.1", limit=1)).also_asked == ()
 
 
 def test_words_that_the_documents_use_are_left_alone(world: World) -> None:

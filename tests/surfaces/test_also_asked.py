@@ -6,7 +6,7 @@ import dataclasses
 import json
 
 from knowledge_mcp.model.library import Deposit
-from knowledge_mcp.model.query import SearchAnswer, SearchMode, SearchQuery
+from knowledge_mcp.model.query import RequirementAnswer, RequirementQuery, SearchAnswer, SearchMode, SearchQuery
 from knowledge_mcp.remote.answers import Found, read
 from knowledge_mcp.remote.client import RemoteLibrary
 from knowledge_mcp.remote.values import codec_of
@@ -27,6 +27,10 @@ class WordyKnowledge(FakeKnowledge):
         """Search, and say so."""
         return dataclasses.replace(super().search(query), also_asked=SAID)
 
+    def requirements(self, query: RequirementQuery) -> RequirementAnswer:
+        """Look for requirements, and say so."""
+        return dataclasses.replace(super().requirements(query), also_asked=SAID)
+
 
 class WordyLibrary(FakeLibrary):
     """Asks for more than it was told."""
@@ -43,6 +47,8 @@ def test_both_surfaces_tell_it_and_only_where_there_is_something() -> None:
     library.deposit(Deposit(filename="pumps.md", text="A pump moves water."))
     assert ask(STANDARDS, "knowledge_search", WordyKnowledge(), query="plan")["also_asked"] == [*SAID]
     assert "also_asked" not in ask(STANDARDS, "knowledge_search", FakeKnowledge(), query="plan")
+    assert ask(STANDARDS, "knowledge_requirements", WordyKnowledge(), topic="plan")["also_asked"] == [*SAID]
+    assert "also_asked" not in ask(STANDARDS, "knowledge_requirements", FakeKnowledge(), topic="plan")
     assert ask(RAG, "search", library, query="pump")["also_asked"] == [*SAID]
     assert "also_asked" not in ask(RAG, "search", FakeLibrary(), query="pump")
 

@@ -62,12 +62,13 @@ def requirements(base: Base, query: RequirementQuery) -> RequirementAnswer:
     if clause is not None:
         _by_clause(base, clause, filters, records, found)
     degraded: tuple[str, ...] = ()
+    also_asked: tuple[str, ...] = ()
     if len(found.hits) < query.limit:
-        degraded = _by_topic(base, query, filters, records, found)
+        degraded, also_asked = _by_topic(base, query, filters, records, found)
     ordered = sorted(
         found.hits.values(), key=lambda each: (-each.score, each.chunk.document_id, each.statement.span.start)
     )
-    return RequirementAnswer(hits=tuple(ordered[: query.limit]), documents=documents, degraded=degraded)
+    return RequirementAnswer(tuple(ordered[: query.limit]), documents, degraded, also_asked)
 
 
 @dataclass(slots=True)
@@ -115,7 +116,8 @@ def _holding(base: Base, text: str, filters: Sequence[Filter]) -> list[Chunk]:
 
 def _by_topic(
     base: Base, query: RequirementQuery, filters: Sequence[Filter], records: Records, found: _Found
-) -> tuple[str, ...]:
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Search for the topic; returns what failed on the way, and what was asked for beside the topic's own words."""
     most = found.most
     answer = search(base, SearchQuery(text=query.topic, limit=max(_PLACES, query.limit), filter=And(tuple(filters))))
     wanted = set(base.analyser.query_terms(query.topic))
@@ -124,7 +126,7 @@ def _by_topic(
             if statement.modality is Modality.REQUIREMENT:
                 score = most * _score(base, statement, hit, wanted)
                 found.add(statement, hit.chunk, score, records.get(hit.chunk.document_id))
-    return answer.degraded
+    return answer.degraded, answer.also_asked
 
 
 def documents_named(records: list[DocumentRecord], standard: str) -> tuple[str, ...]:

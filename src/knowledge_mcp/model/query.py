@@ -243,11 +243,12 @@ class RequirementHit:
 
 @dataclass(frozen=True, slots=True)
 class RequirementAnswer:
-    """Answer a requirements query, best first."""
+    """Answer a requirements query, best first; `also_asked` as in `SearchAnswer`."""
 
     hits: tuple[RequirementHit, ...]
     documents: tuple[str, ...] | None
     degraded: tuple[str, ...] = ()
+    also_asked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

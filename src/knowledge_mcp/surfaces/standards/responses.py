@@ -173,6 +173,7 @@ class RequirementsResponse(Response):
     topic: str
     standard_filter: str | None
     total: int = Field(description="Number of results returned.")
+    also_asked: list[str] = Field(default=[], description=ALSO_ASKED)
     message: str = ""
     suggestions: list[str] = Field(default=[])
     documents: list[str] = Field(default=[], description="Ids of the documents that the standard was matched with.")

@@ -87,6 +87,8 @@ def requirements(knowledge: Knowledge, request: RequirementsRequest) -> Requirem
         more["message"], more["suggestions"] = explain_no_requirement(knowledge, request, answer)
     if answer.documents:
         more["documents"] = list(answer.documents)
+    if answer.also_asked:
+        more["also_asked"] = list(answer.also_asked)
     if answer.degraded:
         more["degraded"] = list(answer.degraded)
     return RequirementsResponse(
