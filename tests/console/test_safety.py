@@ -40,7 +40,7 @@ def test_hostile_text_in_every_field_stays_text(console: Console, service: Servi
         chunk["metadata"].update(sections=[HOSTILE], clause_number=HOSTILE)
     service.add(hostile)
     service.collections.append(HOSTILE)
-    service.extra = {"degraded": [HOSTILE], "mode": HOSTILE, "collection": HOSTILE}
+    service.extra = {"degraded": [HOSTILE], "mode": HOSTILE, "collection": HOSTILE, "also_asked": [HOSTILE]}
     console.open("#/search?q=zebra%20script%20onerror")
     expect(console.at(".result")).to_have_count(2)
     console.at(".result summary").first.click()

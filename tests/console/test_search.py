@@ -106,6 +106,15 @@ def test_a_threshold_tells_how_many_it_hides_and_shows_them_at_a_press(console: 
     assert "min=" not in console.page.url
 
 
+def test_an_answer_says_what_else_was_asked_for(console: Console, standard: Service) -> None:
+    console.open()
+    console.search("requirement")
+    expect(console.at("#search-notices .notice")).to_have_count(0)
+    standard.extra = {"also_asked": ["current assets", "balance sheet"]}
+    console.search("quick ratio requirement")
+    expect(console.at("#search-notices .notice")).to_have_text("Also asked for: current assets; balance sheet.")
+
+
 def test_a_degraded_answer_says_what_failed(console: Console, standard: Service) -> None:
     standard.extra = {"degraded": ["The embedding service did not answer: words only."]}
     console.open("#/search?q=requirement")

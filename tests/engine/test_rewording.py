@@ -91,6 +91,9 @@ def test_phrases_come_once_in_the_order_of_the_question_and_not_without_end(worl
     reworded(world, f"blackout => outage, battery\naccumulator => battery, cell\nfault => {many}\n")
     assert other_words(world.base, SearchQuery("accumulator at a blackout")) == ("battery", "cell", "outage")
     assert len(other_words(world.base, SearchQuery("a fault"))) == 16
+    reworded(world, "".join(f"said{n} => other{n}\n" for n in range(20)))
+    question = " ".join(f"said{n}" for n in range(20))
+    assert other_words(world.base, SearchQuery(question)) == tuple(f"other{n}" for n in range(8))
 
 
 def test_both_legs_are_asked_for_the_question_and_the_other_words() -> None:

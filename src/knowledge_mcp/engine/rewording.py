@@ -23,8 +23,8 @@ _SELDOM = 0.002
 _MOST_SAYING = 15
 """Most of the passages looked at that may say it, however many passages there are."""
 
-_MOST_ADDED = 16
-"""Phrases added to one question."""
+_MOST_PHRASES, _MOST_ADDED = 8, 16
+"""Phrases of one question that are looked at, for each costs a search; and phrases added to it."""
 
 
 def other_words(base: Base, query: SearchQuery) -> tuple[str, ...]:
@@ -37,7 +37,7 @@ def other_words(base: Base, query: SearchQuery) -> tuple[str, ...]:
         return ()
     added: dict[str, None] = {}
     try:
-        for wording in synonyms.wordings(query.text):
+        for wording in synonyms.wordings(query.text)[:_MOST_PHRASES]:
             if _is_seldom(base, synonyms, wording.said, query.filter):
                 added.update(dict.fromkeys(wording.instead))
     except KnowledgeError:
