@@ -110,9 +110,10 @@ def test_an_answer_says_what_else_was_asked_for(console: Console, standard: Serv
     console.open()
     console.search("requirement")
     expect(console.at("#search-notices .notice")).to_have_count(0)
-    standard.extra = {"also_asked": ["current assets", "balance sheet"]}
+    standard.extra = {"also_asked": ["current assets", "the supplier"]}
     console.search("quick ratio requirement")
-    expect(console.at("#search-notices .notice")).to_have_text("Also asked for: current assets; balance sheet.")
+    expect(console.at("#search-notices .notice")).to_have_text("Also asked for: current assets; the supplier.")
+    assert console.at(".result").first.locator("mark").all_text_contents() == ["supplier", "requirement"]
 
 
 def test_a_degraded_answer_says_what_failed(console: Console, standard: Service) -> None:

@@ -205,9 +205,10 @@ function render(answer, question, took) {
     ? `${count(found.length, "passage")} in ${answer.collection ?? question.collection}, ${mode}, ${seconds}`
     : `Nothing found in ${answer.collection ?? question.collection}, ${mode}, ${seconds}`;
   fill(byId("search-notices"), notices(answer, question, found.length));
+  const asked = [question.query, ...(answer.also_asked ?? [])].join(" ");
   fill(
     byId("results"),
-    found.map((each, index) => h("li", {}, result(each, index + 1, question.query))),
+    found.map((each, index) => h("li", {}, result(each, index + 1, asked))),
   );
 }
 
