@@ -11,13 +11,15 @@ import pytest
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import InternalError
-from knowledge_mcp.stores import chroma_whole
+from knowledge_mcp.stores import chroma_whole, chroma_writing
 from knowledge_mcp.stores.chroma import ChromaStore
 from knowledge_mcp.stores.chroma_client import Address, Row, Table
 from knowledge_mcp.testing.chroma_server import quick_folder
 from knowledge_mcp.testing.store_search import MANY, put
 from knowledge_mcp.testing.store_values import SPACE, embedded, record, structure
 from knowledge_mcp.testing.store_whole import whole
+
+UNFINISHED = "An ingest of this document was not finished, or is under way."
 
 
 @pytest.fixture
@@ -164,9 +166,8 @@ def test_of_two_processes_that_write_a_document_whole_none_takes_the_other_ones_
     other.close()
 
 
-def test_what_a_killed_writer_left_long_ago_goes_with_the_next_one(
-    folder: Path, store: ChromaStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("way", ["the document is written again", "the collection is repaired"])
+def test_what_a_killed_writer_left_long_ago_goes(store: ChromaStore, monkeypatch: pytest.MonkeyPatch, way: str) -> None:
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
@@ -178,9 +179,14 @@ def test_what_a_killed_writer_left_long_ago_goes_with_the_next_one(
     assert len(holders) == 1
     store.publish_whole("c", [whole("d", ["soon after"])], lambda _: None)
     assert documents_of(store).ids({"kind": {"$eq": "staged"}}) == holders, "it may still be at work"
-    monkeypatch.setattr(chroma_whole, "_LONGEST_SECONDS", -1.0)
-    store.publish_whole("c", [whole("d", ["long after"])], lambda _: None)
+    assert [each.message for each in store.verify("c", repair=True)] == [UNFINISHED]
+    monkeypatch.setattr(chroma_writing, "_LONGEST_SECONDS", -1.0)
+    if way == "the document is written again":
+        store.publish_whole("c", [whole("d", ["long after"])], lambda _: None)
+    else:
+        assert all(each.repaired for each in store.verify("c", repair=True) if each.message != UNFINISHED)
     assert documents_of(store).ids({"kind": {"$eq": "staged"}}) == []
+    assert len(documents_of(store).ids({"kind": {"$eq": "vectors"}})) == 1
     assert store.verify("c") == []
 
 

@@ -119,8 +119,8 @@ class Store(Protocol):
     ) -> None:
         """Publish documents that were not staged, in as few steps as the store can; each becomes visible as a whole.
 
-        Whatever is staged for one of them goes. `on_published` is told the id of each as soon as it is visible; what
-        it was not told of when the call fails was not published.
+        Whatever is staged for one of them goes. `on_published` is told the id of each when it is visible; of those
+        that it was not told of when the call fails, none is visible in part.
 
         Raises:
             InternalError: chunks are not as many as announced (another writer discarded them), or an id comes twice.

@@ -25,6 +25,7 @@ from knowledge_mcp.stores.chroma_writing import (
     discard_staged,
     generation_rows,
     holder_row,
+    is_abandoned,
     sweep,
     vector_rows,
 )
@@ -32,9 +33,6 @@ from knowledge_mcp.stores.chroma_writing import (
 __all__ = ["publish_whole"]
 
 _TRIES = 5
-
-_LONGEST_SECONDS = 3_600.0
-"""Time after which a whole document that is neither visible nor gone is taken for a killed writer's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +82,8 @@ def publish_whole(
 
 
 def _is_under_way(holder: Found) -> bool:
-    """Tell whether another writer may just be writing a whole document; one that was killed long ago is not."""
-    return float(holder.metadata.get("since") or 0.0) > time.time() - _LONGEST_SECONDS
+    """Tell whether another writer may just be writing a whole document; what is staged is nobody's by now."""
+    return "since" in holder.metadata and not is_abandoned(holder)
 
 
 def _written(place: Place, group: Sequence[_Entries], on_published: Callable[[str], object]) -> list[_Entries]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
+import time
 from collections.abc import Callable, Iterable, Sequence
 
 from knowledge_mcp.model.chunk import EmbeddedChunk
@@ -43,6 +44,7 @@ __all__ = [
     "generation_rows",
     "holder_row",
     "index_rows",
+    "is_abandoned",
     "make_index",
     "publish",
     "stage",
@@ -59,6 +61,8 @@ __all__ = [
 _VECTOR_BYTES = 768 * 1024
 SMALL_CALL = 1024 * 1024
 """Bytes up to which entries that must not be seen apart, or one after the other, are written in one call."""
+_LONGEST_SECONDS = 3_600.0
+"""Time after which a whole document that is neither visible nor gone is taken for a killed writer's."""
 _VISIBLE = "generation:"
 _DOCUMENTS: Where = {"kind": {"$eq": "document"}}
 _HELD_KINDS: Where = {"kind": {"$in": ["text", "structure", "index", "vectors"]}}
@@ -265,12 +269,20 @@ def sweep(
         found[token] = found.get(token, 0) + 1
     for entry in place.documents.ids(all_of(_HELD_KINDS, own)):
         found.setdefault(entry.split(" ")[1], 0)
-    staged = _staged_of(place, documents)
-    held = {token for entry, token in staged.items() if entry not in finished} | _visible_tokens(place, documents)
+    holders = _holders(place, documents)
+    over = {*finished, *(each.id for each in holders if is_abandoned(each))}
+    held = {str(each.metadata["generation"]) for each in holders if each.id not in over}
+    held |= _visible_tokens(place, documents)
     lost = {token: count for token, count in found.items() if token not in held}
     if not look_only:
-        _remove_generations(place, lost, finished)
+        _remove_generations(place, lost, sorted(over))
     return lost
+
+
+def is_abandoned(holder: Found) -> bool:
+    """Tell whether a whole document was being written so long ago that its writer must have been killed."""
+    since = holder.metadata.get("since")
+    return since is not None and float(since) < time.time() - _LONGEST_SECONDS
 
 
 def _of(documents: Sequence[str] | None) -> Where | None:

@@ -31,7 +31,6 @@ from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.checks import check_vectors
 from knowledge_mcp.stores.filters import check_filter
 from knowledge_mcp.stores.qdrant_connection import MISSING_LIBRARY, Connection, QdrantConfig, QdrantOptions, config_of
-from knowledge_mcp.stores.singly import publish_singly
 from knowledge_mcp.support.events import log_event
 
 if TYPE_CHECKING:
@@ -156,7 +155,13 @@ class QdrantStore:
     def publish_whole(
         self, collection: str, documents: Sequence[WholeDocument], on_published: Callable[[str], object]
     ) -> None:
-        publish_singly(self, collection, documents, on_published)
+        place = self._fresh(collection)
+        from knowledge_mcp.stores.qdrant_whole import publish_whole
+
+        for published in publish_whole(self._connection, place, self._analyser, documents):
+            self._written(place, len(published))
+            for document_id in published:
+                on_published(document_id)
 
     def discard_staged(self, collection: str, document_id: str | None = None) -> int:
         place = self._fresh(collection)
@@ -329,7 +334,7 @@ class QdrantStore:
         exact = points <= self._connection.config.exact_up_to
         return search(self._connection, place, Question(vector, terms, filter, limit, exact), corpus)
 
-    def _written(self, place: Place) -> None:
+    def _written(self, place: Place, documents: int = 1) -> None:
         """Look after the weights; a failure does not undo what was written, and the next writer looks again."""
         from knowledge_mcp.stores.qdrant_weights import Weights
 
@@ -338,7 +343,7 @@ class QdrantStore:
                 self._weights = Weights(self._connection.config.drift)
             weights = self._weights
         try:
-            weights.after_write(self._connection, place)
+            weights.after_write(self._connection, place, documents)
         except KnowledgeError as exc:
             log_event(_logger, logging.WARNING, "bm25_not_weighed", collection=place.name, reason=exc.message)
 

@@ -30,6 +30,7 @@ __all__ = [
     "heads_of",
     "part_ids",
     "place_and_head",
+    "place_and_heads",
     "read_again",
 ]
 
@@ -111,16 +112,17 @@ def heads(connection: Connection, place: Place, *, whole: bool = False) -> Itera
 
 def place_and_head(connection: Connection, place: Place, document_id: str) -> tuple[Place, Head | None]:
     """Read a collection's description and a document's record as they are now, in one round trip."""
-    now, found = _place_and_heads(connection, place, [document_id])
+    now, found = place_and_heads(connection, place, [document_id])
     return now, found[0] if found else None
 
 
 def heads_of(connection: Connection, place: Place, document_ids: Sequence[str]) -> list[Head]:
     """Read the records of some documents as they are now, in one round trip; those that are not there are left out."""
-    return _place_and_heads(connection, place, document_ids)[1]
+    return place_and_heads(connection, place, document_ids)[1]
 
 
-def _place_and_heads(connection: Connection, place: Place, document_ids: Sequence[str]) -> tuple[Place, list[Head]]:
+def place_and_heads(connection: Connection, place: Place, document_ids: Sequence[str]) -> tuple[Place, list[Head]]:
+    """Read a collection's description and the records of some documents as they are now, in one round trip."""
     names = [head_id(each) for each in document_ids]
     found = {str(each.id): each.payload or {} for each in connection.retrieve(place.records, [META, *names])}
     now = place_of(place.name, found[META]) if META in found else None

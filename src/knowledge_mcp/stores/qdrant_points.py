@@ -18,12 +18,13 @@ from knowledge_mcp.stores.bm25 import K1, B, term_counts
 from knowledge_mcp.stores.filters import field_value, simple_filters
 from knowledge_mcp.stores.payload import chunk_to_json
 from knowledge_mcp.stores.qdrant_connection import MOST_BYTES, MOST_POINTS
-from knowledge_mcp.stores.qdrant_layout import DENSE, LIVE, STAGED, point_id
+from knowledge_mcp.stores.qdrant_layout import BM25, DENSE, LIVE, STAGED, point_id
 
 __all__ = [
     "any_of",
     "batches",
     "chunk_payload",
+    "chunk_point",
     "clause_prefixes",
     "conditions",
     "defined",
@@ -38,7 +39,7 @@ __all__ = [
 ]
 
 _FLOAT_BYTES = 22
-"""JSON text of one component of a vector."""
+"""JSON text of one number of a vector."""
 
 
 def equals(field: str, value: str | bool) -> models.Condition:
@@ -92,7 +93,7 @@ def defined(chunk_terms: Iterable[tuple[str, Sequence[str]]], analyser: Analyser
 
 
 def chunk_payload(each: EmbeddedChunk, analyser: Analyser) -> dict[str, Any]:
-    """Write what a point says of its chunk; generation and state come with `staged_point`."""
+    """Write what a point says of its chunk; where it stands, generation and state come with its point."""
     chunk = each.chunk
     names = [(one.term, one.aliases) for one in chunk.definitions]
     words = analyser.document_terms(chunk.embedding_text)
@@ -122,10 +123,18 @@ def staged_point(
     """Make the point of a staged chunk: found by its keys, seen by no search, without sparse vector."""
     payload = chunk_payload(each, analyser)
     payload |= {"home": home, "document_id": document_id, "name": name, "generation": generation, "state": STAGED}
-    components = numbers_of(each.vector)
-    return models.PointStruct(
-        id=point_id("chunk", document_id, generation, each.chunk.id), payload=payload, vector={DENSE: list(components)}
-    )
+    return chunk_point(each, payload)
+
+
+def chunk_point(
+    each: EmbeddedChunk, payload: Mapping[str, Any], sparse: models.SparseVector | None = None
+) -> models.PointStruct:
+    """Make the point of a chunk whose payload says of which document and generation it is."""
+    vectors: dict[str, models.Vector] = {DENSE: list(numbers_of(each.vector))}
+    if sparse is not None:
+        vectors[BM25] = sparse
+    place = point_id("chunk", payload["document_id"], payload["generation"], each.chunk.id)
+    return models.PointStruct(id=place, payload=dict(payload), vector=vectors)
 
 
 def to_bytes(vector: Any) -> Vector:
@@ -139,9 +148,7 @@ def batches(points: Iterable[models.PointStruct]) -> Iterator[list[models.PointS
     batch: list[models.PointStruct] = []
     held = 0
     for point in points:
-        size = len(json.dumps(point.payload, ensure_ascii=False).encode()) + 200
-        vector = point.vector.get(DENSE) if isinstance(point.vector, dict) else None
-        size += _FLOAT_BYTES * len(vector) if isinstance(vector, list) else 0
+        size = len(json.dumps(point.payload, ensure_ascii=False).encode()) + 200 + _FLOAT_BYTES * _numbers(point)
         if batch and (len(batch) >= MOST_POINTS or held + size > MOST_BYTES):
             yield batch
             batch, held = [], 0
@@ -149,6 +156,14 @@ def batches(points: Iterable[models.PointStruct]) -> Iterator[list[models.PointS
         held += size
     if batch:
         yield batch
+
+
+def _numbers(point: models.PointStruct) -> int:
+    """Count the numbers that a point's vectors are written with."""
+    vectors = point.vector if isinstance(point.vector, dict) else {}
+    dense, sparse = vectors.get(DENSE), vectors.get(BM25)
+    count = len(dense) if isinstance(dense, list) else 0
+    return count + (2 * len(sparse.indices) if isinstance(sparse, models.SparseVector) else 0)
 
 
 # the sparse vector

@@ -39,11 +39,11 @@ class Weights:
         self._documents: dict[str, int] = {}
         self._lock = threading.Lock()
 
-    def after_write(self, connection: Connection, place: Place) -> None:
-        """Weigh all anew if the mean has drifted; looks only now and then."""
+    def after_write(self, connection: Connection, place: Place, documents: int = 1) -> None:
+        """Weigh all anew if the mean has drifted, `documents` having been written; looks only now and then."""
         name = place.home
         with self._lock:
-            self._writes[name] = self._writes.get(name, 0) + 1
+            self._writes[name] = self._writes.get(name, 0) + documents
             if self._writes[name] * _OFTEN < self._documents.get(name, 0):
                 return
             self._writes[name] = 0

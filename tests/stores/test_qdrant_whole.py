@@ -1,0 +1,339 @@
+"""Whole documents in Qdrant, many in each request: how few those are, and what any of them failing leaves behind."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+import pytest
+
+from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.model.errors import InternalError, KnowledgeError
+from knowledge_mcp.model.publication import WholeDocument
+from knowledge_mcp.stores.qdrant import QdrantStore
+from knowledge_mcp.stores.qdrant_connection import QdrantConfig
+from knowledge_mcp.support.retry import RetryPolicy
+from knowledge_mcp.testing.qdrant_local import LocalQdrant
+from knowledge_mcp.testing.qdrant_server import Fault, QdrantServer
+from knowledge_mcp.testing.store_search import put
+from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, structure, unit_vector
+from knowledge_mcp.testing.store_whole import whole
+from tests.stores.test_qdrant_publish import Killed, Tapped, opened
+
+IDS = ("a", "b", "c")
+SHAPES = {"old": structure(4), "new": structure(3), "rival": structure(2)}
+COUNTS = {"old": 4, "new": 3, "rival": 2}
+
+
+def version(document_id: str, name: str) -> WholeDocument:
+    """Make one version of a document, which every passage, the text and the structure tell."""
+    passages = [
+        Passage(f"alpha {name} {place}", id=f"{document_id}/{name}/{place}", direction="near")
+        for place in range(COUNTS[name])
+    ]
+    return whole(document_id, passages, text=f"{name} text", structure=SHAPES[name])
+
+
+def versions(ids: Sequence[str], name: str) -> list[WholeDocument]:
+    return [version(each, name) for each in ids]
+
+
+def whole_versions(store: QdrantStore) -> dict[str, str]:
+    """Tell which version of each document is there, having looked in every way; a mix of two fails."""
+    found: dict[str, str] = {}
+    for each in store.documents("c"):
+        chunks = [chunk.id for chunk in store.document_chunks("c", each.id)]
+        name = chunks[0].split("/")[1]
+        assert chunks == [f"{each.id}/{name}/{place}" for place in range(COUNTS[name])]
+        assert each == version(each.id, name).record
+        assert store.document_text("c", each.id) == f"{name} text"
+        assert store.document_structure("c", each.id) == SHAPES[name]
+        found[each.id] = name
+    legs = store.search("c", vector=unit_vector("near"), text="alpha", filter=None, limit=100)
+    expected = sorted(f"{each}/{name}/{place}" for each, name in found.items() for place in range(COUNTS[name]))
+    for leg in (legs.dense, legs.lexical):
+        assert sorted(hit.chunk_id for hit in leg or ()) == expected
+    assert store.statistics("c").chunks == len(expected)
+    return found
+
+
+@pytest.fixture
+def server() -> Iterator[QdrantServer]:
+    made = QdrantServer()
+    yield made
+    made.stop()
+
+
+def connected(server: QdrantServer, pauses: tuple[float, ...] = ()) -> QdrantStore:
+    quick = RetryPolicy(pauses, sleep=lambda _: None)
+    return QdrantStore(QdrantConfig(server.url, grpc="off", retries=quick), EnglishAnalyser())
+
+
+def begun(store: QdrantStore) -> None:
+    """Begin with one document of three, and chunks that are staged for another and for one that stays aside."""
+    if store.collection("c") is not None:
+        store.drop_collection("c")
+    store.create_collection("c", SPACE)
+    store.publish_whole("c", [version("b", "old")], lambda _: None)
+    store.stage("c", "a", "g", embedded("a", ["alpha staged"]))
+    store.stage("c", "aside", "g", embedded("aside", ["alpha kept aside"]))
+
+
+def mended(store: QdrantStore, step: int) -> None:
+    """Whatever was left over is swept in one of three ways, and the documents can be published after that."""
+    if step % 3 == 0:
+        for each in IDS:
+            store.discard_staged("c", each)
+    elif step % 3 == 1:
+        store.publish_whole("c", versions(IDS, "new"), lambda _: None)
+    else:
+        store.verify("c", repair=True)
+        store.stage("c", "aside", "g", embedded("aside", ["alpha kept aside"]))
+    assert [each.document_id for each in store.verify("c")] == ["aside"], "its chunks wait, and nothing else does"
+    told: list[str] = []
+    store.publish_whole("c", versions(IDS, "new"), told.append)
+    assert told == list(IDS)
+    assert whole_versions(store) == dict.fromkeys(IDS, "new")
+    assert store.discard_staged("c") == 1
+    assert store.verify("c") == []
+
+
+def test_the_requests_grow_with_the_batches_and_not_with_the_documents(server: QdrantServer) -> None:
+    store = connected(server)
+    store.create_collection("c", SPACE)
+    store.publish_whole("c", [version("first", "old")], lambda _: None)
+    asked: list[int] = []
+    for count in (2, 20, 60):
+        ids = [f"{count}-{number}" for number in range(count)]
+        for name in ("old", "new"):
+            told: list[str] = []
+            before = len(server.seen.paths)
+            store.publish_whole("c", versions(ids, name), told.append)
+            asked.append(len(server.seen.paths) - before)
+            assert told == ids
+    assert max(asked) <= 15, "a document by itself needs more"
+    assert asked[2] == asked[4], "of new ones"
+    assert asked[3] == asked[5], "of new versions"
+    assert store.verify("c") == []
+
+
+def test_what_is_too_large_for_one_request_is_cut(server: QdrantServer) -> None:
+    store = connected(server)
+    store.create_collection("c", SPACE)
+    many = [whole(f"many-{each}", [f"words {each} {place}" for place in range(90)]) for each in range(8)]
+    long = [whole(f"long-{each}", ["word"], text="t" * 3_000_000) for each in range(4)]
+    wide = [whole("wide", ["word " * 60_000 + str(each) for each in range(30)])]
+    none = [whole(f"none-{each}", []) for each in range(250)]
+    told: list[str] = []
+    store.publish_whole("c", [*many, *long, *wide, *none], told.append)
+    assert told == [each.record.id for each in (*many, *long, *wide, *none)]
+    assert server.seen.largest < 9_000_000
+    assert store.statistics("c").documents == 263
+    assert store.document_text("c", "long-3") == "t" * 3_000_000
+    assert store.verify("c") == []
+
+
+def test_a_document_given_twice_in_one_call_stands_as_it_was_given_last() -> None:
+    store = opened(LocalQdrant())
+    store.create_collection("c", SPACE)
+    told: list[str] = []
+    store.publish_whole("c", [version("a", "old"), version("b", "new"), version("a", "new")], told.append)
+    assert told == ["a", "b", "a"]
+    assert whole_versions(store) == {"a": "new", "b": "new"}
+    assert store.verify("c") == []
+
+
+@pytest.mark.requirement("CLARIFY-006")
+@pytest.mark.parametrize("kind", ["status", "lose"])
+def test_a_request_that_fails_leaves_each_document_old_or_new(
+    server: QdrantServer, kind: Literal["status", "lose"]
+) -> None:
+    seen: set[str] = set()
+    for step in itertools.count():
+        store = connected(server)
+        begun(store)
+        told: list[str] = []
+        server.faults.extend([Fault("none")] * step + [Fault(kind)])
+        try:
+            store.publish_whole("c", versions(IDS, "new"), told.append)
+        except KnowledgeError:
+            assert told == []
+        else:
+            assert told == list(IDS)
+        unused = len(server.faults)
+        server.faults.clear()
+        other = connected(server)
+        found = whole_versions(other)
+        assert found.keys() <= set(IDS)
+        assert found["b"] in {"old", "new"}
+        assert all(name == "new" for each, name in found.items() if each != "b")
+        assert all(found[each] == "new" for each in told)
+        assert other.discard_staged("c", "aside") == 1
+        other.stage("c", "aside", "g", embedded("aside", ["alpha kept aside"]))
+        seen.add(found["b"])
+        mended(other, step)
+        store.close()
+        other.close()
+        if unused:
+            assert step > 10, "it was not hit at all"
+            break
+    assert seen == {"old", "new"}
+
+
+@pytest.mark.requirement("CLARIFY-006")
+def test_a_process_killed_before_any_of_its_requests_leaves_each_document_old_or_new() -> None:
+    tapped = Tapped()
+    for step in itertools.count():
+        store = opened(tapped)
+        begun(store)
+        left, told = [step], list[str]()
+
+        def die(_: str, left: list[int] = left) -> None:
+            left[0] -= 1
+            if left[0] < 0:
+                raise Killed
+
+        tapped.before = die
+        try:
+            store.publish_whole("c", versions(IDS, "new"), told.append)
+            finished = True
+        except Killed:
+            finished = False
+        tapped.before = None
+        other = opened(tapped)
+        found = whole_versions(other)
+        assert found in ({"b": "old"}, dict.fromkeys(IDS, "new"))
+        assert all(found[each] == "new" for each in told)
+        mended(other, step)
+        if finished:
+            assert step > 10, "it was not killed at all"
+            break
+
+
+def test_a_write_of_several_whose_answer_was_lost_is_made_again_without_harm(server: QdrantServer) -> None:
+    store = connected(server, (0.0,))
+    for turn in range(15):
+        begun(store)
+        told: list[str] = []
+        server.faults.extend([Fault("none")] * turn + [Fault("lose")])
+        store.publish_whole("c", versions(IDS, "new"), told.append)
+        server.faults.clear()
+        assert told == list(IDS)
+        assert whole_versions(store) == dict.fromkeys(IDS, "new")
+        assert [each.document_id for each in store.verify("c")] == ["aside"]
+
+
+def test_a_look_between_any_two_requests_sees_each_document_whole() -> None:
+    tapped = Tapped()
+    store, reader = opened(tapped), opened(tapped)
+    begun(store)
+    looks: list[dict[str, str]] = []
+
+    def look(_: str) -> None:
+        before, tapped.before = tapped.before, None
+        looks.append(whole_versions(reader))
+        tapped.before = before
+
+    tapped.before = look
+    store.publish_whole("c", versions(IDS, "new"), lambda _: None)
+    tapped.before = None
+    assert [each for each, _ in itertools.groupby(looks)] == [{"b": "old"}, dict.fromkeys(IDS, "new")]
+    store.publish_whole("c", versions(IDS, "rival"), lambda _: None)
+    assert whole_versions(reader) == dict.fromkeys(IDS, "rival"), "totals of before were kept"
+
+
+def test_what_is_discarded_before_its_commit_is_written_again_and_the_old_version_stays_till_then() -> None:
+    tapped = Tapped()
+    store, rival, reader = opened(tapped), opened(tapped), opened(tapped)
+    begun(store)
+    looks: list[dict[str, str]] = []
+
+    def look(_: str) -> None:
+        tapped.before = None
+        looks.append(whole_versions(reader))
+        tapped.before = look
+
+    def discard(name: str) -> None:
+        if name == "count":  # just before the first look whether all points are there
+            tapped.before = None
+            rival.discard_staged("c")
+            tapped.before = look
+
+    tapped.before = discard
+    told: list[str] = []
+    store.publish_whole("c", versions(IDS, "new"), told.append)
+    tapped.before = None
+    assert told == list(IDS)
+    assert [each for each, _ in itertools.groupby(looks)] == [{"b": "old"}, dict.fromkeys(IDS, "new")]
+    assert store.verify("c") == []
+
+
+def interfere(rival: QdrantStore, kind: str) -> None:
+    """Do to two of the documents what another process may do at any moment."""
+    theirs = versions(("b", "c"), "rival")
+    if kind == "whole":
+        rival.publish_whole("c", theirs, lambda _: None)
+        return
+    for each in theirs:
+        if kind == "staged":
+            rival.stage("c", each.record.id, "theirs", each.chunks)
+            rival.publish("c", each.record, each.text, "theirs", each.structure)
+        elif kind == "discarding":
+            rival.discard_staged("c", each.record.id)
+        else:
+            rival.delete_document("c", each.record.id)
+
+
+@pytest.mark.parametrize("kind", ["whole", "staged", "discarding", "deleting"])
+def test_of_two_writers_of_one_document_one_wins_wholly(kind: str) -> None:
+    tapped = Tapped()
+    store, rival = opened(tapped), opened(tapped)
+    winners: set[str] = set()
+    for step in range(20):
+        begun(store)
+        left, told = [step], list[str]()
+
+        def overtake(_: str, left: list[int] = left) -> None:
+            left[0] -= 1
+            if left[0] < 0:
+                tapped.before = None
+                interfere(rival, kind)
+
+        tapped.before = overtake
+        store.publish_whole("c", versions(IDS, "new"), told.append)
+        overtaken = tapped.before is None
+        tapped.before = None
+        assert sorted(told) == list(IDS)
+        found = whole_versions(opened(tapped))
+        assert found["a"] == "new"
+        assert overtaken or found == dict.fromkeys(IDS, "new")
+        assert set(found) == set(IDS) or (kind == "deleting" and set(found) == {"a"})
+        winners |= set(found.values())
+        for each in IDS:
+            store.discard_staged("c", each)
+        assert [each.document_id for each in store.verify("c")] == ["aside"], f"overtaken at {step}"
+    assert winners <= {"new", "rival"}
+
+
+def test_a_document_that_others_change_again_and_again_is_told_as_failed_and_the_rest_as_published() -> None:
+    tapped = Tapped()
+    store, rival = opened(tapped), opened(tapped)
+    begun(store)
+    turns = itertools.count()
+
+    def overtake(name: str) -> None:
+        if name == "count":  # just before each look whether all points are there
+            tapped.before = None
+            put(rival, "b", ["alpha rival"], generation=str(next(turns)))
+            tapped.before = overtake
+
+    tapped.before = overtake
+    told: list[str] = []
+    with pytest.raises(InternalError, match="'b'"):
+        store.publish_whole("c", versions(IDS, "new"), told.append)
+    tapped.before = None
+    assert told == ["a", "c"]
+    assert [each.content for each in store.document_chunks("c", "b")] == ["alpha rival"]
+    store.discard_staged("c")
+    assert store.verify("c") == []
