@@ -14,6 +14,7 @@ from knowledge_mcp.lexical.synonyms import SynonymList
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.errors import ConnectionFailedError
 from knowledge_mcp.model.query import Equals, Filter, LegResults, RequirementQuery, SearchMode, SearchQuery
+from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
 from tests.engine.world import PUMPS, VALVES, World
 
 LIST = """
@@ -39,13 +40,30 @@ def world(tmp_path: Path) -> World:
     return reworded(made)
 
 
-@pytest.mark.parametrize("mode", list(SearchMode))
+@pytest.mark.parametrize("mode", [SearchMode.HYBRID, SearchMode.SEMANTIC])
 def test_words_that_no_document_uses_are_asked_for_in_others(world: World, mode: SearchMode) -> None:
     query = SearchQuery("when is a blackout reported", mode=mode, limit=1)
     answer = retrieve.search(world.base, query)
     assert answer.also_asked == ("outage",)
     assert "outage" in answer.hits[0].chunk.content
     assert answer.answerability is None
+
+
+def test_a_search_by_words_asks_for_exactly_these(world: World) -> None:
+    for query in (SearchQuery("blackout", mode=SearchMode.KEYWORD), SearchQuery("blackout", weight=0.0)):
+        answer = retrieve.search(world.base, query)
+        assert (answer.hits, answer.also_asked) == ((), ())
+
+
+def test_a_search_that_is_left_with_words_alone_asks_for_the_other_ones_too(tmp_path: Path) -> None:
+    embedder = HashingEmbedder()
+    world = World(tmp_path, embedder=embedder)
+    world.write("pumps.md", PUMPS)
+    world.ingest()
+    embedder.failure = ConnectionFailedError("The service is away.")
+    answer = retrieve.search(reworded(world).base, SearchQuery("blackout"))
+    assert (answer.mode, answer.also_asked) == (SearchMode.KEYWORD, ("outage",))
+    assert "outage" in answer.hits[0].chunk.content
 
 
 def test_requirements_on_a_topic_are_looked_for_in_other_words_too(world: World) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from knowledge_mcp.engine.base import Base
 from knowledge_mcp.model.errors import KnowledgeError
-from knowledge_mcp.model.query import Filter, SearchQuery
+from knowledge_mcp.model.query import Filter, SearchMode, SearchQuery
 from knowledge_mcp.ports import Synonyms
 
 __all__ = ["other_words", "with_other_words"]
@@ -30,10 +30,11 @@ _MOST_PHRASES, _MOST_ADDED = 8, 16
 def other_words(base: Base, query: SearchQuery) -> tuple[str, ...]:
     """List what to ask for beside the question's own words; empty for most questions.
 
-    Where the store cannot say what the documents use, nothing is added; the search itself will tell why.
+    A search by words asks for exactly these (A §3.1.4). Where the store cannot say what the documents use, nothing is
+    added; the search itself will tell why.
     """
     synonyms = base.synonyms
-    if synonyms is None:
+    if synonyms is None or query.mode is SearchMode.KEYWORD or query.weight == 0.0:
         return ()
     added: dict[str, None] = {}
     try:
