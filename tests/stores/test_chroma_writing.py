@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +14,7 @@ import pytest
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import InternalError
-from knowledge_mcp.stores import chroma_whole, chroma_writing
+from knowledge_mcp.stores import chroma_holders, chroma_whole
 from knowledge_mcp.stores.chroma import ChromaStore
 from knowledge_mcp.stores.chroma_client import Address, Row, Table
 from knowledge_mcp.testing.chroma_server import quick_folder
@@ -166,28 +169,77 @@ def test_of_two_processes_that_write_a_document_whole_none_takes_the_other_ones_
     other.close()
 
 
-@pytest.mark.parametrize("way", ["the document is written again", "the collection is repaired"])
-def test_what_a_killed_writer_left_long_ago_goes(store: ChromaStore, monkeypatch: pytest.MonkeyPatch, way: str) -> None:
+def killed_writer(store: ChromaStore, process: int) -> list[str]:
+    """Leave what a writer leaves that is killed before its commit; returns the entries that hold it."""
+
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(chroma_whole, "commit_rows", killed)
+        patch.setattr(os, "getpid", lambda: process)
         with pytest.raises(KeyboardInterrupt):
             store.publish_whole("c", [whole("d", ["killed"])], lambda _: None)
     holders = documents_of(store).ids({"kind": {"$eq": "staged"}})
     assert len(holders) == 1
-    store.publish_whole("c", [whole("d", ["soon after"])], lambda _: None)
-    assert documents_of(store).ids({"kind": {"$eq": "staged"}}) == holders, "it may still be at work"
-    assert [each.message for each in store.verify("c", repair=True)] == [UNFINISHED]
-    monkeypatch.setattr(chroma_writing, "_LONGEST_SECONDS", -1.0)
+    return holders
+
+
+@pytest.mark.parametrize("way", ["the document is written again", "the collection is repaired"])
+def test_what_a_killed_writer_left_goes(store: ChromaStore, way: str) -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    killed_writer(store, ended.pid)
     if way == "the document is written again":
-        store.publish_whole("c", [whole("d", ["long after"])], lambda _: None)
+        store.publish_whole("c", [whole("d", ["new"])], lambda _: None)
     else:
         assert all(each.repaired for each in store.verify("c", repair=True) if each.message != UNFINISHED)
     assert documents_of(store).ids({"kind": {"$eq": "staged"}}) == []
-    assert len(documents_of(store).ids({"kind": {"$eq": "vectors"}})) == 1
+    assert len(documents_of(store).ids({"kind": {"$eq": "vectors"}})) == (way == "the document is written again")
     assert store.verify("c") == []
+
+
+def test_what_a_writer_left_that_was_killed_after_its_commit_goes_with_any_other_document(store: ChromaStore) -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    put(store, "d", ["old"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chroma_whole, "sweep", killed)
+        patch.setattr(os, "getpid", lambda: ended.pid)
+        with pytest.raises(KeyboardInterrupt):
+            store.publish_whole("c", [whole("d", ["new"])], lambda _: None)
+    assert [each.content for each in store.document_chunks("c", "d")] == ["new"]
+    assert len(documents_of(store).ids({"kind": {"$eq": "vectors"}})) == 2
+    store.publish_whole("c", [whole("e", ["other"])], lambda _: None)
+    assert len(documents_of(store).ids({"kind": {"$eq": "vectors"}})) == 2, "of d and of e"
+    assert store.verify("c") == []
+
+
+def test_a_writer_that_may_be_at_work_is_left_alone_until_it_is_late(
+    store: ChromaStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    holders = killed_writer(store, os.getpid())
+    store.publish_whole("c", [whole("d", ["soon after"])], lambda _: None)
+    assert documents_of(store).ids({"kind": {"$eq": "staged"}}) == holders
+    assert [each.message for each in store.verify("c", repair=True)] == [UNFINISHED]
+    monkeypatch.setattr(chroma_holders, "_LONGEST_SECONDS", -1.0)
+    store.publish_whole("c", [whole("d", ["long after"])], lambda _: None)
+    assert store.verify("c") == []
+    assert [each.content for each in store.document_chunks("c", "d")] == ["long after"]
+
+
+def test_a_process_of_somebody_else_counts_as_running(store: ChromaStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise PermissionError
+
+    holders = killed_writer(store, os.getpid())
+    monkeypatch.setattr(os, "kill", refused)
+    store.publish_whole("c", [whole("d", ["new"])], lambda _: None)
+    assert documents_of(store).ids({"kind": {"$eq": "staged"}}) == holders
 
 
 def test_what_is_discarded_each_time_is_told_and_what_was_there_stays(

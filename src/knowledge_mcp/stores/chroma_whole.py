@@ -9,7 +9,6 @@ whose holder is still there after its record is written is whole, and any other 
 from __future__ import annotations
 
 import secrets
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +16,7 @@ from knowledge_mcp.model.publication import WholeDocument
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.checks import check_announced, check_vectors, not_announced
 from knowledge_mcp.stores.chroma_client import Found, Row
+from knowledge_mcp.stores.chroma_holders import holders_of, is_abandoned, writing_row
 from knowledge_mcp.stores.chroma_layout import chunk_row, index_of
 from knowledge_mcp.stores.chroma_places import Place
 from knowledge_mcp.stores.chroma_writing import (
@@ -24,8 +24,6 @@ from knowledge_mcp.stores.chroma_writing import (
     commit_rows,
     discard_staged,
     generation_rows,
-    holder_row,
-    is_abandoned,
     sweep,
     vector_rows,
 )
@@ -70,6 +68,9 @@ def publish_whole(
     check_vectors((chunk for each in documents for chunk in each.chunks), place.info.space.dimensions)
     for each in documents:
         check_announced(each)
+    killed = {str(each.metadata["document_id"]) for each in holders_of(place, None) if is_abandoned(each)}
+    if killed:  # some of their documents may be visible, and so nobody writes them again
+        sweep(place, sorted(killed))
     for group in _groups(_entries(each, analyser) for each in documents):
         discard_staged(place, [each.id for each in group], spare=_is_under_way)
         left = _written(place, group, on_published)
@@ -116,7 +117,7 @@ def _entries(document: WholeDocument, analyser: Analyser) -> _Entries:
     rows, commit = generation_rows(token, document.record, document.text, document.structure, index)
     return _Entries(
         document=document,
-        holder=holder_row(document_id, secrets.token_hex(16), token, since=time.time()),
+        holder=writing_row(document_id, secrets.token_hex(16), token),
         vectors=vectors,
         chunks=[chunk_row(each, token) for each in chunks],
         rows=rows,

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-import time
 from collections.abc import Callable, Iterable, Sequence
 
 from knowledge_mcp.model.chunk import EmbeddedChunk
@@ -19,6 +18,7 @@ from knowledge_mcp.model.errors import InternalError
 from knowledge_mcp.model.structure import DocumentStructure
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.chroma_client import Found, Row, Table, Where
+from knowledge_mcp.stores.chroma_holders import holder_row, holders_of, is_abandoned, of_documents, staged_entry
 from knowledge_mcp.stores.chroma_layout import (
     Index,
     all_of,
@@ -42,13 +42,10 @@ __all__ = [
     "discard_staged",
     "document_entry",
     "generation_rows",
-    "holder_row",
     "index_rows",
-    "is_abandoned",
     "make_index",
     "publish",
     "stage",
-    "staged_entry",
     "staged_generations",
     "structure_entries",
     "sweep",
@@ -61,8 +58,6 @@ __all__ = [
 _VECTOR_BYTES = 768 * 1024
 SMALL_CALL = 1024 * 1024
 """Bytes up to which entries that must not be seen apart, or one after the other, are written in one call."""
-_LONGEST_SECONDS = 3_600.0
-"""Time after which a whole document that is neither visible nor gone is taken for a killed writer's."""
 _VISIBLE = "generation:"
 _DOCUMENTS: Where = {"kind": {"$eq": "document"}}
 _HELD_KINDS: Where = {"kind": {"$in": ["text", "structure", "index", "vectors"]}}
@@ -226,7 +221,7 @@ def discard_staged(
     The holders go first, but for those to be spared: who finds his own there after a commit knows that what he
     committed stays.
     """
-    found = [each for each in _holders(place, documents) if not spare(each)]
+    found = [each for each in holders_of(place, documents) if not spare(each)]
     staged = {each.id: str(each.metadata["generation"]) for each in found}
     place.documents.remove(list(staged))
     visible = _visible_tokens(place, documents)
@@ -262,14 +257,14 @@ def sweep(
     Returns:
         how many chunks went (or would have) by generation.
     """
-    own = _of(documents)
+    own = of_documents(documents)
     found: dict[str, int] = {}
     for entry in place.chunks.ids(own):
         token = generation_of(entry)
         found[token] = found.get(token, 0) + 1
     for entry in place.documents.ids(all_of(_HELD_KINDS, own)):
         found.setdefault(entry.split(" ")[1], 0)
-    holders = _holders(place, documents)
+    holders = holders_of(place, documents)
     over = {*finished, *(each.id for each in holders if is_abandoned(each))}
     held = {str(each.metadata["generation"]) for each in holders if each.id not in over}
     held |= _visible_tokens(place, documents)
@@ -277,17 +272,6 @@ def sweep(
     if not look_only:
         _remove_generations(place, lost, sorted(over))
     return lost
-
-
-def is_abandoned(holder: Found) -> bool:
-    """Tell whether a whole document was being written so long ago that its writer must have been killed."""
-    since = holder.metadata.get("since")
-    return since is not None and float(since) < time.time() - _LONGEST_SECONDS
-
-
-def _of(documents: Sequence[str] | None) -> Where | None:
-    """Say in ChromaDB's words which documents are meant, None for all."""
-    return None if documents is None else {"document_id": {"$in": list(documents)}}
 
 
 def _visible_tokens(place: Place, documents: Sequence[str] | None) -> set[str]:
@@ -317,21 +301,6 @@ def staged_generations(place: Place) -> dict[str, str]:
     found = place.documents.rows(where={"kind": {"$eq": "staged"}})
     tokens = {str(each.metadata["generation"]): str(each.metadata["document_id"]) for each in found}
     return {token: document_id for token, document_id in tokens.items() if token not in visible}
-
-
-def staged_entry(document_id: str, name: str) -> str:
-    """Name the entry that holds a generation which is being collected."""
-    return f"staged {json.dumps([document_id, name])}"
-
-
-def holder_row(document_id: str, name: str, token: str, *, since: float | None = None) -> Row:
-    """Make the entry that holds a generation until it is visible: what has none and is not visible is swept.
-
-    Args:
-        since: Unix time at which a whole document is written, None for one that is staged.
-    """
-    metadata = {"kind": "staged", "document_id": document_id, "name": name, "generation": token}
-    return Row(staged_entry(document_id, name), metadata if since is None else metadata | {"since": since})
 
 
 def _staged(place: Place, document_id: str, name: str) -> tuple[str | None, str | None]:
@@ -372,8 +341,4 @@ def _token(place: Place, document_id: str, name: str, more: Callable[[str], list
 
 def _staged_of(place: Place, documents: Sequence[str] | None) -> dict[str, str]:
     """Map entries of staged generations, of some documents or of all, to their tokens."""
-    return {each.id: str(each.metadata["generation"]) for each in _holders(place, documents)}
-
-
-def _holders(place: Place, documents: Sequence[str] | None) -> list[Found]:
-    return place.documents.rows(where=all_of({"kind": {"$eq": "staged"}}, _of(documents)))
+    return {each.id: str(each.metadata["generation"]) for each in holders_of(place, documents)}
