@@ -81,6 +81,17 @@ def test_a_small_baseline_holds_values_alone_and_compares_like_the_whole(tmp_pat
     assert fallen(compare(read_run(path), run_of(result(BAD)))) == fallen(compare(run, run_of(result(BAD))))
 
 
+@pytest.mark.parametrize("kept_first", [True, False])
+def test_a_run_is_no_better_or_worse_than_its_own_file(tmp_path: Path, kept_first: bool) -> None:
+    run = run_of(result({"a": 1 / 3, "b": 2 / 3, "c": 0.1}))
+    path = tmp_path / "run.json"
+    path.write_text(run_as_json(run))
+    kept = read_run(path)
+    (found,) = compare(kept, run) if kept_first else compare(run, kept)
+    assert (found.losses, found.wins) == ([], [])
+    assert {(each.change.mean, each.change.wins, each.change.losses) for each in found.changes} == {(0.0, 0, 0)}
+
+
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"format": "other"}', '{"format": "knowledge-eval/1"}', "{"])
 def test_what_is_no_result_is_refused(tmp_path: Path, content: str) -> None:
     path = tmp_path / "run.json"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from knowledge_mcp.evals.measures import COLUMNS
-from knowledge_mcp.evals.results import Run, SetResult
+from knowledge_mcp.evals.results import KEPT_DIGITS, Row, Run, SetResult
 from knowledge_mcp.evals.statistics import LEVEL, Difference, difference, holm
 from knowledge_mcp.model.errors import InvalidInputError
 
@@ -149,8 +149,9 @@ def _compared(before: SetResult, after: SetResult) -> Comparison | None:
     shared = [query for query in ones if query in others]
     if not shared:
         return None
+    values = {query: (_as_kept(ones[query]), _as_kept(others[query])) for query in shared}
     columns = [
-        ([ones[query].values[place] for query in shared], [others[query].values[place] for query in shared])
+        ([values[query][0][place] for query in shared], [values[query][1][place] for query in shared])
         for place in range(len(COLUMNS))
     ]
     changes = [difference(*pair) for pair in columns]
@@ -159,8 +160,8 @@ def _compared(before: SetResult, after: SetResult) -> Comparison | None:
         QuestionChange(
             question=query,
             text=ones[query].text or others[query].text,
-            before=ones[query].values[0],
-            after=others[query].values[0],
+            before=values[query][0][0],
+            after=values[query][1][0],
             first_before=ones[query].first,
             first_after=others[query].first,
         )
@@ -179,3 +180,8 @@ def _compared(before: SetResult, after: SetResult) -> Comparison | None:
         each=tuple(sorted(each, key=lambda one: (one.change, one.question))),
         latency=(before.latency.p50, after.latency.p50),
     )
+
+
+def _as_kept(row: Row) -> list[float]:
+    """Round as a file holds them: a run that was just made is no better or worse than its own file."""
+    return [round(value, KEPT_DIGITS) for value in row.values]

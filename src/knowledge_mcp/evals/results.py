@@ -15,9 +15,11 @@ from knowledge_mcp.evals.reading import text_of
 from knowledge_mcp.evals.statistics import Interval
 from knowledge_mcp.model.errors import InvalidInputError
 
-__all__ = ["FORMAT", "Latency", "Row", "Run", "SetResult", "read_run", "run_as_json"]
+__all__ = ["FORMAT", "KEPT_DIGITS", "Latency", "Row", "Run", "SetResult", "read_run", "run_as_json"]
 
 FORMAT = "knowledge-eval/1"
+KEPT_DIGITS = 4
+"""Digits of a measure in a file; `compare` looks at no more of them."""
 _HERE = "\x00rows"
 
 
@@ -163,7 +165,7 @@ def _result(result: SetResult, *, compact: bool) -> dict[str, Any]:
 
 
 def _row(row: Row, *, compact: bool) -> Any:
-    values = [round(value, 4) for value in row.values]
+    values = [round(value, KEPT_DIGITS) for value in row.values]
     if compact:
         return values
     return {
