@@ -21,6 +21,7 @@ from knowledge_mcp.ports import Analyser, Store
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.store_machine import store_machine
 from knowledge_mcp.testing.stores import StoreContract
+from tests.engine.publishing import Publication, PublishingStore
 
 
 class _ForgetsTheFilterOfTheDenseLeg(MemoryStore):
@@ -71,25 +72,18 @@ class _ScoresByDistance(MemoryStore):
         return replace(legs, dense=dense)
 
 
-class _ShowsBothGenerations(MemoryStore):
+class _ShowsBothGenerations(PublishingStore):
     """Stands for a store that publishes in two steps and stops between them."""
 
-    def publish(
-        self,
-        collection: str,
-        record: DocumentRecord,
-        text: str,
-        generation: str,
-        structure: DocumentStructure = NO_STRUCTURE,
-    ) -> None:
-        old = self.document(collection, record.id)
+    def take(self, new: Publication) -> None:
+        old = self.document(new.collection, new.record.id)
         if old is not None and old.chunk_count:
-            chunks = self.document_chunks(collection, record.id)
-            shadow = replace(old, id=f"{record.id}~old")
+            chunks = self.document_chunks(new.collection, new.record.id)
+            shadow = replace(old, id=f"{new.record.id}~old")
             known = [EmbeddedChunk(each, b"\0" * 64, each.id) for each in chunks]
-            self.stage(collection, shadow.id, "old", known)
-            super().publish(collection, shadow, "", "old")
-        super().publish(collection, record, text, generation, structure)
+            self.stage(new.collection, shadow.id, "old", known)
+            super().take(Publication(new.collection, shadow, "", "old", NO_STRUCTURE))
+        super().take(new)
 
 
 class _LosesDeletes(MemoryStore):
@@ -102,58 +96,29 @@ class _LeavesStagedChunksOfDeletedDocuments(MemoryStore):
         return 0 if document_id is not None else super().discard_staged(collection)
 
 
-class _PublishesWhateverIsStaged(MemoryStore):
-    def publish(
-        self,
-        collection: str,
-        record: DocumentRecord,
-        text: str,
-        generation: str,
-        structure: DocumentStructure = NO_STRUCTURE,
-    ) -> None:
-        staged = self._get(collection).staged.get((record.id, generation), {})
-        super().publish(collection, replace(record, chunk_count=len(staged)), text, generation, structure)
+class _PublishesWhateverIsStaged(PublishingStore):
+    def take(self, new: Publication) -> None:
+        staged = self._get(new.collection).staged.get((new.record.id, new.generation), {})
+        super().take(replace(new, record=replace(new.record, chunk_count=len(staged))))
 
 
-class _LosesTheStructure(MemoryStore):
-    def publish(
-        self,
-        collection: str,
-        record: DocumentRecord,
-        text: str,
-        generation: str,
-        structure: DocumentStructure = NO_STRUCTURE,
-    ) -> None:
-        del structure
-        super().publish(collection, record, text, generation)
+class _LosesTheStructure(PublishingStore):
+    def take(self, new: Publication) -> None:
+        super().take(replace(new, structure=NO_STRUCTURE))
 
 
-class _KeepsTheOldStructureAfterAPublish(MemoryStore):
-    def publish(
-        self,
-        collection: str,
-        record: DocumentRecord,
-        text: str,
-        generation: str,
-        structure: DocumentStructure = NO_STRUCTURE,
-    ) -> None:
-        old = self.document_structure(collection, record.id)
-        super().publish(collection, record, text, generation, old or structure)
+class _KeepsTheOldStructureAfterAPublish(PublishingStore):
+    def take(self, new: Publication) -> None:
+        old = self.document_structure(new.collection, new.record.id)
+        super().take(replace(new, structure=old or new.structure))
 
 
-class _PublishesTheStructureBeforeItRefuses(MemoryStore):
-    def publish(
-        self,
-        collection: str,
-        record: DocumentRecord,
-        text: str,
-        generation: str,
-        structure: DocumentStructure = NO_STRUCTURE,
-    ) -> None:
-        known = self._get(collection).documents.get(record.id)
+class _PublishesTheStructureBeforeItRefuses(PublishingStore):
+    def take(self, new: Publication) -> None:
+        known = self._get(new.collection).documents.get(new.record.id)
         if known is not None:
-            known.structure = structure
-        super().publish(collection, record, text, generation, structure)
+            known.structure = new.structure
+        super().take(new)
 
 
 class _TakesNoStructureForNoDocument(MemoryStore):
