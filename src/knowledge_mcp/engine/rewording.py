@@ -7,6 +7,8 @@ was asked for, and other words only draw attention away from them.
 
 from __future__ import annotations
 
+import math
+
 from knowledge_mcp.engine.base import Base
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.model.query import Filter, SearchMode, SearchQuery
@@ -18,7 +20,8 @@ _LOOKED_AT = 30
 """Passages with a phrase's words that are looked at."""
 
 _SELDOM = 0.002
-"""Share of the passages that may say a phrase which the documents do not use; .001 to .01 give the same."""
+"""Share of the passages that may say a phrase which the documents do not use, none under a filter; .001 to .01 give
+the same."""
 
 _MOST_SAYING = 15
 """Most of the passages looked at that may say it, however many passages there are."""
@@ -36,10 +39,14 @@ def other_words(base: Base, query: SearchQuery) -> tuple[str, ...]:
     synonyms = base.synonyms
     if synonyms is None or query.mode is SearchMode.KEYWORD or query.weight == 0.0:
         return ()
+    wordings = synonyms.wordings(query.text)[:_MOST_PHRASES]
+    if not wordings:
+        return ()
     added: dict[str, None] = {}
     try:
-        for wording in synonyms.wordings(query.text)[:_MOST_PHRASES]:
-            if _is_seldom(base, synonyms, wording.said, query.filter):
+        most = 0.0 if query.filter is not None else _SELDOM * base.store.statistics(base.collection).chunks
+        for wording in wordings:
+            if _saying(base, synonyms, wording.said, query.filter) <= min(most, _MOST_SAYING):
                 added.update(dict.fromkeys(wording.instead))
     except KnowledgeError:
         return ()
@@ -51,12 +58,10 @@ def with_other_words(text: str, added: tuple[str, ...]) -> str:
     return "\n".join((text, *added))
 
 
-def _is_seldom(base: Base, synonyms: Synonyms, phrase: str, filter: Filter | None) -> bool:
-    """Tell whether hardly any passage says a phrase; under a filter, whether none does."""
+def _saying(base: Base, synonyms: Synonyms, phrase: str, filter: Filter | None) -> float:
+    """Count the passages that say a phrase, of the best for its words; infinite where the store cannot tell."""
     hits = base.search(vector=None, text=phrase, filter=filter, limit=_LOOKED_AT).lexical
     if hits is None:
-        return False
-    share = 0.0 if filter is not None else _SELDOM * base.store.statistics(base.collection).chunks
+        return math.inf
     chunks = base.store.chunks(base.collection, [hit.chunk_id for hit in hits])
-    saying = sum(synonyms.says(f"{each.section_title}\n{each.content}", phrase) for each in chunks)
-    return saying <= min(share, _MOST_SAYING)
+    return sum(synonyms.says(f"{each.section_title}\n{each.content}", phrase) for each in chunks)

@@ -42,7 +42,9 @@ class _Phrase:
     literal: re.Pattern[str] | None
 
     def within(self, terms: Sequence[str], text: str) -> bool:
-        """Tell whether a text with these terms says the phrase."""
+        """Tell whether a text with these terms says the phrase; one without terms is never said."""
+        if not self.terms:
+            return False
         size, first = len(self.terms), self.terms[0]
         there = any(
             term == first and tuple(terms[place : place + size]) == self.terms for place, term in enumerate(terms)
@@ -103,13 +105,13 @@ class SynonymList:
                     step = len(phrase.terms)
             place += max(1, step)
         unsaid = {
-            said: tuple(each for each in others if not self.says(question, each)) for said, others in found.items()
+            said: tuple(each for each in others if not self._phrase(each).within(terms, question))
+            for said, others in found.items()
         }
         return tuple(Wording(said, others) for said, others in unsaid.items() if others)
 
     def says(self, text: str, phrase: str) -> bool:
-        wanted = self._phrase(phrase)
-        return bool(wanted.terms) and wanted.within(self._terms(text), text)
+        return self._phrase(phrase).within(self._terms(text), text)
 
     def _add(self, line: str, where: str) -> list[str]:
         """Take one line in, and list the phrases of it that cannot be asked for."""

@@ -50,7 +50,6 @@ __all__ = [
     "structure_entries",
     "sweep",
     "vector_rows",
-    "visible_generation",
     "visible_generations",
     "visible_of",
 ]
@@ -78,12 +77,6 @@ def visible_generations(documents: Table) -> dict[str, str]:
         for entry, uri in documents.uris(_DOCUMENTS).items()
         if uri.startswith(_VISIBLE)
     }
-
-
-def visible_generation(documents: Table, document_id: str) -> str | None:
-    """Name a document's visible generation, None where there is no such document."""
-    found = documents.one(document_entry(document_id))
-    return None if found is None else visible_of(found)
 
 
 def visible_of(entry: Found) -> str | None:
