@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge_mcp.engine import retrieve
+from knowledge_mcp.engine.base import Passages
 from knowledge_mcp.engine.blending import WORDS, blend, feedback, words_in_full
 from knowledge_mcp.engine.retrieve import search
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
@@ -108,13 +109,13 @@ def test_feedback_moves_the_question_towards_the_best_passages(world: World) -> 
     chunk = next(each for each in world.store.document_chunks("kb", "pumps") if each.clause_number == "3.1")
     first = world.base.search(vector=vector, text=None, filter=None, limit=50).dense or ()
     before = {hit.chunk_id: hit.score for hit in first}
-    again = feedback(world.base, vector, [chunk.id], None, 50)
+    again = feedback(world.base, Passages(world.base), vector, [chunk.id], None, 50)
     assert again is not None
     moved, found = again
     assert moved != vector
     after = {hit.chunk_id: hit.score for hit in found}
     assert after[chunk.id] > before[chunk.id]
-    among = feedback(world.base, vector, [chunk.id], Equals("document_id", "valves"), 50)
+    among = feedback(world.base, Passages(world.base), vector, [chunk.id], Equals("document_id", "valves"), 50)
     assert among is not None
     _, kept = among
     valves = {each.id for each in world.store.document_chunks("kb", "valves")}

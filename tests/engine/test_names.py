@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from knowledge_mcp.engine.base import Passages
 from knowledge_mcp.engine.names import Exactness, asked_for, exactness
 from knowledge_mcp.engine.pins import pinned
 from knowledge_mcp.model.chunk import Chunk
@@ -142,7 +143,7 @@ def test_a_name_keeps_within_the_filter_and_the_limit(world: World) -> None:
 
 def test_a_question_without_a_name_keeps_its_ranking(world: World) -> None:
     ranked = [("a", 0.5, None, None)]
-    assert pinned(world.base, "who reports an outage", None, ranked, 10) == ranked
+    assert pinned(world.base, Passages(world.base), "who reports an outage", None, ranked, 10) == ranked
 
 
 def test_beside_other_words_only_the_owner_of_a_name_is_put_first(world: World) -> None:

@@ -297,13 +297,13 @@ def test_posting_lists_of_a_segment_come_back(tmp_path: Path, count: int) -> Non
             segment.add(0, {"a": 1, "b": 255})
             segment.add(7, {"a": 3})
             sqlite_postings.add_segment(session, 1, segment.lists(100 * first))
-        found = sqlite_postings.posting_lists(session, 1, "a")
-        assert found is not None
-        assert sorted(found[0].tolist()) == [
-            place for first in range(count) for place in (100 * first, 100 * first + 7)
-        ]
-        assert found[1].tolist() == [1, 3] * count
-        assert sqlite_postings.posting_lists(session, 1, "c") is None
+        many = [f"x{number}" for number in range(40)]
+        (slots_of_b, counts_of_b), (slots, counts) = sqlite_postings.posting_lists(session, 1, ["b", "c", *many, "a"])
+        assert sorted(slots.tolist()) == [place for first in range(count) for place in (100 * first, 100 * first + 7)]
+        assert counts.tolist() == [1, 3] * count
+        assert sorted(slots_of_b.tolist()) == [100 * first for first in range(count)]
+        assert counts_of_b.tolist() == [255] * count
+        assert list(sqlite_postings.posting_lists(session, 1, ["c"])) == []
     store.close()
 
 
@@ -363,7 +363,8 @@ def test_a_larger_collection_is_searched_by_sign_bits_with_hardly_a_loss(
     store.close()
 
 
-def test_a_leg_that_fails_is_told_while_the_other_one_answers(tmp_path: Path) -> None:
+def test_a_leg_that_fails_is_told_while_the_other_one_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("knowledge_mcp.stores.sqlite_view.FLOATS_UP_TO", 0)  # what is held cannot fail
     path = tmp_path / "knowledge.db"
     store = open_store(path)
     put(store, "d", [Passage("alpha words", id="1")])
@@ -381,7 +382,7 @@ def test_a_leg_that_fails_is_told_while_the_other_one_answers(tmp_path: Path) ->
 
 
 def test_two_threads_share_the_legs_of_a_larger_collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("knowledge_mcp.stores.sqlite.THREAD_FROM_SLOTS", 0)
+    monkeypatch.setattr(sqlite_search, "THREAD_FROM_SLOTS", 0)
     monkeypatch.setattr("knowledge_mcp.stores.sqlite_view.FLOATS_UP_TO", 0)
     monkeypatch.setattr(sqlite_search, "COMPARE_ALL_UP_TO", 0)
     store, oracle = open_store(tmp_path / "knowledge.db"), MemoryStore(ANALYSER)

@@ -299,8 +299,8 @@ def test_a_wrong_store_fails_the_contract(wrong: Callable[[Analyser], Store]) ->
 @pytest.mark.parametrize("wrong", SEEN_BY_SEQUENCES, ids=lambda each: each.__name__.strip("_"))
 def test_a_wrong_store_fails_the_state_machine(wrong: Callable[[Analyser], Store]) -> None:
     machine = store_machine(wrong)
-    few = settings(
-        max_examples=200,
+    searching = settings(
+        max_examples=2_000,  # it ends at the first that fails
         stateful_step_count=20,
         deadline=None,
         database=None,
@@ -309,7 +309,7 @@ def test_a_wrong_store_fails_the_state_machine(wrong: Callable[[Analyser], Store
         report_multiple_bugs=False,
     )
     with pytest.raises((AssertionError, AttributeError)):
-        run_state_machine_as_test(machine, settings=few)
+        run_state_machine_as_test(machine, settings=searching)
 
 
 def test_the_analyser_of_the_contract_is_the_products_own() -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 import logging
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from knowledge_mcp.model.chunk import Vector
+from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import (
     ConnectionFailedError,
@@ -22,7 +22,7 @@ from knowledge_mcp.model.query import Filter, LegResults
 from knowledge_mcp.ports import Analyser, Embedder, Fusion, Reranker, Store, Synonyms
 from knowledge_mcp.support.events import log_event
 
-__all__ = ["PASSING", "USUAL_WEIGHT", "Base", "Records", "base_of"]
+__all__ = ["PASSING", "USUAL_WEIGHT", "Base", "Passages", "Records", "base_of"]
 
 _logger = logging.getLogger(__name__)
 
@@ -89,7 +89,7 @@ class Base:
         info = self.store.collection(self.collection)
         if info is None:
             return
-        if info.space.fingerprint != self.embedder.space.fingerprint:
+        if info.space != self.embedder.space:
             raise SpaceMismatchError(
                 f"Collection '{self.collection}' holds vectors of {info.space.label}, "
                 f"but {self.embedder.space.label} is configured.",
@@ -143,6 +143,22 @@ class Base:
 def base_of(base: Base, collection: str) -> Base:
     """Return the same parts over another collection, with a memory of its own of what was checked."""
     return dataclasses.replace(base, collection=collection, _checked=threading.Event(), _seen=threading.Event())
+
+
+class Passages:
+    """Look up passages once per answer."""
+
+    def __init__(self, base: Base) -> None:
+        self._base = base
+        self._known: dict[str, Chunk | None] = {}
+
+    def get(self, chunk_ids: Sequence[str]) -> list[Chunk]:
+        """Return passages in the order asked; one that has just gone is left out."""
+        missing = [each for each in chunk_ids if each not in self._known]
+        if missing:
+            self._known.update(dict.fromkeys(missing))
+            self._known.update((each.id, each) for each in self._base.store.chunks(self._base.collection, missing))
+        return [chunk for each in chunk_ids if (chunk := self._known[each]) is not None]
 
 
 class Records:

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import translate
 
-from knowledge_mcp.engine.base import PASSING, Base, Records, base_of
+from knowledge_mcp.engine.base import PASSING, Base, Passages, Records, base_of
 from knowledge_mcp.engine.blending import feedback, words_in_full
 from knowledge_mcp.engine.code_symbols import (
     MOST_PLACES,
@@ -163,16 +163,17 @@ class CodeSearch:
                 trip.degraded[f"{leg} could not be searched in {info.name}: {error}"] = None
         is_cut = legs.lexical is not None and len(legs.lexical) >= depth
         unseen = legs.lexical[-1].score if legs.lexical and is_cut else 0.0
-        first = self._rated(base, query, trip, legs, symbols, unseen)
+        passages = Passages(base)
+        first = self._rated(base, passages, query, trip, legs, symbols, unseen)
         if trip.mode != "hybrid" or trip.vector is None or legs.dense is None or not _asks_in_detail(query):
             return first
         best = sorted(first, key=lambda each: (-each.similarity, each.chunk_id))
-        again = feedback(base, trip.vector, [each.chunk_id for each in best], kept_in, depth)
+        again = feedback(base, passages, trip.vector, [each.chunk_id for each in best], kept_in, depth)
         if again is None:
             return first
         moved, dense = again
         nearer = replace(trip, vector=moved)
-        second = self._rated(base, query, nearer, replace(legs, dense=dense), symbols, unseen)
+        second = self._rated(base, passages, query, nearer, replace(legs, dense=dense), symbols, unseen)
         places = {each.chunk_id: each.dense for each in first}
         for each in second:
             each.dense = places.get(each.chunk_id)
@@ -181,6 +182,7 @@ class CodeSearch:
     def _rated(
         self,
         base: Base,
+        passages: Passages,
         query: CodeQuery,
         trip: _Trip,
         legs: LegResults,
@@ -191,7 +193,7 @@ class CodeSearch:
         found = _joined(legs.dense, legs.lexical)
         for chunk_id in symbols if trip.mode != "dense" or query.symbol is not None else ():
             found.setdefault(chunk_id, _Candidate(chunk_id))
-        chunks = {each.id: each for each in base.store.chunks(base.collection, list(found))}
+        chunks = {each.id: each for each in passages.get(list(found))}
         for each in found.values():
             each.chunk = chunks.get(each.chunk_id)
         kept = [each for each in found.values() if each.chunk is not None and each.chunk.document_id != MANIFEST_ID]

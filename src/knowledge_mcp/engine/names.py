@@ -64,14 +64,17 @@ class Name:
     Attributes:
         text: as asked, without what stands around it.
         key: folded for comparison.
-        pattern: finds it whole in a text, however its parts are joined; never inside a longer name.
         is_clause: it has the form of a clause number.
     """
 
     text: str
     key: str
-    pattern: re.Pattern[str]
     is_clause: bool
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """Find it whole in a text, however its parts are joined; never inside a longer name."""
+        return _pattern(self.key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +120,8 @@ def asked_for(question: str) -> Asked:
     return Asked(tuple(found.values())[:_MOST], alone=bool(found) and not rest)
 
 
-def exactness(chunk: Chunk, name: Name) -> Exactness:
-    """Tell how exactly a chunk bears a name."""
+def exactness(chunk: Chunk, name: Name, least: Exactness = Exactness.ABSENT) -> Exactness:
+    """Tell how exactly a chunk bears a name; what is less than `least` may be told as ABSENT, for texts are long."""
     if chunk.clause_number is not None and chunk.clause_number.casefold().rstrip(".") == name.key:
         return Exactness.OWN
     if any(each.identifier is not None and _same(name, each.identifier) for each in chunk.statements):
@@ -126,9 +129,16 @@ def exactness(chunk: Chunk, name: Name) -> Exactness:
     terms = (term for each in chunk.definitions for term in (each.term, *each.aliases))
     if not name.is_clause and any(_same(name, term) for term in terms):
         return Exactness.OWN
+    if least is Exactness.OWN:
+        return Exactness.ABSENT
     titles = (chunk.section_title, chunk.document_title, *chunk.section_hierarchy[-1:])
     if any(_opens(name, title) for title in titles):
         return Exactness.TITLE
+    return _said(chunk, name) if least < Exactness.TITLE else Exactness.ABSENT
+
+
+def _said(chunk: Chunk, name: Name) -> Exactness:
+    """Tell how a chunk's text bears a name."""
     if _opens(name, chunk.content):
         return Exactness.OPENING
     if name.pattern.search(chunk.content):
@@ -136,15 +146,15 @@ def exactness(chunk: Chunk, name: Name) -> Exactness:
     return Exactness.BESIDE if name.pattern.search(chunk.context) else Exactness.ABSENT
 
 
-def best_exactness(chunk: Chunk, names: Sequence[Name]) -> Exactness:
-    """Tell how exactly a chunk bears the one of several names that it bears best."""
-    return max((exactness(chunk, each) for each in names), default=Exactness.ABSENT)
+def best_exactness(chunk: Chunk, names: Sequence[Name], least: Exactness = Exactness.ABSENT) -> Exactness:
+    """Tell how exactly a chunk bears the one of several names that it bears best, as `exactness` does."""
+    return max((exactness(chunk, each, least) for each in names), default=Exactness.ABSENT)
 
 
 def _add(found: dict[str, Name], token: str) -> None:
     key = token.casefold().removesuffix("()")
     if key not in found:
-        found[key] = Name(token, key, _pattern(key), _CLAUSE.fullmatch(token) is not None or token.isdecimal())
+        found[key] = Name(token, key, _CLAUSE.fullmatch(token) is not None or token.isdecimal())
 
 
 def _bare(token: str) -> str:
@@ -169,6 +179,7 @@ def _is_symbol(token: str) -> bool:
     return _SYMBOL.fullmatch(token) is not None and _LOOKS_LIKE_CODE.search(token) is not None
 
 
+@lru_cache(maxsize=256)
 def _pattern(key: str) -> re.Pattern[str]:
     """Match the parts of a name whatever joins them, but dots where dots join numbers; `FR01` is `FR 1` too."""
     parts = _PARTS.findall(key)
@@ -183,7 +194,10 @@ def _part(part: str, *, first: bool) -> str:
 
 
 def _same(name: Name, other: str) -> bool:
-    return other.casefold().removesuffix("()") == name.key or name.pattern.fullmatch(other) is not None
+    folded = other.casefold().removesuffix("()")
+    if folded == name.key:
+        return True
+    return folded[:1] == name.key[:1] and name.pattern.fullmatch(other) is not None
 
 
 def _opens(name: Name, text: str) -> bool:

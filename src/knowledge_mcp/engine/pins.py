@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from knowledge_mcp.engine.base import Base
+from knowledge_mcp.engine.base import Base, Passages
 from knowledge_mcp.engine.blending import Ranked
 from knowledge_mcp.engine.names import Asked, Exactness, Name, asked_for, best_exactness
 from knowledge_mcp.model.chunk import Chunk
@@ -23,7 +23,9 @@ _REST = 0.92
 """Greatest score of what was not asked for by name, where something was."""
 
 
-def pinned(base: Base, question: str, filter: Filter | None, ranked: Sequence[Ranked], limit: int) -> list[Ranked]:
+def pinned(
+    base: Base, passages: Passages, question: str, filter: Filter | None, ranked: Sequence[Ranked], limit: int
+) -> list[Ranked]:
     """Put the passages that bear an identifier of the question before all others; at most `limit` in all.
 
     Where nothing but the identifier is asked, all that bear it come first: those whose own it is, then those titled,
@@ -35,9 +37,9 @@ def pinned(base: Base, question: str, filter: Filter | None, ranked: Sequence[Ra
         return list(ranked)
     order = _candidates(base, asked, filter)
     places = {hit[0]: place for place, hit in enumerate(ranked)}
-    chunks = base.store.chunks(base.collection, list(dict.fromkeys([*places, *order])))
-    borne = {chunk.id: (best_exactness(chunk, asked.names), chunk) for chunk in chunks}
+    chunks = passages.get(list(dict.fromkeys([*places, *order])))
     least = _least(asked)
+    borne = {chunk.id: (best_exactness(chunk, asked.names, least), chunk) for chunk in chunks}
     named = [(exact, chunk) for exact, chunk in borne.values() if exact >= least]
     if asked.alone:
         documents = {chunk.document_id: place for place, chunk in reversed(list(enumerate(_in(order, borne))))}

@@ -7,8 +7,8 @@ import logging
 from collections.abc import Sequence
 
 from knowledge_mcp.engine.answerability import estimate
-from knowledge_mcp.engine.base import PASSING, USUAL_WEIGHT, Base, Records
-from knowledge_mcp.engine.blending import Ranked, blend, feedback, words_in_full
+from knowledge_mcp.engine.base import PASSING, USUAL_WEIGHT, Base, Passages, Records
+from knowledge_mcp.engine.blending import Ranked, blend, feedback, places, words_in_full
 from knowledge_mcp.engine.cite import cite
 from knowledge_mcp.engine.folding import folded, per_document
 from knowledge_mcp.engine.names import asked_for
@@ -18,7 +18,7 @@ from knowledge_mcp.engine.reranking import candidates, reranked
 from knowledge_mcp.engine.rewording import other_words, with_other_words
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.errors import InvalidInputError
-from knowledge_mcp.model.query import Hit, LegHit, LegResults, LegScore, SearchAnswer, SearchMode, SearchQuery
+from knowledge_mcp.model.query import Hit, LegHit, LegResults, SearchAnswer, SearchMode, SearchQuery
 from knowledge_mcp.support.events import log_event
 
 __all__ = ["search"]
@@ -57,24 +57,21 @@ def search(base: Base, query: SearchQuery) -> SearchAnswer:
                 raise
             degraded.append(f"The semantic leg failed ({exc.message}); results are keyword matches only.")
             mode = SearchMode.KEYWORD
-    legs = base.search(
-        vector=vector,
-        text=asked if mode is not SearchMode.SEMANTIC else None,
-        filter=query.filter,
-        limit=max(base.depth, wanted) if mode is SearchMode.HYBRID else wanted,
-    )
-    if legs.dense_error:
-        degraded.append(f"The semantic leg failed ({legs.dense_error}); results are keyword matches only.")
-        mode = SearchMode.KEYWORD
-    if legs.lexical_error:
-        degraded.append(f"The keyword leg failed ({legs.lexical_error}); results are semantic matches only.")
-        mode = SearchMode.SEMANTIC
+    with base.store.snapshot(base.collection):
+        legs = base.search(
+            vector=vector,
+            text=asked if mode is not SearchMode.SEMANTIC else None,
+            filter=query.filter,
+            limit=max(base.depth, wanted) if mode is SearchMode.HYBRID else wanted,
+        )
+        mode = _mode_left(legs, mode, degraded)
+        statistics = base.store.statistics(base.collection)
+        wider = dataclasses.replace(query, limit=wanted)
+        passages = Passages(base)
+        ranked = _ranked(base, passages, wider, asked, mode, vector, legs, statistics.chunks)
+        hits = _hits(base, passages, ranked)
     for reason in degraded:
         log_event(_logger, logging.WARNING, "search_degraded", reason=reason)
-    statistics = base.store.statistics(base.collection)
-    wider = dataclasses.replace(query, limit=wanted)
-    ranked = _ranked(base, wider, asked, mode, vector, legs, statistics.chunks)
-    hits = _hits(base, ranked)
     if mode is not SearchMode.KEYWORD and not asked_for(query.text).alone:
         hits = reranked(base, query.text, hits, degraded)
     kept = folded(hits) if query.fold else hits
@@ -98,9 +95,9 @@ def _wanted(base: Base, query: SearchQuery) -> int:
     return candidates(base, end + spare)
 
 
-def _hits(base: Base, ranked: Sequence[Ranked]) -> tuple[Hit, ...]:
+def _hits(base: Base, passages: Passages, ranked: Sequence[Ranked]) -> tuple[Hit, ...]:
     """Fetch and cite the chunks; one that has gone meanwhile is left out."""
-    found = {chunk.id: chunk for chunk in base.store.chunks(base.collection, [chunk_id for chunk_id, *_ in ranked])}
+    found = {chunk.id: chunk for chunk in passages.get([chunk_id for chunk_id, *_ in ranked])}
     records = Records(base, (chunk.document_id for chunk in found.values()))
     return tuple(
         Hit(
@@ -116,7 +113,14 @@ def _hits(base: Base, ranked: Sequence[Ranked]) -> tuple[Hit, ...]:
 
 
 def _ranked(
-    base: Base, query: SearchQuery, asked: str, mode: SearchMode, vector: Vector | None, legs: LegResults, chunks: int
+    base: Base,
+    passages: Passages,
+    query: SearchQuery,
+    asked: str,
+    mode: SearchMode,
+    vector: Vector | None,
+    legs: LegResults,
+    chunks: int,
 ) -> list[Ranked]:
     """Rank what the legs found: by scores where that is chosen and no weight is named, else by weighted ranks."""
     dense = legs.dense if mode is not SearchMode.KEYWORD else None
@@ -124,18 +128,24 @@ def _ranked(
     by_scores = base.blends and query.weight is None and mode is SearchMode.HYBRID
     if by_scores and vector is not None and dense is not None and lexical is not None:
         in_full = words_in_full(len(base.analyser.query_terms(asked)), chunks) / nearness(base.embedder)
-        ranked = _blended(base, query, vector, dense, lexical, in_full)
+        ranked = _blended(base, passages, query, vector, dense, lexical, in_full)
     else:
         named = USUAL_WEIGHT if query.weight is None else query.weight
         weight = {SearchMode.SEMANTIC: 1.0, SearchMode.KEYWORD: 0.0}.get(mode, named)
         ranked = base.fuse(dense, lexical, weight, query.limit)
     if lexical is not None and (query.weight is None or query.mode is SearchMode.KEYWORD):
-        ranked = pinned(base, query.text, query.filter, ranked, query.limit)
+        ranked = pinned(base, passages, query.text, query.filter, ranked, query.limit)
     return ranked
 
 
 def _blended(
-    base: Base, query: SearchQuery, vector: Vector, dense: Sequence[LegHit], lexical: Sequence[LegHit], in_full: float
+    base: Base,
+    passages: Passages,
+    query: SearchQuery,
+    vector: Vector,
+    dense: Sequence[LegHit],
+    lexical: Sequence[LegHit],
+    in_full: float,
 ) -> list[Ranked]:
     """Blend the legs by their scores, move the question's vector towards the best of it, and blend again.
 
@@ -144,13 +154,26 @@ def _blended(
     depth = max(base.depth, query.limit)
     cut = len(lexical) >= depth
     first = blend(dense, lexical, in_full, query.limit, cut=cut)
-    again = feedback(base, vector, [hit[0] for hit in first], query.filter, depth)
+    best = [hit[0] for hit in first]
+    passages.get(best)  # most of them stay, so they are fetched together
+    again = feedback(base, passages, vector, best, query.filter, depth)
     if again is None:
         return first
-    near = {hit.chunk_id: LegScore(rank, hit.score) for rank, hit in enumerate(dense, start=1)}
     _, nearer = again
     moved = blend(nearer, lexical, in_full, query.limit, cut=cut)
+    near = places(dense, {hit[0] for hit in moved})
     return [(chunk_id, score, near.get(chunk_id), said) for chunk_id, score, _, said in moved]
+
+
+def _mode_left(legs: LegResults, mode: SearchMode, degraded: list[str]) -> SearchMode:
+    """Return the mode that is possible where a leg failed."""
+    if legs.dense_error:
+        degraded.append(f"The semantic leg failed ({legs.dense_error}); results are keyword matches only.")
+        return SearchMode.KEYWORD
+    if legs.lexical_error:
+        degraded.append(f"The keyword leg failed ({legs.lexical_error}); results are semantic matches only.")
+        return SearchMode.SEMANTIC
+    return mode
 
 
 def _possible_mode(base: Base, query: SearchQuery, degraded: list[str]) -> SearchMode:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
@@ -133,6 +134,17 @@ class Store(Protocol):
 
     def delete_document(self, collection: str, document_id: str) -> int:
         """Remove a document and its chunks, staged ones too; returns visible chunks removed, 0 where there was none."""
+        ...
+
+    def snapshot(self, collection: str) -> AbstractContextManager[object]:
+        """Let this thread's reads of a collection see one state of it until the context ends, where the store can.
+
+        One process's file can; the servers cannot, and there every read sees what is written at its time, as without a
+        snapshot. It keeps no writer waiting, and should be short: nothing that it sees can be freed meanwhile.
+
+        Raises:
+            NotFoundError: there is no such collection; where a server is asked, the first read says so.
+        """
         ...
 
     def vectors(self, collection: str, embedding_keys: Sequence[str]) -> dict[str, Vector]:

@@ -186,6 +186,9 @@ class ChromaStore:
 
     # reading
 
+    def snapshot(self, collection: str) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
+
     def vectors(self, collection: str, embedding_keys: Sequence[str]) -> dict[str, Vector]:
         from knowledge_mcp.stores.chroma_reading import known_vectors
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -162,6 +163,10 @@ class MemoryStore:
             self.discard_staged(collection, document_id)
             gone = self._get(collection).documents.pop(document_id, None)
             return len(gone.chunks) if gone else 0
+
+    def snapshot(self, collection: str) -> contextlib.AbstractContextManager[None]:
+        self._get(collection)
+        return contextlib.nullcontext()
 
     def vectors(self, collection: str, embedding_keys: Sequence[str]) -> dict[str, Vector]:
         with self._lock:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
@@ -31,8 +32,13 @@ _SIMPLE = tuple(
 _REMEMBERED = 1024
 """Texts that need not be parsed again: one search reads the same chunks up to three times, the next one often some."""
 
+_OF_A_CHUNK = frozenset(field.name for field in fields(Chunk))
 _OF_A_RECORD = tuple(field.name for field in fields(DocumentRecord))
-_TUPLES = frozenset({"section_hierarchy", "page_numbers", "page_labels", "references"})
+_NO_VALUE: dict[str, Any] = {"section_hierarchy": (), "clause_number": None, "parent_chunk_id": None}
+"""Fields of a chunk that need a value, which is not written where it is this one."""
+
+_TUPLES = frozenset({"section_hierarchy", "page_numbers", "page_labels", "references", "lines"})
+_CHUNK_TYPES = {each.value: each for each in ChunkType}
 
 
 def chunk_to_json(chunk: Chunk) -> str:
@@ -67,24 +73,16 @@ def chunk_to_json(chunk: Chunk) -> str:
 @functools.lru_cache(_REMEMBERED)
 def chunk_from_json(text: str) -> Chunk:
     """Read a chunk; equal texts give one and the same, which nobody can change."""
-    data: dict[str, Any] = json.loads(text)
-    simple: dict[str, Any] = {
-        name: tuple(data.get(name, ())) if name in _TUPLES else data.get(name) for name in _SIMPLE
-    }
-    lines = data.get("lines")
-    return Chunk(
-        **simple,
-        span=Span(*data["span"]),
-        chunk_type=ChunkType(data["chunk_type"]),
-        lines=None if lines is None else (lines[0], lines[1]),
-        links=tuple(
-            Reference(text=text, kind=ReferenceKind(kind), target=target, span=Span(start, end))
-            for text, kind, target, start, end in data.get("links", ())
-        ),
-        statements=tuple(_statement(each) for each in data.get("statements", ())),
-        definitions=tuple(_definition(each) for each in data.get("definitions", ())),
-        boxes=tuple(Box(*each) for each in data.get("boxes", ())),
-    )
+    data: dict[str, Any] = _NO_VALUE | json.loads(text)
+    for name in data.keys() - _OF_A_CHUNK:  # a later version may write more
+        del data[name]
+    data["span"] = Span(*data["span"])
+    data["chunk_type"] = _CHUNK_TYPES[data["chunk_type"]]
+    for name in data.keys() & _TUPLES:
+        data[name] = tuple(data[name])
+    for name in data.keys() & _PARTS.keys():
+        data[name] = tuple(map(_PARTS[name], data[name]))
+    return Chunk(**data)
 
 
 def record_to_json(record: DocumentRecord) -> str:
@@ -173,6 +171,15 @@ def _statement(data: list[Any]) -> Statement:
     )
 
 
+def _link(data: list[Any]) -> Reference:
+    text, kind, target, start, end = data
+    return Reference(text=text, kind=ReferenceKind(kind), target=target, span=Span(start, end))
+
+
+def _box(data: list[Any]) -> Box:
+    return Box(*data)
+
+
 def _listed(definition: Definition) -> list[Any]:
     """Write a definition; notes and origin only where there are any, so that others are what they were before."""
     listed = [
@@ -207,3 +214,12 @@ def _span(span: Span) -> tuple[int, int]:
 
 def _dump(data: Any) -> str:
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+
+
+_PARTS: Mapping[str, Callable[[list[Any]], object]] = {
+    "links": _link,
+    "statements": _statement,
+    "definitions": _definition,
+    "boxes": _box,
+}
+"""How a chunk's lists of parts are read."""

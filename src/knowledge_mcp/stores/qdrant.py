@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import logging
 import threading
@@ -190,6 +191,9 @@ class QdrantStore:
         return owners_of_content(self._connection, place, content_hashes)
 
     # reading
+
+    def snapshot(self, collection: str) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
 
     def document(self, collection: str, document_id: str) -> DocumentRecord | None:
         place = self._fresh(collection)

@@ -10,6 +10,7 @@ import contextlib
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -18,19 +19,18 @@ from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
 from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord, EmbeddingSpace, StoreStatistics
 from knowledge_mcp.model.errors import (
     InvalidInputError,
-    KnowledgeError,
     NotFoundError,
     SpaceMismatchError,
 )
 from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.model.publication import WholeDocument
-from knowledge_mcp.model.query import Filter, LegHit, LegResults
+from knowledge_mcp.model.query import Filter, LegResults
 from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.checks import check_vectors
 from knowledge_mcp.stores.filters import check_filter
 from knowledge_mcp.stores.payload import space_to_json
-from knowledge_mcp.stores.sqlite_places import Place, place_of
+from knowledge_mcp.stores.sqlite_places import Place, every_place, find_place, place_of
 
 if TYPE_CHECKING:
     from knowledge_mcp.stores.sqlite_session import FileIdentity, Session
@@ -38,10 +38,23 @@ if TYPE_CHECKING:
 
 __all__ = ["SqliteOptions", "SqliteStore", "from_options"]
 
-THREAD_FROM_SLOTS = 20_000
-"""Slots from which the two legs are worth two threads."""
-
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A snapshot that is open; its collection is indexed by the store's analyser, and the view is of its state."""
+
+    name: str
+    connection: Session
+    place: Place
+    view: View
+
+
+class _Here(threading.local):
+    """What the reads of this thread see."""
+
+    held: _Held | None = None
 
 
 class SqliteStore:
@@ -66,6 +79,7 @@ class SqliteStore:
         self._views_of: FileIdentity | None = None
         self._views_lock = threading.Lock()
         self._workers: ThreadPoolExecutor | None = None
+        self._here = _Here()
 
     @property
     def backend(self) -> str:
@@ -106,18 +120,16 @@ class SqliteStore:
         return known
 
     def collection(self, name: str) -> CollectionInfo | None:
-        from knowledge_mcp.stores.sqlite_reading import collection_info
-
+        held = self._held(name)
+        if held is not None:
+            return held.place.info
         with self._database.reading() as connection:
-            found = connection.rows("SELECT name, space, created_at FROM collections WHERE name = ?", (name,))
-        return collection_info(found[0]) if found else None
+            found = find_place(connection, name)
+        return None if found is None else found.info
 
     def collections(self) -> list[CollectionInfo]:
-        from knowledge_mcp.stores.sqlite_reading import collection_info
-
         with self._database.reading() as connection:
-            found = connection.rows("SELECT name, space, created_at FROM collections ORDER BY name")
-        return [collection_info(row) for row in found]
+            return [each.info for each in every_place(connection)]
 
     def drop_collection(self, name: str) -> bool:
         from knowledge_mcp.stores.sqlite_writing import drop
@@ -203,6 +215,16 @@ class SqliteStore:
 
     # reading
 
+    @contextlib.contextmanager
+    def snapshot(self, collection: str) -> Generator[None]:
+        before = self._here.held
+        with self._searching(collection) as (connection, place, view):
+            self._here.held = _Held(collection, connection, place, view)
+            try:
+                yield
+            finally:
+                self._here.held = before
+
     def document(self, collection: str, document_id: str) -> DocumentRecord | None:
         from knowledge_mcp.stores.sqlite_reading import record
 
@@ -247,11 +269,14 @@ class SqliteStore:
     def search(
         self, collection: str, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int
     ) -> LegResults:
+        from knowledge_mcp.stores.sqlite_search import legs
+
         check_filter(filter)
         with self._searching(collection) as (connection, place, view):
             if vector is not None and len(vector) != 4 * place.space.dimensions:
                 raise InvalidInputError(f"The query vector is not of {place.space.label}.")
-            return self._legs(connection, view, vector=vector, text=text, filter=filter, limit=limit)
+            terms = None if text is None else self._analyser.query_terms(text)
+            return legs(connection, view, self._pool, vector=vector, terms=terms, filter=filter, limit=limit)
 
     def definitions(self, collection: str, term_key: str) -> list[Chunk]:
         from knowledge_mcp.stores.sqlite_reading import definitions
@@ -279,40 +304,6 @@ class SqliteStore:
 
     # inside
 
-    def _legs(
-        self,
-        connection: Session,
-        view: View,
-        *,
-        vector: Vector | None,
-        text: str | None,
-        filter: Filter | None,
-        limit: int,
-    ) -> LegResults:
-        """Run the legs asked for; where there are two and one fails, the other one's hits are given."""
-        from knowledge_mcp.stores.sqlite_search import dense_candidates, dense_hits, lexical_hits
-
-        mask = view.mask(filter)
-        both = vector is not None and text is not None
-        candidates = None
-        if vector is not None and both and view.size >= THREAD_FROM_SLOTS:
-            candidates = self._pool().submit(dense_candidates, view, mask, vector, limit)
-        dense: tuple[LegHit, ...] | None = None
-        lexical: tuple[LegHit, ...] | None = None
-        dense_error = lexical_error = ""
-        if text is not None:
-            terms = self._analyser.query_terms(text)
-            lexical, lexical_error = _leg(lambda: lexical_hits(connection, view, mask, terms, limit), alone=not both)
-        if vector is not None:
-            query = vector
-
-            def nearest() -> tuple[LegHit, ...]:
-                slots = dense_candidates(view, mask, query, limit) if candidates is None else candidates.result()
-                return dense_hits(connection, view, query, slots, limit)
-
-            dense, dense_error = _leg(nearest, alone=not both or bool(lexical_error))
-        return LegResults(dense, lexical, dense_error, lexical_error)
-
     def _pool(self) -> ThreadPoolExecutor:
         with self._views_lock:
             if self._workers is None:
@@ -324,6 +315,11 @@ class SqliteStore:
         """Open a snapshot with the view that belongs to it."""
         from knowledge_mcp.stores.sqlite_view import next_view
 
+        held = self._held(name)
+        if held is not None:
+            with self._database.mapped():
+                yield held.connection, held.place, held.view
+            return
         while True:
             with self._reading(name, indexed=True) as (connection, place):
                 with self._views_lock:
@@ -363,20 +359,17 @@ class SqliteStore:
             yield connection, place
 
     def _read(self, name: str, read: Callable[[Session, Place], T], *, indexed: bool = False) -> T:
+        held = self._held(name)
+        if held is not None:
+            with self._database.mapped():
+                return read(held.connection, held.place)
         with self._reading(name, indexed=indexed) as (connection, place):
             return read(connection, place)
 
-
-def _leg(run: Callable[[], tuple[LegHit, ...]], *, alone: bool) -> tuple[tuple[LegHit, ...] | None, str]:
-    """Run one leg; where another one may still answer, its failure is told instead of raised."""
-    import apsw
-
-    try:
-        return run(), ""
-    except (KnowledgeError, apsw.Error) as exc:
-        if alone:
-            raise
-        return None, exc.message if isinstance(exc, KnowledgeError) else f"{type(exc).__name__}: {exc}"
+    def _held(self, name: str) -> _Held | None:
+        """Return what this thread's reads of a collection see, None outside of a snapshot of it."""
+        held = self._here.held
+        return held if held is not None and held.name == name else None
 
 
 def _now() -> str:

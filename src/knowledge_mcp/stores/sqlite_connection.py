@@ -61,7 +61,7 @@ class Database:
                 f"The folder '{path.parent}' cannot be made: {exc.strerror}.",
                 suggestion="Choose a folder that can be written with DATA_PATH.",
             ) from exc
-        with self._mapped():
+        with self.mapped():
             self._give_back(self._connect())
 
     @property
@@ -81,7 +81,7 @@ class Database:
     @contextlib.contextmanager
     def reading(self) -> Generator[Session]:
         """Open one snapshot; nothing may be written through it."""
-        with self._mapped():
+        with self.mapped():
             connection = self._take()
             try:
                 self._begin(connection, "BEGIN")
@@ -95,7 +95,7 @@ class Database:
     @contextlib.contextmanager
     def writing(self) -> Generator[Session]:
         """Open the one writing transaction; it is committed at the end and rolled back by any exception."""
-        with self._mapped(), self._alone():
+        with self.mapped(), self._alone():
             connection = self._take()
             try:
                 self._begin(connection, "BEGIN IMMEDIATE")
@@ -106,6 +106,16 @@ class Database:
                     connection.roll_back()
             finally:
                 self._give_back(connection)
+
+    @contextlib.contextmanager
+    def mapped(self) -> Generator[None]:
+        """Say what fails inside in our own terms, as every transaction does."""
+        try:
+            yield
+        except KnowledgeError:
+            raise
+        except (apsw.Error, MemoryError, UnicodeError, json.JSONDecodeError) as exc:
+            raise as_knowledge_error(exc, self._path) from exc
 
     def close(self) -> None:
         """Close every idle connection; those in use close when their transaction ends."""
@@ -197,15 +207,6 @@ class Database:
         connection.run(f"PRAGMA cache_size = -{_CACHE_KIBIBYTES}")
         connection.run(f"PRAGMA journal_size_limit = {_WAL_LIMIT}")
         prepare_schema(connection, self._path)
-
-    @contextlib.contextmanager
-    def _mapped(self) -> Generator[None]:
-        try:
-            yield
-        except KnowledgeError:
-            raise
-        except (apsw.Error, MemoryError, UnicodeError, json.JSONDecodeError) as exc:
-            raise as_knowledge_error(exc, self._path) from exc
 
 
 def as_knowledge_error(error: Exception, path: Path) -> KnowledgeError:

@@ -32,10 +32,8 @@ __all__ = [
 SEGMENTS_PER_LEVEL = 8
 BATCH_POSTINGS = 500_000
 
-_READ = """
-SELECT p.data FROM segments s CROSS JOIN postings p
-WHERE s.collection = ? AND p.segment = s.id AND p.term = ?
-"""
+_TERMS_AT_ONCE = 16
+"""Terms whose posting lists are read by one statement; each may be as long as the collection."""
 
 
 @dataclass
@@ -90,18 +88,30 @@ def add_segment(connection: Session, collection: int, lists: Iterable[tuple[str,
 
 
 def posting_lists(
-    connection: Session, collection: int, term: str
-) -> tuple[NDArray[np.uint32], NDArray[np.uint8]] | None:
-    """Read a term's slots and counts, dead ones too, None where no chunk ever held it; no slot comes twice.
+    connection: Session, collection: int, terms: Sequence[str]
+) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint8]]]:
+    """Yield the slots and counts of each term that a chunk ever held, in the terms' order; no slot comes twice.
 
-    The slots of one segment ascend; the segments come in any order.
+    Dead slots come too. The slots of one segment ascend; the segments come in any order.
     """
-    data: list[bytes] = [row[0] for row in connection.rows(_READ, (collection, term))]
-    if not data:
-        return None
-    if len(data) == 1:
-        return _slots(data[0]), _counts(data[0])
-    return np.concatenate([_slots(each) for each in data]), np.concatenate([_counts(each) for each in data])
+    for start in range(0, len(terms), _TERMS_AT_ONCE):
+        some = terms[start : start + _TERMS_AT_ONCE]
+        found: dict[str, list[bytes]] = {}
+        for term, data in connection.rows(
+            "SELECT p.term, p.data FROM segments s CROSS JOIN postings p"
+            f" WHERE s.collection = ? AND p.segment = s.id AND p.term IN ({','.join('?' * len(some))})",
+            (collection, *some),
+        ):
+            found.setdefault(term, []).append(data)
+        for term in some:
+            parts = found.get(term, ())
+            if len(parts) == 1:
+                yield _slots(parts[0]), _counts(parts[0])
+            elif parts:
+                yield (
+                    np.concatenate([_slots(each) for each in parts]),
+                    np.concatenate([_counts(each) for each in parts]),
+                )
 
 
 def all_postings(connection: Session, collection: int) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint8]]]:

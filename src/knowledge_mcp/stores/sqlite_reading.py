@@ -6,14 +6,13 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from knowledge_mcp.model.chunk import Chunk, Vector
-from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord
+from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.structure import DocumentStructure
-from knowledge_mcp.stores.payload import chunk_from_json, record_from_json, space_from_json, structure_from_json
-from knowledge_mcp.stores.sqlite_session import Row, Session
+from knowledge_mcp.stores.payload import chunk_from_json, record_from_json, structure_from_json
+from knowledge_mcp.stores.sqlite_session import Session
 
 __all__ = [
     "chunks_by_id",
-    "collection_info",
     "defined_terms",
     "definitions",
     "document_chunks",
@@ -27,11 +26,6 @@ __all__ = [
 
 _AT_ONCE = 500
 """Values looked up by one statement; in these, `CROSS JOIN` holds SQLite to the order written: chunks first."""
-
-
-def collection_info(row: Row) -> CollectionInfo:
-    """Make the description from a row of (name, space, created_at)."""
-    return CollectionInfo(name=row[0], space=space_from_json(row[1]), created_at=row[2])
 
 
 def record(connection: Session, collection: int, document_id: str) -> DocumentRecord | None:

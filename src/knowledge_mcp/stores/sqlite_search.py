@@ -10,31 +10,38 @@ they are exact in every snapshot.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 
+import apsw
 import numpy as np
 from numpy.typing import NDArray
 
 from knowledge_mcp.model.chunk import Vector
-from knowledge_mcp.model.errors import InternalError
-from knowledge_mcp.model.query import LegHit
+from knowledge_mcp.model.errors import KnowledgeError
+from knowledge_mcp.model.query import Filter, LegHit, LegResults
 from knowledge_mcp.stores.bm25 import inverse_frequency
 from knowledge_mcp.stores.sqlite_postings import posting_lists
 from knowledge_mcp.stores.sqlite_session import Session
-from knowledge_mcp.stores.sqlite_view import View, sign_bits, vectors_of
+from knowledge_mcp.stores.sqlite_view import View, names_of, sign_bits, vectors_of
 
 __all__ = [
     "COMPARE_ALL_HELD_UP_TO",
     "COMPARE_ALL_UP_TO",
     "STRIDE",
+    "THREAD_FROM_SLOTS",
     "dense_candidates",
     "dense_hits",
+    "legs",
     "lexical_hits",
     "lexical_scores",
 ]
 
 COMPARE_ALL_UP_TO, COMPARE_ALL_HELD_UP_TO = 1_500, 8_192
 """Vectors that are rather all compared than chosen by their bits: read from the file, and held in memory."""
+
+THREAD_FROM_SLOTS = 20_000
+"""Slots from which the two legs are worth two threads."""
 
 FEWEST_DIMENSIONS = 64
 """Dimensions from which signs tell enough."""
@@ -52,6 +59,59 @@ _ROUGH = 1e-3
 _FARTHEST = 65_535
 STRIDE = 16
 """Every so many-th score is looked at to guess the cut; whatever the sample, the guess is on the safe side."""
+
+
+def legs(
+    connection: Session,
+    view: View,
+    pool: Callable[[], ThreadPoolExecutor],
+    *,
+    vector: Vector | None,
+    terms: Sequence[str] | None,
+    filter: Filter | None,
+    limit: int,
+) -> LegResults:
+    """Run the legs asked for; where there are two and one fails, the other one's hits are given.
+
+    Args:
+        connection: in the snapshot that the view belongs to.
+        view: the collection's state.
+        pool: gives the threads that a large collection's dense leg begins in.
+        vector: for the dense leg, None for none.
+        terms: for the lexical leg, None for none.
+        filter: what may be found.
+        limit: most hits of each leg.
+    """
+    mask = view.mask(filter)
+    both = vector is not None and terms is not None
+    begun: Future[NDArray[np.int64]] | None = None
+    if vector is not None and both and view.size >= THREAD_FROM_SLOTS:
+        begun = pool().submit(dense_candidates, view, mask, vector, limit)
+    dense: tuple[LegHit, ...] | None = None
+    lexical: tuple[LegHit, ...] | None = None
+    dense_error = lexical_error = ""
+    if terms is not None:
+        said = terms
+        lexical, lexical_error = _leg(lambda: lexical_hits(connection, view, mask, said, limit), alone=not both)
+    if vector is not None:
+        query = vector
+
+        def nearest() -> tuple[LegHit, ...]:
+            slots = dense_candidates(view, mask, query, limit) if begun is None else begun.result()
+            return dense_hits(connection, view, query, slots, limit)
+
+        dense, dense_error = _leg(nearest, alone=not both or bool(lexical_error))
+    return LegResults(dense, lexical, dense_error, lexical_error)
+
+
+def _leg(run: Callable[[], tuple[LegHit, ...]], *, alone: bool) -> tuple[tuple[LegHit, ...] | None, str]:
+    """Run one leg; where another one may still answer, its failure is told instead of raised."""
+    try:
+        return run(), ""
+    except (KnowledgeError, apsw.Error) as exc:
+        if alone:
+            raise
+        return None, exc.message if isinstance(exc, KnowledgeError) else f"{type(exc).__name__}: {exc}"
 
 
 def dense_candidates(view: View, mask: NDArray[np.bool_] | None, vector: Vector, limit: int) -> NDArray[np.int64]:
@@ -84,13 +144,14 @@ def _best_by_signs(view: View, near: NDArray[np.int64], vector: Vector, wanted: 
     """Keep the slots on whose signs the query's own numbers sum up highest."""
     if len(near) <= wanted:
         return near
-    packed = np.ascontiguousarray(view.bits[:, near]).view(np.uint8).reshape(len(view.bits), len(near), 8)
+    packed = np.ascontiguousarray(view.bits[:, near].T).view(np.uint8).T
     query = np.zeros(len(view.bits) * 64, np.float32)
     query[: len(vector) // 4] = np.frombuffer(vector, "<f4")
     table = query.reshape(-1, 8) @ _BITS.T  # what each of the 256 bytes is worth in each place
-    sums = np.zeros(len(near), np.float32)
-    for place in range(len(table)):
-        sums += table[place][packed[place // 8, :, place % 8]]
+    sums, worth = np.zeros(len(near), np.float32), np.empty(len(near), np.float32)
+    for values, byte in zip(table, packed, strict=True):
+        np.take(values, byte, out=worth, mode="clip")  # which needs no buffer; a byte is never beyond
+        sums += worth
     return near[np.argpartition(sums, len(sums) - wanted)[len(sums) - wanted :]]
 
 
@@ -107,7 +168,7 @@ def dense_hits(
     else:  # copying nearly all would take longer than comparing the few that are not asked for
         matrix, rows = view.floats, candidates
     likely = every
-    if 0 < 4 * limit < len(candidates):  # exact enough to leave out what cannot be among the best
+    if 0 < limit < len(candidates):  # exact enough to leave out what cannot be among the best
         rough = np.einsum("ij,j->i", matrix, query)[rows]
         least = np.partition(rough, len(rough) - limit)[len(rough) - limit]
         likely = np.flatnonzero(rough >= least - _ROUGH * max(1.0, float(np.abs(rough).max())))
@@ -122,11 +183,7 @@ def dense_hits(
 def lexical_scores(connection: Session, view: View, terms: Sequence[str]) -> NDArray[np.float64]:
     """Sum every slot's BM25, `[size]`; dead slots may have any score."""
     scores = np.zeros(view.size, np.float64)
-    for term in terms:
-        found = posting_lists(connection, view.collection, term)
-        if found is None:
-            continue
-        slots, counts = found
+    for slots, counts in posting_lists(connection, view.collection, terms):
         places = slots.astype(np.intp)
         holding = len(places) if view.alive is None else int(np.count_nonzero(view.alive[places]))
         if holding:
@@ -182,14 +239,6 @@ def _best(
         least = np.partition(scores, len(scores) - limit)[len(scores) - limit]
         kept = scores >= least
         slots, scores = slots[kept], scores[kept]
-    names = connection.by_keys(
-        "SELECT k.chunk_id FROM carray(?) c CROSS JOIN chunks k WHERE k.key = c.value", view.keys[slots]
-    )
-    if len(names) != len(slots):
-        raise InternalError(
-            f"{len(slots) - len(names)} chunks are missing from the store.",
-            suggestion="Run `knowledge doctor` and ingest the documents that it names again.",
-        )
-    hits = [LegHit(str(name[0]), score) for name, score in zip(names, scores.tolist(), strict=True)]
-    hits.sort(key=lambda hit: (-hit.score, hit.chunk_id))
-    return tuple(hits[:limit])
+    names = names_of(connection, view.keys[slots]) if view.names is None else map(view.names.__getitem__, slots)
+    best = sorted(zip((-scores).tolist(), names, strict=True))
+    return tuple([LegHit(name, -score) for score, name in best[:limit]])

@@ -21,10 +21,10 @@ from knowledge_mcp.stores.bm25 import K1, B
 from knowledge_mcp.stores.filters import Simple, keeps_value, simple_filters
 from knowledge_mcp.stores.sqlite_session import Row, Session
 
-__all__ = ["FLOATS_UP_TO", "View", "next_view", "sign_bits", "vectors_of"]
+__all__ = ["FLOATS_UP_TO", "View", "names_of", "next_view", "sign_bits", "vectors_of"]
 
 FLOATS_UP_TO = 16_384
-"""Slots up to which the vectors themselves are held too: 24 MiB of 384 components."""
+"""Slots up to which the vectors themselves are held too, and the names: 24 MiB of 384 components, and 2 MiB."""
 
 _AT_ONCE = 2_048
 _FILTERS_KEPT = 16
@@ -86,6 +86,7 @@ class _Buffers:
     kinds: _Growing[np.uint16]
     clauses: _Growing[np.uint32]
     floats: _Growing[np.float32] | None
+    names: list[str] = field(default_factory=list[str])
     kind_names: dict[tuple[str, str, str], int] = field(default_factory=lambda: {("", "", ""): 0})
     clause_names: dict[str | None, int] = field(default_factory=lambda: {None: 0})
     blocks: dict[int, tuple[str, int]] = field(default_factory=dict[int, tuple[str, int]])
@@ -102,6 +103,7 @@ class View:
         alive: which slots are visible chunks; None where all are.
         bits: sign bits of the vectors, `[words, size]`.
         floats: the vectors, `[size, dimensions]`, None in larger collections.
+        names: chunk ids by slot, those beyond `size` are of later states; None in larger collections.
         keys: `chunks.key` of each slot.
         norms: BM25's length norm of each slot.
     """
@@ -114,6 +116,7 @@ class View:
     alive: NDArray[np.bool_] | None
     bits: NDArray[np.uint64]
     floats: NDArray[np.float32] | None
+    names: list[str] | None
     keys: NDArray[np.int64]
     norms: NDArray[np.float64]
     buffers: _Buffers
@@ -173,7 +176,7 @@ def next_view(connection: Session, collection: int, dimensions: int, last: View 
         alive = np.zeros(size, np.bool_)
         alive[:start] = True if last.alive is None else last.alive
     if size > FLOATS_UP_TO:
-        buffers.floats = None
+        buffers.floats, buffers.names = None, []
     for first, count in connection.rows(_GRAVES, (collection, since)):
         alive[first : first + count] = False
     found = connection.rows(_BLOCKS, (collection, start))
@@ -181,7 +184,7 @@ def next_view(connection: Session, collection: int, dimensions: int, last: View 
         alive[block[0] : block[0] + block[1]] = True
         _load(buffers, block)
     if buffers.floats is not None:
-        _load_vectors(connection, buffers, buffers.floats, found, dimensions)
+        _load_held(connection, buffers, buffers.floats, found, dimensions)
     lengths = buffers.lengths.upto(size).astype(np.float64)
     chunks = int(np.count_nonzero(alive))
     everywhere = chunks == size
@@ -195,6 +198,7 @@ def next_view(connection: Session, collection: int, dimensions: int, last: View 
         alive=None if everywhere else alive,
         bits=buffers.bits.upto(size),
         floats=None if buffers.floats is None else buffers.floats.upto(size),
+        names=None if buffers.floats is None else buffers.names,
         keys=buffers.keys.upto(size),
         norms=K1 * (1.0 - B + B * lengths / mean),
         buffers=buffers,
@@ -229,6 +233,21 @@ def vectors_of(connection: Session, keys: NDArray[np.int64], dimensions: int) ->
     return np.frombuffer(b"".join(row[0] for row in found), "<f4").reshape(len(keys), -1)
 
 
+def names_of(connection: Session, keys: NDArray[np.int64]) -> list[str]:
+    """Read the ids of chunks.
+
+    Raises:
+        InternalError: one is not there.
+    """
+    found = connection.by_keys("SELECT k.chunk_id FROM carray(?) c CROSS JOIN chunks k WHERE k.key = c.value", keys)
+    if len(found) != len(keys):
+        raise InternalError(
+            f"{len(keys) - len(found)} chunks are missing from the store.",
+            suggestion="Run `knowledge doctor` and ingest the documents that it names again.",
+        )
+    return [str(row[0]) for row in found]
+
+
 def _load(buffers: _Buffers, block: Row) -> None:
     first, size, document_id, keys, bits, lengths, fields = block
     buffers.blocks[first] = (document_id, size)
@@ -248,16 +267,19 @@ def _load(buffers: _Buffers, block: Row) -> None:
     buffers.clauses.put(first, np.array(clauses, np.uint32))
 
 
-def _load_vectors(
+def _load_held(
     connection: Session, buffers: _Buffers, floats: _Growing[np.float32], blocks: Sequence[Row], dimensions: int
 ) -> None:
-    """Read the vectors of new blocks at once: thousands of small documents would take as many statements."""
+    """Read the vectors and names of new blocks at once: thousands of small documents would take as many statements."""
     spans = [np.arange(int(each[0]), int(each[0]) + int(each[1]), dtype=np.int64) for each in blocks if each[1]]
     if not spans:
         return
     slots = np.concatenate(spans)
     size = int(slots[-1]) + 1
     keys, rows = buffers.keys.upto(size), floats.upto(size)
+    buffers.names.extend([""] * (size - len(buffers.names)))
     for start in range(0, len(slots), _AT_ONCE):
         some = slots[start : start + _AT_ONCE]
         rows[some] = vectors_of(connection, keys[some], dimensions)
+        for slot, name in zip(some.tolist(), names_of(connection, keys[some]), strict=True):
+            buffers.names[slot] = name

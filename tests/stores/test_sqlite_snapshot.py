@@ -1,0 +1,132 @@
+"""Snapshots of the SQLite store: what one thread reads is of one state, whatever others write."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.model.chunk import Chunk
+from knowledge_mcp.model.errors import InternalError
+from knowledge_mcp.model.query import LegHit
+from knowledge_mcp.stores.sqlite import SqliteStore
+from knowledge_mcp.testing.store_values import SPACE, Passage, unit_vector
+from knowledge_mcp.testing.stores import put
+
+
+def opened(path: Path) -> SqliteStore:
+    store = SqliteStore(path, EnglishAnalyser())
+    store.create_collection("c", SPACE)
+    return store
+
+
+def elsewhere(work: Callable[[], object]) -> None:
+    """Do something in another thread, and wait for it."""
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as exc:  # noqa: BLE001 - told below
+            failed.append(exc)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert failed == []
+
+
+def found(store: SqliteStore, text: str) -> tuple[LegHit, ...]:
+    return store.search("c", vector=None, text=text, filter=None, limit=9).lexical or ()
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_what_another_one_publishes_is_seen_after_the_snapshot(tmp_path: Path, *, same: bool) -> None:
+    store = opened(tmp_path / "knowledge.db")
+    writer = store if same else opened(tmp_path / "knowledge.db")
+    put(store, "d", [Passage("alpha old", id="1")])
+    with store.snapshot("c"):
+        before = store.documents("c")
+        elsewhere(lambda: put(writer, "d", [Passage("alpha new", id="2")]))
+        elsewhere(lambda: writer.rename_collections({"c": "b"}))
+        assert [hit.chunk_id for hit in found(store, "alpha")] == ["1"]
+        assert [each.content for each in store.chunks("c", ["1", "2"])] == ["alpha old"]
+        assert store.documents("c") == before
+        assert store.collection("c") is not None
+        elsewhere(lambda: writer.rename_collections({"b": "c"}))
+        elsewhere(lambda: [hit.chunk_id for hit in found(writer, "alpha")] == ["2"] or pytest.fail("not written"))
+    assert [hit.chunk_id for hit in found(store, "alpha")] == ["2"]
+    assert [each.content for each in store.chunks("c", ["1", "2"])] == ["alpha new"]
+    for each in {store, writer}:
+        each.close()
+
+
+def test_a_view_that_is_ahead_of_a_snapshot_is_not_used_in_it(tmp_path: Path) -> None:
+    store = opened(tmp_path / "knowledge.db")
+    put(store, "d", [Passage("alpha old", id="1")])
+    begun, published = threading.Event(), threading.Event()
+    seen: list[list[str]] = []
+
+    def read() -> None:
+        with store.snapshot("c"):
+            begun.set()
+            assert published.wait(30)
+            seen.append([hit.chunk_id for hit in found(store, "alpha")])
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    assert begun.wait(30)
+    put(store, "d", [Passage("alpha new", id="2")])
+    assert [hit.chunk_id for hit in found(store, "alpha")] == ["2"]
+    published.set()
+    thread.join()
+    assert seen == [["1"]]
+    assert [hit.chunk_id for hit in found(store, "alpha")] == ["2"]
+    store.close()
+
+
+def test_a_collection_of_another_analyser_is_indexed_before_its_snapshot(tmp_path: Path) -> None:
+    store = opened(tmp_path / "knowledge.db")
+    put(store, "d", [Passage("alpha", id="1")])
+    connection: Any = apsw.Connection(str(tmp_path / "knowledge.db"))
+    connection.execute("UPDATE collections SET analyser = 'older'")
+    connection.close()
+    with store.snapshot("c"):
+        assert [hit.chunk_id for hit in found(store, "alpha")] == ["1"]
+    store.close()
+
+
+def test_a_failure_inside_is_told_in_our_terms_and_the_snapshot_ends(tmp_path: Path) -> None:
+    store = opened(tmp_path / "knowledge.db")
+    put(store, "d", [Passage("alpha", id="1")])
+
+    def damaged() -> list[Chunk]:
+        with store.snapshot("c"):
+            with pytest.raises(InternalError, match="could not be used"):
+                store.chunks("c", ["1"])
+            return store.chunks("c", ["1"])
+
+    connection: Any = apsw.Connection(str(tmp_path / "knowledge.db"))
+    connection.execute("ALTER TABLE chunks RENAME COLUMN payload TO gone")
+    with pytest.raises(InternalError, match="could not be used"):
+        damaged()
+    connection.execute("ALTER TABLE chunks RENAME COLUMN gone TO payload")
+    connection.close()
+    assert [each.content for each in store.chunks("c", ["1"])] == ["alpha"]
+    assert store.search("c", vector=unit_vector("x"), text=None, filter=None, limit=1).dense
+    store.close()
+
+
+def test_writers_do_not_wait_for_a_snapshot(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "knowledge.db", EnglishAnalyser(), patience=0.0)
+    store.create_collection("c", SPACE)
+    with store.snapshot("c"):
+        put(store, "d", [Passage("alpha", id="1")])
+        assert store.documents("c") == [], "what was written here is seen when the snapshot has ended"
+    assert len(store.documents("c")) == 1
+    store.close()
