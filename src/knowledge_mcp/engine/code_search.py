@@ -9,6 +9,7 @@ A chunk that defines a symbol asked for by name comes first.
 from __future__ import annotations
 
 import math
+import operator
 import re
 import struct
 from collections import defaultdict
@@ -45,6 +46,9 @@ _KNEE, _BEND = 0.6, 0.4
 """Sum of cosine and words from which a similarity is no longer its calibration, and how slowly it then nears 1."""
 
 _DEPTH = 100
+"""Hits of each leg, at least. With 200 the sets' nDCG@10 is lower by .000 to .006, with 50 by as much; for a search
+takes the last hits' scores for what it did not see."""
+
 _LEANING = 0.3
 """Weight of a report's first line, which says what it is about, beside the meaning of the whole."""
 
@@ -104,7 +108,8 @@ class CodeSearch:
         below = 0
         for info in repositories:
             try:
-                candidates = self._candidates(query, info, trip)
+                with self._base.store.snapshot(info.collection):
+                    candidates = self._candidates(query, info, trip)
             except SpaceMismatchError as exc:
                 trip.degraded[f"{info.name} was not searched: {exc.message} `pk-mcp reindex` indexes it anew."] = None
                 continue
@@ -154,7 +159,7 @@ class CodeSearch:
             chosen = owners if documents is None else owners & documents
         if chosen is not None and not chosen:
             return []
-        depth = max(_DEPTH, 2 * query.limit)
+        depth = max(_DEPTH, query.limit)
         kept_in = None if chosen is None else In("document_id", tuple(sorted(chosen)))
         text = query.text if trip.mode != "dense" else None
         legs = base.search(vector=trip.vector, text=text, filter=kept_in, limit=depth)
@@ -297,7 +302,7 @@ class CodeSearch:
             return {}  # they are then measured by their words alone
         asked = numbers_of(vector)
         return {
-            chunk_id: sum(map(_product, asked, numbers_of(known[key])))
+            chunk_id: sum(map(operator.mul, asked, numbers_of(known[key])))
             for chunk_id, key in keys.items()
             if key in known
         }
@@ -330,10 +335,6 @@ def _leaning(vector: Vector, other: Vector) -> Vector:
     ]
     length = math.hypot(*numbers)
     return struct.pack(form, *(number / length for number in numbers)) if length > 0.0 else vector
-
-
-def _product(one: float, other: float) -> float:
-    return one * other
 
 
 def _joined(dense: Sequence[LegHit] | None, lexical: Sequence[LegHit] | None) -> dict[str, _Candidate]:

@@ -150,7 +150,7 @@ def _best_by_signs(view: View, near: NDArray[np.int64], vector: Vector, wanted: 
     table = query.reshape(-1, 8) @ _BITS.T  # what each of the 256 bytes is worth in each place
     sums, worth = np.zeros(len(near), np.float32), np.empty(len(near), np.float32)
     for values, byte in zip(table, packed, strict=True):
-        np.take(values, byte, out=worth, mode="clip")  # which needs no buffer; a byte is never beyond
+        values.take(byte, out=worth, mode="clip")  # which needs no buffer; a byte is never beyond
         sums += worth
     return near[np.argpartition(sums, len(sums) - wanted)[len(sums) - wanted :]]
 

@@ -159,7 +159,8 @@ class View:
 def sign_bits(vectors: NDArray[np.float32]) -> NDArray[np.uint8]:
     """Pack the signs of `[n, dimensions]` vectors into `[n, 8 * words]` bytes, eight bytes a word."""
     packed = np.packbits(vectors > 0.0, axis=1)
-    return np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8)))
+    missing = -packed.shape[1] % 8
+    return np.pad(packed, ((0, 0), (0, missing))) if missing else packed
 
 
 def next_view(connection: Session, collection: int, dimensions: int, last: View | None) -> View:
