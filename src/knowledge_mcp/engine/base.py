@@ -6,6 +6,7 @@ import dataclasses
 import logging
 import threading
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 from knowledge_mcp.model.chunk import Chunk, Vector
@@ -77,6 +78,10 @@ class Base:
         if not self._seen.is_set() and self.store.collection(self.collection) is not None:
             self._seen.set()
         return self._seen.is_set()
+
+    def snapshot(self) -> AbstractContextManager[object]:
+        """Let what this thread reads be of one state until the context ends, where the store can hold one."""
+        return self.store.snapshot(self.collection) if self.exists() else nullcontext()
 
     def check_space(self) -> None:
         """Make sure that the collection, where it exists, is in the embedder's space.

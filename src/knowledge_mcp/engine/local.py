@@ -95,15 +95,18 @@ class LocalKnowledge:
 
     def read(self, query: ReadQuery) -> ReadAnswer:
         """Read a clause, pages, a chunk with its neighbours, or a document; NotFoundError names near ones."""
-        return reading.read(self._base, query)
+        with self._base.snapshot():
+            return reading.read(self._base, query)
 
     def verify_quote(self, query: QuoteQuery) -> QuoteAnswer:
         """Compare a quote with the documents, word by word."""
-        return quotes.verify_quote(self._base, query)
+        with self._base.snapshot():
+            return quotes.verify_quote(self._base, query)
 
     def references(self, query: ReferenceQuery) -> ReferenceAnswer:
         """List what a place refers to and what refers to it."""
-        return references.references(self._base, query)
+        with self._base.snapshot():
+            return references.references(self._base, query)
 
     def ingest(
         self,

@@ -57,7 +57,7 @@ def search(base: Base, query: SearchQuery) -> SearchAnswer:
                 raise
             degraded.append(f"The semantic leg failed ({exc.message}); results are keyword matches only.")
             mode = SearchMode.KEYWORD
-    with base.store.snapshot(base.collection):
+    with base.snapshot():
         legs = base.search(
             vector=vector,
             text=asked if mode is not SearchMode.SEMANTIC else None,

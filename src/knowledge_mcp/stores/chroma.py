@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -28,6 +28,7 @@ from knowledge_mcp.stores.chroma_client import Address, Connection
 from knowledge_mcp.stores.chroma_errors import GoneError
 from knowledge_mcp.stores.chroma_profiles import PROFILES, Profile
 from knowledge_mcp.stores.filters import check_filter
+from knowledge_mcp.stores.held import Held
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy
 from knowledge_mcp.support.secret import Secret
@@ -72,6 +73,7 @@ class ChromaStore:
         self._known: dict[str, tuple[Place, View]] = {}
         self._profiles = profiles
         self._copies: dict[str, Specified] = {}
+        self._held: Held[tuple[Place, View]] = Held()
 
     @property
     def backend(self) -> str:
@@ -104,6 +106,9 @@ class ChromaStore:
     def collection(self, name: str) -> CollectionInfo | None:
         from knowledge_mcp.stores.chroma_places import info_of
 
+        held = self._held.get(name)
+        if held is not None:
+            return replace(held[0].info, name=name)
         found = self._names().find(name)
         return None if found is None else info_of(found)
 
@@ -186,8 +191,11 @@ class ChromaStore:
 
     # reading
 
-    def snapshot(self, collection: str) -> contextlib.AbstractContextManager[None]:
-        return contextlib.nullcontext()
+    @contextlib.contextmanager
+    def snapshot(self, collection: str) -> Generator[None]:
+        place, view = self._look_up(collection)
+        with view.still(), self._held.holding(collection, (place, view)):
+            yield
 
     def vectors(self, collection: str, embedding_keys: Sequence[str]) -> dict[str, Vector]:
         from knowledge_mcp.stores.chroma_reading import known_vectors
@@ -231,10 +239,12 @@ class ChromaStore:
 
     def statistics(self, collection: str) -> StoreStatistics:
         from knowledge_mcp.stores.chroma_reading import totals
+        from knowledge_mcp.stores.chroma_totals import storage_bytes
 
         def count(place: Place, view: View) -> StoreStatistics:
             documents, chunks, tokens = totals(place, view)
-            return StoreStatistics(documents, chunks, tokens, self._bytes(chunks, place.info.space.dimensions))
+            size = storage_bytes(self._connection, chunks, place.info.space.dimensions)
+            return StoreStatistics(documents, chunks, tokens, size)
 
         return self._at(collection, count)
 
@@ -283,8 +293,9 @@ class ChromaStore:
     def _at(self, name: str, what: Callable[[Place, View], T]) -> T:
         """Do something in a collection; one that is dropped meanwhile is looked up again."""
         try:
-            return what(*self._look_up(name))
+            return what(*(self._held.get(name) or self._look_up(name)))
         except GoneError:
+            self._held.drop(name)
             self._forget()
             return what(*self._look_up(name))
 
@@ -357,17 +368,6 @@ class ChromaStore:
             self._look_up(name)
         else:
             drop_specified(self._connection, self._profiles[name])
-
-    def _bytes(self, chunks: int, dimensions: int) -> int:
-        """Count the folder's bytes; a server does not tell its own, which are estimated."""
-        if not self._connection.embedded:
-            return chunks * (12 * dimensions + 6_000) + 1
-        total = 0
-        for folder, _, files in os.walk(self._connection.address.path):
-            for file in files:
-                with contextlib.suppress(OSError):
-                    total += (Path(folder) / file).stat().st_size
-        return total
 
 
 class ChromaOptions(Protocol):

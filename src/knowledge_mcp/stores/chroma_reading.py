@@ -32,6 +32,8 @@ __all__ = [
 ]
 
 _AT_ONCE = 500
+_VECTORS_AT_ONCE = 8
+"""Documents whose exact vectors are read at once: all of them are read to find some."""
 _TRIES = 20
 
 T = TypeVar("T")
@@ -110,9 +112,9 @@ def chunks_by_id(place: Place, view: View, chunk_ids: Sequence[str]) -> list[Chu
 
 def _chunks_of_view(place: Place, view: View, chunk_ids: list[str]) -> dict[str, Chunk]:
     known: dict[str, Chunk] = {}
-    for _ in range(_TRIES):
+    for number in range(_TRIES):
         with view.lock:
-            view.refresh()
+            view.refresh(again=number > 0)
             entries = view.held(each for each in chunk_ids if each not in known)
         names = list(entries.values())
         for start in range(0, len(names), _AT_ONCE):
@@ -152,9 +154,11 @@ def known_vectors(place: Place, embedding_keys: Sequence[str]) -> dict[str, Vect
         tokens.update(generation_of(each) for each in place.chunks.ids({"embedding_key": {"$in": batch}}))
     known: dict[str, Vector] = {}
     asked = set(wanted)
-    for token in sorted(tokens):
+    holding = sorted(tokens)
+    for start in range(0, len(holding), _VECTORS_AT_ONCE):
+        some = holding[start : start + _VECTORS_AT_ONCE]
         for found in place.documents.rows(
-            where={"$and": [{"kind": {"$eq": "vectors"}}, {"generation": {"$eq": token}}]}
+            where={"$and": [{"kind": {"$eq": "vectors"}}, {"generation": {"$in": some}}]}
         ):
             known.update({key: vector for key, vector in unpack_vectors(found).items() if key in asked})
     return known

@@ -91,7 +91,7 @@ def _nearest(place: Place, view: View, vector: bytes, filter: Filter | None, lim
                 few = view.entries(filter)
             hits = _compare(place, vector, few)
         with view.lock:
-            view.refresh()
+            view.refresh(again=True)
             gone = before - set(view.generations.values())
         if not gone:
             return tuple(sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))[:wanted])

@@ -8,13 +8,14 @@ it has changed, only documents with another generation are read.
 
 from __future__ import annotations
 
+import contextlib
 import struct
 import threading
 import zlib
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.bm25 import K1, B, inverse_frequency
 from knowledge_mcp.stores.chroma_layout import Index, document_of, unpack_index, unpack_vectors
 from knowledge_mcp.stores.chroma_places import Place
+from knowledge_mcp.stores.chroma_slots import Block, State
 from knowledge_mcp.stores.chroma_totals import Totals
 from knowledge_mcp.stores.chroma_writing import STATE, index_rows, make_index, visible_generations
 from knowledge_mcp.stores.filters import Simple, keeps_value, simple_filters
@@ -54,35 +56,11 @@ class Limits:
     vectors: int = 64 * 1024 * 1024
 
 
-@dataclass
-class _Block:
-    """One visible generation of one document, at slots `first` and following."""
+class _Still(threading.local):
+    """Whether this thread wants one state for all that it reads, and whether a refresh has brought it."""
 
-    document_id: str
-    token: str
-    first: int
-    index: Index
-    kinds: NDArray[np.uint32]
-    clauses: NDArray[np.uint32]
-    vectors: NDArray[np.float32] | None = None
-    alive: bool = True
-
-    @property
-    def size(self) -> int:
-        return len(self.index.ids)
-
-
-@dataclass
-class _State:
-    """Arrays over all slots, made anew when something was published."""
-
-    alive: NDArray[np.bool_]
-    norms: NDArray[np.float64]
-    chunks: int
-    kinds: NDArray[np.uint32]
-    clauses: NDArray[np.uint32]
-    vectors: NDArray[np.float32] | None = None
-    masks: dict[Filter, NDArray[np.bool_]] = field(default_factory=dict[Filter, NDArray[np.bool_]])
+    asked = False
+    brought = False
 
 
 class View:
@@ -97,6 +75,7 @@ class View:
     def __init__(self, place: Place, analyser: Analyser, limits: Limits) -> None:
         self.lock = threading.RLock()
         self.totals = Totals()
+        self._still = _Still()
         self._place = place
         self._analyser = analyser
         self._limits = limits
@@ -104,15 +83,15 @@ class View:
         self._clear()
 
     def _clear(self) -> None:
-        self._blocks: list[_Block] = []
-        self._by_entry: dict[str, _Block] = {}
-        self._owners: dict[str, _Block] = {}
+        self._blocks: list[Block] = []
+        self._by_entry: dict[str, Block] = {}
+        self._owners: dict[str, Block] = {}
         self._postings: dict[str, array[int]] = {}
         self._bytes = 0
         self._kind_names: dict[tuple[str, str, str], int] = {}
         self._clause_names: dict[str | None, int] = {}
         self._size = 0
-        self._state: _State | None = None
+        self._state: State | None = None
 
     @property
     def change(self) -> str | None:
@@ -139,14 +118,30 @@ class View:
         """Tell whether the vectors are held here."""
         return self.chunks * self._place.info.space.dimensions * 4 <= self._limits.vectors
 
-    def refresh(self) -> None:
+    @contextlib.contextmanager
+    def still(self) -> Generator[None]:
+        """Let what this thread reads be of one state, until the context ends or a read finds that it has gone."""
+        before, self._still.asked = self._still.asked, True
+        try:
+            yield
+        finally:
+            self._still.asked = before
+            self._still.brought = before and self._still.brought
+
+    def refresh(self, *, again: bool = False) -> None:
         """Bring the view to what is visible in the store now; one short call where nothing has changed.
+
+        Args:
+            again: what the last refresh brought has just been found to be gone, so a snapshot does not hold either.
 
         Raises:
             TimedOutError: others publish the same documents faster than they can be read.
         """
+        if self._still.brought and not again:
+            return
         for _ in range(_TRIES):
             if self._follow():
+                self._still.brought = self._still.asked
                 return
         raise TimedOutError("Documents are replaced faster than their search index can be read.")
 
@@ -208,7 +203,7 @@ class View:
 
     def _add(self, entry: str, document_id: str, token: str, index: Index) -> None:
         kinds, clauses = self._kind_names, self._clause_names
-        block = _Block(
+        block = Block(
             document_id,
             token,
             self._size,
@@ -234,7 +229,7 @@ class View:
             held.frombytes(packed[8 * start : 8 * end])
             start = end
 
-    def _arrays(self) -> _State:
+    def _arrays(self) -> State:
         """Give the arrays of the state that the last refresh brought."""
         if self._state is None:
             alive = np.zeros(self._size, np.bool_)
@@ -245,7 +240,7 @@ class View:
             chunks = int(np.count_nonzero(alive))
             mean = float(lengths[alive].sum()) / max(chunks, 1) or 1.0
             empty = [np.zeros(0, np.uint32)]
-            self._state = _State(
+            self._state = State(
                 alive=alive,
                 norms=K1 * (1.0 - B + B * lengths / mean),
                 chunks=chunks,
@@ -323,7 +318,7 @@ class View:
             state.vectors = whole
         return state.vectors
 
-    def _load_vectors(self, blocks: Sequence[_Block]) -> None:
+    def _load_vectors(self, blocks: Sequence[Block]) -> None:
         for start in range(0, len(blocks), _GROUP):
             group = blocks[start : start + _GROUP]
             exact: dict[str, bytes] = {}
@@ -339,7 +334,7 @@ class View:
     def _dimensions(self) -> int:
         return self._place.info.space.dimensions
 
-    def _scaled(self, block: _Block) -> dict[str, bytes]:
+    def _scaled(self, block: Block) -> dict[str, bytes]:
         """Read vectors as ChromaDB has them where the exact ones are missing: they differ in the last bit."""
         found: dict[str, Any] = self._place.chunks.vectors([f"{block.token} {each}" for each in block.index.ids])
         return {
@@ -362,7 +357,7 @@ class View:
             state.masks[filter] = known
         return known
 
-    def _part(self, state: _State, part: Simple) -> NDArray[np.bool_]:
+    def _part(self, state: State, part: Simple) -> NDArray[np.bool_]:
         if part.field == "document_id":
             kept = np.zeros(self._size, np.bool_)
             for block in self._by_entry.values():

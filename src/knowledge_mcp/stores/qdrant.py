@@ -7,17 +7,15 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
 from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord, EmbeddingSpace, StoreStatistics
 from knowledge_mcp.model.errors import (
-    ConfigError,
     InternalError,
     InvalidInputError,
     KnowledgeError,
@@ -31,7 +29,8 @@ from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.checks import check_vectors
 from knowledge_mcp.stores.filters import check_filter
-from knowledge_mcp.stores.qdrant_connection import MISSING_LIBRARY, Connection, QdrantConfig, QdrantOptions, config_of
+from knowledge_mcp.stores.held import Held
+from knowledge_mcp.stores.qdrant_connection import Connection, QdrantConfig, QdrantOptions, config_of, need_library
 from knowledge_mcp.support.events import log_event
 
 if TYPE_CHECKING:
@@ -41,6 +40,8 @@ if TYPE_CHECKING:
     from knowledge_mcp.stores.qdrant_weights import Weights
 
 __all__ = ["QdrantStore", "from_options"]
+
+T = TypeVar("T")
 
 _SWAPS = 5
 KNOWN_SECONDS = 30.0
@@ -69,6 +70,7 @@ class QdrantStore:
         self._lock = threading.Lock()
         self._indexing = threading.Lock()
         self._weights: Weights | None = None
+        self._held: Held[Place] = Held()
 
     @property
     def backend(self) -> str:
@@ -79,7 +81,7 @@ class QdrantStore:
         return self._connection.location
 
     def ping(self) -> None:
-        _need_library()
+        need_library()
         self._connection.ping()
 
     def close(self) -> None:
@@ -105,11 +107,11 @@ class QdrantStore:
         return known.info
 
     def collection(self, name: str) -> CollectionInfo | None:
-        known = self._look(name)
+        known = self._held.get(name) or self._look(name)
         return None if known is None else known.info
 
     def collections(self) -> list[CollectionInfo]:
-        _need_library()
+        need_library()
         from knowledge_mcp.stores.qdrant_layout import all_places
 
         return [each.info for each in all_places(self._connection)]
@@ -125,7 +127,7 @@ class QdrantStore:
         return True
 
     def rename_collections(self, names: Mapping[str, str]) -> None:
-        _need_library()
+        need_library()
         from knowledge_mcp.stores.qdrant_layout import rename
 
         rename(self._connection, names)
@@ -179,60 +181,60 @@ class QdrantStore:
         return removed
 
     def vectors(self, collection: str, embedding_keys: Sequence[str]) -> dict[str, Vector]:
-        place = self._fresh(collection)
+        need_library()
         from knowledge_mcp.stores.qdrant_reading import known_vectors
 
-        return known_vectors(self._connection, place, embedding_keys)
+        return self._read(collection, lambda place: known_vectors(self._connection, place, embedding_keys))
 
     def owners_of_content(self, collection: str, content_hashes: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        place = self._fresh(collection)
+        need_library()
         from knowledge_mcp.stores.qdrant_reading import owners_of_content
 
-        return owners_of_content(self._connection, place, content_hashes)
+        return self._read(collection, lambda place: owners_of_content(self._connection, place, content_hashes))
 
     # reading
 
     def snapshot(self, collection: str) -> contextlib.AbstractContextManager[None]:
-        return contextlib.nullcontext()
+        return self._held.holding(collection, self._fresh(collection))
 
     def document(self, collection: str, document_id: str) -> DocumentRecord | None:
-        place = self._fresh(collection)
+        need_library()
         from knowledge_mcp.stores.qdrant_reading import record
 
-        return record(self._connection, place, document_id)
+        return self._read(collection, lambda place: record(self._connection, place, document_id))
 
     def documents(self, collection: str, document_ids: Sequence[str] | None = None) -> list[DocumentRecord]:
-        place = self._fresh(collection)
+        need_library()
         from knowledge_mcp.stores.qdrant_reading import records
 
-        return records(self._connection, place, document_ids)
+        return self._read(collection, lambda place: records(self._connection, place, document_ids))
 
     def document_text(self, collection: str, document_id: str) -> str | None:
-        place = self._fresh(collection)
+        need_library()
         from knowledge_mcp.stores.qdrant_reading import document_text
 
-        return document_text(self._connection, place, document_id)
+        return self._read(collection, lambda place: document_text(self._connection, place, document_id))
 
     def document_structure(self, collection: str, document_id: str) -> DocumentStructure | None:
-        place = self._fresh(collection)
+        need_library()
         from knowledge_mcp.stores.qdrant_reading import document_structure
 
-        return document_structure(self._connection, place, document_id)
+        return self._read(collection, lambda place: document_structure(self._connection, place, document_id))
 
     def document_chunks(self, collection: str, document_id: str) -> list[Chunk]:
-        place = self._fresh(collection)
+        need_library()
         from knowledge_mcp.stores.qdrant_reading import document_chunks
 
-        return document_chunks(self._connection, place, document_id)
+        return self._read(collection, lambda place: document_chunks(self._connection, place, document_id))
 
     def chunks(self, collection: str, chunk_ids: Sequence[str]) -> list[Chunk]:
-        place = self._fresh(collection)
+        need_library()
         from knowledge_mcp.stores.qdrant_reading import chunks_by_id
 
-        return chunks_by_id(self._connection, place, chunk_ids)
+        return self._read(collection, lambda place: chunks_by_id(self._connection, place, chunk_ids))
 
     def statistics(self, collection: str) -> StoreStatistics:
-        return self._sums(self._fresh(collection))[0]
+        return self._read(collection, self._sums)[0]
 
     # searching
 
@@ -240,7 +242,7 @@ class QdrantStore:
         self, collection: str, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int
     ) -> LegResults:
         check_filter(filter)
-        _need_library()
+        need_library()
         from knowledge_mcp.stores.qdrant_search import MovedError
 
         terms = None if text is None else self._analyser.query_terms(text)
@@ -260,16 +262,16 @@ class QdrantStore:
         raise InternalError(f"Collection '{collection}' changes its name all the time.", suggestion="Search again.")
 
     def definitions(self, collection: str, term_key: str) -> list[Chunk]:
-        place = self._fresh(collection)
+        need_library()
         from knowledge_mcp.stores.qdrant_reading import definitions
 
-        return definitions(self._connection, place, term_key)
+        return self._read(collection, lambda place: definitions(self._connection, place, term_key))
 
     def defined_terms(self, collection: str) -> dict[str, str]:
-        place = self._fresh(collection)
+        need_library()
         from knowledge_mcp.stores.qdrant_reading import defined_terms
 
-        return defined_terms(self._connection, place, self._analyser)
+        return self._read(collection, lambda place: defined_terms(self._connection, place, self._analyser))
 
     def verify(self, collection: str, *, repair: bool = False) -> list[Finding]:
         place = self._fresh(collection)
@@ -280,7 +282,7 @@ class QdrantStore:
     # inside
 
     def _look(self, name: str) -> Place | None:
-        _need_library()
+        need_library()
         from knowledge_mcp.stores.qdrant_layout import look
 
         return look(self._connection, name)
@@ -300,19 +302,31 @@ class QdrantStore:
             return self._fresh(name)
         return place
 
+    def _read(self, name: str, read: Callable[[Place], T]) -> T:
+        """Read something of a collection; one that was dropped amid a snapshot is looked up again."""
+        held = self._held.get(name)
+        if held is not None:
+            try:
+                return read(held)
+            except NotFoundError:
+                self._held.drop(name)
+        return read(self._fresh(name))
+
     def _place(self, name: str) -> tuple[Place, int, bool]:
         """Return a collection's description, about how many points it has, and whether this was kept in mind."""
+        held = self._held.get(name)
         with self._lock:
-            known = self._known.get(name)
-        if known is not None and time.monotonic() - known[0] < KNOWN_SECONDS:
-            return known[1], known[2], True
-        place = self._fresh(name)
+            since, place, points = self._known.get(name, (-KNOWN_SECONDS, held, 0))
+        if place is not None and time.monotonic() - since < KNOWN_SECONDS and held in {None, place}:
+            return place, points, True
+        place = held or self._fresh(name)
         points = self._connection.count(place.home, None, exact=False)
         with self._lock:
             self._known[name] = (time.monotonic(), place, points)
-        return place, points, False
+        return place, points, held is not None
 
     def _forget(self, name: str) -> None:
+        self._held.drop(name)
         with self._lock:
             self._known.pop(name, None)
 
@@ -332,7 +346,7 @@ class QdrantStore:
             raise InvalidInputError(f"The query vector is not of {place.space.label}.")
 
         def corpus() -> Corpus:
-            counted, length = self._sums(place)
+            counted, length = self._sums(self._fresh(place.name))
             return Corpus(counted.chunks, length / counted.chunks if length else 1.0)
 
         exact = points <= self._connection.config.exact_up_to
@@ -352,14 +366,13 @@ class QdrantStore:
             log_event(_logger, logging.WARNING, "bm25_not_weighed", collection=place.name, reason=exc.message)
 
     def _sums(self, place: Place) -> tuple[StoreStatistics, int]:
-        """Count a collection, and the terms of its chunks; summed up again only after each change."""
+        """Count a collection as it was just described, and its chunks' terms; summed up only after each change."""
         from qdrant_client import models
 
         from knowledge_mcp.stores.qdrant_heads import heads
         from knowledge_mcp.stores.qdrant_points import equals
         from knowledge_mcp.stores.qdrant_reading import statistics
 
-        place = self._fresh(place.name)
         documents = self._connection.count(place.records, models.Filter(must=[equals("kind", "document")]))
         with self._lock:
             known = self._totals.get(place.home)
@@ -370,13 +383,6 @@ class QdrantStore:
         with self._lock:
             self._totals[place.home] = (place.changed, documents, counted, length)
         return counted, length
-
-
-def _need_library() -> None:
-    try:
-        importlib.import_module("qdrant_client")
-    except ImportError as exc:
-        raise ConfigError(MISSING_LIBRARY, details=str(exc), suggestion='pip install "knowledge-mcp[qdrant]"') from exc
 
 
 def from_options(options: QdrantOptions, analyser: Analyser) -> QdrantStore:

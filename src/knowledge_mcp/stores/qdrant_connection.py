@@ -6,6 +6,7 @@ The calls that the store makes are all here, so that a stand-in for the server k
 from __future__ import annotations
 
 import contextlib
+import importlib
 import logging
 import threading
 import urllib.parse
@@ -22,9 +23,8 @@ from knowledge_mcp.support.secret import Secret
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient, models
 
-__all__ = ["MISSING_LIBRARY", "Connection", "QdrantConfig", "QdrantOptions", "config_of", "plain_address"]
+__all__ = ["Connection", "QdrantConfig", "QdrantOptions", "config_of", "need_library", "plain_address"]
 
-MISSING_LIBRARY = 'The Qdrant client is not installed: pip install "knowledge-mcp[qdrant]".'
 PAGE = 1000
 """Points of one page of a scroll; a quarter of it where vectors come along."""
 MOST_POINTS = 256
@@ -34,6 +34,26 @@ _PROBE_SECONDS = 3
 
 T = TypeVar("T")
 _logger = logging.getLogger(__name__)
+
+
+def need_library() -> None:
+    """Make sure that the client's library is there.
+
+    Raises:
+        ConfigError: it is not installed.
+    """
+    try:
+        importlib.import_module("qdrant_client")
+    except ImportError as exc:
+        raise _missing_library(exc) from exc
+
+
+def _missing_library(error: ImportError) -> ConfigError:
+    return ConfigError(
+        'The Qdrant client is not installed: pip install "knowledge-mcp[qdrant]".',
+        details=str(error),
+        suggestion='pip install "knowledge-mcp[qdrant]"',
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,9 +313,7 @@ class Connection:
                 try:
                     self._client = self._connect()
                 except ImportError as exc:
-                    raise ConfigError(
-                        MISSING_LIBRARY, details=str(exc), suggestion='pip install "knowledge-mcp[qdrant]"'
-                    ) from exc
+                    raise _missing_library(exc) from exc
                 except KnowledgeError:
                     raise
                 except Exception as exc:

@@ -29,6 +29,7 @@ from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.checks import check_vectors
 from knowledge_mcp.stores.filters import check_filter
+from knowledge_mcp.stores.held import Held
 from knowledge_mcp.stores.payload import space_to_json
 from knowledge_mcp.stores.sqlite_places import Place, every_place, find_place, place_of
 
@@ -42,19 +43,12 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
-    """A snapshot that is open; its collection is indexed by the store's analyser, and the view is of its state."""
+class _Snapshot:
+    """An open transaction; the collection is indexed by the store's analyser, and the view is of its state."""
 
-    name: str
     connection: Session
     place: Place
     view: View
-
-
-class _Here(threading.local):
-    """What the reads of this thread see."""
-
-    held: _Held | None = None
 
 
 class SqliteStore:
@@ -79,7 +73,7 @@ class SqliteStore:
         self._views_of: FileIdentity | None = None
         self._views_lock = threading.Lock()
         self._workers: ThreadPoolExecutor | None = None
-        self._here = _Here()
+        self._held: Held[_Snapshot] = Held()
 
     @property
     def backend(self) -> str:
@@ -120,7 +114,7 @@ class SqliteStore:
         return known
 
     def collection(self, name: str) -> CollectionInfo | None:
-        held = self._held(name)
+        held = self._held.get(name)
         if held is not None:
             return held.place.info
         with self._database.reading() as connection:
@@ -217,13 +211,8 @@ class SqliteStore:
 
     @contextlib.contextmanager
     def snapshot(self, collection: str) -> Generator[None]:
-        before = self._here.held
-        with self._searching(collection) as (connection, place, view):
-            self._here.held = _Held(collection, connection, place, view)
-            try:
-                yield
-            finally:
-                self._here.held = before
+        with self._searching(collection) as found, self._held.holding(collection, _Snapshot(*found)):
+            yield
 
     def document(self, collection: str, document_id: str) -> DocumentRecord | None:
         from knowledge_mcp.stores.sqlite_reading import record
@@ -315,7 +304,7 @@ class SqliteStore:
         """Open a snapshot with the view that belongs to it."""
         from knowledge_mcp.stores.sqlite_view import next_view
 
-        held = self._held(name)
+        held = self._held.get(name)
         if held is not None:
             with self._database.mapped():
                 yield held.connection, held.place, held.view
@@ -359,17 +348,12 @@ class SqliteStore:
             yield connection, place
 
     def _read(self, name: str, read: Callable[[Session, Place], T], *, indexed: bool = False) -> T:
-        held = self._held(name)
+        held = self._held.get(name)
         if held is not None:
             with self._database.mapped():
                 return read(held.connection, held.place)
         with self._reading(name, indexed=indexed) as (connection, place):
             return read(connection, place)
-
-    def _held(self, name: str) -> _Held | None:
-        """Return what this thread's reads of a collection see, None outside of a snapshot of it."""
-        held = self._here.held
-        return held if held is not None and held.name == name else None
 
 
 def _now() -> str:
