@@ -53,7 +53,14 @@ def write(store: Store, seed: int, seconds: float) -> None:
 
 
 def check(store: Store) -> None:
-    """Look once, in every way, and fail on any mix of generations."""
+    """Look once as it comes and once in a snapshot, in every way, and fail on any mix of generations."""
+    _look(store)
+    with store.snapshot("c"):
+        _look(store)
+        _look(store)
+
+
+def _look(store: Store) -> None:
     legs = store.search("c", vector=unit_vector("3"), text="alpha", filter=None, limit=10_000)
     for leg in (legs.dense, legs.lexical):
         assert leg is not None, (legs.dense_error, legs.lexical_error)

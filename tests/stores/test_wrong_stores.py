@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -229,6 +229,32 @@ class _LeavesStagedChunksOfWholeDocuments(MemoryStore):
             on_published(each.record.id)
 
 
+class _GoesOnReadingItsSnapshot(MemoryStore):
+    answers: dict[str, LegResults] | None = None
+
+    def snapshot(self, collection: str) -> contextlib.AbstractContextManager[None]:
+        self.answers = {}
+        return super().snapshot(collection)
+
+    def search(
+        self, collection: str, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int
+    ) -> LegResults:
+        found = super().search(collection, vector=vector, text=text, filter=filter, limit=limit)
+        return found if self.answers is None else self.answers.setdefault(f"{vector} {text} {limit}", found)
+
+
+class _ReadsNothingButItsSnapshot(MemoryStore):
+    def snapshot(self, collection: str) -> contextlib.AbstractContextManager[None]:
+        @contextlib.contextmanager
+        def alone() -> Generator[None]:
+            others = {name: each for name, each in self._collections.items() if name != collection}
+            self._collections = {collection: self._get(collection)}
+            yield
+            self._collections |= others
+
+        return alone()
+
+
 WRONG: list[Callable[[Analyser], Store]] = [
     _ForgetsTheFilterOfTheDenseLeg,
     _FiltersAfterRanking,
@@ -256,6 +282,8 @@ WRONG: list[Callable[[Analyser], Store]] = [
     _TellsOfDocumentsThatItRefuses,
     _LeavesOutDocumentsWithoutChunks,
     _LeavesStagedChunksOfWholeDocuments,
+    _GoesOnReadingItsSnapshot,
+    _ReadsNothingButItsSnapshot,
 ]
 SEEN_BY_SEQUENCES: list[Callable[[Analyser], Store]] = [
     _ForgetsTheFilterOfTheDenseLeg,

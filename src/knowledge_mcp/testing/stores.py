@@ -26,13 +26,13 @@ from knowledge_mcp.model.errors import (
     SpaceMismatchError,
 )
 from knowledge_mcp.testing.store_search import expect, put
+from knowledge_mcp.testing.store_snapshot import SnapshotContract
 from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, full_chunk, record, unit_vector
-from knowledge_mcp.testing.store_whole import WholeContract
 
 __all__ = ["StoreContract", "expect", "put"]
 
 
-class StoreContract(WholeContract):
+class StoreContract(SnapshotContract):
     """Hold a store to what `ports.Store` promises; each test makes and closes its own."""
 
     def test_a_collection_is_made_once_described_listed_and_dropped(self) -> None:
@@ -90,45 +90,6 @@ class StoreContract(WholeContract):
             ]
             for call in calls:
                 expect(NotFoundError, call)
-
-    def test_a_snapshot_answers_as_the_store_does_and_ends_with_its_context(self) -> None:
-        with self.filled() as store:
-            put(store, "d", ["alpha beta", Passage("gamma", terms=(("gamma",),))])
-            store.create_collection("other", SPACE)
-
-            def answers() -> list[object]:
-                return [
-                    store.collection("c"),
-                    store.collection("none"),
-                    store.documents("c"),
-                    store.document_text("c", "d"),
-                    [each.id for each in store.document_chunks("c", "d")],
-                    store.definitions("c", "gamma"),
-                    store.statistics("c").chunks,
-                    store.search("c", vector=unit_vector("alpha beta"), text="beta", filter=None, limit=3),
-                    store.statistics("other").chunks,
-                ]
-
-            outside = answers()
-            with store.snapshot("c"):
-                assert answers() == outside
-                with store.snapshot("other"), store.snapshot("c"):
-                    assert answers() == outside
-                expect(NotFoundError, lambda: store.documents("none"))
-                expect(InvalidInputError, lambda: store.search("c", vector=b"", text=None, filter=None, limit=3))
-                assert answers() == outside
-            put(store, "d", ["delta"])
-            assert self.found(store, "beta") == []
-            assert len(self.found(store, "delta")) == 1
-
-    def test_a_snapshot_of_an_unknown_collection_is_an_error_at_its_first_read(self) -> None:
-        with self.opened() as store:
-
-            def read() -> None:
-                with store.snapshot("none"):
-                    store.documents("none")
-
-            expect(NotFoundError, read)
 
     def test_staged_chunks_are_seen_by_nobody_but_the_vector_look_up(self) -> None:
         with self.filled() as store:

@@ -1,0 +1,74 @@
+"""A question over a store that is a server takes few requests: each one is a way there and back."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.model.evidence import ReadQuery
+from knowledge_mcp.model.query import SearchQuery
+from knowledge_mcp.ports import Store
+from knowledge_mcp.stores.chroma import ChromaStore
+from knowledge_mcp.stores.qdrant import QdrantStore
+from knowledge_mcp.stores.qdrant_connection import QdrantConfig
+from knowledge_mcp.testing.chroma_server import ChromaServer, quick_folder
+from knowledge_mcp.testing.qdrant_server import QdrantServer
+from tests.engine.world import World
+
+MOST = {"qdrant": 7, "chromadb": 7}
+"""Requests of a blended search: collection, state, both legs, passages, their vectors, the dense leg, records."""
+
+
+@pytest.fixture(params=["qdrant", "chromadb"])
+def store(request: pytest.FixtureRequest) -> Generator[Store]:
+    if request.param == "qdrant":
+        qdrant = QdrantServer()
+        opened: Store = QdrantStore(QdrantConfig(qdrant.url, grpc="off"), EnglishAnalyser())
+        yield opened
+        opened.close()
+        qdrant.stop()
+    else:
+        with ChromaServer(quick_folder()) as chroma:
+            opened = ChromaStore(chroma.address(), EnglishAnalyser())
+            yield opened
+            opened.close()
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """List every request."""
+    paths: list[str] = []
+    send = httpx.Client.send
+
+    def listed(self: httpx.Client, request: httpx.Request, **how: Any) -> httpx.Response:
+        paths.append(request.url.path)
+        return send(self, request, **how)
+
+    monkeypatch.setattr(httpx.Client, "send", listed)
+    return paths
+
+
+def test_a_search_asks_once_for_the_collection_and_once_for_each_thing(
+    store: Store, sent: list[str], tmp_path: Path
+) -> None:
+    world = World(tmp_path, store=store)
+    pumps = [f"turbine {'heavy ' * number}" for number in range(1, 13)]
+    for number, pump in enumerate(pumps):
+        world.write(f"p{number}.md", f"# {pump}\n\n## 1 Care\n\nA {pump} shall be greased {number} times a year.\n")
+    world.ingest()
+    question = SearchQuery("how often is a turbine greased")
+    first = world.knowledge.search(question)
+    assert len(first.hits) == 10
+    sent.clear()
+    assert world.knowledge.search(question) == first
+    assert len(sent) <= MOST[store.backend], sent
+    assert len(sent) >= 4, "nothing was counted"
+    (record, *_) = world.knowledge.documents()
+    sent.clear()
+    world.knowledge.read(ReadQuery(record.id, clause="1"))
+    assert 2 <= len(sent) <= 9, sent
