@@ -15,9 +15,8 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer
 
-from knowledge_mcp.embedders.lanes import Lanes
 from knowledge_mcp.embedders.local import LocalEmbedder, from_options
-from knowledge_mcp.model.errors import ConfigError, InternalError
+from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.ports import Embedder
 from knowledge_mcp.support.cores import usable_cores
 from knowledge_mcp.support.events import EVENT_FIELDS
@@ -139,50 +138,6 @@ def test_an_embedder_that_nobody_closed_does_not_keep_the_process_alive(tiny_mod
     command = [sys.executable, "-c", program, str(tiny_model), str(tmp_path / "cache")]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.strip() == "2"
-
-
-def test_the_first_failure_stops_the_other_lanes() -> None:
-    lanes, done = Lanes(2, "test"), list[int]()
-
-    def work(item: int) -> int:
-        if item == 3:
-            raise InternalError("three")
-        done.append(item)
-        return item
-
-    with pytest.raises(InternalError, match="three"):
-        lanes.map(work, range(100_000))
-    assert len(done) < 100_000
-    assert lanes.map(work, [7, 8, 9]) == [7, 8, 9]
-    lanes.close()
-
-
-def test_closing_in_the_middle_of_the_work_is_an_error_of_that_work() -> None:
-    lanes, begun, go_on = Lanes(2, "test"), threading.Event(), threading.Event()
-    failures: list[BaseException] = []
-
-    def work(item: int) -> int:
-        begun.set()
-        assert go_on.wait(30)
-        return item
-
-    def run() -> None:
-        try:
-            lanes.map(work, range(4))
-        except InternalError as error:
-            failures.append(error)
-
-    worker = threading.Thread(target=run)
-    worker.start()
-    assert begun.wait(30)
-    closer = threading.Thread(target=lanes.close)
-    closer.start()
-    go_on.set()
-    closer.join(30)
-    worker.join(30)
-    assert not worker.is_alive()
-    with pytest.raises(InternalError, match="closed"):
-        lanes.map(work, range(4))
 
 
 def test_a_cpu_quota_limits_the_lanes(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge_mcp.engine.code_search import glob_matches
+from knowledge_mcp.engine.code_files import glob_matches
 from knowledge_mcp.engine.code_symbols import asks_for_symbol, is_name, is_report, names_in, words_worth
 from knowledge_mcp.engine.repository_values import CodeQuery, SearchLimits
 from knowledge_mcp.model.collection import EmbeddingSpace

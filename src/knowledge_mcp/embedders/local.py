@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from knowledge_mcp.embedders.lanes import Lanes
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.collection import EmbeddingSpace, EmbeddingUsage
 from knowledge_mcp.model.errors import InternalError, InvalidInputError
 from knowledge_mcp.support.cores import usable_cores
 from knowledge_mcp.support.events import log_event
+from knowledge_mcp.support.lanes import Lanes
 
 if TYPE_CHECKING:
     from knowledge_mcp.embedders.model_files import ModelFiles, Progress, Variant
@@ -74,7 +74,7 @@ class LocalEmbedder:
         self._cache = cache
         self._variant: Variant = variant
         self._progress = progress
-        self._lanes = Lanes(threads or usable_cores(), "embed")
+        self._lanes = Lanes(threads or usable_cores(), "embed", lambda: InternalError("The embedder is closed."))
         self._loading = threading.Lock()
         self._loaded: _Loaded | None = None
         self._tokenizer: ModelTokenizer | None = None

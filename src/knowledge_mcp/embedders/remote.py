@@ -8,13 +8,13 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from knowledge_mcp.embedders.lanes import Lanes
 from knowledge_mcp.embedders.remote_service import Service
 from knowledge_mcp.embedders.remote_tokens import MOST_TOKENS, RemoteTokenizer, sendable
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.collection import EmbeddingSpace, EmbeddingUsage
 from knowledge_mcp.model.errors import ContentRefusedError, InternalError, InvalidInputError
 from knowledge_mcp.support.events import log_event
+from knowledge_mcp.support.lanes import Lanes
 from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class RemoteEmbedder:
         self._pauses = pauses
         self._query_seconds = query_seconds
         self._batch_seconds = batch_seconds
-        self._lanes = Lanes(max(1, concurrency), "embed-remote")
+        self._lanes = Lanes(max(1, concurrency), "embed-remote", lambda: InternalError("The embedder is closed."))
         self._lock = threading.Lock()
         self._probing = threading.Lock()
         self._tokenizer: RemoteTokenizer | None = None

@@ -13,12 +13,12 @@ import operator
 import re
 import struct
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fnmatch import translate
 
 from knowledge_mcp.engine.base import PASSING, Base, Passages, Records, base_of
 from knowledge_mcp.engine.blending import feedback, words_in_full
+from knowledge_mcp.engine.code_files import glob_matches, has_language
 from knowledge_mcp.engine.code_symbols import (
     MOST_PLACES,
     WORTH_OF_PROSE,
@@ -33,11 +33,12 @@ from knowledge_mcp.engine.prepare import embedding_key
 from knowledge_mcp.engine.repository_manifest import MANIFEST_ID, path_of
 from knowledge_mcp.engine.repository_values import CodeAnswer, CodeHit, CodeQuery, RepositoryInfo, RepositoryParts
 from knowledge_mcp.model.chunk import Chunk, Vector, numbers_of
-from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace
-from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, SpaceMismatchError
+from knowledge_mcp.model.collection import EmbeddingSpace
+from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, NotFoundError, SpaceMismatchError
 from knowledge_mcp.model.query import In, LegHit, LegResults, LegScore
+from knowledge_mcp.support.lanes import Lanes
 
-__all__ = ["HALF_ALONE", "CodeSearch", "glob_matches"]
+__all__ = ["HALF_ALONE", "CodeSearch"]
 
 HALF_ALONE = 0.5
 """BM25 sum at which a keyword hit's similarity is one half; the default threshold then costs keyword search 2 %."""
@@ -72,12 +73,22 @@ class _Candidate:
 
 @dataclass(slots=True)
 class _Trip:
-    """Gather what one search over several collections found and met on its way."""
+    """Gather what a search met on its way; `chunks` is of the collection that it is in."""
 
     degraded: dict[str, None] = field(default_factory=dict[str, None])
     notes: dict[str, None] = field(default_factory=dict[str, None])
     vector: Vector | None = None
     mode: str = "hybrid"
+    chunks: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Searched:
+    """What was found in one repository, and what its search met."""
+
+    info: RepositoryInfo
+    trip: _Trip
+    candidates: list[_Candidate]
 
 
 class CodeSearch:
@@ -86,14 +97,24 @@ class CodeSearch:
     Args:
         base: the desk's parts.
         parts: of which the calibration is used.
+        lanes: threads that search as many collections at once.
     """
 
-    def __init__(self, base: Base, parts: RepositoryParts) -> None:
+    def __init__(self, base: Base, parts: RepositoryParts, lanes: Lanes) -> None:
         self._base = base
         self._similarity = parts.similarity
+        self._lanes = lanes
 
-    def search(self, query: CodeQuery, repositories: Sequence[RepositoryInfo]) -> CodeAnswer:
+    def search(
+        self, query: CodeQuery, collections: Sequence[str], describe: Callable[[str], RepositoryInfo | None]
+    ) -> CodeAnswer:
         """Find the best chunks of some repositories.
+
+        Args:
+            query: what is asked for.
+            collections: where the repositories are.
+            describe: describes the repository of a collection, None where there is none any more; it is asked in the
+                same snapshot as the search.
 
         Raises:
             InvalidInputError: blank text.
@@ -102,21 +123,19 @@ class CodeSearch:
         if not query.text.strip():
             raise InvalidInputError("The query is empty.", suggestion="Ask with at least one word.")
         trip = _Trip(mode=query.mode)
-        if repositories:
+        if collections:
             self._embed(query, trip)
         found: list[CodeHit] = []
         below = 0
-        for info in repositories:
-            try:
-                with self._base.store.snapshot(info.collection):
-                    candidates = self._candidates(query, info, trip)
-            except SpaceMismatchError as exc:
-                trip.degraded[f"{info.name} was not searched: {exc.message} `pk-mcp reindex` indexes it anew."] = None
-                continue
-            kept = [each for each in candidates if each.similarity >= query.threshold]
-            below += len(candidates) - len(kept)
+        every = self._lanes.map(lambda name: self._searched(query, name, describe, trip), collections)
+        searched = sorted((each for each in every if each is not None), key=lambda each: each.info.name)
+        for each_of in searched:
+            trip.degraded |= each_of.trip.degraded
+            trip.notes |= each_of.trip.notes
+            kept = [each for each in each_of.candidates if each.similarity >= query.threshold]
+            below += len(each_of.candidates) - len(kept)
             found.extend(
-                CodeHit(info, each.chunk, None, each.similarity, each.dense, each.lexical, each.exact)
+                CodeHit(each_of.info, each.chunk, None, each.similarity, each.dense, each.lexical, each.exact)
                 for each in kept
                 if each.chunk is not None
             )
@@ -126,12 +145,31 @@ class CodeSearch:
             hits=hits,
             total_matches=len(found),
             below_threshold=below,
-            searched=tuple(repositories),
+            searched=tuple(each.info for each in searched),
             degraded=tuple(trip.degraded),
             notes=tuple(trip.notes),
         )
 
     # ---- one collection
+
+    def _searched(
+        self, query: CodeQuery, collection: str, describe: Callable[[str], RepositoryInfo | None], trip: _Trip
+    ) -> _Searched | None:
+        """Search one repository in one state; None where it has just gone."""
+        try:
+            with self._base.store.snapshot(collection):
+                info = describe(collection)
+                if info is None:
+                    return None
+                own = replace(trip, degraded={}, notes={}, chunks=info.chunk_count)
+                try:
+                    return _Searched(info, own, self._candidates(query, info, own))
+                except SpaceMismatchError as exc:
+                    told = f"{info.name} was not searched: {exc.message} `pk-mcp reindex` indexes it anew."
+                    own.degraded[told] = None
+                    return _Searched(info, own, [])
+        except NotFoundError:
+            return None
 
     def _embed(self, query: CodeQuery, trip: _Trip) -> None:
         if query.mode == "keyword":
@@ -216,7 +254,7 @@ class CodeSearch:
         if query.language is not None:
             wanted = query.language.strip().casefold()
             there = {dict(each.metadata).get("language", "").casefold() for each in records}
-            records = [each for each in records if _has_language(each, wanted)]
+            records = [each for each in records if has_language(each, wanted)]
             if not records:
                 known = ", ".join(sorted(each for each in there if each))
                 trip.notes[f"{info.name} has no {query.language}; it has: {known}."] = None
@@ -257,9 +295,7 @@ class CodeSearch:
     ) -> None:
         """Give each candidate its similarity; of words, what that leg did not reach holds `unseen` at most."""
         space = base.embedder.space
-        in_full = words_in_full(
-            len(base.analyser.query_terms(query.text)), base.store.statistics(base.collection).chunks
-        )
+        in_full = words_in_full(len(base.analyser.query_terms(query.text)), trip.chunks)
         worth = words_worth(query.text)
         asked = asks_for_symbol(query.text)
         cosines = self._missing_cosines(base, trip.vector, found)
@@ -311,7 +347,8 @@ class CodeSearch:
         wanted: defaultdict[str, list[str]] = defaultdict(list)
         for hit in hits:
             wanted[hit.repository.collection].append(hit.chunk.document_id)
-        records = {name: Records(base_of(self._base, name), expected) for name, expected in wanted.items()}
+        found = self._lanes.map(lambda name: Records(base_of(self._base, name), wanted[name]), list(wanted))
+        records = dict(zip(wanted, found, strict=True))
         return tuple(replace(hit, record=records[hit.repository.collection].get(hit.chunk.document_id)) for hit in hits)
 
 
@@ -344,50 +381,3 @@ def _joined(dense: Sequence[LegHit] | None, lexical: Sequence[LegHit] | None) ->
     for rank, hit in enumerate(lexical or (), 1):
         found.setdefault(hit.chunk_id, _Candidate(hit.chunk_id)).lexical = LegScore(rank, hit.score)
     return found
-
-
-_ALIASES = {
-    "c#": "csharp", "c++": "cpp", "golang": "go", "js": "javascript", "md": "markdown", "py": "python", "rb": "ruby",
-    "rs": "rust", "sh": "bash", "shell": "bash", "ts": "typescript", "yml": "yaml",
-}  # fmt: skip
-
-
-def _has_language(record: DocumentRecord, wanted: str) -> bool:
-    labels = dict(record.metadata)
-    language = labels.get("language", "").casefold()
-    known = _ALIASES.get(wanted, wanted)
-    return language == known or (known == "typescript" and language == "tsx") or labels.get("extension") == f".{wanted}"
-
-
-def glob_matches(path: str, pattern: str) -> bool:
-    """Tell whether a path fits a glob: `*` within a folder, `**` across folders; without a slash the name is matched.
-
-    A pattern that names a folder fits all below it.
-    """
-    pattern = pattern.strip().removeprefix("./").removeprefix("/")
-    if pattern.endswith("/"):
-        pattern += "**"
-    if "/" not in pattern and "**" not in pattern:
-        return re.match(translate(pattern), path.rpartition("/")[2]) is not None or path.startswith(f"{pattern}/")
-    if not any(sign in pattern for sign in "*?["):
-        return path == pattern or path.startswith(f"{pattern}/")
-    return re.fullmatch(_expression(pattern), path) is not None
-
-
-def _expression(pattern: str) -> str:
-    parts: list[str] = []
-    place = 0
-    while place < len(pattern):
-        if pattern.startswith("**/", place):
-            parts.append("(?:.*/)?")
-            place += 3
-        elif pattern.startswith("**", place):
-            parts.append(".*")
-            place += 2
-        elif pattern[place] == "*":
-            parts.append("[^/]*")
-            place += 1
-        else:
-            parts.append("[^/]" if pattern[place] == "?" else re.escape(pattern[place]))
-            place += 1
-    return "".join(parts)

@@ -7,7 +7,7 @@ import difflib
 import re
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from knowledge_mcp.engine.plan import Pipeline
 from knowledge_mcp.engine.repository_file import RepositoriesFile
 from knowledge_mcp.engine.repository_index import IndexRun
 from knowledge_mcp.engine.repository_manifest import Manifest, now, path_of, read_manifest, write_manifest
-from knowledge_mcp.engine.repository_state import RepositoryStates
+from knowledge_mcp.engine.repository_state import RepositoryStates, lanes_over
 from knowledge_mcp.engine.repository_values import (
     CodeAnswer,
     CodeQuery,
@@ -74,8 +74,9 @@ class RepositoryDesk(LocalKnowledge):
     ) -> None:
         super().__init__(base, pipeline, health_threshold_ms=health_threshold_ms)
         self._locks = folder / "locks"
-        self._states = RepositoryStates(base, parts, self._locks)
-        self._search = CodeSearch(base, parts)
+        lanes = lanes_over(base.store)
+        self._states = RepositoryStates(base, parts, self._locks, lanes)
+        self._search = CodeSearch(base, parts, lanes)
         self._file = RepositoriesFile(folder, self._locks)
         self._running = 0
         self._idle = threading.Condition()
@@ -112,18 +113,21 @@ class RepositoryDesk(LocalKnowledge):
         Raises:
             NotFoundError: there is none of that name; names one that looks alike.
         """
-        found = self._states.all()
-        for each in found:
-            if each.name == name:
-                return each
-        names = [each.name for each in found]
+        known = self._states.one(name)
+        if known is not None:
+            return known
+        names = [each.name for each in self._states.all()]
         near = difflib.get_close_matches(name[:200], names, 1, 0.5)
-        known = f"Indexed are: {', '.join(names[:20])}." if names else "No repository is indexed yet."
+        indexed = f"Indexed are: {', '.join(names[:20])}." if names else "No repository is indexed yet."
         raise NotFoundError(
             f"Repository not found: {name[:200]}",
-            details=known,
+            details=indexed,
             suggestion=f"Did you mean '{near[0]}'?" if near else "Use list_indexed_repositories to see the names.",
         )
+
+    def freshness_of(self, infos: Sequence[RepositoryInfo]) -> list[Freshness]:
+        """Tell how some indexes stand to their repositories, as far as is known here."""
+        return self._states.freshness_of(infos)
 
     def freshness(self, info: RepositoryInfo, *, ask: bool = False) -> Freshness:
         """Tell how an index stands to its repository; with `ask` the remote is asked, else what was last heard counts.
@@ -350,8 +354,11 @@ class RepositoryDesk(LocalKnowledge):
         started = time.perf_counter()
         self.metrics.count("queries_total")
         try:
-            chosen = self.repositories() if query.repository is None else [self.repository(query.repository)]
-            answer = self._search.search(query, chosen)
+            if query.repository is None:
+                answer = self._search.search(query, *self._states.describing())
+            else:
+                info = self.repository(query.repository)
+                answer = self._search.search(query, [info.collection], lambda _: info)
         except KnowledgeError:
             self.metrics.count("query_errors_total")
             raise
@@ -389,4 +396,5 @@ class RepositoryDesk(LocalKnowledge):
         with self._idle:
             self._idle.wait_for(lambda: not self._running, timeout=10.0)
         self.metrics.flush()
+        self._states.close()
         super().close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
@@ -20,10 +21,12 @@ from knowledge_mcp.engine.repository_manifest import (
 )
 from knowledge_mcp.engine.repository_source import uncommitted_fingerprint
 from knowledge_mcp.engine.repository_values import Freshness, RepositoryInfo, RepositoryParts
-from knowledge_mcp.model.errors import KnowledgeError, NotFoundError
+from knowledge_mcp.model.errors import ConnectionFailedError, KnowledgeError, NotFoundError
+from knowledge_mcp.ports import Store
+from knowledge_mcp.support.lanes import Lanes
 from knowledge_mcp.support.locks import is_free
 
-__all__ = ["RepositoryStates"]
+__all__ = ["RepositoryStates", "lanes_over"]
 
 _OLD = ".old"
 _REMEMBERED = 5.0
@@ -33,6 +36,26 @@ _SILENCE = 120.0
 _INTERRUPTED = "The indexing was interrupted. Refresh or index it again to resume; what is done is kept."
 
 
+_AT_ONCE = 4
+"""Repositories that are described or searched at the same time over a store that is waited for."""
+
+_FOLDERS_AT_ONCE = 8
+"""Working copies that git is asked about at the same time."""
+
+_IN_PROCESS = frozenset({"memory", "sqlite"})
+"""Stores that compute in this process: threads would only be in each other's way."""
+
+
+def lanes_over(store: Store) -> Lanes:
+    """Make the threads on which the repositories of a store are described and searched."""
+    at_once = 1 if store.backend in _IN_PROCESS else _AT_ONCE
+    return Lanes(at_once, "repositories", _closed)
+
+
+def _closed() -> Exception:
+    return ConnectionFailedError("The store is closed.", suggestion="Open it again.", recoverable=False)
+
+
 class RepositoryStates:
     """Tell the state of repositories. Thread-safe.
 
@@ -40,14 +63,17 @@ class RepositoryStates:
         base: whose store is read.
         parts: whose working copies are looked at.
         locks: folder of the locks.
+        lanes: threads that describe as many repositories at once.
     """
 
-    def __init__(self, base: Base, parts: RepositoryParts, locks: Path) -> None:
+    def __init__(self, base: Base, parts: RepositoryParts, locks: Path, lanes: Lanes) -> None:
         self._base = base
+        self._lanes = lanes
         self._parts = parts
         self._locks = locks
         self._lock = threading.Lock()
         self._looked: dict[str, tuple[float, Freshness]] = {}
+        self._looking = Lanes(_FOLDERS_AT_ONCE, "folders", _closed)
 
     @staticmethod
     def lock_name(collection: str) -> str:
@@ -56,15 +82,22 @@ class RepositoryStates:
 
     def all(self) -> list[RepositoryInfo]:
         """List all repositories by name."""
+        live, describe = self.describing()
+        found = self._lanes.map(describe, live)
+        return sorted((each for each in found if each is not None), key=lambda each: each.name)
+
+    def describing(self) -> tuple[list[str], Callable[[str], RepositoryInfo | None]]:
+        """Name the collections that may hold a repository, with what describes it; None where there is none."""
         names = {each.name for each in self._base.store.collections() if each.name.startswith(PREFIX)}
-        found: list[RepositoryInfo] = []
-        for name in names:
-            if name.endswith((SHADOW, _OLD)):
-                continue
-            info = self._described(name, shadowed=name + SHADOW in names)
-            if info is not None:
-                found.append(info)
-        return sorted(found, key=lambda each: each.name)
+        live = sorted(name for name in names if not name.endswith((SHADOW, _OLD)))
+        return live, lambda name: self._described(name, shadowed=name + SHADOW in names)
+
+    def one(self, name: str) -> RepositoryInfo | None:
+        """Describe a repository, None where there is none of that name."""
+        collection, manifest = self.place_of(name)
+        if manifest is None:
+            return None
+        return self._described(collection, shadowed=self._base.store.collection(collection + SHADOW) is not None)
 
     def place_of(self, name: str) -> tuple[str, Manifest | None]:
         """Return the collection of a repository, where it is or will be, and its manifest."""
@@ -109,6 +142,15 @@ class RepositoryStates:
             self._looked[info.collection] = (time.monotonic(), found)
         return found
 
+    def freshness_of(self, infos: Sequence[RepositoryInfo]) -> list[Freshness]:
+        """Tell of several repositories what `freshness` tells, looking at as many folders at once."""
+        return self._looking.map(self.freshness, infos)
+
+    def close(self) -> None:
+        """Stop the threads."""
+        self._lanes.close()
+        self._looking.close()
+
     def _looked_at(self, info: RepositoryInfo) -> Freshness:
         indexed = info.freshness.indexed_commit
         at = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
@@ -128,8 +170,9 @@ class RepositoryStates:
     def _described(self, collection: str, *, shadowed: bool) -> RepositoryInfo | None:
         store = self._base.store
         try:
-            manifest = read_manifest(store, collection)
-            counts = store.statistics(collection)
+            with store.snapshot(collection):
+                manifest = read_manifest(store, collection)
+                counts = store.statistics(collection)
             shadow = read_manifest(store, collection + SHADOW) if shadowed else None
         except NotFoundError:  # it has just gone
             return None

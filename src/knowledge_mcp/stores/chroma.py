@@ -193,7 +193,7 @@ class ChromaStore:
 
     @contextlib.contextmanager
     def snapshot(self, collection: str) -> Generator[None]:
-        place, view = self._look_up(collection)
+        place, view = self._held.get(collection) or self._look_up(collection)
         with view.still(), self._held.holding(collection, (place, view)):
             yield
 

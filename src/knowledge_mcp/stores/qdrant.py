@@ -195,7 +195,7 @@ class QdrantStore:
     # reading
 
     def snapshot(self, collection: str) -> contextlib.AbstractContextManager[None]:
-        return self._held.holding(collection, self._fresh(collection))
+        return self._held.holding(collection, self._held.get(collection) or self._fresh(collection))
 
     def document(self, collection: str, document_id: str) -> DocumentRecord | None:
         need_library()

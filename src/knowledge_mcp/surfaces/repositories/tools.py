@@ -7,7 +7,7 @@ from typing import Any
 
 from knowledge_mcp.engine.jobs import Line
 from knowledge_mcp.engine.repositories import RepositoryDesk
-from knowledge_mcp.engine.repository_values import CodeAnswer, CodeQuery, RepositoryInfo
+from knowledge_mcp.engine.repository_values import CodeAnswer, CodeQuery, Freshness, RepositoryInfo
 from knowledge_mcp.model.errors import ConfigError, InvalidInputError
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.surfaces.contract import Call, Tool
@@ -55,7 +55,8 @@ def semantic_search(knowledge: Knowledge, request: SearchRequest) -> SearchRespo
     )
     more: dict[str, Any] = {"degraded": list(answer.degraded)} if answer.degraded else {}
     if answer.searched:
-        more["freshness"] = [_freshness(desk, info) for info in answer.searched]
+        known = desk.freshness_of(answer.searched)
+        more["freshness"] = [_freshness(*each) for each in zip(answer.searched, known, strict=True)]
     said: dict[str, Any] = {}
     if not answer.hits:
         said["message"], said["suggestions"] = _why_nothing(request, answer, threshold)
@@ -79,7 +80,7 @@ def list_indexed_repositories(knowledge: Knowledge, _: ListRequest) -> ListRespo
     desk = _desk(knowledge)
     found = desk.repositories()
     return ListResponse(
-        repositories=[entry(info, desk.freshness(info)) for info in found],
+        repositories=[entry(*each) for each in zip(found, desk.freshness_of(found), strict=True)],
         summary=Summary(
             total_repositories=len(found),
             total_files_indexed=sum(info.file_count for info in found),
@@ -181,8 +182,7 @@ def _desk(knowledge: Knowledge) -> RepositoryDesk:
     return knowledge
 
 
-def _freshness(desk: RepositoryDesk, info: RepositoryInfo) -> RepositoryFreshness:
-    fresh = desk.freshness(info)
+def _freshness(info: RepositoryInfo, fresh: Freshness) -> RepositoryFreshness:
     more: dict[str, Any] = {}
     if fresh.indexed_commit:
         more["indexed_commit"] = fresh.indexed_commit

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
-from knowledge_mcp.model.errors import InternalError
-
 __all__ = ["Lanes"]
 
 A = TypeVar("A")
@@ -21,10 +19,12 @@ class Lanes:
     Args:
         width: threads.
         name: prefix of their names.
+        closed: makes what is raised where somebody goes on using closed lanes.
     """
 
-    def __init__(self, width: int, name: str) -> None:
+    def __init__(self, width: int, name: str, closed: Callable[[], Exception]) -> None:
         self.width = width
+        self._refusal = closed
         self._name = name
         self._lock = threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
@@ -53,7 +53,7 @@ class Lanes:
             running += [pool.submit(lane) for _ in range(min(self.width, len(items)))]
             wait(running, return_when=FIRST_EXCEPTION)
         except RuntimeError as exc:  # the pool was shut down meanwhile
-            raise InternalError("The embedder was closed while it worked.", details=str(exc)) from exc
+            raise self._refusal() from exc
         finally:
             stop.set()
             wait([future for future in running if not future.cancel()])
@@ -61,7 +61,7 @@ class Lanes:
         for future in failed:
             future.result()
         if len(results) < len(items):
-            raise InternalError("The embedder was closed while it worked.")
+            raise self._refusal()
         return [results[index] for index in range(len(items))]
 
     def close(self) -> None:
@@ -75,7 +75,7 @@ class Lanes:
     def _started(self) -> ThreadPoolExecutor:
         with self._lock:
             if self._closed:
-                raise InternalError("The embedder is closed.")
+                raise self._refusal()
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(self.width, thread_name_prefix=self._name)
             return self._pool

@@ -1,0 +1,84 @@
+"""Lanes: threads that share one list of work."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from knowledge_mcp.support.lanes import Lanes
+
+
+class ClosedError(Exception):
+    """The owner of the lanes is closed."""
+
+
+def closed() -> Exception:
+    return ClosedError("It is closed.")
+
+
+def test_results_come_in_the_order_of_the_items_whoever_is_first() -> None:
+    lanes = Lanes(3, "test", closed)
+    first_may_end = threading.Event()
+
+    def work(item: int) -> int:
+        if item == 0:
+            assert first_may_end.wait(30)
+        elif item == 5:
+            first_may_end.set()
+        return 10 * item
+
+    assert lanes.map(work, range(6)) == [0, 10, 20, 30, 40, 50]
+    assert lanes.map(work, [7]) == [70]
+    assert lanes.map(work, []) == []
+    lanes.close()
+
+
+def test_one_lane_works_on_the_thread_of_its_caller() -> None:
+    lanes = Lanes(1, "test", closed)
+    assert set(lanes.map(lambda _: threading.get_ident(), range(5))) == {threading.get_ident()}
+    lanes.close()
+
+
+def test_the_first_failure_stops_the_other_lanes() -> None:
+    lanes, done = Lanes(2, "test", closed), list[int]()
+
+    def work(item: int) -> int:
+        if item == 3:
+            raise ValueError("three")
+        done.append(item)
+        return item
+
+    with pytest.raises(ValueError, match="three"):
+        lanes.map(work, range(100_000))
+    assert len(done) < 100_000
+    assert lanes.map(work, [7, 8, 9]) == [7, 8, 9]
+    lanes.close()
+
+
+def test_closing_in_the_middle_of_the_work_is_an_error_of_that_work() -> None:
+    lanes, begun, go_on = Lanes(2, "test", closed), threading.Event(), threading.Event()
+    failures: list[BaseException] = []
+
+    def work(item: int) -> int:
+        begun.set()
+        assert go_on.wait(30)
+        return item
+
+    def run() -> None:
+        try:
+            lanes.map(work, range(4))
+        except ClosedError as error:
+            failures.append(error)
+
+    worker = threading.Thread(target=run)
+    worker.start()
+    assert begun.wait(30)
+    closer = threading.Thread(target=lanes.close)
+    closer.start()
+    go_on.set()
+    closer.join(30)
+    worker.join(30)
+    assert not worker.is_alive()
+    with pytest.raises(ClosedError, match="closed"):
+        lanes.map(work, range(4))
