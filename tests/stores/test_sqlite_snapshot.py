@@ -130,3 +130,50 @@ def test_writers_do_not_wait_for_a_snapshot(tmp_path: Path) -> None:
         assert store.documents("c") == [], "what was written here is seen when the snapshot has ended"
     assert len(store.documents("c")) == 1
     store.close()
+
+
+class Counting(SqliteStore):
+    """Tell what is held in memory of collections."""
+
+    @property
+    def loaded(self) -> int:
+        return len(self._views)
+
+
+def test_reading_a_document_in_a_snapshot_loads_nothing_that_only_searches_need(tmp_path: Path) -> None:
+    opened(tmp_path / "knowledge.db").close()
+    store = Counting(tmp_path / "knowledge.db", EnglishAnalyser())
+    put(store, "d", [Passage("alpha", id="1")])
+    with store.snapshot("c"):
+        assert [each.content for each in store.document_chunks("c", "d")] == ["alpha"]
+        assert store.loaded == 0
+        assert [hit.chunk_id for hit in found(store, "alpha")] == ["1"]
+        assert store.loaded == 1
+    store.close()
+
+
+def test_a_snapshot_that_was_overtaken_before_its_first_search_still_sees_its_own_state(tmp_path: Path) -> None:
+    store = opened(tmp_path / "knowledge.db")
+    put(store, "d", [Passage("alpha old", id="1")])
+    with store.snapshot("c"):
+        before = store.documents("c")
+        elsewhere(lambda: put(store, "d", [Passage("alpha new", id="2")]))
+        elsewhere(lambda: [hit.chunk_id for hit in found(store, "alpha")] == ["2"] or pytest.fail("not written"))
+        assert [hit.chunk_id for hit in found(store, "alpha")] == ["1"]
+        assert [hit.chunk_id for hit in found(store, "alpha old")] == ["1"]
+        assert store.documents("c") == before
+    assert [hit.chunk_id for hit in found(store, "alpha")] == ["2"]
+    store.close()
+
+
+def test_an_older_index_is_made_anew_amid_a_snapshot_that_has_begun_to_read(tmp_path: Path) -> None:
+    store = opened(tmp_path / "knowledge.db")
+    put(store, "d", [Passage("alpha", id="1", terms=(("alpha",),))])
+    connection: Any = apsw.Connection(str(tmp_path / "knowledge.db"))
+    connection.execute("UPDATE collections SET analyser = 'older'")
+    connection.close()
+    with store.snapshot("c"):
+        assert len(store.documents("c")) == 1
+        assert [hit.chunk_id for hit in found(store, "alpha")] == ["1"]
+        assert [each.id for each in store.definitions("c", "alpha")] == ["1"]
+    store.close()

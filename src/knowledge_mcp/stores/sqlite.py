@@ -42,13 +42,13 @@ __all__ = ["SqliteOptions", "SqliteStore", "from_options"]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Snapshot:
-    """An open transaction; the collection is indexed by the store's analyser, and the view is of its state."""
+    """An open transaction, and the view of its state once something was searched."""
 
     connection: Session
     place: Place
-    view: View
+    view: View | None = None
 
 
 class SqliteStore:
@@ -211,8 +211,19 @@ class SqliteStore:
 
     @contextlib.contextmanager
     def snapshot(self, collection: str) -> Generator[None]:
-        with self._searching(collection) as found, self._held.holding(collection, _Snapshot(*found)):
+        if self._held.get(collection) is not None:
             yield
+            return
+        while True:
+            with self._reading(collection) as (connection, place):
+                held = _Snapshot(connection, place)
+                if place.id in self._views and place.analyser == self._analyser.version:
+                    held.view = self._view_in(connection, place)
+                    if held.view is None:
+                        continue
+                with self._held.holding(collection, held):
+                    yield
+                    return
 
     def document(self, collection: str, document_id: str) -> DocumentRecord | None:
         from knowledge_mcp.stores.sqlite_reading import record
@@ -302,27 +313,36 @@ class SqliteStore:
     @contextlib.contextmanager
     def _searching(self, name: str) -> Generator[tuple[Session, Place, View]]:
         """Open a snapshot with the view that belongs to it."""
-        from knowledge_mcp.stores.sqlite_view import next_view
-
-        held = self._held.get(name)
+        held = self._held_indexed(name)
         if held is not None:
             with self._database.mapped():
+                held.view = held.view or self._view_in(held.connection, held.place, behind=True)
+                assert held.view is not None
                 yield held.connection, held.place, held.view
             return
         while True:
             with self._reading(name, indexed=True) as (connection, place):
-                with self._views_lock:
-                    if connection.file != self._views_of:  # another file has taken the store's place
-                        self._views.clear()
-                        self._views_of = connection.file
-                    last = self._views.get(place.id)
-                    view = next_view(connection, place.id, place.space.dimensions, last)
-                    behind = last is not None and view.version < last.version
-                    if not behind:
-                        self._views[place.id] = view
-                if not behind:
+                view = self._view_in(connection, place)
+                if view is not None:
                     yield connection, place, view
                     return
+
+    def _view_in(self, connection: Session, place: Place, *, behind: bool = False) -> View | None:
+        """Make the view of a snapshot's state; None where others are ahead of it, unless that is wanted, at a price."""
+        from knowledge_mcp.stores.sqlite_view import next_view, state_of
+
+        with self._views_lock:
+            if connection.file != self._views_of:  # another file has taken the store's place
+                self._views.clear()
+                self._views_of = connection.file
+            last, state = self._views.get(place.id), state_of(connection, place.id)
+            is_behind = last is not None and last.version > state.version
+            if is_behind and not behind:
+                return None
+            view = next_view(connection, place.id, place.space.dimensions, last, state)
+            if not is_behind:
+                self._views[place.id] = view
+            return view
 
     @contextlib.contextmanager
     def _reading(self, name: str, *, indexed: bool = False) -> Generator[tuple[Session, Place]]:
@@ -347,8 +367,13 @@ class SqliteStore:
                 index_anew(connection, place.id, self._analyser)
             yield connection, place
 
-    def _read(self, name: str, read: Callable[[Session, Place], T], *, indexed: bool = False) -> T:
+    def _held_indexed(self, name: str) -> _Snapshot | None:
+        """Return this thread's snapshot of a collection, unless another analyser has indexed what it sees."""
         held = self._held.get(name)
+        return held if held is not None and held.place.analyser == self._analyser.version else None
+
+    def _read(self, name: str, read: Callable[[Session, Place], T], *, indexed: bool = False) -> T:
+        held = self._held_indexed(name) if indexed else self._held.get(name)
         if held is not None:
             with self._database.mapped():
                 return read(held.connection, held.place)

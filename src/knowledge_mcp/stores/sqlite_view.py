@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from knowledge_mcp.stores.bm25 import K1, B
 from knowledge_mcp.stores.filters import Simple, keeps_value, simple_filters
 from knowledge_mcp.stores.sqlite_session import Row, Session
 
-__all__ = ["FLOATS_UP_TO", "View", "names_of", "next_view", "sign_bits", "vectors_of"]
+__all__ = ["FLOATS_UP_TO", "State", "View", "names_of", "next_view", "sign_bits", "state_of", "vectors_of"]
 
 FLOATS_UP_TO = 16_384
 """Slots up to which the vectors themselves are held too, and the names: 24 MiB of 384 components, and 2 MiB."""
@@ -163,10 +163,22 @@ def sign_bits(vectors: NDArray[np.float32]) -> NDArray[np.uint8]:
     return np.pad(packed, ((0, 0), (0, missing))) if missing else packed
 
 
-def next_view(connection: Session, collection: int, dimensions: int, last: View | None) -> View:
+class State(NamedTuple):
+    """Tell which state of a collection a snapshot sees: of two, the one with the greater version is the later one."""
+
+    epoch: int
+    version: int
+    size: int
+
+
+def state_of(connection: Session, collection: int) -> State:
+    """Read the state of a collection."""
+    return State(*connection.rows("SELECT epoch, version, next_slot FROM collections WHERE id = ?", (collection,))[0])
+
+
+def next_view(connection: Session, collection: int, dimensions: int, last: View | None, state: State) -> View:
     """Bring the view to the snapshot's state, from the last one where that is possible."""
-    state = connection.rows("SELECT epoch, version, next_slot FROM collections WHERE id = ?", (collection,))[0]
-    epoch, version, size = int(state[0]), int(state[1]), int(state[2])
+    epoch, version, size = state
     if last is not None and (last.epoch, last.version) == (epoch, version):
         return last
     if last is None or last.epoch != epoch or last.version > version:
