@@ -11,7 +11,7 @@ import pytest
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.evidence import ReadQuery
-from knowledge_mcp.model.query import SearchQuery
+from knowledge_mcp.model.query import RequirementQuery, SearchQuery
 from knowledge_mcp.ports import Store
 from knowledge_mcp.stores.chroma import ChromaStore
 from knowledge_mcp.stores.qdrant import QdrantStore
@@ -69,6 +69,11 @@ def test_a_search_asks_once_for_the_collection_and_once_for_each_thing(
     assert len(sent) <= MOST[store.backend], sent
     assert len(sent) >= 4, "nothing was counted"
     (record, *_) = world.knowledge.documents()
-    sent.clear()
-    world.knowledge.read(ReadQuery(record.id, clause="1"))
-    assert 2 <= len(sent) <= 9, sent
+    for ask, most in (
+        (lambda: world.knowledge.requirements(RequirementQuery("how often is a turbine greased")), 9),
+        (lambda: world.knowledge.lookup("turbine"), 4),
+        (lambda: world.knowledge.read(ReadQuery(record.id, clause="1")), 9),
+    ):
+        sent.clear()
+        ask()
+        assert 2 <= len(sent) <= most, sent

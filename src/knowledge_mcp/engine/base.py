@@ -176,9 +176,15 @@ class Records:
 
     def __init__(self, base: Base, expected: Iterable[str] = ()) -> None:
         self._base = base
-        self._known: dict[str, DocumentRecord | None] = dict.fromkeys(expected)
-        if self._known:
-            found = base.store.documents(base.collection, list(self._known))
+        self._known: dict[str, DocumentRecord | None] = {}
+        self.expect(expected)
+
+    def expect(self, document_ids: Iterable[str]) -> None:
+        """Look up together what will be asked for."""
+        missing = [each for each in dict.fromkeys(document_ids) if each not in self._known]
+        if missing:
+            self._known.update(dict.fromkeys(missing))
+            found = self._base.store.documents(self._base.collection, missing)
             self._known.update((each.id, each) for each in found)
 
     def get(self, document_id: str) -> DocumentRecord | None:

@@ -91,7 +91,7 @@ class _Found:
 
 def _by_identifier(base: Base, identifier: str, filters: Sequence[Filter], records: Records, found: _Found) -> None:
     key = identifier_key(identifier)
-    for chunk in _holding(base, spellings(identifier), filters):
+    for chunk in _holding(base, spellings(identifier), filters, records):
         for statement in chunk.statements:
             own = identifier_key(statement.identifier or "")
             if own == key or is_below(own, key):
@@ -100,7 +100,7 @@ def _by_identifier(base: Base, identifier: str, filters: Sequence[Filter], recor
 
 
 def _by_clause(base: Base, clause: str, filters: Sequence[Filter], records: Records, found: _Found) -> None:
-    for chunk in _holding(base, clause, [*filters, Prefix("clause_number", clause)]):
+    for chunk in _holding(base, clause, [*filters, Prefix("clause_number", clause)], records):
         for statement in chunk.statements:
             number = statement.clause_number or chunk.clause_number
             if statement.modality is Modality.REQUIREMENT:
@@ -108,10 +108,13 @@ def _by_clause(base: Base, clause: str, filters: Sequence[Filter], records: Reco
                 found.add(statement, chunk, score, records.get(chunk.document_id))
 
 
-def _holding(base: Base, text: str, filters: Sequence[Filter]) -> list[Chunk]:
-    """List the chunks that hold words of a text, by words alone."""
+def _holding(base: Base, text: str, filters: Sequence[Filter], records: Records) -> list[Chunk]:
+    """List the chunks that hold words of a text and may state something, by words alone."""
     legs = base.search(vector=None, text=text, filter=And(tuple(filters)), limit=_NAMED)
-    return base.store.chunks(base.collection, [hit.chunk_id for hit in legs.lexical or ()])
+    chunks = base.store.chunks(base.collection, [hit.chunk_id for hit in legs.lexical or ()])
+    stating = [each for each in chunks if each.statements]
+    records.expect(each.document_id for each in stating)
+    return stating
 
 
 def _by_topic(
@@ -121,6 +124,7 @@ def _by_topic(
     most = found.most
     answer = search(base, SearchQuery(text=query.topic, limit=max(_PLACES, query.limit), filter=And(tuple(filters))))
     wanted = set(base.analyser.query_terms(query.topic))
+    records.expect(hit.chunk.document_id for hit in answer.hits if hit.chunk.statements)
     for hit in answer.hits:
         for statement in hit.chunk.statements:
             if statement.modality is Modality.REQUIREMENT:
