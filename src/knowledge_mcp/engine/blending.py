@@ -70,12 +70,10 @@ def blend(
         for chunk_id in near | said
     ]
     totals.sort()
-    best = {chunk_id for _, chunk_id in totals[:limit]}
-    in_dense, in_lexical = places(dense, best), places(lexical, best)
-    return [
-        (chunk_id, -total / (_HALF - total), in_dense.get(chunk_id), in_lexical.get(chunk_id))
-        for total, chunk_id in totals[:limit]
-    ]
+    best = sorted((total / (_HALF - total), chunk_id) for total, chunk_id in totals[:limit])  # now equal scores by id
+    named = {chunk_id for _, chunk_id in best}
+    in_dense, in_lexical = places(dense, named), places(lexical, named)
+    return [(chunk_id, abs(score), in_dense.get(chunk_id), in_lexical.get(chunk_id)) for score, chunk_id in best]
 
 
 def places(leg: Sequence[LegHit], wanted: Container[str]) -> dict[str, LegScore]:
