@@ -61,7 +61,7 @@ def make(folder: Path, count: int) -> list[Path]:
 def store_variables(store: str, data: Path) -> Generator[dict[str, str]]:
     """Yield the environment of a store; its server runs until the end."""
     if store != "server":
-        yield {**environment(data), "VECTOR_STORE": store}
+        yield {**environment(data), "VECTOR_STORE": store, "CHROMADB_PATH": str(data / "chromadb")}
         return
     with ChromaServer(data / "server") as server:
         yield {

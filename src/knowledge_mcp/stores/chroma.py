@@ -27,6 +27,7 @@ from knowledge_mcp.stores.checks import check_vectors
 from knowledge_mcp.stores.chroma_client import Address, Connection
 from knowledge_mcp.stores.chroma_errors import GoneError
 from knowledge_mcp.stores.chroma_profiles import PROFILES, Profile
+from knowledge_mcp.stores.chroma_size import StorageSize
 from knowledge_mcp.stores.filters import check_filter
 from knowledge_mcp.stores.held import Held
 from knowledge_mcp.support.events import log_event
@@ -74,6 +75,7 @@ class ChromaStore:
         self._profiles = profiles
         self._copies: dict[str, Specified] = {}
         self._held: Held[tuple[Place, View]] = Held()
+        self._size = StorageSize(self._connection)
 
     @property
     def backend(self) -> str:
@@ -239,12 +241,10 @@ class ChromaStore:
 
     def statistics(self, collection: str) -> StoreStatistics:
         from knowledge_mcp.stores.chroma_reading import totals
-        from knowledge_mcp.stores.chroma_totals import storage_bytes
 
         def count(place: Place, view: View) -> StoreStatistics:
             documents, chunks, tokens = totals(place, view)
-            size = storage_bytes(self._connection, chunks, place.info.space.dimensions)
-            return StoreStatistics(documents, chunks, tokens, size)
+            return StoreStatistics(documents, chunks, tokens, self._size.bytes(chunks, place.info.space.dimensions))
 
         return self._at(collection, count)
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from knowledge_mcp.model.errors import TimedOutError
@@ -13,10 +10,9 @@ from knowledge_mcp.stores.chroma_writing import document_entry, visible_of
 from knowledge_mcp.stores.payload import record_from_json
 
 if TYPE_CHECKING:
-    from knowledge_mcp.stores.chroma_client import Connection
     from knowledge_mcp.stores.chroma_view import View
 
-__all__ = ["Totals", "storage_bytes"]
+__all__ = ["Totals"]
 
 _AT_ONCE = 500
 _TRIES = 50
@@ -57,15 +53,3 @@ class Totals:
         self._counted = (len(visible), view.chunks, sum(tokens for _, tokens in self._tokens.values()))
         self._change = view.change
         return True
-
-
-def storage_bytes(connection: Connection, chunks: int, dimensions: int) -> int:
-    """Count the folder's bytes; a server does not tell its own, which are estimated."""
-    if not connection.embedded:
-        return chunks * (12 * dimensions + 6_000) + 1
-    total = 0
-    for folder, _, files in os.walk(connection.address.path):
-        for file in files:
-            with contextlib.suppress(OSError):
-                total += (Path(folder) / file).stat().st_size
-    return total
