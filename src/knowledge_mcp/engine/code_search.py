@@ -127,7 +127,8 @@ class CodeSearch:
             self._embed(query, trip)
         found: list[CodeHit] = []
         below = 0
-        every = self._lanes.map(lambda name: self._searched(query, name, describe, trip), collections)
+        only = len(collections) == 1
+        every = self._lanes.map(lambda name: self._searched(query, name, describe, trip, only=only), collections)
         searched = sorted((each for each in every if each is not None), key=lambda each: each.info.name)
         for each_of in searched:
             trip.degraded |= each_of.trip.degraded
@@ -153,9 +154,20 @@ class CodeSearch:
     # ---- one collection
 
     def _searched(
-        self, query: CodeQuery, collection: str, describe: Callable[[str], RepositoryInfo | None], trip: _Trip
+        self,
+        query: CodeQuery,
+        collection: str,
+        describe: Callable[[str], RepositoryInfo | None],
+        trip: _Trip,
+        *,
+        only: bool,
     ) -> _Searched | None:
-        """Search one repository in one state; None where it has just gone."""
+        """Search one repository in one state; None where it has just gone, which is an error where it is the only one.
+
+        Raises:
+            NotFoundError: as said.
+            KnowledgeError: of the store.
+        """
         try:
             with self._base.store.snapshot(collection):
                 info = describe(collection)
@@ -169,6 +181,8 @@ class CodeSearch:
                     own.degraded[told] = None
                     return _Searched(info, own, [])
         except NotFoundError:
+            if only:
+                raise
             return None
 
     def _embed(self, query: CodeQuery, trip: _Trip) -> None:
