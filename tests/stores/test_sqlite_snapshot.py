@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -27,18 +28,8 @@ def opened(path: Path) -> SqliteStore:
 
 def elsewhere(work: Callable[[], object]) -> None:
     """Do something in another thread, and wait for it."""
-    failed: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            work()
-        except BaseException as exc:  # noqa: BLE001 - told below
-            failed.append(exc)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-    assert failed == []
+    with ThreadPoolExecutor(1) as another:
+        another.submit(work).result()
 
 
 def found(store: SqliteStore, text: str) -> tuple[LegHit, ...]:

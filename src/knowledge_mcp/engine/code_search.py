@@ -130,13 +130,13 @@ class CodeSearch:
         only = len(collections) == 1
         every = self._lanes.map(lambda name: self._searched(query, name, describe, trip, only=only), collections)
         searched = sorted((each for each in every if each is not None), key=lambda each: each.info.name)
-        for each_of in searched:
-            trip.degraded |= each_of.trip.degraded
-            trip.notes |= each_of.trip.notes
-            kept = [each for each in each_of.candidates if each.similarity >= query.threshold]
-            below += len(each_of.candidates) - len(kept)
+        for one in searched:
+            trip.degraded |= one.trip.degraded
+            trip.notes |= one.trip.notes
+            kept = [each for each in one.candidates if each.similarity >= query.threshold]
+            below += len(one.candidates) - len(kept)
             found.extend(
-                CodeHit(each_of.info, each.chunk, None, each.similarity, each.dense, each.lexical, each.exact)
+                CodeHit(one.info, each.chunk, None, each.similarity, each.dense, each.lexical, each.exact)
                 for each in kept
                 if each.chunk is not None
             )
@@ -174,12 +174,13 @@ class CodeSearch:
                 if info is None:
                     return None
                 own = replace(trip, degraded={}, notes={}, chunks=info.chunk_count)
+                candidates: list[_Candidate] = []
                 try:
-                    return _Searched(info, own, self._candidates(query, info, own))
+                    candidates = self._candidates(query, info, own)
                 except SpaceMismatchError as exc:
                     told = f"{info.name} was not searched: {exc.message} `pk-mcp reindex` indexes it anew."
                     own.degraded[told] = None
-                    return _Searched(info, own, [])
+                return _Searched(info, own, candidates)
         except NotFoundError:
             if only:
                 raise

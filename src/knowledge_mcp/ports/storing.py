@@ -139,8 +139,9 @@ class Store(Protocol):
     def snapshot(self, collection: str) -> AbstractContextManager[object]:
         """Let this thread's reads of a collection see one state of it until the context ends, where the store can.
 
-        One process's file can; the servers cannot, and there every read sees what is written at its time, as without a
-        snapshot. It keeps no writer waiting, and should be short: nothing that it sees can be freed meanwhile.
+        A file with transactions can. A server's client keeps what it found under the name and what it holds in memory,
+        but documents may be replaced between two reads. It keeps no writer waiting, and should be short: nothing that
+        it sees can be freed meanwhile. What this thread writes inside need not be seen before the end.
 
         Raises:
             NotFoundError: there is no such collection; where a server is asked, the first read says so.

@@ -38,4 +38,4 @@ def _sizes(folder: Path | None) -> Iterator[int]:
     for place, _, files in os.walk(folder or ""):
         for file in files:
             with contextlib.suppress(OSError):
-                yield os.stat(f"{place}{os.sep}{file}").st_size  # noqa: PTH116 - there may be thousands
+                yield (Path(place) / file).stat().st_size

@@ -237,12 +237,8 @@ def vectors_of(connection: Session, keys: NDArray[np.int64], dimensions: int) ->
     """
     if not len(keys):
         return np.zeros((0, dimensions), np.float32)
-    found = connection.by_keys("SELECT v.vector FROM carray(?) c CROSS JOIN vectors v WHERE v.key = c.value", keys)
-    if len(found) != len(keys):
-        raise InternalError(
-            f"{len(keys) - len(found)} vectors are missing from the store.",
-            suggestion="Run `knowledge doctor` and ingest the documents that it names again.",
-        )
+    select = "SELECT v.vector FROM carray(?) c CROSS JOIN vectors v WHERE v.key = c.value"
+    found = _all_of(connection, select, keys, "vectors")
     return np.frombuffer(b"".join(row[0] for row in found), "<f4").reshape(len(keys), -1)
 
 
@@ -252,13 +248,19 @@ def names_of(connection: Session, keys: NDArray[np.int64]) -> list[str]:
     Raises:
         InternalError: one is not there.
     """
-    found = connection.by_keys("SELECT k.chunk_id FROM carray(?) c CROSS JOIN chunks k WHERE k.key = c.value", keys)
+    select = "SELECT k.chunk_id FROM carray(?) c CROSS JOIN chunks k WHERE k.key = c.value"
+    return [str(row[0]) for row in _all_of(connection, select, keys, "chunks")]
+
+
+def _all_of(connection: Session, select: str, keys: NDArray[np.int64], what: str) -> list[Row]:
+    """Read a row for each key; one that is not there is an error."""
+    found = connection.by_keys(select, keys)
     if len(found) != len(keys):
         raise InternalError(
-            f"{len(keys) - len(found)} chunks are missing from the store.",
+            f"{len(keys) - len(found)} {what} are missing from the store.",
             suggestion="Run `knowledge doctor` and ingest the documents that it names again.",
         )
-    return [str(row[0]) for row in found]
+    return found
 
 
 def _load(buffers: _Buffers, block: Row) -> None:
