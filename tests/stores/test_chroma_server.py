@@ -18,7 +18,7 @@ from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import ConnectionFailedError, KnowledgeError
 from knowledge_mcp.stores.chroma import ChromaStore
 from knowledge_mcp.stores.chroma_client import Address
-from knowledge_mcp.stores.chroma_view import Limits
+from knowledge_mcp.stores.chroma_slots import Limits
 from knowledge_mcp.support.retry import RetryPolicy
 from knowledge_mcp.testing.chroma_server import ChromaServer, quick_folder
 from knowledge_mcp.testing.store_search import put
@@ -36,7 +36,7 @@ from typing import Any
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.stores.chroma import ChromaStore
 from knowledge_mcp.stores.chroma_client import Address
-from knowledge_mcp.stores.chroma_view import Limits
+from knowledge_mcp.stores.chroma_slots import Limits
 from knowledge_mcp.testing.store_values import SPACE
 from tests.stores.processes import read, say, write
 part, port, seed, seconds, limit = sys.argv[1:]

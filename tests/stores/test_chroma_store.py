@@ -19,7 +19,7 @@ from knowledge_mcp.model.query import Equals, Filter, In, Prefix
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.chroma import ChromaStore, from_options
 from knowledge_mcp.stores.chroma_client import Address, Table
-from knowledge_mcp.stores.chroma_view import Limits
+from knowledge_mcp.stores.chroma_slots import Limits
 from knowledge_mcp.testing.chroma_server import quick_folder
 from knowledge_mcp.testing.store_search import FILTERS, MANY, put
 from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, full_chunk, record, structure, unit_vector

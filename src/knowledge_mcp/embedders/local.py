@@ -7,6 +7,7 @@ texts are spread over as many threads as there are cores.
 
 from __future__ import annotations
 
+import functools
 import logging
 import threading
 import time
@@ -81,7 +82,7 @@ class LocalEmbedder:
         self._files: ModelFiles | None = None
         self._closed = False
 
-    @property
+    @functools.cached_property
     def space(self) -> EmbeddingSpace:
         from knowledge_mcp.embedders.model_pins import ALL_MINILM, is_built_in
 

@@ -1,15 +1,12 @@
 """Search over repositories: meaning and words per collection, one similarity for both, merged and cut at a threshold.
 
-Each candidate has a similarity of 0..1 that means the same in every collection: what its cosine is calibrated to,
-raised towards 1 by the share of the question's words that it holds, more so where the question holds names than where
-it is prose.
-A chunk that defines a symbol asked for by name comes first.
+Each candidate has a similarity of 0..1 that means the same in every collection (`code_rating`). A chunk that defines a
+symbol asked for by name comes first. Passages are read only of candidates that may be shown.
 """
 
 from __future__ import annotations
 
 import math
-import operator
 import re
 import struct
 from collections import defaultdict
@@ -17,8 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from knowledge_mcp.engine.base import PASSING, Base, Passages, Records, base_of
-from knowledge_mcp.engine.blending import feedback, words_in_full
+from knowledge_mcp.engine.blending import feedback, places, words_in_full
 from knowledge_mcp.engine.code_files import glob_matches, has_language
+from knowledge_mcp.engine.code_rating import Candidate, by_words, read_best, similar
 from knowledge_mcp.engine.code_symbols import (
     MOST_PLACES,
     WORTH_OF_PROSE,
@@ -29,22 +27,14 @@ from knowledge_mcp.engine.code_symbols import (
     stands_in,
     words_worth,
 )
-from knowledge_mcp.engine.prepare import embedding_key
 from knowledge_mcp.engine.repository_manifest import MANIFEST_ID, path_of
 from knowledge_mcp.engine.repository_values import CodeAnswer, CodeHit, CodeQuery, RepositoryInfo, RepositoryParts
-from knowledge_mcp.model.chunk import Chunk, Vector, numbers_of
-from knowledge_mcp.model.collection import EmbeddingSpace
+from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, NotFoundError, SpaceMismatchError
-from knowledge_mcp.model.query import In, LegHit, LegResults, LegScore
+from knowledge_mcp.model.query import In, LegResults
 from knowledge_mcp.support.lanes import Lanes
 
-__all__ = ["HALF_ALONE", "CodeSearch"]
-
-HALF_ALONE = 0.5
-"""BM25 sum at which a keyword hit's similarity is one half; the default threshold then costs keyword search 2 %."""
-
-_KNEE, _BEND = 0.6, 0.4
-"""Sum of cosine and words from which a similarity is no longer its calibration, and how slowly it then nears 1."""
+__all__ = ["CodeSearch"]
 
 _DEPTH = 100
 """Hits of each leg, at least. With 200 the sets' nDCG@10 is lower by .000 to .006, with 50 by as much; for a search
@@ -54,21 +44,9 @@ _LEANING = 0.3
 """Weight of a report's first line, which says what it is about, beside the meaning of the whole."""
 
 _LONGEST_LINE = 300
-_REMARK = 0.8
-"""What a lone comment's meaning counts: few words are near to much, and say little."""
 
-_FEW_TOKENS = 24
-_COMMENT = re.compile(r"\s*(?:#|//|--|/?\*|;|%|$)")
-
-
-@dataclass(slots=True)
-class _Candidate:
-    chunk_id: str
-    dense: LegScore | None = None
-    lexical: LegScore | None = None
-    similarity: float = 0.0
-    exact: bool = False
-    chunk: Chunk | None = None
+_EXAMPLES = 2
+"""Best candidates that a question is moved towards."""
 
 
 @dataclass(slots=True)
@@ -88,7 +66,9 @@ class _Searched:
 
     info: RepositoryInfo
     trip: _Trip
-    candidates: list[_Candidate]
+    hits: Sequence[CodeHit] = ()
+    matches: int = 0
+    below: int = 0
 
 
 class CodeSearch:
@@ -126,26 +106,19 @@ class CodeSearch:
         if collections:
             self._embed(query, trip)
         found: list[CodeHit] = []
-        below = 0
         only = len(collections) == 1
         every = self._lanes.map(lambda name: self._searched(query, name, describe, trip, only=only), collections)
         searched = sorted((each for each in every if each is not None), key=lambda each: each.info.name)
         for one in searched:
             trip.degraded |= one.trip.degraded
             trip.notes |= one.trip.notes
-            kept = [each for each in one.candidates if each.similarity >= query.threshold]
-            below += len(one.candidates) - len(kept)
-            found.extend(
-                CodeHit(one.info, each.chunk, None, each.similarity, each.dense, each.lexical, each.exact)
-                for each in kept
-                if each.chunk is not None
-            )
+            found.extend(one.hits)
         found.sort(key=lambda hit: (not hit.exact_symbol, -hit.similarity, hit.repository.name, hit.chunk.id))
         hits = self._with_records(found[: query.limit])
         return CodeAnswer(
             hits=hits,
-            total_matches=len(found),
-            below_threshold=below,
+            total_matches=sum(each.matches for each in searched),
+            below_threshold=sum(each.below for each in searched),
             searched=tuple(each.info for each in searched),
             degraded=tuple(trip.degraded),
             notes=tuple(trip.notes),
@@ -174,13 +147,12 @@ class CodeSearch:
                 if info is None:
                     return None
                 own = replace(trip, degraded={}, notes={}, chunks=info.chunk_count)
-                candidates: list[_Candidate] = []
                 try:
-                    candidates = self._candidates(query, info, own)
+                    return self._found(query, info, own)
                 except SpaceMismatchError as exc:
                     told = f"{info.name} was not searched: {exc.message} `pk-mcp reindex` indexes it anew."
                     own.degraded[told] = None
-                return _Searched(info, own, candidates)
+                    return _Searched(info, own)
         except NotFoundError:
             if only:
                 raise
@@ -200,7 +172,7 @@ class CodeSearch:
             trip.degraded[f"Meaning was not searched ({exc.message}); results match words only."] = None
             trip.mode = "keyword"
 
-    def _candidates(self, query: CodeQuery, info: RepositoryInfo, trip: _Trip) -> list[_Candidate]:
+    def _found(self, query: CodeQuery, info: RepositoryInfo, trip: _Trip) -> _Searched:
         base = base_of(self._base, info.collection)
         if trip.vector is not None:
             base.check_space()
@@ -211,7 +183,7 @@ class CodeSearch:
             owners = {chunk.document_id for chunk in symbols.values()}
             chosen = owners if documents is None else owners & documents
         if chosen is not None and not chosen:
-            return []
+            return _Searched(info, trip)
         depth = max(_DEPTH, query.limit)
         kept_in = None if chosen is None else In("document_id", tuple(sorted(chosen)))
         text = query.text if trip.mode != "dense" else None
@@ -222,20 +194,23 @@ class CodeSearch:
         is_cut = legs.lexical is not None and len(legs.lexical) >= depth
         unseen = legs.lexical[-1].score if legs.lexical and is_cut else 0.0
         passages = Passages(base)
-        first = self._rated(base, passages, query, trip, legs, symbols, unseen)
-        if trip.mode != "hybrid" or trip.vector is None or legs.dense is None or not _asks_in_detail(query):
-            return first
-        best = sorted(first, key=lambda each: (-each.similarity, each.chunk_id))
-        again = feedback(base, passages, trip.vector, [each.chunk_id for each in best], kept_in, depth)
-        if again is None:
-            return first
-        moved, dense = again
-        nearer = replace(trip, vector=moved)
-        second = self._rated(base, passages, query, nearer, replace(legs, dense=dense), symbols, unseen)
-        places = {each.chunk_id: each.dense for each in first}
-        for each in second:
-            each.dense = places.get(each.chunk_id)
-        return second
+        rated = self._rated(base, passages, query, trip, legs, symbols, unseen)
+        if trip.mode == "hybrid" and trip.vector is not None and legs.dense is not None and _asks_in_detail(query):
+            best = [each.chunk_id for each in read_best(passages, rated, _EXAMPLES)]
+            again = feedback(base, passages, trip.vector, best, kept_in, depth)
+            if again is not None:
+                nearer, near = replace(trip, vector=again[0]), replace(legs, dense=again[1])
+                rated = self._rated(base, passages, query, nearer, near, symbols, unseen)
+        best = read_best(passages, rated, query.limit)
+        shown = {each.chunk_id for each in best}
+        dense, lexical = places(legs.dense or (), shown), places(legs.lexical or (), shown)
+        hits = [
+            CodeHit(info, chunk, None, each.similarity, dense.get(chunk.id), lexical.get(chunk.id), each.exact)
+            for each in best
+            if (chunk := each.chunk) is not None and each.similarity >= query.threshold
+        ]
+        matches = sum(each.similarity >= query.threshold for each in rated)
+        return _Searched(info, trip, hits, matches, len(rated) - matches)
 
     def _rated(
         self,
@@ -246,20 +221,39 @@ class CodeSearch:
         legs: LegResults,
         symbols: Mapping[str, Chunk],
         unseen: float,
-    ) -> list[_Candidate]:
-        """Fetch what the legs and the symbols name, and give each its similarity."""
-        found = _joined(legs.dense, legs.lexical)
-        for chunk_id in symbols if trip.mode != "dense" or query.symbol is not None else ():
-            found.setdefault(chunk_id, _Candidate(chunk_id))
-        chunks = {each.id: each for each in passages.get(list(found))}
-        for each in found.values():
-            each.chunk = chunks.get(each.chunk_id)
-        kept = [each for each in found.values() if each.chunk is not None and each.chunk.document_id != MANIFEST_ID]
+    ) -> list[Candidate]:
+        """Give what the legs and the symbols name a similarity; what the words did not reach holds `unseen` at most."""
+        near = {hit.chunk_id: hit.score for hit in legs.dense or ()}
+        said = {hit.chunk_id: hit.score for hit in legs.lexical or ()}
+        named = symbols if trip.mode != "dense" or query.symbol is not None else ()
+        found = list(dict.fromkeys((*near, *said, *named)))
         if query.symbol is not None:
-            name = query.symbol
-            kept = [each for each in kept if each.chunk is not None and stands_in(each.chunk, name)]
-        self._score(base, query, trip, kept, symbols, unseen)
-        return kept
+            found = [each.id for each in passages.get(found) if stands_in(each, query.symbol)]
+        near |= self._missing_cosines(base, trip.vector, [each for each in found if each not in near])
+        in_full = words_in_full(len(base.analyser.query_terms(query.text)), trip.chunks)
+        space = base.embedder.space
+        worth = words_worth(query.text)
+        asked = asks_for_symbol(query.text)
+        rated: list[Candidate] = []
+        for chunk_id in found:
+            bm25 = max(said.get(chunk_id, unseen), 0.0)
+            if trip.mode == "keyword":
+                similarity = by_words(bm25)
+            else:
+                words = None if trip.mode == "dense" else worth * bm25 / in_full
+                similarity = similar(self._similarity, space, near.get(chunk_id, 0.0), words)
+            is_named = trip.mode != "dense" and chunk_id in symbols
+            if is_named:
+                similarity = 1.0 if asked else (1.0 + similarity) / 2
+            rated.append(
+                Candidate(
+                    chunk_id,
+                    similarity,
+                    exact=is_named and (asked or query.symbol is not None),
+                    firm=is_named or trip.mode == "keyword",
+                )
+            )
+        return rated
 
     def _documents(self, base: Base, query: CodeQuery, trip: _Trip, info: RepositoryInfo) -> set[str] | None:
         """List the files that language and path allow; None for all."""
@@ -297,66 +291,14 @@ class CodeSearch:
                 found |= places
         return found
 
-    # ---- scores
-
-    def _score(
-        self,
-        base: Base,
-        query: CodeQuery,
-        trip: _Trip,
-        found: Sequence[_Candidate],
-        symbols: Mapping[str, Chunk],
-        unseen: float,
-    ) -> None:
-        """Give each candidate its similarity; of words, what that leg did not reach holds `unseen` at most."""
-        space = base.embedder.space
-        in_full = words_in_full(len(base.analyser.query_terms(query.text)), trip.chunks)
-        worth = words_worth(query.text)
-        asked = asks_for_symbol(query.text)
-        cosines = self._missing_cosines(base, trip.vector, found)
-        for each in found:
-            bm25 = max(each.lexical.score, 0.0) if each.lexical is not None else unseen
-            cosine = each.dense.score if each.dense is not None else cosines.get(each.chunk_id)
-            if trip.mode == "keyword":
-                each.similarity = bm25 / (bm25 + HALF_ALONE)
-            else:
-                words = None if trip.mode == "dense" else worth * bm25 / in_full
-                each.similarity = self._similar(space, cosine or 0.0, words)
-                if each.chunk is not None and _is_remark(each.chunk):
-                    each.similarity *= _REMARK
-            if trip.mode == "dense":
-                continue
-            if each.chunk_id in symbols:
-                each.exact = asked or query.symbol is not None
-                each.similarity = 1.0 if asked else max(each.similarity, (1.0 + each.similarity) / 2)
-
-    def _similar(self, space: EmbeddingSpace, cosine: float, words: float | None) -> float:
-        """Map a cosine with what words add to 0..1: as cosines are calibrated up to the knee, then ever nearer to 1."""
-        total = cosine if words is None else min(cosine + words, _KNEE)
-        known = min(max(self._similarity(space, total), 0.0), 1.0)
-        beyond = 0.0 if words is None else cosine + words - total
-        return 1.0 - (1.0 - known) * math.exp(-beyond / _BEND)
-
-    def _missing_cosines(self, base: Base, vector: Vector | None, found: Sequence[_Candidate]) -> dict[str, float]:
-        """Work out the cosines of what only words found, so that all are measured alike."""
-        if vector is None:
-            return {}
-        keys: dict[str, str] = {}
-        for each in found:
-            if each.dense is None and each.chunk is not None:
-                keys[each.chunk_id] = embedding_key(each.chunk)
-        if not keys:
+    def _missing_cosines(self, base: Base, vector: Vector | None, chunk_ids: Sequence[str]) -> dict[str, float]:
+        """Ask for the cosines of what only words found, so that all are measured alike."""
+        if vector is None or not chunk_ids:
             return {}
         try:
-            known = base.store.vectors(base.collection, list(keys.values()))
+            return base.store.cosines(base.collection, vector, chunk_ids)
         except KnowledgeError:
             return {}  # they are then measured by their words alone
-        asked = numbers_of(vector)
-        return {
-            chunk_id: sum(map(operator.mul, asked, numbers_of(known[key])))
-            for chunk_id, key in keys.items()
-            if key in known
-        }
 
     def _with_records(self, hits: Sequence[CodeHit]) -> tuple[CodeHit, ...]:
         wanted: defaultdict[str, list[str]] = defaultdict(list)
@@ -372,13 +314,6 @@ def _asks_in_detail(query: CodeQuery) -> bool:
     return not asks_for_symbol(query.text) and words_worth(query.text) > WORTH_OF_PROSE
 
 
-def _is_remark(chunk: Chunk) -> bool:
-    """Tell whether a chunk is nothing but a short comment."""
-    if chunk.definitions or chunk.token_count > _FEW_TOKENS:
-        return False
-    return all(_COMMENT.match(line) for line in chunk.content.split("\n"))
-
-
 def _leaning(vector: Vector, other: Vector) -> Vector:
     """Move a vector towards another of the same length; the result has length 1."""
     form = f"<{len(vector) // 4}f"
@@ -387,12 +322,3 @@ def _leaning(vector: Vector, other: Vector) -> Vector:
     ]
     length = math.hypot(*numbers)
     return struct.pack(form, *(number / length for number in numbers)) if length > 0.0 else vector
-
-
-def _joined(dense: Sequence[LegHit] | None, lexical: Sequence[LegHit] | None) -> dict[str, _Candidate]:
-    found: dict[str, _Candidate] = {}
-    for rank, hit in enumerate(dense or (), 1):
-        found.setdefault(hit.chunk_id, _Candidate(hit.chunk_id)).dense = LegScore(rank, hit.score)
-    for rank, hit in enumerate(lexical or (), 1):
-        found.setdefault(hit.chunk_id, _Candidate(hit.chunk_id)).lexical = LegScore(rank, hit.score)
-    return found

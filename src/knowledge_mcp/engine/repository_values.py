@@ -324,7 +324,8 @@ class CodeAnswer:
 
     Attributes:
         hits: best first.
-        total_matches: candidates at or above the threshold; below_threshold: those under it.
+        total_matches: candidates at or above the threshold; below_threshold: those under it. What is not shown was
+            not read, so a lone comment among it counts by its full similarity.
         searched: the repositories searched.
         degraded: what failed on the way and why.
         notes: what a reader should know: not ready, nothing matches a filter, unknown language …

@@ -194,6 +194,16 @@ class Store(Protocol):
         """
         ...
 
+    def cosines(self, collection: str, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
+        """Compare some visible chunks with a vector: what the dense leg of a search would score them, by chunk id.
+
+        Unknown ids are left out.
+
+        Raises:
+            InvalidInputError: the vector is of another length than the collection's.
+        """
+        ...
+
     def definitions(self, collection: str, term_key: str) -> list[Chunk]:
         """Return visible chunks that define the term (`Analyser.term_key` of term or alias), by document and index."""
         ...

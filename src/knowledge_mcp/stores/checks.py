@@ -1,15 +1,15 @@
-"""What every store refuses before it writes."""
+"""What every store refuses before it writes or searches."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from knowledge_mcp.model.chunk import EmbeddedChunk
-from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.chunk import EmbeddedChunk, Vector
+from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace
 from knowledge_mcp.model.errors import InternalError, InvalidInputError
 from knowledge_mcp.model.publication import WholeDocument
 
-__all__ = ["check_announced", "check_vectors", "not_announced"]
+__all__ = ["check_announced", "check_query", "check_vectors", "not_announced"]
 
 
 def check_vectors(chunks: Iterable[EmbeddedChunk], dimensions: int) -> None:
@@ -22,6 +22,16 @@ def check_vectors(chunks: Iterable[EmbeddedChunk], dimensions: int) -> None:
     for each in chunks:
         if len(each.vector) != size:
             raise InvalidInputError(f"Chunk {each.chunk.id}: vector of {len(each.vector)} bytes, not {size}.")
+
+
+def check_query(vector: Vector | None, space: EmbeddingSpace) -> None:
+    """Make sure that a query's vector, where there is one, has the components of the collection's space.
+
+    Raises:
+        InvalidInputError: it has more or fewer.
+    """
+    if vector is not None and len(vector) != 4 * space.dimensions:
+        raise InvalidInputError(f"The query vector is not of {space.label}.")
 
 
 def check_announced(document: WholeDocument) -> None:

@@ -12,34 +12,34 @@ import logging
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
 from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord, EmbeddingSpace, StoreStatistics
-from knowledge_mcp.model.errors import ConfigError, InvalidInputError, KnowledgeError, NotFoundError
+from knowledge_mcp.model.errors import ConfigError, KnowledgeError, NotFoundError
 from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.model.publication import WholeDocument
 from knowledge_mcp.model.query import Filter, LegResults
 from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure
 from knowledge_mcp.ports import Analyser
-from knowledge_mcp.stores.checks import check_vectors
+from knowledge_mcp.stores.checks import check_query, check_vectors
 from knowledge_mcp.stores.chroma_client import Address, Connection
 from knowledge_mcp.stores.chroma_errors import GoneError
+from knowledge_mcp.stores.chroma_opening import ChromaOptions, address_of
 from knowledge_mcp.stores.chroma_profiles import PROFILES, Profile
 from knowledge_mcp.stores.chroma_size import StorageSize
 from knowledge_mcp.stores.filters import check_filter
 from knowledge_mcp.stores.held import Held
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy
-from knowledge_mcp.support.secret import Secret
 
 if TYPE_CHECKING:
     from knowledge_mcp.stores.chroma_places import Catalogue, Place
+    from knowledge_mcp.stores.chroma_slots import Limits
     from knowledge_mcp.stores.chroma_specified import Specified
-    from knowledge_mcp.stores.chroma_view import Limits, View
+    from knowledge_mcp.stores.chroma_view import View
 
-__all__ = ["ChromaOptions", "ChromaStore", "from_options"]
+__all__ = ["ChromaStore", "from_options"]
 
 T = TypeVar("T")
 
@@ -202,7 +202,7 @@ class ChromaStore:
     def vectors(self, collection: str, embedding_keys: Sequence[str]) -> dict[str, Vector]:
         from knowledge_mcp.stores.chroma_reading import known_vectors
 
-        return self._at(collection, lambda place, _: known_vectors(place, embedding_keys))
+        return self._at(collection, lambda place, view: known_vectors(place, view, embedding_keys))
 
     def owners_of_content(self, collection: str, content_hashes: Sequence[str]) -> dict[str, tuple[str, ...]]:
         from knowledge_mcp.stores.chroma_reading import owners_of_content
@@ -258,11 +258,15 @@ class ChromaStore:
         check_filter(filter)
 
         def look(place: Place, view: View) -> LegResults:
-            if vector is not None and len(vector) != 4 * place.info.space.dimensions:
-                raise InvalidInputError(f"The query vector is not of {place.info.space.label}.")
+            check_query(vector, place.info.space)
             return legs(place, view, self._analyser, vector=vector, text=text, filter=filter, limit=limit)
 
         return self._at(collection, look)
+
+    def cosines(self, collection: str, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
+        from knowledge_mcp.stores.chroma_search import cosines
+
+        return self._at(collection, lambda place, view: cosines(place, view, vector, chunk_ids))
 
     def definitions(self, collection: str, term_key: str) -> list[Chunk]:
         from knowledge_mcp.stores.chroma_reading import definitions
@@ -301,7 +305,8 @@ class ChromaStore:
 
     def _look_up(self, name: str) -> tuple[Place, View]:
         """Find who has the name now; what is known of a collection stays with it when it is renamed."""
-        from knowledge_mcp.stores.chroma_view import Limits, View
+        from knowledge_mcp.stores.chroma_slots import Limits
+        from knowledge_mcp.stores.chroma_view import View
 
         names = self._names()
         entry = names.find(name)
@@ -370,31 +375,6 @@ class ChromaStore:
             drop_specified(self._connection, self._profiles[name])
 
 
-class ChromaOptions(Protocol):
-    """Name the settings that this store needs."""
-
-    @property
-    def chromadb_path(self) -> Path: ...
-    @property
-    def chromadb_host(self) -> str | None: ...
-    @property
-    def chromadb_port(self) -> int: ...
-    @property
-    def chromadb_ssl(self) -> bool: ...
-    @property
-    def chromadb_token(self) -> Secret | None: ...
-
-
 def from_options(options: ChromaOptions, analyser: Analyser) -> ChromaStore:
     """Describe the store that the settings name; it is opened by its first call."""
-    token = options.chromadb_token
-    return ChromaStore(
-        Address(
-            path=options.chromadb_path,
-            host=options.chromadb_host,
-            port=options.chromadb_port,
-            ssl=options.chromadb_ssl,
-            token=None if token is None else token.get_secret_value(),
-        ),
-        analyser,
-    )
+    return ChromaStore(address_of(options), analyser)

@@ -7,13 +7,23 @@ import os
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError
 from knowledge_mcp.stores.chroma_errors import StatusError, missing, raise_for_status
 from knowledge_mcp.stores.chroma_lock import FolderLock
+from knowledge_mcp.support.secret import Secret
 
-__all__ = ["Address", "close_server", "limit_time", "open_embedded", "open_server", "release_embedded"]
+__all__ = [
+    "Address",
+    "ChromaOptions",
+    "address_of",
+    "close_server",
+    "limit_time",
+    "open_embedded",
+    "open_server",
+    "release_embedded",
+]
 
 READING_SECONDS = 10.0
 WRITING_SECONDS = 60.0
@@ -46,6 +56,33 @@ class Address:
         scheme = "https" if self.ssl else "http"
         host = self.host.partition("://")[2] or self.host
         return f"{scheme}://{host.rpartition('@')[2]}:{self.port}"
+
+
+class ChromaOptions(Protocol):
+    """Name the settings that an address needs."""
+
+    @property
+    def chromadb_path(self) -> Path: ...
+    @property
+    def chromadb_host(self) -> str | None: ...
+    @property
+    def chromadb_port(self) -> int: ...
+    @property
+    def chromadb_ssl(self) -> bool: ...
+    @property
+    def chromadb_token(self) -> Secret | None: ...
+
+
+def address_of(options: ChromaOptions) -> Address:
+    """Read the address that the settings name."""
+    token = options.chromadb_token
+    return Address(
+        path=options.chromadb_path,
+        host=options.chromadb_host,
+        port=options.chromadb_port,
+        ssl=options.chromadb_ssl,
+        token=None if token is None else token.get_secret_value(),
+    )
 
 
 def _settings(**more: Any) -> Any:

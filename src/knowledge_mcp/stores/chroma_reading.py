@@ -145,14 +145,15 @@ def _chunks_looked_up(place: Place, view: View, chunk_ids: list[str]) -> dict[st
     return known
 
 
-def known_vectors(place: Place, embedding_keys: Sequence[str]) -> dict[str, Vector]:
+def known_vectors(place: Place, view: View, embedding_keys: Sequence[str]) -> dict[str, Vector]:
     """Look exact vectors up by embedding key, staged ones too."""
-    wanted = list(dict.fromkeys(embedding_keys))
+    with view.lock:
+        known: dict[str, Vector] = view.known(embedding_keys)
+    wanted = [each for each in dict.fromkeys(embedding_keys) if each not in known]
     tokens: set[str] = set()
     for start in range(0, len(wanted), _AT_ONCE):
         batch = wanted[start : start + _AT_ONCE]
         tokens.update(generation_of(each) for each in place.chunks.ids({"embedding_key": {"$in": batch}}))
-    known: dict[str, Vector] = {}
     asked = set(wanted)
     holding = sorted(tokens)
     for start in range(0, len(holding), _VECTORS_AT_ONCE):

@@ -6,19 +6,20 @@ generation went while the index was asked, it is asked again for the newer state
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from knowledge_mcp.model.errors import ConfigError, KnowledgeError, TimedOutError
 from knowledge_mcp.model.query import Filter, LegHit, LegResults
 from knowledge_mcp.ports import Analyser
+from knowledge_mcp.stores.checks import check_query
 from knowledge_mcp.stores.chroma_layout import generation_of, where_of
 from knowledge_mcp.stores.chroma_places import Place
 from knowledge_mcp.stores.chroma_view import View
 from knowledge_mcp.stores.filters import In, simple_filters
 
-__all__ = ["legs"]
+__all__ = ["cosines", "legs"]
 
 _SPARE = 32
 """Hits asked for beyond the limit: for generations that are not visible, and for equal scores at the cut."""
@@ -58,6 +59,22 @@ def legs(
             lambda: _nearest(place, view, asked, filter, limit), alone=not both or bool(lexical_error)
         )
     return LegResults(dense, lexical, dense_error, lexical_error)
+
+
+def cosines(place: Place, view: View, vector: bytes, chunk_ids: Sequence[str]) -> dict[str, float]:
+    """Score some chunks as the dense leg does; ids that are not visible are left out."""
+    check_query(vector, place.info.space)
+    wanted = list(dict.fromkeys(chunk_ids))
+    for number in range(_TRIES):
+        with view.lock:
+            view.refresh(again=number > 0)
+            if view.exact:
+                return view.cosines(vector, wanted)
+            entries = view.held(wanted)
+        found = {hit.chunk_id: hit.score for hit in _compare(place, vector, list(entries.values()))}
+        if len(found) == len(entries):
+            return found
+    raise TimedOutError("Documents are replaced faster than their passages can be compared.")
 
 
 def _leg(run: Callable[[], tuple[LegHit, ...]], *, alone: bool) -> tuple[tuple[LegHit, ...] | None, str]:

@@ -1,7 +1,9 @@
-"""What a view of a ChromaDB collection consists of: blocks of slots, and arrays over all of them."""
+"""What a view of a ChromaDB collection consists of: blocks of slots, arrays over all of them, who wants them still."""
 
 from __future__ import annotations
 
+import functools
+import threading
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,7 +12,20 @@ from numpy.typing import NDArray
 from knowledge_mcp.model.query import Filter
 from knowledge_mcp.stores.chroma_layout import Index
 
-__all__ = ["Block", "State"]
+__all__ = ["Block", "Limits", "State", "Still", "cosines"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Say how much memory one collection may take in one process, in bytes.
+
+    Attributes:
+        postings: above it there is no keyword search.
+        vectors: above it the dense leg asks ChromaDB's index.
+    """
+
+    postings: int = 512 * 1024 * 1024
+    vectors: int = 64 * 1024 * 1024
 
 
 @dataclass
@@ -30,6 +45,15 @@ class Block:
     def size(self) -> int:
         return len(self.index.ids)
 
+    @functools.cached_property
+    def places(self) -> dict[str, int]:
+        """Map chunk ids to their slots."""
+        return {chunk_id: slot for slot, chunk_id in enumerate(self.index.ids, start=self.first)}
+
+    def vector(self, key: str) -> bytes:
+        """Give the vector that is held of an embedding key of this block, empty where none is."""
+        return b"" if self.vectors is None else self.vectors[self.index.keys.index(key)].tobytes()
+
 
 @dataclass
 class State:
@@ -42,3 +66,16 @@ class State:
     clauses: NDArray[np.uint32]
     vectors: NDArray[np.float32] | None = None
     masks: dict[Filter, NDArray[np.bool_]] = field(default_factory=dict[Filter, NDArray[np.bool_]])
+
+
+class Still(threading.local):
+    """Whether this thread wants one state for all that it reads, and whether a refresh has brought it."""
+
+    asked = False
+    brought = False
+
+
+def cosines(matrix: NDArray[np.float32], slots: NDArray[np.intp], vector: bytes) -> NDArray[np.float64]:
+    """Multiply the vectors of some slots with a query's in double precision."""
+    products: NDArray[np.float64] = matrix[slots].astype(np.float64) * np.frombuffer(vector, "<f4").astype(np.float64)
+    return products.sum(axis=1)

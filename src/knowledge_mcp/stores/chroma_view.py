@@ -15,7 +15,6 @@ import zlib
 from array import array
 from bisect import bisect_right
 from collections.abc import Generator, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,12 +26,12 @@ from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.bm25 import K1, B, inverse_frequency
 from knowledge_mcp.stores.chroma_layout import Index, document_of, unpack_index, unpack_vectors
 from knowledge_mcp.stores.chroma_places import Place
-from knowledge_mcp.stores.chroma_slots import Block, State
+from knowledge_mcp.stores.chroma_slots import Block, Limits, State, Still, cosines
 from knowledge_mcp.stores.chroma_totals import Totals
 from knowledge_mcp.stores.chroma_writing import STATE, index_rows, make_index, visible_generations
 from knowledge_mcp.stores.filters import Simple, keeps_value, simple_filters
 
-__all__ = ["Limits", "View"]
+__all__ = ["View"]
 
 _GROUP = 40
 """Documents whose indexes are read at once."""
@@ -41,26 +40,6 @@ _COMPACT_FROM = 4096
 """Slots from which those of documents that are gone are given back once they are the greater part."""
 _MARGIN = 1e-4
 """Scores in single precision lie nearer than this to the exact ones."""
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Say how much memory one collection may take in one process, in bytes.
-
-    Attributes:
-        postings: above it there is no keyword search.
-        vectors: above it the dense leg asks ChromaDB's index.
-    """
-
-    postings: int = 512 * 1024 * 1024
-    vectors: int = 64 * 1024 * 1024
-
-
-class _Still(threading.local):
-    """Whether this thread wants one state for all that it reads, and whether a refresh has brought it."""
-
-    asked = False
-    brought = False
 
 
 class View:
@@ -75,7 +54,7 @@ class View:
     def __init__(self, place: Place, analyser: Analyser, limits: Limits) -> None:
         self.lock = threading.RLock()
         self.totals = Totals()
-        self._still = _Still()
+        self._still = Still()
         self._place = place
         self._analyser = analyser
         self._limits = limits
@@ -86,6 +65,7 @@ class View:
         self._blocks: list[Block] = []
         self._by_entry: dict[str, Block] = {}
         self._owners: dict[str, Block] = {}
+        self._keyed: dict[str, Block] = {}
         self._postings: dict[str, array[int]] = {}
         self._bytes = 0
         self._kind_names: dict[tuple[str, str, str], int] = {}
@@ -215,6 +195,7 @@ class View:
         self._blocks.append(block)
         self._by_entry[entry] = block
         self._owners.update(dict.fromkeys(index.ids, block))
+        self._keyed.update(dict.fromkeys(index.keys, block))
         self._state = None
         self._bytes += 8 * len(index.places) + sum(240 for term in index.terms if term not in self._postings)
         if self.too_large:
@@ -279,7 +260,7 @@ class View:
             cut = np.partition(rough, len(rough) - limit)[len(rough) - limit]
             slots = slots[rough >= cut - _MARGIN]
         scores = np.zeros(self._size, np.float64)
-        scores[slots] = (matrix[slots].astype(np.float64) * query.astype(np.float64)).sum(axis=1)
+        scores[slots] = cosines(matrix, slots, vector)
         return self._best(slots, scores, limit)
 
     def allowed(self, filter: Filter | None) -> int:
@@ -294,6 +275,21 @@ class View:
             for block in self._by_entry.values()
             for place in np.flatnonzero(mask[block.first : block.first + block.size]).tolist()
         ]
+
+    def cosines(self, vector: bytes, chunk_ids: Iterable[str]) -> dict[str, float]:
+        """Score those of some chunks that are visible, as the dense leg does."""
+        owners = ((each, self._owners.get(each)) for each in chunk_ids)
+        slots = {each: block.places[each] for each, block in owners if block is not None and block.alive}
+        scores = cosines(self._matrix(), np.array(list(slots.values()), np.intp), vector)
+        return dict(zip(slots, scores.tolist(), strict=True))
+
+    def known(self, keys: Iterable[str]) -> dict[str, bytes]:
+        """Give those of some vectors that are held; none unless this thread's snapshot has brought this state."""
+        if not self._still.brought or self._state is None or self._state.vectors is None:
+            return {}
+        blocks = ((key, self._keyed.get(key)) for key in keys)
+        found = {key: block.vector(key) for key, block in blocks if block is not None and block.alive}
+        return {key: vector for key, vector in found.items() if any(vector)}
 
     def held(self, chunk_ids: Iterable[str]) -> dict[str, str]:
         """Map those of some chunks that are visible to their entries."""

@@ -14,7 +14,6 @@ from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord, Embed
 from knowledge_mcp.model.errors import (
     ConnectionFailedError,
     InternalError,
-    InvalidInputError,
     NotFoundError,
     SpaceMismatchError,
 )
@@ -24,7 +23,7 @@ from knowledge_mcp.model.query import Filter, LegHit, LegResults
 from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.bm25 import K1, B, inverse_frequency, term_counts
-from knowledge_mcp.stores.checks import check_vectors
+from knowledge_mcp.stores.checks import check_query, check_vectors
 from knowledge_mcp.stores.filters import check_filter, keeps
 from knowledge_mcp.stores.renaming import checked_renames
 from knowledge_mcp.stores.singly import publish_singly
@@ -235,13 +234,20 @@ class MemoryStore:
         with self._lock:
             target = self._get(collection)
             check_filter(filter)
-            if vector is not None and len(vector) != 4 * target.info.space.dimensions:
-                raise InvalidInputError(f"The query vector is not of {target.info.space.label}.")
+            check_query(vector, target.info.space)
             everything = target.visible()
             allowed = {each.chunk.id for each in everything if keeps(filter, each.chunk)}
             dense = None if vector is None else self._dense(everything, vector)
             lexical = None if text is None else self._lexical(everything, text)
             return LegResults(dense=_best(dense, allowed, limit), lexical=_best(lexical, allowed, limit))
+
+    def cosines(self, collection: str, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
+        with self._lock:
+            target = self._get(collection)
+            check_query(vector, target.info.space)
+            wanted = set(chunk_ids)
+            known = [each for each in target.visible() if each.chunk.id in wanted]
+            return {hit.chunk_id: hit.score for hit in self._dense(known, vector)}
 
     def definitions(self, collection: str, term_key: str) -> list[Chunk]:
         with self._lock:

@@ -27,7 +27,7 @@ from knowledge_mcp.model.publication import WholeDocument
 from knowledge_mcp.model.query import Filter, LegResults
 from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure
 from knowledge_mcp.ports import Analyser
-from knowledge_mcp.stores.checks import check_vectors
+from knowledge_mcp.stores.checks import check_query, check_vectors
 from knowledge_mcp.stores.filters import check_filter
 from knowledge_mcp.stores.held import Held
 from knowledge_mcp.stores.qdrant_connection import Connection, QdrantConfig, QdrantOptions, config_of, need_library
@@ -261,6 +261,12 @@ class QdrantStore:
                     raise
         raise InternalError(f"Collection '{collection}' changes its name all the time.", suggestion="Search again.")
 
+    def cosines(self, collection: str, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
+        need_library()
+        from knowledge_mcp.stores.qdrant_search import cosines
+
+        return self._read(collection, lambda place: cosines(self._connection, place, vector, chunk_ids))
+
     def definitions(self, collection: str, term_key: str) -> list[Chunk]:
         need_library()
         from knowledge_mcp.stores.qdrant_reading import definitions
@@ -342,8 +348,7 @@ class QdrantStore:
     ) -> LegResults:
         from knowledge_mcp.stores.qdrant_search import Corpus, Question, search
 
-        if vector is not None and len(vector) != 4 * place.space.dimensions:
-            raise InvalidInputError(f"The query vector is not of {place.space.label}.")
+        check_query(vector, place.space)
 
         def corpus() -> Corpus:
             counted, length = self._sums(self._fresh(place.name))

@@ -16,18 +16,21 @@ from knowledge_mcp.model.chunk import Vector, numbers_of
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError
 from knowledge_mcp.model.query import Filter, LegHit, LegResults
 from knowledge_mcp.stores.bm25 import K1, B, inverse_frequency, term_counts
+from knowledge_mcp.stores.checks import check_query
 from knowledge_mcp.stores.qdrant_connection import Connection
 from knowledge_mcp.stores.qdrant_heads import MARKS, READS, Judge
 from knowledge_mcp.stores.qdrant_layout import BM25, DENSE, Place
-from knowledge_mcp.stores.qdrant_points import conditions, live, query_sparse
+from knowledge_mcp.stores.qdrant_points import any_of, conditions, live, query_sparse
 from knowledge_mcp.support.events import log_event
 
-__all__ = ["CANDIDATES", "Corpus", "MovedError", "Question", "search"]
+__all__ = ["CANDIDATES", "Corpus", "MovedError", "Question", "cosines", "search"]
 
 CANDIDATES = 5_000
 """Chunks that the full-text fallback ranks at most, those with the rarest words of the query."""
 _BESIDE = 8
 _MOST_ASKED = 20_000
+_COMPARED = 200
+"""Chunks that are compared by one request."""
 _DIGITS = 6
 """Scores that agree to so many digits are equal: Qdrant computes in 32 bits, in an order of its own."""
 _logger = logging.getLogger(__name__)
@@ -111,6 +114,21 @@ def search(connection: Connection, place: Place, question: Question, corpus: Cal
         dense_error=_told(errors.get(DENSE)),
         lexical_error=_told(errors.get(BM25)),
     )
+
+
+def cosines(connection: Connection, place: Place, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
+    """Let Qdrant compare some chunks with a vector, without approximation; ids that are not visible are left out."""
+    check_query(vector, place.space)
+    itself = replace(place, name=place.home)  # whoever has the name meanwhile
+    found: dict[str, float] = {}
+    wanted = list(dict.fromkeys(chunk_ids))
+    for start in range(0, len(wanted), _COMPARED):
+        some = wanted[start : start + _COMPARED]
+        question = Question(vector, None, None, len(some), exact=True)
+        legs = _legs(itself, question)
+        _run(connection, itself, legs, [any_of("chunk_id", some)], question)
+        found.update((hit.chunk_id, hit.score) for hit in legs[DENSE].hits or ())
+    return found
 
 
 def _legs(place: Place, question: Question) -> dict[str, _Leg]:

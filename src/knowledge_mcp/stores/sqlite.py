@@ -17,17 +17,13 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
 from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord, EmbeddingSpace, StoreStatistics
-from knowledge_mcp.model.errors import (
-    InvalidInputError,
-    NotFoundError,
-    SpaceMismatchError,
-)
+from knowledge_mcp.model.errors import NotFoundError, SpaceMismatchError
 from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.model.publication import WholeDocument
 from knowledge_mcp.model.query import Filter, LegResults
 from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure
 from knowledge_mcp.ports import Analyser
-from knowledge_mcp.stores.checks import check_vectors
+from knowledge_mcp.stores.checks import check_query, check_vectors
 from knowledge_mcp.stores.filters import check_filter
 from knowledge_mcp.stores.held import Held
 from knowledge_mcp.stores.payload import space_to_json
@@ -273,10 +269,14 @@ class SqliteStore:
 
         check_filter(filter)
         with self._searching(collection) as (connection, place, view):
-            if vector is not None and len(vector) != 4 * place.space.dimensions:
-                raise InvalidInputError(f"The query vector is not of {place.space.label}.")
+            check_query(vector, place.space)
             terms = None if text is None else self._analyser.query_terms(text)
             return legs(connection, view, self._pool, vector=vector, terms=terms, filter=filter, limit=limit)
+
+    def cosines(self, collection: str, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
+        from knowledge_mcp.stores.sqlite_search import cosines
+
+        return self._read(collection, lambda connection, place: cosines(connection, place, vector, chunk_ids))
 
     def definitions(self, collection: str, term_key: str) -> list[Chunk]:
         from knowledge_mcp.stores.sqlite_reading import definitions

@@ -22,6 +22,7 @@ __all__ = [
     "owners_of_content",
     "record",
     "records",
+    "visible_keys",
 ]
 
 _AT_ONCE = 500
@@ -90,6 +91,18 @@ def chunks_by_id(connection: Session, collection: int, chunk_ids: Sequence[str])
             chunk = chunk_from_json(row[0])
             known[chunk.id] = chunk
     return [known[chunk_id] for chunk_id in chunk_ids if chunk_id in known]
+
+
+def visible_keys(connection: Session, collection: int, chunk_ids: Sequence[str]) -> dict[str, int]:
+    """Map ids of visible chunks to their keys."""
+    known: dict[str, int] = {}
+    for asked in _batches(dict.fromkeys(chunk_ids)):
+        select = (
+            "SELECT c.chunk_id, c.key FROM chunks c CROSS JOIN generations g ON g.id = c.generation"
+            f" WHERE c.chunk_id IN ({_marks(asked)}) AND g.collection = ? AND g.visible = 1"
+        )
+        known.update((str(chunk_id), int(key)) for chunk_id, key in connection.rows(select, (*asked, collection)))
+    return known
 
 
 def known_vectors(connection: Session, collection: int, keys: Sequence[str]) -> dict[str, Vector]:

@@ -21,7 +21,10 @@ from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.model.query import Filter, LegHit, LegResults
 from knowledge_mcp.stores.bm25 import inverse_frequency
+from knowledge_mcp.stores.checks import check_query
+from knowledge_mcp.stores.sqlite_places import Place
 from knowledge_mcp.stores.sqlite_postings import posting_lists
+from knowledge_mcp.stores.sqlite_reading import visible_keys
 from knowledge_mcp.stores.sqlite_session import Session
 from knowledge_mcp.stores.sqlite_view import View, names_of, sign_bits, vectors_of
 
@@ -30,6 +33,7 @@ __all__ = [
     "COMPARE_ALL_UP_TO",
     "STRIDE",
     "THREAD_FROM_SLOTS",
+    "cosines",
     "dense_candidates",
     "dense_hits",
     "legs",
@@ -172,12 +176,25 @@ def dense_hits(
         rough = np.einsum("ij,j->i", matrix, query)[rows]
         least = np.partition(rough, len(rough) - limit)[len(rough) - limit]
         likely = np.flatnonzero(rough >= least - _ROUGH * max(1.0, float(np.abs(rough).max())))
-    scores = np.empty(len(likely), np.float64)
-    for start in range(0, len(likely), 1024):  # rows of one block stay in the processor's cache
-        block = matrix[rows[likely[start : start + 1024]]].astype(np.float64)
+    return _best(connection, view, candidates[likely], _scores(matrix, rows[likely], query), limit)
+
+
+def cosines(connection: Session, place: Place, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
+    """Score some chunks by cosine, as `dense_hits` does; ids that are not visible are left out."""
+    check_query(vector, place.space)
+    keys = visible_keys(connection, place.id, chunk_ids)
+    matrix = vectors_of(connection, np.fromiter(keys.values(), np.int64, len(keys)), len(vector) // 4)
+    scores = _scores(matrix, np.arange(len(keys)), np.frombuffer(vector, "<f4"))
+    return dict(zip(keys, scores.tolist(), strict=True))
+
+
+def _scores(matrix: NDArray[np.float32], rows: NDArray[np.int64], query: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Multiply rows with a query in double precision; each product is the same whichever others are asked for."""
+    scores = np.empty(len(rows), np.float64)
+    for start in range(0, len(rows), 1024):  # rows of one block stay in the processor's cache
+        block = matrix[rows[start : start + 1024]].astype(np.float64)
         scores[start : start + 1024] = (block * query.astype(np.float64)).sum(axis=1)
-    candidates = candidates[likely]
-    return _best(connection, view, candidates, scores, limit)
+    return scores
 
 
 def lexical_scores(connection: Session, view: View, terms: Sequence[str]) -> NDArray[np.float64]:

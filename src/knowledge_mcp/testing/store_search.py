@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypeVar
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import ChunkType, EmbeddedChunk
-from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.model.query import And, Equals, Filter, In, LegHit, Prefix
 from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure
 from knowledge_mcp.ports import Analyser, Store
@@ -295,6 +295,25 @@ class SearchContract:
             assert all(-1.0 - 1e-6 <= hit.score <= 1.0 + 1e-6 for hit in legs.dense)
             scores = [hit.score for hit in legs.dense]
             assert scores == sorted(scores, reverse=True)
+
+    def test_some_chunks_are_compared_as_the_dense_leg_compares_them(self) -> None:
+        with self.filled() as store:
+            put(store, "d", [Passage(f"passage {number}", id=f"{number:03}") for number in range(230)])
+            put(store, "e", [Passage("old", id="old"), Passage("kept", id="kept")])
+            put(store, "e", [Passage("kept", id="kept"), Passage("new", id="new")], generation="h")
+            store.stage("c", "f", "g", embedded("f", [Passage("staged", id="staged")]))
+            asked = unit_vector("passage 7")
+            legs = store.search("c", vector=asked, text=None, filter=None, limit=300)
+            assert legs.dense is not None
+            expected = {hit.chunk_id: hit.score for hit in legs.dense}
+            assert len(expected) == 232
+            found = store.cosines("c", asked, [*expected, "old", "staged", "unknown", "007"])
+            assert found.keys() == expected.keys()
+            assert all(abs(found[each] - score) <= self.dense_tolerance for each, score in expected.items())
+            assert store.cosines("c", asked, ["new", "kept"]).keys() == {"new", "kept"}
+            assert store.cosines("c", asked, []) == store.cosines("c", asked, ["old"]) == {}
+            expect(InvalidInputError, lambda: store.cosines("c", asked + asked, ["007"]))
+            expect(NotFoundError, lambda: store.cosines("none", asked, ["007"]))
 
     def test_searches_beside_a_writer_see_one_generation_or_the_other(self) -> None:
         with self.filled() as store:
