@@ -15,6 +15,7 @@ from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.errors import InternalError
 from knowledge_mcp.model.query import LegHit
+from knowledge_mcp.stores import sqlite_view
 from knowledge_mcp.stores.sqlite import SqliteStore
 from knowledge_mcp.testing.store_values import SPACE, Passage, unit_vector
 from knowledge_mcp.testing.stores import put
@@ -55,6 +56,36 @@ def test_what_another_one_publishes_is_seen_after_the_snapshot(tmp_path: Path, *
     assert [each.content for each in store.chunks("c", ["1", "2"])] == ["alpha new"]
     for each in {store, writer}:
         each.close()
+
+
+def test_a_passage_that_is_published_again_is_compared_as_the_snapshot_has_it(tmp_path: Path) -> None:
+    store = opened(tmp_path / "knowledge.db")
+    put(store, "d", [Passage("alpha", id="same", direction="old"), Passage("beta", id="gone", direction="old")])
+    assert store.cosines("c", unit_vector("old"), ["same", "gone"]) == pytest.approx({"same": 1.0, "gone": 1.0})
+    with store.snapshot("c"):
+        again = [Passage("alpha", id="same", direction="new"), Passage("gamma", id="come", direction="old")]
+        elsewhere(lambda: put(store, "d", again, generation="next"))
+        later: list[dict[str, float]] = []
+        elsewhere(lambda: later.append(store.cosines("c", unit_vector("old"), ["same", "gone", "come"])))
+        assert later[0].keys() == {"same", "come"}
+        assert later[0]["same"] < 0.99
+        inside = store.cosines("c", unit_vector("old"), ["same", "gone", "come"])
+        assert inside == pytest.approx({"same": 1.0, "gone": 1.0})
+    assert store.cosines("c", unit_vector("old"), ["same", "gone", "come"]) == later[0]
+    store.close()
+
+
+def test_passages_of_a_large_collection_are_compared_without_being_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_view, "FLOATS_UP_TO", 1)
+    store = opened(tmp_path / "knowledge.db")
+    put(store, "d", [Passage("alpha", id="1", direction="one"), Passage("beta", id="2")])
+    put(store, "d", [Passage("alpha", id="1", direction="one"), Passage("gamma", id="3")], generation="next")
+    compared = store.cosines("c", unit_vector("one"), ["1", "2", "3"])
+    assert compared.keys() == {"1", "3"}
+    assert compared["1"] == pytest.approx(1.0)
+    store.close()
 
 
 def test_a_view_that_is_ahead_of_a_snapshot_is_not_used_in_it(tmp_path: Path) -> None:

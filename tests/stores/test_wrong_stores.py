@@ -255,6 +255,18 @@ class _ReadsNothingButItsSnapshot(MemoryStore):
         return alone()
 
 
+class _ComparesWhatIsStaged(MemoryStore):
+    def cosines(self, collection: str, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
+        staged = [each for some in self._get(collection).staged.values() for each in some.values()]
+        known = {hit.chunk_id: hit.score for hit in self._dense(staged, vector) if hit.chunk_id in chunk_ids}
+        return known | super().cosines(collection, vector, chunk_ids)
+
+
+class _ComparesByDistance(MemoryStore):
+    def cosines(self, collection: str, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
+        return {each: 1.0 - cosine for each, cosine in super().cosines(collection, vector, chunk_ids).items()}
+
+
 WRONG: list[Callable[[Analyser], Store]] = [
     _ForgetsTheFilterOfTheDenseLeg,
     _FiltersAfterRanking,
@@ -284,6 +296,8 @@ WRONG: list[Callable[[Analyser], Store]] = [
     _LeavesStagedChunksOfWholeDocuments,
     _GoesOnReadingItsSnapshot,
     _ReadsNothingButItsSnapshot,
+    _ComparesWhatIsStaged,
+    _ComparesByDistance,
 ]
 SEEN_BY_SEQUENCES: list[Callable[[Analyser], Store]] = [
     _ForgetsTheFilterOfTheDenseLeg,

@@ -10,6 +10,7 @@ from pathlib import Path
 from tokenizers import Encoding, Tokenizer
 
 from knowledge_mcp.embedders.model_config import ModelConfig
+from knowledge_mcp.embedders.word_tokens import WordTokens, stands_alone
 from knowledge_mcp.model.errors import ConfigError
 
 __all__ = ["ModelTokenizer"]
@@ -46,6 +47,7 @@ class ModelTokenizer:
             ) from exc
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
+        self._words = WordTokens(self._offsets) if stands_alone(self._tokenizer) else None
         self._remembered_count = lru_cache(REMEMBERED_TEXTS)(self._count)
         self._remembered_spans = lru_cache(REMEMBERED_TEXTS // 16)(self._spans)
         self.window = config.max_seq_length - self._tokenizer.num_special_tokens_to_add(is_pair=False)
@@ -72,9 +74,14 @@ class ModelTokenizer:
         return self._tokenizer.post_process(encoding, None, add_special_tokens=True), length
 
     def _count(self, text: str) -> int:
-        return len(self._spans(text)) if LONG_RUN.search(text) else len(self._encoded(text))
+        if self._words is not None:
+            return self._words.count(text)
+        return len(self._offsets(text)) if LONG_RUN.search(text) else len(self._encoded(text))
 
     def _spans(self, text: str) -> Sequence[tuple[int, int]]:
+        return self._offsets(text) if self._words is None else self._words.spans(text)
+
+    def _offsets(self, text: str) -> Sequence[tuple[int, int]]:
         spans = self._encoded(text).offsets
         if not LONG_RUN.search(text):
             return tuple(spans)

@@ -276,7 +276,9 @@ class SqliteStore:
     def cosines(self, collection: str, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
         from knowledge_mcp.stores.sqlite_search import cosines
 
-        return self._read(collection, lambda connection, place: cosines(connection, place, vector, chunk_ids))
+        with self._searching(collection) as (connection, place, view):
+            check_query(vector, place.space)
+            return cosines(connection, view, vector, chunk_ids)
 
     def definitions(self, collection: str, term_key: str) -> list[Chunk]:
         from knowledge_mcp.stores.sqlite_reading import definitions

@@ -21,8 +21,6 @@ from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.model.query import Filter, LegHit, LegResults
 from knowledge_mcp.stores.bm25 import inverse_frequency
-from knowledge_mcp.stores.checks import check_query
-from knowledge_mcp.stores.sqlite_places import Place
 from knowledge_mcp.stores.sqlite_postings import posting_lists
 from knowledge_mcp.stores.sqlite_reading import visible_keys
 from knowledge_mcp.stores.sqlite_session import Session
@@ -179,13 +177,20 @@ def dense_hits(
     return _best(connection, view, candidates[likely], _scores(matrix, rows[likely], query), limit)
 
 
-def cosines(connection: Session, place: Place, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
+def cosines(connection: Session, view: View, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
     """Score some chunks by cosine, as `dense_hits` does; ids that are not visible are left out."""
-    check_query(vector, place.space)
-    keys = visible_keys(connection, place.id, chunk_ids)
-    matrix = vectors_of(connection, np.fromiter(keys.values(), np.int64, len(keys)), len(vector) // 4)
-    scores = _scores(matrix, np.arange(len(keys)), np.frombuffer(vector, "<f4"))
-    return dict(zip(keys, scores.tolist(), strict=True))
+    query = np.frombuffer(vector, "<f4")
+    held: dict[str, int] = {}
+    found: dict[str, float] = {}
+    if view.floats is not None:
+        held = view.slots(chunk_ids)
+        scores = _scores(view.floats, np.fromiter(held.values(), np.int64, len(held)), query)
+        found = dict(zip(held, scores.tolist(), strict=True))
+    keys = visible_keys(connection, view.collection, [each for each in chunk_ids if each not in held])
+    if keys:
+        matrix = vectors_of(connection, np.fromiter(keys.values(), np.int64, len(keys)), len(query))
+        found.update(zip(keys, _scores(matrix, np.arange(len(keys)), query).tolist(), strict=True))
+    return found
 
 
 def _scores(matrix: NDArray[np.float32], rows: NDArray[np.int64], query: NDArray[np.float32]) -> NDArray[np.float64]:

@@ -8,7 +8,7 @@ buffers that only grow are shared between states, so an older view stays right w
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -87,6 +87,7 @@ class _Buffers:
     clauses: _Growing[np.uint32]
     floats: _Growing[np.float32] | None
     names: list[str] = field(default_factory=list[str])
+    slots: dict[str, int] = field(default_factory=dict[str, int])
     kind_names: dict[tuple[str, str, str], int] = field(default_factory=lambda: {("", "", ""): 0})
     clause_names: dict[str | None, int] = field(default_factory=lambda: {None: 0})
     blocks: dict[int, tuple[str, int]] = field(default_factory=dict[int, tuple[str, int]])
@@ -135,6 +136,15 @@ class View:
                 self._masks.clear()
             self._masks[filter] = known
         return known
+
+    def slots(self, chunk_ids: Iterable[str]) -> dict[str, int]:
+        """Map those of some chunks to their slots whose vectors are held, all that are visible but for rare ones.
+
+        Such a one was published again with the same id in a later state, which has another slot for it.
+        """
+        later = self.buffers.slots
+        found = ((each, later.get(each, self.size)) for each in chunk_ids)
+        return {each: slot for each, slot in found if slot < self.size and (self.alive is None or self.alive[slot])}
 
     def _part(self, part: Simple) -> NDArray[np.bool_]:
         buffers = self.buffers
@@ -189,7 +199,7 @@ def next_view(connection: Session, collection: int, dimensions: int, last: View 
         alive = np.zeros(size, np.bool_)
         alive[:start] = True if last.alive is None else last.alive
     if size > FLOATS_UP_TO:
-        buffers.floats, buffers.names = None, []
+        buffers.floats, buffers.names, buffers.slots = None, [], {}
     for first, count in connection.rows(_GRAVES, (collection, since)):
         alive[first : first + count] = False
     found = connection.rows(_BLOCKS, (collection, start))
@@ -298,3 +308,4 @@ def _load_held(
         rows[some] = vectors_of(connection, keys[some], dimensions)
         for slot, name in zip(some.tolist(), names_of(connection, keys[some]), strict=True):
             buffers.names[slot] = name
+            buffers.slots[name] = slot
