@@ -57,7 +57,8 @@ _WEAK = (
 )
 _LEAVE = rf"{_BE}\s+(?:also\s+)?(?:permitted|permissible|allowed|optional){_ENDS}"
 _PLAIN = re.compile(
-    rf"{_L}(?:(?P<requirement>[Ss]hall|SHALL|(?<!\b[Aa] )[Mm]ust(?:n['’]t)?|MUST|(?P<will>[Ww]ill|[Ww]on['’]t)"
+    rf"(?=[sSmMwWbiahonc]){_L}"
+    rf"(?:(?P<requirement>[Ss]hall|SHALL|(?<!\b[Aa] )[Mm]ust(?:n['’]t)?|MUST|(?P<will>[Ww]ill|[Ww]on['’]t)"
     rf"|(?P<weak>{_WEAK}))"
     rf"|(?P<recommendation>should(?:n['’]t)?|SHOULD|(?:is|are)\s+(?:strongly\s+|highly\s+|not\s+)*recommended"
     r"|ought(?:\s+not)?\s+to)"
@@ -76,7 +77,8 @@ _NO_SUBJECT = re.compile(
     re.IGNORECASE,
 )
 _MASK = re.compile(
-    r"“[^”]*”|(?<![\w\"])\"[^\"\n]*\"(?!\w)|(?<!\w)‘[^’\n]*’(?!\w)|(?<!\w)'[^'\n]{1,40}'(?!\w)|`+[^`\n]*`+"
+    r"(?=[“\"‘'`])(?:“[^”]*”|(?<![\w\"])\"[^\"\n]*\"(?!\w)|(?<!\w)‘[^’\n]*’(?!\w)|(?<!\w)'[^'\n]{1,40}'(?!\w)"
+    r"|`+[^`\n]*`+)"
 )
 _KEY_WORDS = re.compile(
     r"key\s*words?\b.*\b(?:interpreted|RFC\s?-?2119|BCP\s?14|RFC\s?8174)", re.IGNORECASE | re.DOTALL
@@ -84,7 +86,7 @@ _KEY_WORDS = re.compile(
 _MODAL = r"(?:shall|should|must|may|can|will)(?:\s+not)?"
 _SAYS = r"(?:indicates?|denotes?|means?|express(?:es)?|is\s+used|are\s+used|refers?|states?)"
 _EXPLAINS = re.compile(
-    rf"\b(?:words?|terms?|verbs?|verbal\s+forms?|key\s?words?|auxiliary)\s+(?:form\s+)?"
+    rf"\b(?=[wtvka])(?:words?|terms?|verbs?|verbal\s+forms?|key\s?words?|auxiliary)\s+(?:form\s+)?"
     rf"(?:[\"“‘'*_`]+{_MODAL}\b|{_MODAL}(?:\s*,?\s*(?:and|or)?\s*{_MODAL})*\s+{_SAYS}\b)"
     rf"|^\W*{_MODAL}[\"”’'*_`,]*\s+{_SAYS}\b",
     re.IGNORECASE,

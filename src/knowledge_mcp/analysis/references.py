@@ -28,7 +28,7 @@ _DOCUMENTS = (
     r"|(?P<did>DI-[A-Z]{3,4}-\d{5}[A-Z]?)"
 )
 _PATTERN = re.compile(
-    rf"(?<![\w./-])(?:(?:{_DOCUMENTS}){_PART}?"
+    rf"(?<![\w./-])(?=[A-Z\[§abcdfgiopstw])(?:(?:{_DOCUMENTS}){_PART}?"
     rf"|(?P<of>(?:[Ss]ections?|[Cc]lauses?|[Ss]ubclauses?|§)\s+(?P<of_number>{_NUMBER})\s+of\s+\[?(?P<of_document>RFC\s?\d{{3,5}})\]?)"
     rf"|(?P<annex>(?:see\s+|See\s+)?(?:[Aa]nnex|[Aa]ppendix|ANNEX|APPENDIX)\s+(?P<annex_number>[A-Z](?:\.\d{{1,3}})*|\d{{1,2}})(?![\w]))"
     rf"|(?P<table>(?:see\s+|See\s+)?(?:[Tt]able|TABLE)s?\s+(?P<table_number>(?:[A-Z][.-])?\d{{1,3}}(?:[-.]\d{{1,3}})*[a-z]?)(?![\w]))"
@@ -39,6 +39,9 @@ _PATTERN = re.compile(
     rf"|in|with|to)\s+(?P<see_number>{_DEEP})"
     rf"(?P<see_more>(?:\s*(?:,|and|or|to|through|–)\s+{_DEEP})*)(?![\w%]|\s*(?:%|mm|cm|m|km|kg|g|s|ms|Hz|kHz|MHz|GHz|V|A|W|°|dB|MB|GB|KB|seconds|minutes)\b)))"
 )
+_ANY = re.compile(r"\d|[Aa]nnex|[Aa]ppendix|ANNEX|APPENDIX")
+"""What every reference holds: a number, but for annexes, which have letters."""
+
 _APPENDIX = re.compile(r"(?:Appendix|ANNEX|APPENDIX)\s+(?P<letter>[A-Z](?:\.\d+)*)\Z")
 _WHITE = re.compile(r"\s+")
 _UNSURE = frozenset({"of", "by", "in", "with", "to"})
@@ -52,6 +55,8 @@ def find_references(text: str, start: int = 0, end: int | None = None) -> list[R
     """
     end = len(text) if end is None else end
     found: list[Reference] = []
+    if _ANY.search(text, start, end) is None:
+        return found
     for match in _PATTERN.finditer(text, start, end):
         found.extend(_read(match))
     return found
