@@ -24,10 +24,11 @@ import tempfile
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from benchmarks.peers import ours
-from benchmarks.peers.encoder import REQUIREMENTS
+from benchmarks.peers.encoder import REQUIREMENTS, Runtime
+from benchmarks.peers.library import REQUIREMENTS as LIBRARY
 from benchmarks.peers.running import Answers, Ingest, Peer, result_file
 from benchmarks.peers.sets import data_folder, read_set
 from benchmarks.peers.table import ingest_table, latency_table, quality_table, scored, verdicts
@@ -57,13 +58,14 @@ def main() -> None:
     """Run everything that was asked for and print the tables."""
     options = _options()
     if options.requirements:
-        print("\n".join([*REQUIREMENTS, *(each for name in PEERS for each in peer_of(name).requirements)]))
+        own = REQUIREMENTS if options.runtime == "product" else (*REQUIREMENTS, *LIBRARY)
+        print("\n".join([*own, *(each for name in PEERS for each in peer_of(name).requirements)]))
         return
     if not options.data.is_dir():
         print(f"SKIPPED: no labelled sets in {options.data}; set KNOWLEDGE_EVAL_DATA")
         return
     with tempfile.TemporaryDirectory() as temporary:
-        work: Path = options.work or Path(temporary)
+        work = Path(options.work or temporary) / ("" if options.runtime == "product" else options.runtime)
         work.mkdir(parents=True, exist_ok=True)
         failed = [] if options.show else _measure(options, work)
         _show(options, work)
@@ -78,6 +80,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--peers", nargs="+", choices=PEERS, default=list(PEERS))
     parser.add_argument("--python", default=sys.executable, help="interpreter that has the peers' packages")
     parser.add_argument("--ingest", nargs="*", default=["ir/cranfield"], metavar="SET", help="sets to time ingest on")
+    parser.add_argument(
+        "--runtime", choices=get_args(Runtime), default="product", help="whose way of running the model the peers get"
+    )
     parser.add_argument("--rounds", type=int, default=3, help="rounds of timed ingest")
     parser.add_argument("--work", type=Path, help="keep vectors and results here; what is there is not measured again")
     parser.add_argument("--show", action="store_true", help="measure nothing, print what --work holds")
@@ -100,6 +105,7 @@ def _measure(options: argparse.Namespace, work: Path) -> list[str]:
 def _run(module: str, sets: Sequence[str], turn: int | None, options: argparse.Namespace, work: Path) -> int:
     python = sys.executable if module == "ours" else options.python
     command = [python, "-m", f"benchmarks.peers.{module}", *sets, "--data", str(options.data), "--into", str(work)]
+    command += ["--runtime", options.runtime]
     command += ["--kept", str(work / "vectors.sqlite")] if turn is None else ["--ingest", "--turn", str(turn)]
     print(f"{datetime.now(UTC):%H:%M:%S} {' '.join(command[2:])}", file=sys.stderr, flush=True)
     return subprocess.run(command, env=_environment(), check=False).returncode

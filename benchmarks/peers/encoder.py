@@ -1,7 +1,8 @@
 """The one model that all peers embed with: the product's local embedder, its vectors kept between peers if wished.
 
 Every peer gets it as a small class of its own interface. The weights are all-MiniLM-L6-v2 as int8, run by onnxruntime,
-one text at a time on each of as many threads as there are cores; texts are cut at 256 tokens.
+one text at a time on each of as many threads as there are cores; texts are cut at 256 tokens. In the second comparison
+peers get the weights as sentence-transformers runs them (`library.py`), and the product runs them in float32.
 """
 
 from __future__ import annotations
@@ -10,9 +11,14 @@ import hashlib
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-__all__ = ["BATCH", "REQUIREMENTS", "Encoder"]
+from benchmarks.peers.library import LibraryModel
+
+__all__ = ["BATCH", "REQUIREMENTS", "Encoder", "Runtime"]
+
+Runtime = Literal["product", "float32", "library"]
+"""How the weights are run: as the product does, by default in int8 or else in float32, or by a library of the peers'."""
 
 REQUIREMENTS = ("numpy==2.4.6", "onnx==1.23.2", "onnxruntime==1.31.1", "tokenizers==0.23.3")
 """What the model needs beside this project's own sources."""
@@ -24,22 +30,27 @@ _LOOKED_UP = 500
 
 
 class Encoder:
-    """Embed with the product's local model.
+    """Embed with the product's local model, or with the same weights as a library runs them.
 
     Args:
-        kept: a file with vectors by the SHA-256 of their texts, which other runs use too; None embeds everything anew.
+        kept: a file with vectors by the SHA-256 of their texts, which others with the same precision use too; None
+            embeds everything anew.
+        runtime: how.
 
     Attributes:
         kept: the file.
+        runtime: as given.
         seen: every text of a document that was asked for, in order.
         timed: whether a search is being timed, which then has to embed its question.
     """
 
-    def __init__(self, kept: Path | None = None) -> None:
+    def __init__(self, kept: Path | None = None, runtime: Runtime = "product") -> None:
         from knowledge_mcp.embedders.local import LocalEmbedder
 
-        self._model = LocalEmbedder()
+        own = LocalEmbedder(variant="int8" if runtime == "product" else "fp32")
+        self._model = LibraryModel() if runtime == "library" else own
         self._model.warm_up()
+        self.runtime = runtime
         self.kept = kept
         self.timed = True
         self._kept = None if kept is None else sqlite3.connect(kept, timeout=60, check_same_thread=False)

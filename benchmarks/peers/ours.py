@@ -5,7 +5,8 @@ taken in by `Knowledge.ingest` with default settings into SQLite on disk, and as
 are written to a folder, indexed by the repositories' desk as `pk-mcp index` does, and asked by its search without a
 threshold. "blended" is `HYBRID_FUSION=scores`, which repositories and all surfaces without a specified fusion have by
 default; "as specified" is `HYBRID_FUSION=ranks`, the default of the standards; "meaning alone" and "words alone" search
-by one leg, to be held against peers that have no other. All ask one and the same index.
+by one leg, to be held against peers that have no other. All ask one and the same index. `--runtime library` runs the
+weights in float32 (`EMBEDDING_VARIANT=fp32`), as the peers then do.
 
 Packages: this project, `pip install -e ".[code,eval]"`.
 """
@@ -59,7 +60,9 @@ def build(chosen: JudgedSet, shop: Shop, *, fusion: str = "scores", mode: Search
     _SHARED[:] = [shop.encoder]
     registry.EMBEDDERS["local"] = f"{kept_from_options.__module__}:{kept_from_options.__name__}"
     done = shop.folder / "done"
-    settings = load_settings(environ={**environment(shop.folder / "data"), "HYBRID_FUSION": fusion})
+    variant = "int8" if shop.encoder.runtime == "product" else "fp32"
+    environ = {**environment(shop.folder / "data"), "HYBRID_FUSION": fusion, "EMBEDDING_VARIANT": variant}
+    settings = load_settings(environ=environ)
     engine = (_code if chosen.is_code else _prose)(chosen, shop, settings, mode, held=done.is_file())
     if shop.keeps:
         done.touch()

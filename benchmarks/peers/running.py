@@ -16,8 +16,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import get_args
 
-from benchmarks.peers.encoder import Encoder
+from benchmarks.peers.encoder import Encoder, Runtime
 from benchmarks.peers.sets import JudgedSet, data_folder, ndcg, read_set
 
 __all__ = [
@@ -207,6 +208,7 @@ def main(peer: Peer) -> None:
     parser.add_argument("--data", type=Path, default=data_folder())
     parser.add_argument("--ways", nargs="+", choices=list(peer.ways), default=list(peer.ways))
     parser.add_argument("--kept", type=Path, help="file of vectors, to embed no text twice")
+    parser.add_argument("--runtime", choices=get_args(Runtime), default="product", help="who runs the model for peers")
     parser.add_argument("--ingest", action="store_true", help="time the ingest, and ask nothing")
     parser.add_argument("--into", type=Path, help="folder for the results, a file a set, for the runner")
     parser.add_argument("--turn", type=int, default=0, help="number of the round of ingest, for the file's name")
@@ -236,7 +238,7 @@ def result_file(folder: Path, peer: Peer, name: str, turn: int | None = None) ->
 
 def _run(peer: Peer, options: argparse.Namespace, work: Path) -> Iterator[tuple[JudgedSet, Sequence[Answers | Ingest]]]:
     """Measure set by set; the libraries are loaded before, by a build of a few lines, so that no import is timed."""
-    encoder = Encoder(None if options.ingest else options.kept)
+    encoder = Encoder(None if options.ingest else options.kept, options.runtime)
     warm = _warm_set(_folder(work))
     for way in options.ways:
         engine = peer.ways[way](warm, Shop(encoder, _folder(work), keeps=False))

@@ -21,7 +21,7 @@ from benchmarks.peers.sets import JudgedSet, ndcg, read_set
 from benchmarks.peers.table import Scored, ingest_table, latency_table, quality_table, scored, verdicts
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-NO_MODEL = cast("Encoder", SimpleNamespace(timed=True))
+NO_MODEL = cast("Encoder", SimpleNamespace(timed=True, runtime="product"))
 
 
 def beir(folder: Path, documents: Sequence[Mapping[str, str]], judgements: Sequence[str]) -> JudgedSet:
