@@ -7,8 +7,9 @@ The peers want packages of their own, which are no part of this project:
 
 Every peer runs in a process of its own, one after another. Where quality is measured, each text of a document is
 embedded once for all of them; questions that are timed are embedded by each. Ingest is timed apart, with every text
-embedded anew, in rounds over all peers. A peer whose packages are missing, or that fails, is named at the end, and the
-exit code is 1. Times are worth something on a machine that does nothing else.
+embedded anew, in rounds over all peers. With `--runtime library` the peers run the same weights by themselves. A peer
+whose packages are missing, or that fails, is named at the end, and the exit code is 1. Times are worth something on a
+machine that does nothing else.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ import tempfile
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from benchmarks.peers import ours
-from benchmarks.peers.encoder import REQUIREMENTS, Runtime
+from benchmarks.peers.encoder import REQUIREMENTS
 from benchmarks.peers.library import REQUIREMENTS as LIBRARY
 from benchmarks.peers.running import Answers, Ingest, Peer, result_file
 from benchmarks.peers.sets import data_folder, read_set
@@ -81,7 +82,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--python", default=sys.executable, help="interpreter that has the peers' packages")
     parser.add_argument("--ingest", nargs="*", default=["ir/cranfield"], metavar="SET", help="sets to time ingest on")
     parser.add_argument(
-        "--runtime", choices=get_args(Runtime), default="product", help="whose way of running the model the peers get"
+        "--runtime",
+        choices=["product", "library"],
+        default="product",
+        help="whose way of running the weights the peers get; with `library` all have float32",
     )
     parser.add_argument("--rounds", type=int, default=3, help="rounds of timed ingest")
     parser.add_argument("--work", type=Path, help="keep vectors and results here; what is there is not measured again")
@@ -105,7 +109,7 @@ def _measure(options: argparse.Namespace, work: Path) -> list[str]:
 def _run(module: str, sets: Sequence[str], turn: int | None, options: argparse.Namespace, work: Path) -> int:
     python = sys.executable if module == "ours" else options.python
     command = [python, "-m", f"benchmarks.peers.{module}", *sets, "--data", str(options.data), "--into", str(work)]
-    command += ["--runtime", options.runtime]
+    command += ["--runtime", "float32" if module == "ours" and options.runtime == "library" else options.runtime]
     command += ["--kept", str(work / "vectors.sqlite")] if turn is None else ["--ingest", "--turn", str(turn)]
     print(f"{datetime.now(UTC):%H:%M:%S} {' '.join(command[2:])}", file=sys.stderr, flush=True)
     return subprocess.run(command, env=_environment(), check=False).returncode

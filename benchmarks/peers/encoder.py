@@ -18,7 +18,7 @@ from benchmarks.peers.library import LibraryModel
 __all__ = ["BATCH", "REQUIREMENTS", "Encoder", "Runtime"]
 
 Runtime = Literal["product", "float32", "library"]
-"""How the weights are run: as the product does, by default in int8 or else in float32, or by a library of the peers'."""
+"""How the weights are run: by the product, in int8 as by default or in float32, or by a library of the peers'."""
 
 REQUIREMENTS = ("numpy==2.4.6", "onnx==1.23.2", "onnxruntime==1.31.1", "tokenizers==0.23.3")
 """What the model needs beside this project's own sources."""

@@ -32,12 +32,8 @@ class LibraryModel:
             library: Any = importlib.import_module("sentence_transformers")
             models: Any = importlib.import_module("sentence_transformers.models")
             transformer = models.Transformer(str(folder), max_seq_length=_WINDOW)
-            parts = [
-                transformer,
-                models.Pooling(transformer.get_word_embedding_dimension(), "mean"),
-                models.Normalize(),
-            ]
-            self._model = library.SentenceTransformer(modules=parts, device="cpu")
+            pooling = models.Pooling(transformer.get_word_embedding_dimension(), "mean")
+            self._model = library.SentenceTransformer(modules=[transformer, pooling, models.Normalize()], device="cpu")
 
     def warm_up(self) -> None:
         """Run it once."""

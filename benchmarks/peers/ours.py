@@ -5,8 +5,8 @@ taken in by `Knowledge.ingest` with default settings into SQLite on disk, and as
 are written to a folder, indexed by the repositories' desk as `pk-mcp index` does, and asked by its search without a
 threshold. "blended" is `HYBRID_FUSION=scores`, which repositories and all surfaces without a specified fusion have by
 default; "as specified" is `HYBRID_FUSION=ranks`, the default of the standards; "meaning alone" and "words alone" search
-by one leg, to be held against peers that have no other. All ask one and the same index. `--runtime library` runs the
-weights in float32 (`EMBEDDING_VARIANT=fp32`), as the peers then do.
+by one leg, to be held against peers that have no other. All ask one and the same index. `--runtime float32` is
+`EMBEDDING_VARIANT=fp32`.
 
 Packages: this project, `pip install -e ".[code,eval]"`.
 """

@@ -208,7 +208,7 @@ def main(peer: Peer) -> None:
     parser.add_argument("--data", type=Path, default=data_folder())
     parser.add_argument("--ways", nargs="+", choices=list(peer.ways), default=list(peer.ways))
     parser.add_argument("--kept", type=Path, help="file of vectors, to embed no text twice")
-    parser.add_argument("--runtime", choices=get_args(Runtime), default="product", help="who runs the model for peers")
+    parser.add_argument("--runtime", choices=get_args(Runtime), default="product", help="how the weights are run")
     parser.add_argument("--ingest", action="store_true", help="time the ingest, and ask nothing")
     parser.add_argument("--into", type=Path, help="folder for the results, a file a set, for the runner")
     parser.add_argument("--turn", type=int, default=0, help="number of the round of ingest, for the file's name")

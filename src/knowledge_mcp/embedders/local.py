@@ -7,7 +7,6 @@ texts are spread over as many threads as there are cores.
 
 from __future__ import annotations
 
-import functools
 import logging
 import threading
 import time
@@ -80,27 +79,14 @@ class LocalEmbedder:
         self._loaded: _Loaded | None = None
         self._tokenizer: ModelTokenizer | None = None
         self._files: ModelFiles | None = None
+        self._space: EmbeddingSpace | None = None
         self._closed = False
 
-    @functools.cached_property
+    @property
     def space(self) -> EmbeddingSpace:
-        from knowledge_mcp.embedders.model_pins import ALL_MINILM, is_built_in
-
-        if self._path is None and is_built_in(self._model):
-            name, config, sha256 = ALL_MINILM.name, ALL_MINILM.config, ALL_MINILM.weights.sha256
-        else:
-            files = self._known_files()
-            name, config, sha256 = files.name, files.config, files.weights_sha256
-        return EmbeddingSpace(
-            provider="local",
-            model=name,
-            dimensions=config.dimensions,
-            variant=self._variant,
-            pooling=config.pooling,
-            query_prefix=config.query_prefix,
-            document_prefix=config.document_prefix,
-            weights=sha256,
-        )
+        if self._space is None:
+            self._space = self._worked_out_space()
+        return self._space
 
     @property
     def max_tokens(self) -> int:
@@ -137,6 +123,25 @@ class LocalEmbedder:
             self._closed = True
             self._loaded = self._tokenizer = None
         self._lanes.close()
+
+    def _worked_out_space(self) -> EmbeddingSpace:
+        from knowledge_mcp.embedders.model_pins import ALL_MINILM, is_built_in
+
+        if self._path is None and is_built_in(self._model):
+            name, config, sha256 = ALL_MINILM.name, ALL_MINILM.config, ALL_MINILM.weights.sha256
+        else:
+            files = self._known_files()
+            name, config, sha256 = files.name, files.config, files.weights_sha256
+        return EmbeddingSpace(
+            provider="local",
+            model=name,
+            dimensions=config.dimensions,
+            variant=self._variant,
+            pooling=config.pooling,
+            query_prefix=config.query_prefix,
+            document_prefix=config.document_prefix,
+            weights=sha256,
+        )
 
     def _prepare(self, texts: Sequence[str]) -> _Loaded:
         for position, text in enumerate(texts):
