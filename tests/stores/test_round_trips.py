@@ -19,9 +19,13 @@ from knowledge_mcp.stores.qdrant_connection import QdrantConfig
 from knowledge_mcp.testing.chroma_server import ChromaServer, quick_folder
 from knowledge_mcp.testing.qdrant_server import QdrantServer
 from tests.engine.world import World
+from tests.repositories.world import World as Repositories
 
 MOST = {"qdrant": 7, "chromadb": 7}
 """Requests of a blended search: collection, state, both legs, passages, their vectors, the dense leg, records."""
+
+MOST_OF_CODE = {"qdrant": 14, "chromadb": 9}
+"""Requests of a search of all repositories, where there is one: names, manifest, counts, legs, passages, records."""
 
 
 @pytest.fixture(params=["qdrant", "chromadb"])
@@ -77,3 +81,19 @@ def test_a_search_asks_once_for_the_collection_and_once_for_each_thing(
         sent.clear()
         ask()
         assert 2 <= len(sent) <= most, sent
+
+
+def test_a_code_search_reads_what_it_shows_at_once_and_compares_in_one_request(
+    store: Store, sent: list[str], tmp_path: Path
+) -> None:
+    world = Repositories(tmp_path, store=store)
+    files: dict[str, str | bytes] = {
+        f"valve_{number}.py": f"def open_valve_{number}(wheel):\n    return wheel.turn({number})\n"
+        for number in range(60)
+    }
+    world.index(world.repository(files=files).folder)
+    first = world.search("open the valve by wheel.turn(4)", limit=5)
+    assert len(first["results"]) == 5
+    sent.clear()
+    assert world.search("open the valve by wheel.turn(4)", limit=5)["results"] == first["results"]
+    assert 4 <= len(sent) <= MOST_OF_CODE[store.backend], sent
