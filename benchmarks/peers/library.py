@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from knowledge_mcp.embedders.model_pins import ALL_MINILM
+
 __all__ = ["REQUIREMENTS", "LibraryModel"]
 
 REQUIREMENTS = ("torch==2.13.0", "transformers==5.23.0", "sentence-transformers==6.2.0")
@@ -32,7 +34,7 @@ class LibraryModel:
             library: Any = importlib.import_module("sentence_transformers")
             models: Any = importlib.import_module("sentence_transformers.models")
             transformer = models.Transformer(str(folder), max_seq_length=_WINDOW)
-            pooling = models.Pooling(transformer.get_word_embedding_dimension(), "mean")
+            pooling = models.Pooling(ALL_MINILM.config.dimensions, "mean")
             self._model = library.SentenceTransformer(modules=[transformer, pooling, models.Normalize()], device="cpu")
 
     def warm_up(self) -> None:
@@ -57,7 +59,6 @@ def _written(folder: Path) -> Path:
     """Write the model in the layout of transformers, out of what the product has fetched."""
     from knowledge_mcp.embedders.local import LocalEmbedder
     from knowledge_mcp.embedders.model_folders import default_cache
-    from knowledge_mcp.embedders.model_pins import ALL_MINILM
 
     fetched = default_cache() / ALL_MINILM.name
     if not (fetched / ALL_MINILM.weights.name).is_file():
