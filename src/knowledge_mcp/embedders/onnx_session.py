@@ -10,6 +10,7 @@ import onnxruntime
 from numpy.typing import NDArray
 from tokenizers import Encoding
 
+from knowledge_mcp.embedders.int8_products import are_exact
 from knowledge_mcp.embedders.model_config import ModelConfig
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.errors import ConfigError, InternalError
@@ -47,7 +48,7 @@ class OnnxModel:
                 str(path),
                 sess_options=_options(),
                 providers=["CPUExecutionProvider"],
-                disabled_optimizers=["SkipLayerNormFusion"],  # the fused operator is slower: 31 against 36 texts/cpu-s
+                disabled_optimizers=["SkipLayerNormFusion"],  # fused it is slower: 14.3 against 10.3 ms a text
             )
         except FAILURES as exc:
             raise ConfigError(
@@ -104,8 +105,8 @@ def _options() -> Any:
     options.enable_cpu_mem_arena = False
     options.enable_mem_pattern = False
     options.log_severity_level = ERRORS_ONLY
-    # Without VNNI instructions products of int8 may overflow; this keeps them exact there, and costs nothing elsewhere.
-    options.add_session_config_entry("session.x64quantprecision", "1")
+    if not are_exact():
+        options.add_session_config_entry("session.x64quantprecision", "1")
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.add_session_config_entry("session.inter_op.allow_spinning", "0")
     return options
