@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from knowledge_mcp import wiring
-from knowledge_mcp.embedders import model_files
+from knowledge_mcp.embedders import int8_products, model_files
 from knowledge_mcp.embedders.model_files import FileCheck
 from knowledge_mcp.engine.base import Base
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
@@ -152,6 +152,17 @@ def test_a_damaged_model_fails_and_is_not_tried(clinic: Clinic, knowledge: Comma
     assert done.code == 1
     assert "model.onnx" in checks(done.out)["embedding model"]["message"]
     assert "embedding" not in checks(done.out)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_processor_without_instructions_for_int8_is_told(
+    clinic: Clinic, knowledge: Command, monkeypatch: pytest.MonkeyPatch, *, exact: bool
+) -> None:
+    del clinic
+    monkeypatch.setattr(int8_products, "are_exact", lambda: exact)
+    found = checks(knowledge("doctor", "--json").out)["embedding model"]
+    assert found["status"] == "ok"
+    assert ("no instructions" in found["message"]) is not exact
 
 
 def test_a_missing_model_is_a_warning_that_names_the_command(

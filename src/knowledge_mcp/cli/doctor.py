@@ -147,6 +147,7 @@ def _disk(settings: Settings) -> Outcome:
 def _model(settings: Settings) -> Outcome:
     from knowledge_mcp.cli.models import model_name
     from knowledge_mcp.embedders import model_files
+    from knowledge_mcp.embedders.int8_products import are_exact
     from knowledge_mcp.settings import choose_embedding
 
     choice = choose_embedding(settings)
@@ -165,7 +166,10 @@ def _model(settings: Settings) -> Outcome:
     if wrong:
         message = f"{name}: {', '.join(wrong)} missing or damaged"
         return Outcome("embedding model", "fail", message, "`knowledge models fetch` puts the right files there.")
-    return Outcome("embedding model", "ok", f"{name}: {len(checks)} files as they should be")
+    message = f"{name}: {len(checks)} files as they should be"
+    if settings.embedding_variant == "int8" and not are_exact():
+        message += "; int8 takes as long as fp32 here, as this processor has no instructions for it"
+    return Outcome("embedding model", "ok", message)
 
 
 def _store(base: Base) -> Outcome:
