@@ -176,6 +176,21 @@ def test_the_example_of_the_documentation_runs(folder: Path, capsys: pytest.Capt
     assert "5.3.1 The pump shall stop" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("limits", [Limits(), Limits(vectors=0)], ids=["held here", "read from the store"])
+def test_passages_are_compared_whether_their_vectors_are_held_or_not(folder: Path, limits: Limits) -> None:
+    store = opened(folder, limits=limits)
+    store.create_collection("c", SPACE)
+    put(store, "d", [Passage(f"alpha {number}", id=f"{number}", direction=f"way {number}") for number in range(8)])
+    again = [Passage(f"beta {number}", id=f"{number}", direction=f"way {number}") for number in range(5)]
+    put(store, "d", again, generation="next")
+    compared = store.cosines("c", unit_vector("way 3"), ["3", "4", "7", "unknown"])
+    assert compared.keys() == {"3", "4"}
+    assert compared["3"] == pytest.approx(1.0, abs=1e-5)
+    legs = store.search("c", vector=unit_vector("way 3"), text=None, filter=None, limit=9)
+    assert {hit.chunk_id: hit.score for hit in legs.dense or ()}["4"] == pytest.approx(compared["4"], abs=1e-6)
+    store.close()
+
+
 @pytest.mark.parametrize("limits", [Limits(), Limits(vectors=0)], ids=["held here", "asked of the index"])
 def test_both_ways_of_the_dense_leg_filter_before_ranking_and_see_no_staged_chunk(folder: Path, limits: Limits) -> None:
     store = opened(folder, limits=limits)
