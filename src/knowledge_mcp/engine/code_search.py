@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from knowledge_mcp.engine.base import PASSING, Base, Passages, Records, base_of
-from knowledge_mcp.engine.blending import feedback, places, words_in_full
+from knowledge_mcp.engine.blending import EXAMPLES, feedback, places, words_in_full
 from knowledge_mcp.engine.code_files import glob_matches, has_language
 from knowledge_mcp.engine.code_rating import Candidate, by_words, read_best, similar
 from knowledge_mcp.engine.code_symbols import (
@@ -44,9 +44,6 @@ _LEANING = 0.3
 """Weight of a report's first line, which says what it is about, beside the meaning of the whole."""
 
 _LONGEST_LINE = 300
-
-_EXAMPLES = 2
-"""Best candidates that a question is moved towards."""
 
 
 @dataclass(slots=True)
@@ -196,7 +193,7 @@ class CodeSearch:
         passages = Passages(base)
         rated = self._rated(base, passages, query, trip, legs, symbols, unseen)
         if trip.mode == "hybrid" and trip.vector is not None and legs.dense is not None and _asks_in_detail(query):
-            best = [each.chunk_id for each in read_best(passages, rated, _EXAMPLES)]
+            best = [each.chunk_id for each in read_best(passages, rated, EXAMPLES)]
             again = feedback(base, passages, trip.vector, best, kept_in, depth)
             if again is not None:
                 nearer, near = replace(trip, vector=again[0]), replace(legs, dense=again[1])
