@@ -68,7 +68,7 @@ class _ScoresByDistance(MemoryStore):
         self, collection: str, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int
     ) -> LegResults:
         legs = super().search(collection, vector=vector, text=text, filter=filter, limit=limit)
-        dense = None if legs.dense is None else tuple(hit._replace(score=1.0 - hit.score) for hit in legs.dense)
+        dense = None if legs.dense is None else tuple(replace(hit, score=1.0 - hit.score) for hit in legs.dense)
         return replace(legs, dense=dense)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from knowledge_mcp.model.chunk import Chunk, Definition, Statement
 from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace, StoreStatistics
@@ -122,7 +122,8 @@ class Wording:
     instead: tuple[str, ...]
 
 
-class LegHit(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class LegHit:
     """Name one chunk found by one leg; score is the leg's raw one (cosine, or BM25), larger is better."""
 
     chunk_id: str
@@ -144,7 +145,8 @@ class LegResults:
     lexical_error: str = ""
 
 
-class LegScore(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class LegScore:
     """Tell a hit's rank from 1 and raw score in one leg."""
 
     rank: int
