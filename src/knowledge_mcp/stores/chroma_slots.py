@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from knowledge_mcp.model.query import Filter
 from knowledge_mcp.stores.chroma_layout import Index
 
-__all__ = ["Block", "Limits", "State", "Still", "cosines"]
+__all__ = ["Block", "Limits", "State", "Still"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +73,3 @@ class Still(threading.local):
 
     asked = False
     brought = False
-
-
-def cosines(matrix: NDArray[np.float32], slots: NDArray[np.intp], vector: bytes) -> NDArray[np.float64]:
-    """Multiply the vectors of some slots with a query's in double precision."""
-    products: NDArray[np.float64] = matrix[slots].astype(np.float64) * np.frombuffer(vector, "<f4").astype(np.float64)
-    return products.sum(axis=1)

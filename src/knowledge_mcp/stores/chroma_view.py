@@ -26,10 +26,11 @@ from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.bm25 import K1, B, inverse_frequency
 from knowledge_mcp.stores.chroma_layout import Index, document_of, unpack_index, unpack_vectors
 from knowledge_mcp.stores.chroma_places import Place
-from knowledge_mcp.stores.chroma_slots import Block, Limits, State, Still, cosines
+from knowledge_mcp.stores.chroma_slots import Block, Limits, State, Still
 from knowledge_mcp.stores.chroma_totals import Totals
 from knowledge_mcp.stores.chroma_writing import STATE, index_rows, make_index, visible_generations
 from knowledge_mcp.stores.filters import Simple, keeps_value, simple_filters
+from knowledge_mcp.stores.products import products
 
 __all__ = ["View"]
 
@@ -260,7 +261,7 @@ class View:
             cut = np.partition(rough, len(rough) - limit)[len(rough) - limit]
             slots = slots[rough >= cut - _MARGIN]
         scores = np.zeros(self._size, np.float64)
-        scores[slots] = cosines(matrix, slots, vector)
+        scores[slots] = products(matrix, slots, vector)
         return self._best(slots, scores, limit)
 
     def allowed(self, filter: Filter | None) -> int:
@@ -280,7 +281,7 @@ class View:
         """Score those of some chunks that are visible, as the dense leg does."""
         owners = ((each, self._owners.get(each)) for each in chunk_ids)
         slots = {each: block.places[each] for each, block in owners if block is not None and block.alive}
-        scores = cosines(self._matrix(), np.array(list(slots.values()), np.intp), vector)
+        scores = products(self._matrix(), np.array(list(slots.values()), np.intp), vector)
         return dict(zip(slots, scores.tolist(), strict=True))
 
     def known(self, keys: Iterable[str]) -> dict[str, bytes]:

@@ -285,8 +285,10 @@ class MemoryStore:
             return []
         import numpy as np
 
+        from knowledge_mcp.stores.products import products
+
         matrix = np.frombuffer(b"".join(each.vector for each in everything), "<f4").reshape(len(everything), -1)
-        scores = (matrix.astype(np.float64) * np.frombuffer(vector, "<f4").astype(np.float64)).sum(axis=1)
+        scores = products(matrix, np.arange(len(everything)), vector)
         return [LegHit(each.chunk.id, float(score)) for each, score in zip(everything, scores, strict=True)]
 
     def _lexical(self, everything: Sequence[EmbeddedChunk], text: str) -> list[LegHit]:

@@ -21,6 +21,7 @@ from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.model.query import Filter, LegHit, LegResults
 from knowledge_mcp.stores.bm25 import inverse_frequency
+from knowledge_mcp.stores.products import products
 from knowledge_mcp.stores.sqlite_postings import posting_lists
 from knowledge_mcp.stores.sqlite_reading import visible_keys
 from knowledge_mcp.stores.sqlite_session import Session
@@ -174,32 +175,22 @@ def dense_hits(
         rough = np.einsum("ij,j->i", matrix, query)[rows]
         least = np.partition(rough, len(rough) - limit)[len(rough) - limit]
         likely = np.flatnonzero(rough >= least - _ROUGH * max(1.0, float(np.abs(rough).max())))
-    return _best(connection, view, candidates[likely], _scores(matrix, rows[likely], query), limit)
+    return _best(connection, view, candidates[likely], products(matrix, rows[likely], vector), limit)
 
 
 def cosines(connection: Session, view: View, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
     """Score some chunks by cosine, as `dense_hits` does; ids that are not visible are left out."""
-    query = np.frombuffer(vector, "<f4")
     held: dict[str, int] = {}
     found: dict[str, float] = {}
     if view.floats is not None:
         held = view.slots(chunk_ids)
-        scores = _scores(view.floats, np.fromiter(held.values(), np.int64, len(held)), query)
+        scores = products(view.floats, np.fromiter(held.values(), np.int64, len(held)), vector)
         found = dict(zip(held, scores.tolist(), strict=True))
     keys = visible_keys(connection, view.collection, [each for each in chunk_ids if each not in held])
     if keys:
-        matrix = vectors_of(connection, np.fromiter(keys.values(), np.int64, len(keys)), len(query))
-        found.update(zip(keys, _scores(matrix, np.arange(len(keys)), query).tolist(), strict=True))
+        matrix = vectors_of(connection, np.fromiter(keys.values(), np.int64, len(keys)), len(vector) // 4)
+        found.update(zip(keys, products(matrix, np.arange(len(keys)), vector).tolist(), strict=True))
     return found
-
-
-def _scores(matrix: NDArray[np.float32], rows: NDArray[np.int64], query: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Multiply rows with a query in double precision; each product is the same whichever others are asked for."""
-    scores = np.empty(len(rows), np.float64)
-    for start in range(0, len(rows), 1024):  # rows of one block stay in the processor's cache
-        block = matrix[rows[start : start + 1024]].astype(np.float64)
-        scores[start : start + 1024] = (block * query.astype(np.float64)).sum(axis=1)
-    return scores
 
 
 def lexical_scores(connection: Session, view: View, terms: Sequence[str]) -> NDArray[np.float64]:
