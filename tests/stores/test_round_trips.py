@@ -24,7 +24,7 @@ from tests.repositories.world import World as Repositories
 MOST = {"qdrant": 7, "chromadb": 7}
 """Requests of a blended search: collection, state, both legs, passages, their vectors, the dense leg, records."""
 
-MOST_OF_CODE = {"qdrant": 14, "chromadb": 9}
+MOST_OF_CODE = {"qdrant": 14, "chromadb": 8}
 """Requests of a search of all repositories, where there is one: names, manifest, counts, legs, passages, records."""
 
 

@@ -212,7 +212,7 @@ class ChromaStore:
     def document(self, collection: str, document_id: str) -> DocumentRecord | None:
         from knowledge_mcp.stores.chroma_reading import record
 
-        return self._at(collection, lambda place, _: record(place, document_id))
+        return self._at(collection, lambda _, view: record(view, document_id))
 
     def documents(self, collection: str, document_ids: Sequence[str] | None = None) -> list[DocumentRecord]:
         from knowledge_mcp.stores.chroma_reading import records

@@ -39,10 +39,10 @@ _TRIES = 20
 T = TypeVar("T")
 
 
-def record(place: Place, document_id: str) -> DocumentRecord | None:
+def record(view: View, document_id: str) -> DocumentRecord | None:
     """Read a document's record."""
-    found = _entry(place, document_id)
-    return None if found is None else record_from_json(str(found.metadata["record"]))
+    found = view.entry(document_entry(document_id))
+    return record_from_json(str(found.metadata["record"])) if found and found.metadata.get("record") else None
 
 
 def records(place: Place, document_ids: Sequence[str] | None = None) -> list[DocumentRecord]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import functools
 import threading
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knowledge_mcp.model.query import Filter
 from knowledge_mcp.stores.chroma_layout import Index
+from knowledge_mcp.stores.chroma_places import Place
 
-__all__ = ["Block", "Limits", "State", "Still"]
+__all__ = ["Block", "Limits", "State", "Still", "scaled_vectors"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,3 +75,13 @@ class Still(threading.local):
 
     asked = False
     brought = False
+
+
+def scaled_vectors(place: Place, block: Block) -> dict[str, bytes]:
+    """Read vectors by key as ChromaDB has them, where the exact ones are missing: they differ in the last bit."""
+    found: dict[str, Any] = place.chunks.vectors([f"{block.token} {each}" for each in block.index.ids])
+    return {
+        key: np.asarray(found[f"{block.token} {chunk_id}"], "<f4").tobytes()
+        for chunk_id, key in zip(block.index.ids, block.index.keys, strict=True)
+        if f"{block.token} {chunk_id}" in found
+    }

@@ -15,7 +15,6 @@ import zlib
 from array import array
 from bisect import bisect_right
 from collections.abc import Generator, Iterable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +23,10 @@ from knowledge_mcp.model.errors import TimedOutError
 from knowledge_mcp.model.query import Filter, LegHit
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.bm25 import K1, B, inverse_frequency
+from knowledge_mcp.stores.chroma_client import Found
 from knowledge_mcp.stores.chroma_layout import Index, document_of, unpack_index, unpack_vectors
 from knowledge_mcp.stores.chroma_places import Place
-from knowledge_mcp.stores.chroma_slots import Block, Limits, State, Still
+from knowledge_mcp.stores.chroma_slots import Block, Limits, State, Still, scaled_vectors
 from knowledge_mcp.stores.chroma_totals import Totals
 from knowledge_mcp.stores.chroma_writing import STATE, index_rows, make_index, visible_generations
 from knowledge_mcp.stores.filters import Simple, keeps_value, simple_filters
@@ -126,10 +126,18 @@ class View:
                 return
         raise TimedOutError("Documents are replaced faster than their search index can be read.")
 
+    def entry(self, name: str) -> Found | None:
+        """Read one entry of the documents; a snapshot without a state learns by the same call whether this one holds."""
+        if not self._still.asked or self._still.brought or self._change is None:
+            return self._place.documents.one(name)
+        found = {each.id: each for each in self._place.documents.rows(ids=[name, STATE])}
+        with self.lock:
+            self._still.brought = _change_of(found.get(STATE)) == self._change
+        return found.get(name)
+
     def _follow(self) -> bool:
         """Read what has changed; False where a document was replaced again before it could be read."""
-        found = self._place.documents.one(STATE)
-        change = "" if found is None else str(found.metadata["change"])
+        change = _change_of(self._place.documents.one(STATE))
         if change == self._change:
             return True
         visible = visible_generations(self._place.documents)
@@ -323,22 +331,13 @@ class View:
                 exact.update(unpack_vectors(found))
             for block in group:
                 if any(key not in exact for key in block.index.keys):
-                    exact.update(self._scaled(block))
+                    exact.update(scaled_vectors(self._place, block))
                 joined = b"".join(exact.get(key, b"\0" * (4 * self._dimensions)) for key in block.index.keys)
                 block.vectors = np.frombuffer(joined, "<f4").reshape(block.size, -1)
 
     @property
     def _dimensions(self) -> int:
         return self._place.info.space.dimensions
-
-    def _scaled(self, block: Block) -> dict[str, bytes]:
-        """Read vectors as ChromaDB has them where the exact ones are missing: they differ in the last bit."""
-        found: dict[str, Any] = self._place.chunks.vectors([f"{block.token} {each}" for each in block.index.ids])
-        return {
-            key: np.asarray(found[f"{block.token} {chunk_id}"], "<f4").tobytes()
-            for chunk_id, key in zip(block.index.ids, block.index.keys, strict=True)
-            if f"{block.token} {chunk_id}" in found
-        }
 
     def _mask(self, filter: Filter | None) -> NDArray[np.bool_]:
         state = self._arrays()
@@ -390,3 +389,7 @@ class View:
             hits.append(LegHit(block.index.ids[slot - block.first], float(score)))
         hits.sort(key=lambda hit: (-hit.score, hit.chunk_id))
         return tuple(hits[:limit])
+
+
+def _change_of(state: Found | None) -> str:
+    return "" if state is None else str(state.metadata["change"])
