@@ -127,7 +127,7 @@ class View:
         raise TimedOutError("Documents are replaced faster than their search index can be read.")
 
     def entry(self, name: str) -> Found | None:
-        """Read one entry of the documents; a snapshot without a state is told whether this one holds by the same call."""
+        """Read one entry of the documents; with it, a snapshot without a state learns whether this one holds."""
         if not self._still.asked or self._still.brought or self._change is None:
             return self._place.documents.one(name)
         found = {each.id: each for each in self._place.documents.rows(ids=[name, STATE])}
