@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 from typing import Any
 
 import pytest
@@ -35,14 +36,26 @@ SILENT = [
 ]
 
 
-def exchange(lines: list[str]) -> list[dict[str, Any]]:
-    """Send lines to a server over stdio, close its input, and read every line that it wrote."""
+def exchange(lines: list[str], expected: int) -> list[dict[str, Any]]:
+    """Send lines to a server over stdio, and read every line that it wrote.
+
+    Its input is closed once as many answers as expected have come: what is under way then is not answered any more.
+    """
     command = [sys.executable, "-m", "tests.transports.server", "stdio"]
-    sent = "".join(f"{line}\n" for line in lines).encode()
-    done = subprocess.run(command, cwd=ROOT, input=sent, capture_output=True, timeout=60, check=False)
-    assert b"Traceback" not in done.stderr
-    assert done.returncode == 0
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, stderr=pipe) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        guard = threading.Timer(60, server.kill)
+        guard.start()
+        server.stdin.write("".join(f"{line}\n" for line in lines).encode())
+        server.stdin.flush()
+        answers = [server.stdout.readline() for _ in range(expected)]
+        rest, told = server.communicate()
+        guard.cancel()
+    assert b"Traceback" not in told
+    assert server.returncode == 0
+    return [json.loads(line) for line in (*answers, *rest.splitlines()) if line]
 
 
 @pytest.mark.requirement("A-REQ-REL-001")
@@ -54,7 +67,7 @@ def test_a_line_that_is_no_message_is_answered_and_the_session_goes_on() -> None
     }
     opening = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello})
     ping = '{"jsonrpc":"2.0","id":2,"method":"ping"}'
-    answers = exchange([opening, *(line for line, _, _ in ANSWERED), *SILENT, ping])
+    answers = exchange([opening, *(line for line, _, _ in ANSWERED), *SILENT, ping], len(ANSWERED) + 2)
     failures = [each for each in answers if "error" in each]
     assert [(each["id"], each["error"]["code"]) for each in failures] == [(ident, code) for _, ident, code in ANSWERED]
     assert all(each["error"]["data"]["error"]["code"] == "invalid_input" for each in failures)
@@ -62,5 +75,5 @@ def test_a_line_that_is_no_message_is_answered_and_the_session_goes_on() -> None
 
 
 def test_a_line_before_the_first_request_is_answered_too() -> None:
-    (answer,) = exchange(["no JSON at all"])
+    (answer,) = exchange(["no JSON at all"], 1)
     assert answer["id"] is None
