@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from benchmarks.peers.library import LibraryModel
+from knowledge_mcp.embedders.model_manifest import Variant
 
 __all__ = ["BATCH", "REQUIREMENTS", "Encoder", "Runtime"]
 
@@ -39,7 +40,7 @@ class Encoder:
 
     Attributes:
         kept: the file.
-        runtime: as given.
+        variant: the precision of that, as `EMBEDDING_VARIANT` names it.
         seen: every text of a document that was asked for, in order.
         timed: whether a search is being timed, which then has to embed its question.
     """
@@ -47,10 +48,9 @@ class Encoder:
     def __init__(self, kept: Path | None = None, runtime: Runtime = "product") -> None:
         from knowledge_mcp.embedders.local import LocalEmbedder
 
-        own = LocalEmbedder(variant="int8" if runtime == "product" else "fp32")
-        self._model = LibraryModel() if runtime == "library" else own
+        self.variant: Variant = "int8" if runtime == "product" else "fp32"
+        self._model = LibraryModel() if runtime == "library" else LocalEmbedder(variant=self.variant)
         self._model.warm_up()
-        self.runtime = runtime
         self.kept = kept
         self.timed = True
         self._kept = None if kept is None else sqlite3.connect(kept, timeout=60, check_same_thread=False)

@@ -77,8 +77,7 @@ def _written(folder: Path) -> Path:
         layer_norm_eps=shape.layer_norm_eps,
     ).save_pretrained(folder)
     shutil.copy(fetched / ALL_MINILM.weights.name, folder / "model.safetensors")
-    names = {name: f"[{name.removesuffix('_token').upper()}]" for name in ("unk_token", "sep_token", "pad_token")}
-    names |= {"cls_token": "[CLS]", "mask_token": "[MASK]"}
+    names = {f"{name}_token": f"[{name.upper()}]" for name in ("unk", "sep", "pad", "cls", "mask")}
     tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_file=str(fetched / ALL_MINILM.tokenizer.name), **names)
     tokenizer.save_pretrained(folder)
     return folder

@@ -60,9 +60,8 @@ def build(chosen: JudgedSet, shop: Shop, *, fusion: str = "scores", mode: Search
     _SHARED[:] = [shop.encoder]
     registry.EMBEDDERS["local"] = f"{kept_from_options.__module__}:{kept_from_options.__name__}"
     done = shop.folder / "done"
-    variant = "int8" if shop.encoder.runtime == "product" else "fp32"
-    environ = {**environment(shop.folder / "data"), "HYBRID_FUSION": fusion, "EMBEDDING_VARIANT": variant}
-    settings = load_settings(environ=environ)
+    own = {"HYBRID_FUSION": fusion, "EMBEDDING_VARIANT": shop.encoder.variant}
+    settings = load_settings(environ={**environment(shop.folder / "data"), **own})
     engine = (_code if chosen.is_code else _prose)(chosen, shop, settings, mode, held=done.is_file())
     if shop.keeps:
         done.touch()

@@ -22,7 +22,7 @@ from benchmarks.peers.sets import JudgedSet, ndcg, read_set
 from benchmarks.peers.table import Scored, ingest_table, latency_table, quality_table, scored, verdicts
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-NO_MODEL = cast("Encoder", SimpleNamespace(timed=True, runtime="product"))
+NO_MODEL = cast("Encoder", SimpleNamespace(timed=True, variant="int8"))
 
 
 def beir(folder: Path, documents: Sequence[Mapping[str, str]], judgements: Sequence[str]) -> JudgedSet:

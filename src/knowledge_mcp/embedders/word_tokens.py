@@ -49,13 +49,12 @@ class WordTokens:
     def __init__(self, cut: Callable[[str], Spans]) -> None:
         self._cut = cut
         self._known = _Known(cut)
-        self._counts = _Counts(self._known)
 
     def count(self, text: str) -> int:
         """Count the tokens."""
         if _JOINING.search(text):
             return len(self._cut(text))
-        return sum(map(self._counts.__getitem__, text.split()))
+        return sum(map(len, map(self._known.__getitem__, text.split())))
 
     def spans(self, text: str) -> Spans:
         """List each token's `[start, end)` in code points."""
@@ -82,19 +81,3 @@ class _Known(dict[str, Spans]):
                 self.clear()
             self[word] = spans
         return spans
-
-
-class _Counts(dict[str, int]):
-    """Map words to how many tokens they have, likewise."""
-
-    def __init__(self, known: _Known) -> None:
-        super().__init__()
-        self._known = known
-
-    def __missing__(self, word: str) -> int:
-        count = len(self._known[word])
-        if len(word) <= _LONGEST:
-            if len(self) >= _REMEMBERED:
-                self.clear()
-            self[word] = count
-        return count

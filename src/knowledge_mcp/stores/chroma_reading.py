@@ -41,8 +41,8 @@ T = TypeVar("T")
 
 def record(view: View, document_id: str) -> DocumentRecord | None:
     """Read a document's record."""
-    found = view.entry(document_entry(document_id))
-    return record_from_json(str(found.metadata["record"])) if found and found.metadata.get("record") else None
+    found = _announced(view.entry(document_entry(document_id)))
+    return None if found is None else record_from_json(str(found.metadata["record"]))
 
 
 def records(place: Place, document_ids: Sequence[str] | None = None) -> list[DocumentRecord]:
@@ -201,7 +201,11 @@ def defined_terms(view: View, analyser: Analyser) -> dict[str, str]:
 
 
 def _entry(place: Place, document_id: str) -> Found | None:
-    found = place.documents.one(document_entry(document_id))
+    return _announced(place.documents.one(document_entry(document_id)))
+
+
+def _announced(found: Found | None) -> Found | None:
+    """Take an entry without a record for none."""
     return found if found is not None and found.metadata.get("record") else None
 
 

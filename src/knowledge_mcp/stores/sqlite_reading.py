@@ -9,7 +9,7 @@ from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.structure import DocumentStructure
 from knowledge_mcp.stores.payload import chunk_from_json, record_from_json, structure_from_json
-from knowledge_mcp.stores.sqlite_session import Session
+from knowledge_mcp.stores.sqlite_session import Row, Session
 
 __all__ = [
     "chunks_by_id",
@@ -81,28 +81,24 @@ def document_chunks(connection: Session, collection: int, document_id: str) -> l
 
 def chunks_by_id(connection: Session, collection: int, chunk_ids: Sequence[str]) -> list[Chunk]:
     """Read chunks in the order asked; an id asked twice is given twice."""
-    known: dict[str, Chunk] = {}
-    for asked in _batches(dict.fromkeys(chunk_ids)):
-        for row in connection.rows(
-            "SELECT c.payload FROM chunks c CROSS JOIN generations g ON g.id = c.generation"
-            f" WHERE c.chunk_id IN ({_marks(asked)}) AND g.collection = ? AND g.visible = 1",
-            (*asked, collection),
-        ):
-            chunk = chunk_from_json(row[0])
-            known[chunk.id] = chunk
+    read = (chunk_from_json(payload) for _, payload in _visible(connection, collection, chunk_ids, "payload"))
+    known = {chunk.id: chunk for chunk in read}
     return [known[chunk_id] for chunk_id in chunk_ids if chunk_id in known]
 
 
 def visible_keys(connection: Session, collection: int, chunk_ids: Sequence[str]) -> dict[str, int]:
     """Map ids of visible chunks to their keys."""
-    known: dict[str, int] = {}
+    return {str(chunk_id): int(key) for chunk_id, key in _visible(connection, collection, chunk_ids, "key")}
+
+
+def _visible(connection: Session, collection: int, chunk_ids: Sequence[str], column: str) -> Iterator[Row]:
+    """Read the id and a column of each visible chunk of some."""
     for asked in _batches(dict.fromkeys(chunk_ids)):
-        select = (
-            "SELECT c.chunk_id, c.key FROM chunks c CROSS JOIN generations g ON g.id = c.generation"
-            f" WHERE c.chunk_id IN ({_marks(asked)}) AND g.collection = ? AND g.visible = 1"
+        yield from connection.rows(
+            f"SELECT c.chunk_id, c.{column} FROM chunks c CROSS JOIN generations g ON g.id = c.generation"
+            f" WHERE c.chunk_id IN ({_marks(asked)}) AND g.collection = ? AND g.visible = 1",
+            (*asked, collection),
         )
-        known.update((str(chunk_id), int(key)) for chunk_id, key in connection.rows(select, (*asked, collection)))
-    return known
 
 
 def known_vectors(connection: Session, collection: int, keys: Sequence[str]) -> dict[str, Vector]:
