@@ -10,7 +10,10 @@ DOC = '"""What this is for."""\n'
 ENOUGH_TESTS = "".join(f"def test_a_thing_number_{n}() -> None: ...\n" for n in range(20))
 
 SAMPLES: dict[str, list[tuple[Files, Files]]] = {
-    "files_are_short": [({"src/a.py": "x = 1\n" * 401}, {"src/a.py": "x = 1\n" * 400})],
+    "files_are_short": [
+        ({"src/a.py": "x = 1\n" * 401}, {"src/a.py": "x = 1\n" * 400}),
+        ({"src/a.py": "x = '''\n" + "text\n" * 400 + "'''\n"}, {"src/a.py": DOC + "# why\n\nx = 1\n" * 400}),
+    ],
     "functions_are_short": [
         ({"tests/a.py": "def f():\n" + "    x = 1\n" * 60}, {"tests/a.py": "def f():\n" + "    x = 1\n" * 59}),
         (

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import io
+import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -13,6 +15,7 @@ __all__ = [
     "PACKAGE",
     "Module",
     "imported_modules",
+    "lines_of_code",
     "modules",
     "modules_of_tests",
     "package_modules",
@@ -78,3 +81,20 @@ def imported_modules(tree: ast.Module) -> Iterator[tuple[str, int]]:
         elif isinstance(node, ast.ImportFrom) and node.module is not None and node.level == 0:
             yield node.module, node.lineno
             yield from ((f"{node.module}.{alias.name}", node.lineno) for alias in node.names)
+
+
+_LAYOUT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+
+
+def lines_of_code(module: Module) -> int:
+    """Count the lines that hold code: blank lines, comments and docstrings are not counted."""
+    tokens = tokenize.generate_tokens(io.StringIO(module.text).readline)
+    found = {line for token in tokens if token.type not in _LAYOUT for line in range(token.start[0], token.end[0] + 1)}
+    return len(found - set(_lines_of_docstrings(module.tree)))
+
+
+def _lines_of_docstrings(tree: ast.Module) -> Iterator[int]:
+    """Yield the lines of every string that stands as a statement, which is where a docstring stands."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            yield from range(node.lineno, (node.end_lineno or node.lineno) + 1)
