@@ -4,7 +4,8 @@
     python -m benchmarks.attack --only git       one target
     python -m benchmarks.attack --list           what there is
 
-Everything stays on this machine, below a temporary folder. The exit code is 1 if anything got through, or if an attack itself failed.
+Everything stays on this machine, below a temporary folder.
+The exit code is 1 if anything got through, or if an attack itself failed.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def _run(chosen: list[Attack]) -> int:
             traceback.print_exc()
             outcome = Outcome(through=(f"the attack itself failed: {type(exc).__name__}",))
         failed |= bool(outcome.through)
-        through = outcome.skipped and "skipped" or str(len(outcome.through))
+        through = (outcome.skipped and "skipped") or str(len(outcome.through))
         note = outcome.skipped or "; ".join([*outcome.through[:3], *([outcome.note] if outcome.note else [])])
         seconds = f"{time.perf_counter() - start:.1f}"
         table.add_row(each.target, each.name, str(outcome.tried), through, seconds, note)
