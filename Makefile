@@ -48,7 +48,8 @@ format: $(VENV)/.installed-lint ## Sort the imports and format the code
 
 lock: $(VENV)/.pip ## Resolve requirements.lock anew from pyproject.toml
 	$(PIP) install --quiet uv
-	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --universal --upgrade --no-annotate --no-header --quiet \
+	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --universal --upgrade --generate-hashes \
+		--no-annotate --no-header --quiet \
 		--output-file requirements.lock
 
 clean: ## Remove what was built and measured; the virtual environment stays
@@ -62,12 +63,16 @@ $(VENV)/.pip:
 	$(PIP) install --quiet --upgrade "pip>=25.1"
 	@touch $@
 
+# The lock holds hashes, which pip checks of packages and never of a folder: the project itself follows without its needs.
 $(VENV)/.installed: $(VENV)/.pip pyproject.toml $(wildcard $(LOCK)) src/knowledge_mcp/__init__.py
-	$(PIP) install --quiet $(CONSTRAINTS) -e .
+	$(BIN)/python tools/requirements.py >$(VENV)/requirements.txt
+	$(PIP) install --quiet $(CONSTRAINTS) -r $(VENV)/requirements.txt --group build
+	$(PIP) install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(VENV)/.installed-test: $(VENV)/.installed
-	$(PIP) install --quiet $(CONSTRAINTS) -e ".[all]" --group test
+	$(BIN)/python tools/requirements.py all >$(VENV)/requirements.txt
+	$(PIP) install --quiet $(CONSTRAINTS) -r $(VENV)/requirements.txt --group test
 	@touch $@
 
 $(VENV)/.installed-lint: $(VENV)/.installed-test

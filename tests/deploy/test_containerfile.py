@@ -86,10 +86,11 @@ def test_the_image_holds_every_extra_but_those_left_out_with_a_reason() -> None:
 
 
 def test_every_version_that_is_installed_is_the_one_of_the_lock() -> None:
-    (install,) = [step.text for step in BUILD.all("RUN") if '".[${EXTRAS}]"' in step.text]
-    assert "--constraint requirements.lock" in install
+    (install,) = [step.text for step in BUILD.all("RUN") if "${EXTRAS}" in step.text]
+    assert "tools/requirements.py" in install
+    assert install.count("pip install") == install.count("--constraint requirements.lock") == 2
     (ours,) = [step.text for step in BUILD.all("RUN") if "wheel --no-deps" in step.text]
-    assert "install --no-deps dist/knowledge_mcp-*.whl" in ours
+    assert "install --no-deps dist/clausewise-*.whl" in ours
 
 
 def test_the_model_lies_in_the_image_where_its_setting_says_and_is_checked_when_it_is_built() -> None:

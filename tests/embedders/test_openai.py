@@ -268,7 +268,7 @@ def test_a_missing_package_is_a_config_error_with_the_line_that_installs_it(
     embedder = openai_embedder(server)
     with pytest.raises(ConfigError) as failure:
         embedder.embed_query("a question")
-    assert 'pip install "knowledge-mcp[openai]"' in failure.value.suggestion
+    assert 'pip install "clausewise[openai]"' in failure.value.suggestion
     embedder.close()
 
 

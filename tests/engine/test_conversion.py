@@ -249,7 +249,7 @@ def test_a_kind_whose_reader_is_not_installed_names_the_extra(world: Desk) -> No
     with pytest.raises(UnreadableDocumentError) as caught:
         world.desk.convert(str(world.file("table.xlsx", "x")))
     assert caught.value.reason is UnreadableReason.UNSUPPORTED
-    assert "knowledge-mcp[office]" in caught.value.suggestion
+    assert "clausewise[office]" in caught.value.suggestion
     assert ".pdf" in caught.value.details
     assert ".xlsx" not in caught.value.details
 

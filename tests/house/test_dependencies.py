@@ -5,21 +5,23 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from knowledge_mcp.readers.code_grammars import GRAMMARS
 from tests.house.dependencies import declared, imported, normal, unexplained
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 RECORD = ROOT / "docs" / "decisions" / "0001-dependencies.md"
 LOCK = ROOT / "requirements.lock"
-LOCK_LINE = re.compile(r"[a-z0-9-]+==[0-9][0-9A-Za-z.]*( ; .+)?")
+LOCK_ENTRY = re.compile(r"[a-z0-9-]+==[0-9][0-9A-Za-z.]*( ; [^\\]+)?( \\\n    --hash=sha256:[0-9a-f]{64})+\n")
 # Needed though nothing here imports it by name: grammars are imported by their name in a table.
 USED_UNSEEN = {normal(grammar.module) for grammar in GRAMMARS.values()}
 
 SAMPLE = """
 [project]
-name = "knowledge-mcp"
+name = "clausewise"
 dependencies = ["PyYAML>=6", "numpy[x]>=2,<3 ; python_version > '3'"]
-optional-dependencies = { hub = ["hugging_face.hub>=1"], all = ["knowledge-mcp[hub]"] }
+optional-dependencies = { hub = ["hugging_face.hub>=1"], all = ["clausewise[hub]"] }
 """
 
 
@@ -36,13 +38,15 @@ def test_every_dependency_is_explained_in_its_record() -> None:
     assert unexplained(ROOT, RECORD) == []
 
 
-def test_the_lock_holds_names_and_versions_and_nothing_else() -> None:
-    lines = LOCK.read_text(encoding="utf-8").splitlines()
-    assert [line for line in lines if not LOCK_LINE.fullmatch(line)] == []
+def test_the_lock_holds_names_versions_and_hashes_and_nothing_else() -> None:
+    text = LOCK.read_text(encoding="utf-8")
+    assert LOCK_ENTRY.sub("", text) == ""
+    assert len(LOCK_ENTRY.findall(text)) > 100
 
 
 def test_every_declared_dependency_is_locked() -> None:
-    locked = {normal(line.split("==")[0]) for line in LOCK.read_text(encoding="utf-8").splitlines()}
+    names = re.findall(r"^[a-z0-9-]+", LOCK.read_text(encoding="utf-8"), re.MULTILINE)
+    locked = {normal(name) for name in names}
     assert declared(ROOT) - locked == set()
 
 
@@ -69,6 +73,9 @@ def test_a_dependency_without_its_line_is_found(tmp_path: Path) -> None:
     ]
 
 
-def test_a_line_with_an_address_is_no_line_of_the_lock() -> None:
-    assert LOCK_LINE.fullmatch("mcp @ https://example.org/mcp.whl") is None
-    assert LOCK_LINE.fullmatch("--index-url https://example.org") is None
+@pytest.mark.parametrize(
+    "line",
+    ["mcp @ https://example.org/mcp.whl\n", "--index-url https://example.org\n", "mcp==2.3.0\n", "mcp==2.3.0 \\\n"],
+)
+def test_an_address_or_a_version_without_its_hash_is_no_entry_of_the_lock(line: str) -> None:
+    assert LOCK_ENTRY.fullmatch(line) is None

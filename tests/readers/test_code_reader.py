@@ -268,7 +268,7 @@ def test_a_language_whose_grammar_is_missing_is_read_by_its_lines(monkeypatch: p
     content = SAMPLES["a.py"][0]
     document = read_text(reader, "a.py", content)
     reader.close()
-    assert any("knowledge-mcp[code]" in warning for warning in document.warnings)
+    assert any("clausewise[code]" in warning for warning in document.warnings)
     assert reader.version == "code-1 grammars=0"
     check_whole(document, content)
 

@@ -254,4 +254,4 @@ def test_without_trafilatura_the_whole_page_is_kept_and_that_is_told(monkeypatch
     monkeypatch.setattr(builtins, "__import__", without)
     document = read(_CRAWLED, uri=_URI)
     assert "Menu entry 3" in document.text
-    assert any('pip install "knowledge-mcp[office]"' in warning for warning in document.warnings)
+    assert any('pip install "clausewise[office]"' in warning for warning in document.warnings)

@@ -357,7 +357,7 @@ def test_without_its_libraries_the_reader_says_how_to_install_them(name: str) ->
     for attempt in (bare.check, bare.read):
         with pytest.raises(ConfigError) as caught:
             attempt(item_of(b"x", name))
-        assert 'pip install "knowledge-mcp[office]"' in caught.value.suggestion
+        assert 'pip install "clausewise[office]"' in caught.value.suggestion
 
 
 def test_opendocument_texts_need_no_further_library() -> None:

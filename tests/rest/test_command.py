@@ -136,7 +136,7 @@ def test_a_missing_extra_is_told_with_the_line_that_installs_it(
 ) -> None:
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
     assert rag_api.main([]) == 3
-    assert "knowledge-mcp[api]" in capsys.readouterr().err
+    assert "clausewise[api]" in capsys.readouterr().err
 
 
 def test_a_defect_at_the_start_is_exit_code_1(

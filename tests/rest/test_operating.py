@@ -317,4 +317,4 @@ async def test_traces_that_are_asked_for_and_not_installed_are_told_loudly(
         assert (await world.client.get("/health")).status_code == 200
     (told,) = [record for record in caplog.records if record.levelno == logging.ERROR]
     assert "NO TRACES ARE SENT" in told.getMessage()
-    assert "knowledge-mcp[otel]" in told.getMessage()
+    assert "clausewise[otel]" in told.getMessage()

@@ -305,7 +305,7 @@ for call in (store.ping, store.collections, lambda: store.documents("c")):
     try:
         call()
     except ConfigError as exc:
-        assert 'pip install "knowledge-mcp[qdrant]"' in exc.message, exc.message
+        assert 'pip install "clausewise[qdrant]"' in exc.message, exc.message
     else:
         raise AssertionError("no error")
 """

@@ -25,7 +25,7 @@ ingested the same way, or of the knowledge base that is configured.
 
 A line of your own file has `question` and some of `document`, `clause`, `page`, `quote`, or `"unanswerable": true`.
 
-`knowledge eval SET` is the same as `knowledge eval run SET`. Needs: pip install "knowledge-mcp[eval]"
+`knowledge eval SET` is the same as `knowledge eval run SET`. Needs the extra `eval`.
 
 \b
 Examples:

@@ -24,6 +24,7 @@ from knowledge_mcp.cli.starting import (
     what_it_runs_on,
 )
 from knowledge_mcp.model.errors import ConfigError
+from knowledge_mcp.support.distribution import install_command
 from knowledge_mcp.support.events import log_event
 
 if TYPE_CHECKING:
@@ -181,7 +182,7 @@ def _need_the_extra() -> None:
     except ImportError as exc:
         raise ConfigError(
             f"The REST service needs '{exc.name}', which is not installed.",
-            suggestion="Install it with `pip install 'knowledge-mcp[api]'`.",
+            suggestion=f"Run: {install_command('api')}",
         ) from exc
     del fastapi, prometheus_client, python_multipart
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, KnowledgeError
+from knowledge_mcp.support.distribution import install_command
 
 __all__ = [
     "HubSource",
@@ -176,7 +177,7 @@ def _hub() -> Any:
     if importlib.util.find_spec("huggingface_hub") is None:
         raise ConfigError(
             "The model hub needs the package huggingface_hub, which is not installed.",
-            suggestion="Install knowledge-mcp[hub], or set EMBEDDING_MODEL_PATH to a folder that holds the model.",
+            suggestion=f"Run: {install_command('hub')}, or set EMBEDDING_MODEL_PATH to a folder that holds the model.",
         )
     import huggingface_hub
 

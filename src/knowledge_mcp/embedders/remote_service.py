@@ -9,8 +9,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from knowledge_mcp.embedders.remote_models import RemoteModel
-from knowledge_mcp.embedders.remote_tokens import INSTALL
 from knowledge_mcp.model.errors import ConfigError
+from knowledge_mcp.support.distribution import install_command
 from knowledge_mcp.support.secret import Secret
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def openai_library() -> ModuleType:
         raise ConfigError(
             "The library that talks to OpenAI and Azure OpenAI is not installed.",
             details=str(exc),
-            suggestion=f"Run: {INSTALL}",
+            suggestion=f"Run: {install_command('openai')}",
         ) from exc
     return openai
 

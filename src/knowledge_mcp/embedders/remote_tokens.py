@@ -8,12 +8,12 @@ from functools import cache, lru_cache
 from typing import Protocol, cast
 
 from knowledge_mcp.model.errors import ConfigError
+from knowledge_mcp.support.distribution import install_command
 
-__all__ = ["INSTALL", "MOST_TOKENS", "RemoteTokenizer", "sendable"]
+__all__ = ["MOST_TOKENS", "RemoteTokenizer", "sendable"]
 
 MOST_TOKENS = 8191
 """Tokens that the service reads of one text."""
-INSTALL = 'pip install "knowledge-mcp[openai]"'
 
 REMEMBERED_TEXTS = 2048
 REMEMBERED_LENGTH = 8192
@@ -98,6 +98,6 @@ def _encoding() -> _Encoding:
         raise ConfigError(
             "The tokens of OpenAI's models cannot be counted: a package is missing.",
             details=str(exc),
-            suggestion=f"Run: {INSTALL}",
+            suggestion=f"Run: {install_command('openai')}",
         ) from exc
     return cast("_Library", quicktok).get_encoding("cl100k_base")

@@ -33,6 +33,7 @@ from knowledge_mcp.model.library import DEFAULT_COLLECTION, Converted, Deposit, 
 from knowledge_mcp.model.media_types import MEDIA_TYPES, UNKNOWN, media_type_of
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import Library, OcrEngine, Reader
+from knowledge_mcp.support.distribution import install_command
 
 __all__ = ["ConversionDesk", "path_of"]
 
@@ -265,7 +266,7 @@ class ConversionDesk:
             details=f"Can be converted: {known}.",
             suggestion="Give the file its right extension, or convert it to one of those kinds first."
             if media_type == UNKNOWN
-            else "Install the readers of office documents: pip install 'knowledge-mcp[office]'.",
+            else f"Install the readers of office documents: {install_command('office')}",
         )
 
     def _convert(self, item: SourceItem, reader: Reader, tell: Progress, cancelled: Callable[[], bool]) -> _Read:

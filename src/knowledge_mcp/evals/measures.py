@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.evals.judging import Judged
 from knowledge_mcp.model.errors import ConfigError
+from knowledge_mcp.support.distribution import install_command
 
 if TYPE_CHECKING:
     from ir_measures import Metric
@@ -42,7 +43,7 @@ def measure(judged: Mapping[str, Judged]) -> dict[str, tuple[float, ...]]:
     except ImportError as exc:
         raise ConfigError(
             "`knowledge eval` needs ir-measures, which is not installed.",
-            suggestion='Run: pip install "knowledge-mcp[eval]"',
+            suggestion=f"Run: {install_command('eval')}",
         ) from exc
     top = max((grade for each in judged.values() for grade in each.grades.values()), default=1)
     gains = {grade: 2**grade - 1 for grade in range(top + 1)}

@@ -17,6 +17,7 @@ from knowledge_mcp.model.errors import (
 )
 from knowledge_mcp.model.query import Hit
 from knowledge_mcp.ranking.reordering import Clock, late, reordered, text_of
+from knowledge_mcp.support.distribution import install_command
 from knowledge_mcp.support.secret import Secret
 
 __all__ = ["ApiOptions", "ApiReranker", "from_options"]
@@ -114,7 +115,7 @@ class ApiReranker:
             raise ConfigError(
                 "The library that talks to the reranker is not installed.",
                 details=str(exc),
-                suggestion="Run: pip install 'knowledge-mcp[remote]'",
+                suggestion=f"Run: {install_command('remote')}",
             ) from exc
         with self._lock:
             if self._client is None:

@@ -20,6 +20,7 @@ from knowledge_mcp.readers.code_grammars import GRAMMARS
 from knowledge_mcp.readers.code_languages import LANGUAGES, language_of
 from knowledge_mcp.readers.code_outline import Outline, from_lines, from_markup, from_parse, line_starts
 from knowledge_mcp.readers.text import DecodedText, NotTextError, decode_text
+from knowledge_mcp.support.distribution import install_command
 from knowledge_mcp.support.sandbox import FailureKind, Limits, Sandbox, SandboxFailure
 
 __all__ = ["CODE_MEDIA_TYPES", "CodeReader"]
@@ -102,8 +103,8 @@ class CodeReader:
         if grammar is None:
             return from_lines(text, language), ""
         if language not in self._installed:
-            missing = f"The grammar of {language} is not installed, so symbols are not known: install knowledge-mcp"
-            return from_lines(text, language), missing + "[code]."
+            missing = f"The grammar of {language} is not installed, so symbols are not known."
+            return from_lines(text, language), f"{missing} Run: {install_command('code')}"
         function = "knowledge_mcp.readers.code_parse:parse"
         try:
             (found,) = self._sandbox.run(function, {"text": text, "language": language}, limits=self._limits)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from knowledge_mcp.readers.html_walk import html_pieces, walk_html
 from knowledge_mcp.readers.pieces import Piece, heading
+from knowledge_mcp.support.distribution import install_command
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
@@ -42,7 +43,7 @@ def main_content(root: Element, text: str, whole: list[Piece], base: str, title:
     except ImportError:
         return whole, (
             "The main content was not told from the rest of the page, for trafilatura is not installed "
-            '(pip install "knowledge-mcp[office]"); the whole page was kept.'
+            f"({install_command('office')}); the whole page was kept."
         )
     try:
         got = trafilatura.extract(

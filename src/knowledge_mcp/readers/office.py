@@ -12,12 +12,10 @@ from typing import ClassVar
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.ports import Reader
 from knowledge_mcp.readers.converting import ConvertingReader
+from knowledge_mcp.support.distribution import install_command
 from knowledge_mcp.support.sandbox import Limits, Sandbox
 
-__all__ = ["INSTALL", "MEDIA_TYPES", "OfficeReader", "is_installed"]
-
-INSTALL = 'pip install "knowledge-mcp[office]"'
-"""What a person types to have everything that office files need."""
+__all__ = ["MEDIA_TYPES", "OfficeReader", "is_installed"]
 
 _OPEN_XML = "application/vnd.openxmlformats-officedocument"
 _PPTX = f"{_OPEN_XML}.presentationml.presentation"
@@ -82,5 +80,5 @@ class OfficeReader(ConvertingReader):
             raise ConfigError(
                 "Reading this kind of office file needs libraries that are not installed.",
                 details=f"missing: {', '.join(missing)}",
-                suggestion=f"Run: {INSTALL}",
+                suggestion=f"Run: {install_command('office')}",
             )

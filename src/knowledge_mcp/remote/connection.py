@@ -16,6 +16,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, InternalError, TimedOutError
 from knowledge_mcp.remote.failures import SERVICE, Failed, failure_of_answer, failure_of_transport
+from knowledge_mcp.support.distribution import install_command
 from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy, retrying
 from knowledge_mcp.support.secret import Secret
 
@@ -258,7 +259,7 @@ def _new_client(key: str, *, trust_env: bool) -> httpx.Client:
         raise ConfigError(
             "The library that talks to the RAG API is not installed.",
             details=str(exc),
-            suggestion='Run: pip install "knowledge-mcp[remote]"',
+            suggestion=f"Run: {install_command('remote')}",
         ) from exc
     from knowledge_mcp import __version__
 

@@ -23,6 +23,7 @@ from knowledge_mcp.model.errors import (
     RateLimitedError,
     TimedOutError,
 )
+from knowledge_mcp.support.distribution import install_command
 
 __all__ = ["GoneError", "StatusError", "TakenError", "as_knowledge_error", "mapped", "missing", "raise_for_status"]
 
@@ -114,7 +115,7 @@ def missing(details: str) -> ConfigError:
     return ConfigError(
         "The ChromaDB library is not installed.",
         details=details,
-        suggestion='Install it with `pip install "knowledge-mcp[chroma]"`, or choose another VECTOR_STORE.',
+        suggestion=f"Run: {install_command('chroma')}, or choose another VECTOR_STORE.",
     )
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar, cast
 
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, KnowledgeError, NotFoundError, may_pass
+from knowledge_mcp.support.distribution import install_command
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy, retrying
 from knowledge_mcp.support.secret import Secret
@@ -50,9 +51,9 @@ def need_library() -> None:
 
 def _missing_library(error: ImportError) -> ConfigError:
     return ConfigError(
-        'The Qdrant client is not installed: pip install "knowledge-mcp[qdrant]".',
+        f"The Qdrant client is not installed: {install_command('qdrant')}",
         details=str(error),
-        suggestion='pip install "knowledge-mcp[qdrant]"',
+        suggestion=f"Run: {install_command('qdrant')}",
     )
 
 

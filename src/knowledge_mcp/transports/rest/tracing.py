@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Protocol
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
+from knowledge_mcp.support.distribution import install_command
+
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer
 
@@ -140,7 +142,8 @@ def start_tracing(options: TracingOptions, version: str) -> Tracing:
     except ImportError:
         logger.error(  # noqa: TRY400 - there is nothing else to tell
             "OTEL_EXPORTER_OTLP_ENDPOINT is set, but OpenTelemetry is not installed: NO TRACES ARE SENT. "
-            "Install them with `pip install 'knowledge-mcp[otel]'`, or unset the variable."
+            "Run: %s, or unset the variable.",
+            install_command("otel"),
         )
         return NoTracing()
     logger.info("traces are sent by OTLP over HTTP")
