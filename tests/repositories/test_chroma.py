@@ -13,10 +13,10 @@ import pytest
 from knowledge_mcp.cli.repositories_report import health_status
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.stores.chroma import ChromaStore
-from knowledge_mcp.stores.chroma_opening import close_server
 from knowledge_mcp.support.retry import RetryPolicy
 from knowledge_mcp.testing.chroma_server import ChromaServer, quick_folder
 from tests.repositories.world import FILES, World
+from tests.stores import plain_chroma
 
 pytestmark = pytest.mark.slow
 
@@ -64,7 +64,7 @@ def test_a_repository_s_collection_is_made_filled_counted_asked_and_dropped(
     stored.desk.remove("my-api")
     assert stored.store.collections() == []
     assert "repo_my_api" not in [each.name for each in client.list_collections()]
-    close_server(client)
+    plain_chroma.close(client)
 
 
 @pytest.mark.requirement("C-11.3-handles")

@@ -17,13 +17,13 @@ from knowledge_mcp.model.errors import InternalError
 from knowledge_mcp.ports import Analyser, Store
 from knowledge_mcp.stores.chroma import ChromaStore
 from knowledge_mcp.stores.chroma_client import Address
-from knowledge_mcp.stores.chroma_opening import close_server
 from knowledge_mcp.stores.chroma_profiles import PLANNING
 from knowledge_mcp.support.retry import RetryPolicy
 from knowledge_mcp.testing.chroma_server import ChromaServer, quick_folder
 from knowledge_mcp.testing.store_search import put
 from knowledge_mcp.testing.store_values import SPACE, Passage
 from knowledge_mcp.testing.stores import StoreContract
+from tests.stores import plain_chroma
 from tests.stores.chroma_checked import Checked
 
 QUICK = RetryPolicy((0.01, 0.02, 0.04))
@@ -109,4 +109,4 @@ def test_a_server_shows_what_is_specified_after_an_older_program_and_two_writers
     assert not [each for each in stores[0].verify(name) if "specification" in each.message]
     for store in stores:
         store.close()
-    close_server(client)
+    plain_chroma.close(client)

@@ -14,7 +14,6 @@ from knowledge_mcp.model.errors import ConnectionFailedError, may_pass
 from knowledge_mcp.stores.chroma_errors import mapped
 from knowledge_mcp.stores.chroma_opening import (
     Address,
-    close_server,
     open_embedded,
     open_server,
     release_embedded,
@@ -141,7 +140,7 @@ class Connection:
             if self.embedded:
                 release_embedded(self.address)
             else:
-                close_server(client)
+                client.close()
 
     def _open(self) -> Any:
         with self._lock:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
 from dataclasses import dataclass, field
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError
-from knowledge_mcp.stores.chroma_errors import StatusError, missing, raise_for_status
+from knowledge_mcp.stores.chroma_errors import StatusError, missing
 from knowledge_mcp.stores.chroma_lock import FolderLock
 from knowledge_mcp.support.secret import Secret
 
@@ -18,16 +17,10 @@ __all__ = [
     "Address",
     "ChromaOptions",
     "address_of",
-    "close_server",
-    "limit_time",
     "open_embedded",
     "open_server",
     "release_embedded",
 ]
-
-READING_SECONDS = 10.0
-WRITING_SECONDS = 60.0
-_WRITES = ("/upsert", "/add", "/update", "/delete")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,29 +93,24 @@ def _import() -> Any:
 
 
 def open_server(address: Address) -> Any:
-    """Connect to a server; its client has no time limit while it is made, so the server is asked for life before."""
-    chromadb = _import()
+    """Connect to a server, once it has shown that it is ChromaDB."""
+    _import()
     import httpx
+
+    from knowledge_mcp.stores.chroma_server import READING_SECONDS, ServerClient, hooks
 
     headers: dict[str, str] = {}
     if address.token:
         headers = {"Authorization": f"Bearer {address.token}", "X-Chroma-Token": address.token}
-    hooks: Any = {"request": [limit_time], "response": [raise_for_status]}
-    with httpx.Client(timeout=READING_SECONDS, headers=headers, event_hooks=hooks) as probe:
+    with httpx.Client(timeout=READING_SECONDS, headers=headers, event_hooks=hooks()) as probe:
         _ask_for_life(probe, address.location)
-    client = chromadb.HttpClient(
-        host=address.host,
-        port=address.port,
-        ssl=address.ssl,
-        headers=headers,
-        settings=_settings(),
-        tenant=address.tenant,
-        database=address.database,
+    settings = _settings(
+        chroma_server_host=address.host,
+        chroma_server_http_port=address.port,
+        chroma_server_ssl_enabled=address.ssl,
+        chroma_server_headers=headers,
     )
-    session = _session(client)
-    session.timeout = READING_SECONDS
-    session.event_hooks = hooks
-    return client
+    return ServerClient(settings, address.tenant, address.database)
 
 
 def _ask_for_life(probe: Any, location: str) -> None:
@@ -144,29 +132,6 @@ def _ask_for_life(probe: Any, location: str) -> None:
             details=details,
             suggestion="Check CHROMADB_HOST and CHROMADB_PORT.",
         )
-
-
-def _session(client: Any) -> Any:
-    """Give a client's HTTP session: the library takes neither a time limit nor hooks for it."""
-    return client._server._session  # noqa: SLF001 - it has no other name
-
-
-def close_server(client: Any) -> None:
-    """Close both of a client's sessions: the library leaves their sockets to chance."""
-    with contextlib.suppress(Exception):  # nothing more is expected of it
-        sessions = [_session(client), _session(client._admin_client)]  # noqa: SLF001 - it has no other name
-        client.close()
-        for session in sessions:
-            session.close()
-
-
-def limit_time(request: Any) -> None:
-    """Give writes longer than reads (an event hook of `httpx`)."""
-    writes = request.method in {"PUT", "DELETE"} or str(request.url.path).endswith(_WRITES)
-    seconds = WRITING_SECONDS if writes else READING_SECONDS
-    request.extensions["timeout"] = dict.fromkeys(("connect", "pool"), READING_SECONDS) | dict.fromkeys(
-        ("read", "write"), seconds
-    )
 
 
 @dataclass
