@@ -70,10 +70,10 @@ def modules_say_what_they_are_for(root: Path) -> list[str]:
 
 
 def environment_is_read_in_settings(root: Path) -> list[str]:
-    """Let only `settings.py` read the environment."""
+    """Let only `settings` read the environment; the package itself writes to it, before any library is imported."""
     found: list[str] = []
     for module in package_modules(root):
-        if module.room == "settings":
+        if module.room in {"", "settings"}:
             continue
         found.extend(f"{module.path}:{line}: reads the environment" for line in _environment_lines(module.tree))
     return found
@@ -276,6 +276,29 @@ def _tests_in(module: Module) -> Iterator[Function]:
             yield node
 
 
+_INSTALLS = re.compile(r"\b(?:pip|pipx|uv)(?:\s+\w+)?\s+install\b|\b(?:knowledge-mcp|clausewise)\[")
+_STRANGER = re.compile(r"\b(?:pip|pipx|uv|uvx)\b.*\bknowledge-mcp\b(?!.*clausewise)|\bknowledge-mcp\[")
+
+
+def install_hints_name_what_is_installed(root: Path) -> list[str]:
+    """Let only `support/distribution.py` spell an install command; documents never install a stranger's package."""
+    found = [
+        f"{module.path}:{node.lineno}: spells an install command by hand"
+        for module in package_modules(root)
+        if not module.path.endswith("support/distribution.py")
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and _INSTALLS.search(node.value)
+    ]
+    texts = [root / "README.md", *(root / "docs").rglob("*.md"), *(root / f"src/{PACKAGE}/console").glob("*")]
+    for text in filter(Path.is_file, texts):
+        if text.suffix in {".css", ".html", ".js", ".md"} and "decisions" not in text.parts:
+            lines = enumerate(text.read_text(encoding="utf-8").splitlines(), start=1)
+            found.extend(
+                f"{text.name}:{number}: names a stranger's package" for number, line in lines if _STRANGER.search(line)
+            )
+    return found
+
+
 def _is_name(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
@@ -307,4 +330,5 @@ RULES: tuple[Rule, ...] = (
     mocks_are_rare,
     no_test_sleeps,
     names_of_tests_are_sentences,
+    install_hints_name_what_is_installed,
 )

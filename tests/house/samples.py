@@ -57,6 +57,12 @@ SAMPLES: dict[str, list[tuple[Files, Files]]] = {
             {"@/ports/storing.py": "from knowledge_mcp.model import chunk\nimport json\n"},
         ),
     ],
+    "install_hints_name_what_is_installed": [
+        ({"@/a.py": "x = 'Run: pip install \"clausewise[api]\"'\n"}, {"@/a.py": "x = 'apt-get install git'\n"}),
+        ({"@/a.py": "x = f'uv tool install {y}'\n"}, {"@/support/distribution.py": "x = 'pip install y'\n"}),
+        ({"docs/a.md": "`pip install knowledge-mcp`\n"}, {"docs/a.md": '`pip install "clausewise[api]"`\n'}),
+        ({"@/console/a.js": "x = 'knowledge-mcp[api]'\n"}, {"@/console/a.js": "x = 'knowledge-mcp'\n"}),
+    ],
     "imports_are_absolute": [({"@/a.py": "from . import b\n"}, {"@/a.py": "from knowledge_mcp import b\n"})],
     "nothing_is_printed": [({"@/a.py": "print('x')\n"}, {"tools/a.py": "print('x')\n", "@/b.py": "c.print('x')\n"})],
     "nothing_is_left_undone": [
