@@ -139,6 +139,7 @@ def _try_start(settings: Settings, *, surfaces: Sequence[str] = ("standards",)) 
 def take_over(put: Callable[[object, str, object], None]) -> None:
     """Put the stand-ins in place of what the composition root builds."""
     put(wiring, "build_knowledge", _knowledge)
+    put(wiring, "build_local", _knowledge)
     put(wiring, "build_source", _source)
     put(wiring, "try_start", _try_start)
 

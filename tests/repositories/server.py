@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchmarks.killing import kill_at
 from knowledge_mcp import registry, wiring
-from knowledge_mcp.ports import Knowledge
+from knowledge_mcp.engine.repositories import RepositoryDesk
 from knowledge_mcp.settings import Settings
 from tests.repositories.world import make_desk, sqlite
 
@@ -31,7 +31,7 @@ def main() -> None:
         surface: str = "",
         start: wiring.Start | None = None,
         roots: Sequence[Path] | None = None,
-    ) -> Knowledge:
+    ) -> RepositoryDesk:
         del settings, surface, start, roots
         return make_desk(folder, store=sqlite(folder), tokens=tokens)
 
@@ -39,7 +39,7 @@ def main() -> None:
         del settings, surfaces
         return wiring.Start(backend="sqlite")
 
-    for name, stand_in in (("build_knowledge", knowledge), ("try_start", try_start)):
+    for name, stand_in in (("build_local", knowledge), ("build_repositories", knowledge), ("try_start", try_start)):
         setattr(wiring, name, stand_in)
     registry.SURFACES.setdefault("repositories", "knowledge_mcp.surfaces.repositories:SURFACE")
     if command == "serve":

@@ -108,7 +108,7 @@ def test_the_tables_show_what_there_is(world: World, monkeypatch: pytest.MonkeyP
 
     def set_up(*_: object) -> None: ...
 
-    monkeypatch.setattr(wiring, "build_knowledge", build)
+    monkeypatch.setattr(wiring, "build_repositories", build)
     monkeypatch.setattr("knowledge_mcp.cli.session.set_up_logging", set_up)
     monkeypatch.setattr(type(world.store), "close", set_up)
     runner = CliRunner()

@@ -121,7 +121,7 @@ def test_the_composition_root_makes_the_desk_that_the_settings_describe(tmp_path
         "DEFAULT_EXTENSIONS": ".py",
     }
     settings = read_settings(environ=environ, folder=tmp_path).settings
-    desk = wiring.build_knowledge(settings, surface="repositories")
+    desk = wiring.build_local(settings, surface="repositories")
     assert isinstance(desk, RepositoryDesk)
     assert desk.limits.default_limit == 3
     assert desk.limits.extensions == (".py",)

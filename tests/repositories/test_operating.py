@@ -11,6 +11,7 @@ import time
 import tomllib
 import tracemalloc
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +24,17 @@ from knowledge_mcp.engine.repository_index import FILES_AT_ONCE
 from knowledge_mcp.engine.repository_values import IndexRequest
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.document import Document
-from knowledge_mcp.model.errors import ConnectionFailedError
+from knowledge_mcp.model.errors import ConnectionFailedError, NotFoundError
 from knowledge_mcp.model.ingest import SkippedFile
+from knowledge_mcp.model.query import SearchQuery
 from knowledge_mcp.ports import TokenMeasure
+from knowledge_mcp.remote.knowledge import RemoteKnowledge
 from knowledge_mcp.settings import read_settings
 from knowledge_mcp.sources.scan import RepositoryScan
 from knowledge_mcp.testing.git_server import MadeRepository
 from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
 from tests.cli.running import ROOT, environment
+from tests.remote.serving import AT_ONCE, KEY, rest_service
 from tests.repositories.world import World, make_desk
 
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -53,6 +57,16 @@ class Counting(HashingEmbedder):
     def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
         self.sizes.append(len(texts))
         return super().embed_documents(texts)
+
+
+def test_the_desk_of_repositories_answers_no_question_about_documents_as_if_there_were_none(tmp_path: Path) -> None:
+    desk: Any = World(tmp_path).desk
+    with (
+        rest_service(engines={"repositories": desk}) as url,
+        closing(RemoteKnowledge(url, KEY, "repositories", policy=AT_ONCE)) as remote,
+        pytest.raises(NotFoundError, match="no method 'search'"),
+    ):
+        remote.search(SearchQuery("circle"))
 
 
 @pytest.mark.requirement("C-4.1-health")

@@ -210,7 +210,7 @@ def _build(
     library = KnowledgeProvider(lambda: wiring.build_library(settings, start=start))
     roots = tuple(Path(each).expanduser() for each in settings.allowed_roots or ())
     providers = KnowledgeProviders(
-        lambda name: wiring.build_knowledge(settings, surface=name, start=start, roots=roots), engines
+        lambda name: wiring.build_local(settings, surface=name, start=start, roots=roots), engines
     )
     router = engine_router(lambda name: cast("Knowledge", providers.get(name)), engines, may_use) if engines else None
     service = build_rest_app(

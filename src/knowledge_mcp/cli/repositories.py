@@ -7,7 +7,7 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -43,7 +43,7 @@ def _desk(config: Path | None, *, verbose: bool, as_json: bool) -> Generator[Rep
         before = engine.level
         if not verbose:  # files that are left out are told in the summary
             engine.setLevel(logging.CRITICAL)
-        desk = cast("RepositoryDesk", wiring.build_knowledge(settings, surface="repositories"))
+        desk = wiring.build_repositories(settings)
         try:
             yield desk
         finally:

@@ -187,7 +187,7 @@ def _run(
     def desk(surface: str) -> Desk:
         if surface in {"rag", "convert"} or arguments.remote:
             return wiring.build_desk(settings, surface=surface, start=start, roots=roots)
-        return wiring.build_knowledge(settings, surface=surface, start=start, roots=roots)
+        return wiring.build_local(settings, surface=surface, start=start, roots=roots)
 
     server = build_server(
         desk,

@@ -11,10 +11,10 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from knowledge_mcp.engine import health
 from knowledge_mcp.engine.base import Base
 from knowledge_mcp.engine.code_search import CodeSearch
 from knowledge_mcp.engine.jobs import CancelledError, Line
-from knowledge_mcp.engine.local import LocalKnowledge
 from knowledge_mcp.engine.metrics import Metrics
 from knowledge_mcp.engine.plan import Pipeline
 from knowledge_mcp.engine.repository_file import RepositoriesFile
@@ -34,6 +34,7 @@ from knowledge_mcp.engine.repository_values import (
 )
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError, NotFoundError
+from knowledge_mcp.model.query import HealthReport
 from knowledge_mcp.support.locks import locked
 
 __all__ = ["RepositoryDesk"]
@@ -49,12 +50,12 @@ def _tell_nobody(done: float, total: float | None, message: str) -> None:
 _SILENT = Line(_tell_nobody, bool)
 
 
-class RepositoryDesk(LocalKnowledge):
+class RepositoryDesk:
     """Index, search and look after repositories. Thread-safe; several processes may share store and folder.
 
     Args:
         base: its collection is never made: each repository has its own.
-        pipeline, health_threshold_ms: as `LocalKnowledge`.
+        pipeline, health_threshold_ms: as `LocalKnowledge` has them.
         parts: clones, scans, links, calibration.
         folder: of `repositories.json`, the metrics and the locks.
         limits: what the configuration decides.
@@ -72,7 +73,10 @@ class RepositoryDesk(LocalKnowledge):
         version: str = "",
         health_threshold_ms: int = 500,
     ) -> None:
-        super().__init__(base, pipeline, health_threshold_ms=health_threshold_ms)
+        self._base = base
+        self._pipeline = pipeline
+        self._health_threshold_ms = health_threshold_ms
+        self._probe = health.EmbeddingProbe(base)
         self._locks = folder / "locks"
         lanes = lanes_over(base.store)
         self._states = RepositoryStates(base, parts, self._locks, lanes)
@@ -390,6 +394,14 @@ class RepositoryDesk(LocalKnowledge):
 
     # ---- life
 
+    def health(self) -> HealthReport:
+        """Check every dependency now."""
+        return health.health(self._base, self._probe, threshold_ms=self._health_threshold_ms)
+
+    def warm_up(self) -> None:
+        """Load the model, as a first query would; nothing is paid for."""
+        self._base.warm_up()
+
     def close(self) -> None:
         """Stop what is indexed, which can be resumed; write the metrics; free everything."""
         self._closing.set()
@@ -397,4 +409,5 @@ class RepositoryDesk(LocalKnowledge):
             self._idle.wait_for(lambda: not self._running, timeout=10.0)
         self.metrics.flush()
         self._states.close()
-        super().close()
+        self._pipeline.close()
+        self._base.close()

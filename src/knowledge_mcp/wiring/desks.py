@@ -14,10 +14,11 @@ from knowledge_mcp.wiring.readers import build_ocr, build_passwords, build_reade
 
 if TYPE_CHECKING:
     from knowledge_mcp.engine.base import Base
+    from knowledge_mcp.engine.repositories import RepositoryDesk
     from knowledge_mcp.ports import Knowledge, Reader, Source
     from knowledge_mcp.readers.passwords import Passwords
 
-__all__ = ["build_desk", "build_knowledge", "build_source"]
+__all__ = ["build_desk", "build_knowledge", "build_local", "build_repositories", "build_source"]
 
 
 def build_desk(
@@ -37,6 +38,18 @@ def build_desk(
     if settings.rag_api_url is not None:
         return registry.load(registry.REMOTES["library"])(settings)
     return build_library(settings, start=start)
+
+
+def build_local(
+    settings: Settings, *, surface: str, start: Start | None = None, roots: Sequence[Path] | None = None
+) -> Any:
+    """Put together what answers a surface's tools in this process: the desk of repositories, else a knowledge base.
+
+    Arguments and errors are as in `build_knowledge`.
+    """
+    if surface == "repositories":
+        return build_repositories(settings, start=start)
+    return build_knowledge(settings, surface=surface, start=start, roots=roots)
 
 
 def build_knowledge(
@@ -59,8 +72,6 @@ def build_knowledge(
     base = build_base(settings, surface=surface, start=start)
     if surface == "planning":
         return _filing_desk(settings, base, roots, build_passwords(settings, ask_password))
-    if surface == "repositories":
-        return _repository_desk(settings, base)
     from knowledge_mcp.engine.local import LocalKnowledge
     from knowledge_mcp.engine.plan import Pipeline
 
@@ -102,13 +113,14 @@ def _filing_desk(settings: Settings, base: Base, roots: Sequence[Path] | None, p
     )
 
 
-def _repository_desk(settings: Settings, base: Base) -> Knowledge:
-    """Put the repositories surface's knowledge base together: one collection for each repository."""
+def build_repositories(settings: Settings, *, start: Start | None = None) -> RepositoryDesk:
+    """Put the desk of repositories together: one collection for each; `start` and errors as in `build_base`."""
     from knowledge_mcp import __version__
     from knowledge_mcp.engine.plan import Pipeline
     from knowledge_mcp.engine.repositories import RepositoryDesk
     from knowledge_mcp.engine.repository_values import RepositoryParts, SearchLimits, source_code
 
+    base = build_base(settings, surface="repositories", start=start)
     reader: Reader = registry.load(registry.CODE_READER)()
     media_types: tuple[str, ...] = registry.load(registry.CODE_MEDIA_TYPES)
     readers = dict.fromkeys(media_types, reader)

@@ -9,7 +9,6 @@ from knowledge_mcp.engine.jobs import Line
 from knowledge_mcp.engine.repositories import RepositoryDesk
 from knowledge_mcp.engine.repository_values import CodeAnswer, CodeQuery, Freshness, RepositoryInfo
 from knowledge_mcp.model.errors import ConfigError, InvalidInputError
-from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.surfaces.contract import Call, Tool
 from knowledge_mcp.surfaces.repositories.passages import commit_of, entry, link, result
 from knowledge_mcp.surfaces.repositories.requests import ListRequest, ReadLinesRequest, RefreshRequest, SearchRequest
@@ -29,7 +28,7 @@ _LINES = 200
 _MOST_CHARACTERS = 60_000
 
 
-def semantic_search(knowledge: Knowledge, request: SearchRequest) -> SearchResponse:
+def semantic_search(knowledge: object, request: SearchRequest) -> SearchResponse:
     """Answer `semantic_search`."""
     desk = _desk(knowledge)
     limits = desk.limits
@@ -75,7 +74,7 @@ def semantic_search(knowledge: Knowledge, request: SearchRequest) -> SearchRespo
     )
 
 
-def list_indexed_repositories(knowledge: Knowledge, _: ListRequest) -> ListResponse:
+def list_indexed_repositories(knowledge: object, _: ListRequest) -> ListResponse:
     """Answer `list_indexed_repositories`."""
     desk = _desk(knowledge)
     found = desk.repositories()
@@ -89,7 +88,7 @@ def list_indexed_repositories(knowledge: Knowledge, _: ListRequest) -> ListRespo
     )
 
 
-def read_file_lines(knowledge: Knowledge, request: ReadLinesRequest) -> ReadLinesResponse:
+def read_file_lines(knowledge: object, request: ReadLinesRequest) -> ReadLinesResponse:
     """Answer `read_file_lines`: from the text as it was indexed, so that nothing but indexed files can be read."""
     desk = _desk(knowledge)
     info, record, text = desk.file(request.repository, request.file_path)
@@ -130,7 +129,7 @@ def read_file_lines(knowledge: Knowledge, request: ReadLinesRequest) -> ReadLine
     )
 
 
-def refresh_repository(knowledge: Knowledge, request: RefreshRequest, call: Call | None = None) -> RefreshResponse:
+def refresh_repository(knowledge: object, request: RefreshRequest, call: Call | None = None) -> RefreshResponse:
     """Answer `refresh_repository`."""
     desk = _desk(knowledge)
     info = desk.repository(request.repository)
@@ -176,7 +175,7 @@ def _rising(call: Call) -> Callable[[float, float | None, str], None]:
     return progress
 
 
-def _desk(knowledge: Knowledge) -> RepositoryDesk:
+def _desk(knowledge: object) -> RepositoryDesk:
     if not isinstance(knowledge, RepositoryDesk):
         raise ConfigError("This knowledge base holds no repositories.", details=type(knowledge).__name__)
     return knowledge

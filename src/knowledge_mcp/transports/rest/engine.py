@@ -164,7 +164,10 @@ def _answered(get_knowledge: Callable[[str], Knowledge], surface: str, name: str
     arguments = method.arguments(_json_object(body or b"{}"))
     for value in arguments.values():
         _within_limits(value)
-    found = getattr(get_knowledge(surface), name)(**arguments)
+    engine = get_knowledge(surface)
+    if not hasattr(engine, name):
+        raise NotFoundError(f"The engine of '{surface}' has no method '{name}'.", suggestion="Use the surface's tools.")
+    found = getattr(engine, name)(**arguments)
     return json.dumps({"result": method.result.encode(found)}, allow_nan=False, separators=(",", ":")).encode()
 
 
