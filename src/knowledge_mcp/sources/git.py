@@ -22,6 +22,7 @@ from knowledge_mcp.sources.git_url import (
     repository_name,
     without_credentials,
 )
+from knowledge_mcp.sources.git_view import viewed
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.support.path_text import printable_path
 
@@ -176,8 +177,10 @@ class GitClones:
 
     def changes(self, folder: Path, old: str, new: str) -> tuple[FileChange, ...] | None:
         """List what changed between two commits; None where the repository no longer has one of them."""
-        trusted = folder if folder.parent == self._folder.path else None
-        return changes_between(self._git, folder, old, new, GitCall(folder.name, trusted=trusted))
+        if folder.parent == self._folder.path:
+            return changes_between(self._git, folder, old, new, GitCall(folder.name, trusted=folder))
+        with viewed(self._git, folder, GitCall(folder.name)) as view:
+            return None if view is None else changes_between(self._git, folder, old, new, view.call)
 
     def open(self, name: str) -> Checkout:
         """Describe a clone as it is.
@@ -216,23 +219,21 @@ class GitClones:
                 suggestion="Check the path; a repository elsewhere is named by its https address.",
             )
         name = repository_name(name or folder.name)
-        call = GitCall(f"the folder {name}")
-        try:
-            self._git.run(["rev-parse", "--show-toplevel"], call, folder=folder)
-        except NotFoundError:
-            return Checkout(name, "", folder, "", "", local=True)
-        _, commit = self._git.run(["rev-parse", "--verify", "--quiet", "HEAD"], call, folder=folder, allowed=(0, 1))
-        _, branch = self._git.run(["symbolic-ref", "--quiet", "--short", "HEAD"], call, folder=folder, allowed=(0, 1))
-        _, url = self._git.run(["config", "--get", "remote.origin.url"], call, folder=folder, allowed=(0, 1))
-        return Checkout(
-            name=name,
-            url=without_credentials(_line(url)),
-            folder=folder,
-            branch=_line(branch),
-            commit=_line(commit),
-            local=True,
-            dirty=uncommitted(self._git, folder, call),
-        )
+        with viewed(self._git, folder, GitCall(f"the folder {name}")) as view:
+            if view is None:
+                return Checkout(name, "", folder, "", "", local=True)
+            head, short = ["rev-parse", "--verify", "--quiet", "HEAD"], ["symbolic-ref", "--quiet", "--short", "HEAD"]
+            _, commit = self._git.run(head, view.call, folder=folder, allowed=(0, 1))
+            _, branch = self._git.run(short, view.call, folder=folder, allowed=(0, 1))
+            return Checkout(
+                name=name,
+                url=without_credentials(view.remote),
+                folder=folder,
+                branch=_line(branch),
+                commit=_line(commit),
+                local=True,
+                dirty=uncommitted(self._git, folder, view.call),
+            )
 
     # ---- parts
 

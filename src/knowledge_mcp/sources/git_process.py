@@ -14,7 +14,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from knowledge_mcp.model.errors import ConfigError, KnowledgeError, NotFoundError, TimedOutError
@@ -65,6 +65,7 @@ _ENVIRONMENT = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_LFS_SKIP_SMUDGE": "1",
     "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_NO_LAZY_FETCH": "1",
     "GIT_PROTOCOL_FROM_USER": "0",
 }
 
@@ -83,6 +84,7 @@ class GitCall:
         branch: the branch that was asked for, for messages.
         trusted: a folder whose configuration is ours, whoever owns it.
         cancelled: asked now and then whether to stop.
+        variables: where Git finds the repository, if not by looking; see `git_view`.
     """
 
     what: str
@@ -91,6 +93,7 @@ class GitCall:
     branch: str = ""
     trusted: Path | None = None
     cancelled: Cancelled | None = None
+    variables: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 class GitProgram:
@@ -169,7 +172,7 @@ class GitProgram:
 
     def _variables(self, call: GitCall, program: str) -> dict[str, str]:
         path = os.pathsep.join(dict.fromkeys((str(Path(program).parent), *os.defpath.split(os.pathsep))))
-        variables = {**self._environment, "PATH": path, **_ENVIRONMENT}
+        variables = {**self._environment, "PATH": path, **_ENVIRONMENT, **call.variables}
         variables["GIT_ALLOW_PROTOCOL"] = call.url.scheme if call.url is not None else "none"
         if call.token and call.url is not None:
             scheme, host = call.url.scheme, call.url.host
