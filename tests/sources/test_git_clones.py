@@ -9,12 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.model.errors import ConfigError, InvalidInputError, NotFoundError, TimedOutError
+from knowledge_mcp.model.errors import (
+    ConfigError,
+    ConnectionFailedError,
+    InvalidInputError,
+    NotFoundError,
+    TimedOutError,
+)
 from knowledge_mcp.settings import load_settings
 from knowledge_mcp.sources.git import GitClones
 from knowledge_mcp.sources.git_changes import ChangeKind, FileChange
 from knowledge_mcp.sources.git_options import from_options
-from knowledge_mcp.sources.git_process import GitProgram
+from knowledge_mcp.sources.git_process import GitCall, GitProgram
 from knowledge_mcp.testing.git_server import GitServer, MadeRepository
 
 PATH = "someone/project"
@@ -320,6 +326,17 @@ def test_a_commit_that_is_no_hash_is_refused(made: MadeRepository, clones: GitCl
 # ---- the program
 
 
+class Recording(GitProgram):
+    """Keep where Git would have connected to, and stop there."""
+
+    place = ""
+
+    def run(self, arguments: object, call: GitCall, **_: object) -> tuple[int, bytes]:
+        assert call.place is not None
+        self.place = call.place()
+        raise ConnectionError
+
+
 def test_a_missing_program_is_a_matter_of_configuration(tmp_path: Path) -> None:
     clones = GitClones(tmp_path, git=GitProgram(program="there-is-no-such-program"))
     with pytest.raises(ConfigError, match="not installed"):
@@ -348,6 +365,48 @@ def test_another_that_holds_the_clone_for_long_is_told(monkeypatch: pytest.Monke
     finally:
         os.close(descriptor)
     assert not clones.remove("project")
+
+
+@pytest.mark.parametrize(
+    ("addresses", "accepted"),
+    [
+        (["10.1.2.3"], True), (["93.184.216.34", "192.168.1.1"], True), (["::ffff:127.0.0.1"], True),
+        (["169.254.169.254"], False), (["fe80::1"], False), (["fd00:ec2::254"], False),
+    ],
+)  # fmt: skip
+def test_a_host_with_an_address_that_is_not_public_is_refused_before_git_connects(
+    tmp_path: Path, addresses: list[str], accepted: bool
+) -> None:
+    def resolver(host: str, port: int) -> list[str]:
+        assert (host, port) == ("git.example.com", 443)
+        return addresses
+
+    clones = GitClones(tmp_path, git=GitProgram(program="true"), resolver=resolver)
+    with pytest.raises(InvalidInputError, match="not a public place"):
+        clones.clone("https://git.example.com/owner/name")
+    own = GitClones(tmp_path, git=Recording(), resolver=resolver, tokens={"git.example.com": "t0ken"})
+    with pytest.raises(ConnectionError if accepted else InvalidInputError):
+        own.remote_head("https://git.example.com/owner/name")
+
+
+def test_git_connects_to_the_address_that_was_checked(tmp_path: Path) -> None:
+    def resolver(host: str, port: int) -> list[str]:
+        return ["93.184.216.34", "2606:2800:220:1::1"]
+
+    git = Recording()
+    clones = GitClones(tmp_path, git=git, resolver=resolver)
+    with pytest.raises(ConnectionError):
+        clones.remote_head("https://git.example.com:8443/owner/name")
+    assert git.place == "git.example.com:8443:93.184.216.34,[2606:2800:220:1::1]"
+
+
+def test_where_a_proxy_connects_names_are_left_to_it(tmp_path: Path) -> None:
+    settings = load_settings(environ={"REPO_CLONE_PATH": str(tmp_path)})
+    clones = from_options(settings, environment={"HTTPS_PROXY": "http://127.0.0.1:9"})
+    with pytest.raises(ConnectionFailedError):
+        clones.remote_head("https://git.invalid/owner/name")
+    with pytest.raises(InvalidInputError):
+        clones.remote_head("https://10.0.0.1/owner/name")
 
 
 @pytest.mark.requirement("C-8.1-REPO_CLONE_PATH")

@@ -57,8 +57,9 @@ class RagSettings(BaseModel):
     )  # fmt: skip
     rag_fetch_allowed_hosts: Words = setting(
         "RAG_FETCH_ALLOWED_HOSTS", (),
-        "Comma-separated host names (`wiki.example.com`, `*.example.com`) whose private addresses may be fetched all "
-        "the same: an intranet. Link-local and metadata addresses stay refused.",
+        "Comma-separated host names (`wiki.example.com`, `*.example.com`) whose private addresses may be fetched, and "
+        "repositories cloned from, all the same: an intranet. Hosts in GIT_TOKENS need not be listed. Link-local and "
+        "metadata addresses stay refused.",
         group=_RAG, surface="rag", example="wiki.example.com",
     )  # fmt: skip
 

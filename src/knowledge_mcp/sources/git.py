@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 import shutil
@@ -18,17 +19,23 @@ from knowledge_mcp.sources.git_process import Cancelled, GitCall, GitProgram
 from knowledge_mcp.sources.git_url import (
     RepositoryUrl,
     check_branch,
+    is_loopback,
     parse_url,
     repository_name,
     without_credentials,
 )
 from knowledge_mcp.sources.git_view import viewed
+from knowledge_mcp.sources.web_address import host_matches, parse_address
+from knowledge_mcp.sources.web_deadline import Deadline
+from knowledge_mcp.sources.web_places import Resolver, places_of, system_resolver
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.support.path_text import printable_path
 
 __all__ = ["Checkout", "GitClones", "RemoteHead"]
 
 _LOGGER = logging.getLogger(__name__)
+_LOOK_UP_SECONDS = 30.0
+"""As long as a resolver tries two name servers twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +83,9 @@ class GitClones:
         git: the program.
         loopback_http: whether servers of this machine may be cloned from, by http too.
         local: whether repositories of this disk may be cloned.
+        allowed_hosts: whose private addresses are accepted, as those of the hosts in `tokens` are.
+        proxied: whether a proxy connects to the hosts; it looks their names up itself.
+        resolver: gives a host's addresses.
     """
 
     def __init__(
@@ -86,12 +96,18 @@ class GitClones:
         git: GitProgram | None = None,
         loopback_http: bool = False,
         local: bool = False,
+        allowed_hosts: tuple[str, ...] = (),
+        proxied: bool = False,
+        resolver: Resolver = system_resolver,
     ) -> None:
         self._folder = CloneFolder(Path(folder).expanduser().absolute())
         self._tokens = {host.lower(): token for host, token in (tokens or {}).items() if token}
         self._git = git or GitProgram()
         self._loopback_http = loopback_http
         self._local = local
+        self._allowed = (*allowed_hosts, *(host.partition(":")[0] for host in self._tokens))
+        self._proxied = proxied
+        self._resolver = resolver
 
     def place(self, name: str) -> Path:
         """Return the folder of a clone, whether it is there or not.
@@ -246,7 +262,19 @@ class GitClones:
         trusted: Path | None = None,
     ) -> GitCall:
         token = self._tokens.get(remote.host, "")
-        return GitCall(remote.text, remote, token, branch, trusted, cancelled)
+        place = functools.partial(self._place_of, remote, cancelled) if remote.scheme == "https" else None
+        return GitCall(remote.text, remote, token, branch, trusted, cancelled, place)
+
+    def _place_of(self, remote: RepositoryUrl, cancelled: Cancelled | None) -> str:
+        """Look a remote's host up, once, and check every address that it has, by the rule for web pages."""
+        address = parse_address(remote.text)
+        accepted = host_matches(address.host, self._allowed) or (self._loopback_http and is_loopback(address.host))
+        if self._proxied and address.literal is None:
+            return ""
+        deadline = Deadline(_LOOK_UP_SECONDS, cancelled, clock=time.monotonic)
+        found = places_of(address, self._resolver, deadline, private_accepted=accepted)
+        shown = ",".join(f"[{each}]" if each.version == 6 else str(each) for each in found)
+        return f"{address.host}:{address.port}:{shown}" if address.literal is None else ""
 
     def _clone(
         self, name: str, place: Path, remote: RepositoryUrl, branch: str, call: GitCall, *, shallow: bool

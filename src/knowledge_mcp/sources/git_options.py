@@ -15,6 +15,7 @@ from knowledge_mcp.support.secret import Secret
 
 __all__ = ["GitOptions", "from_options", "permalink"]
 
+_PROXIES = frozenset({"https_proxy", "all_proxy"})
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::\d{1,5})?")
 
 
@@ -27,6 +28,8 @@ class GitOptions(Protocol):
     def github_pat(self) -> Secret | None: ...
     @property
     def git_tokens(self) -> Secret | None: ...
+    @property
+    def rag_fetch_allowed_hosts(self) -> tuple[str, ...]: ...
 
 
 def from_options(
@@ -58,5 +61,7 @@ def from_options(
         options.repo_clone_path,
         tokens=tokens,
         loopback_http=loopback_http,
+        allowed_hosts=options.rag_fetch_allowed_hosts,
+        proxied=any(each.lower() in _PROXIES and value for each, value in (environment or {}).items()),
         git=GitProgram(environment=environment),
     )

@@ -84,6 +84,8 @@ class GitCall:
         branch: the branch that was asked for, for messages.
         trusted: a folder whose configuration is ours, whoever owns it.
         cancelled: asked now and then whether to stop.
+        place: looks the remote's host up, checks its addresses, and gives them as `http.curloptResolve` has them;
+            Git then connects to one of those and asks nobody again. Empty where a proxy connects.
         variables: where Git finds the repository, if not by looking; see `git_view`.
     """
 
@@ -93,6 +95,7 @@ class GitCall:
     branch: str = ""
     trusted: Path | None = None
     cancelled: Cancelled | None = None
+    place: Callable[[], str] | None = None
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
@@ -152,6 +155,8 @@ class GitProgram:
             settings.append(f"safe.directory={call.trusted}")
         # after a redirect Git would send the token to wherever it leads
         settings.append(f"http.followRedirects={'false' if call.token else 'initial'}")
+        if call.place is not None and (resolved := call.place()):
+            settings.append(f"http.curloptResolve={resolved}")
         command = [program, "--no-pager", *(part for setting in settings for part in ("-c", setting)), *arguments]
         try:
             return subprocess.Popen(

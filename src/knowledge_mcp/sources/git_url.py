@@ -9,8 +9,18 @@ from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.sources.web_address import parse_address
+from knowledge_mcp.sources.web_places import why_refused
 
-__all__ = ["RepositoryUrl", "check_branch", "parse_url", "permalink", "repository_name", "without_credentials"]
+__all__ = [
+    "RepositoryUrl",
+    "check_branch",
+    "is_loopback",
+    "parse_url",
+    "permalink",
+    "repository_name",
+    "without_credentials",
+]
 
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*")
 _SEGMENT = re.compile(r"[\w.~+-]+", re.ASCII)
@@ -77,6 +87,8 @@ def parse_url(text: str, *, loopback_http: bool = False, local: bool = False) ->
         raise _refused("It does not begin with https://.")
     if (here and not loopback_http) or not (_HOST.fullmatch(host) or here):
         raise _refused("Its host is not one to clone from.")
+    if not here:
+        _check_host(host)
     if parts.query or parts.fragment:
         raise _refused("It has a query or a fragment.", "Give the address that `git clone` takes.")
     segments = [segment for segment in parts.path.split("/") if segment]
@@ -89,6 +101,22 @@ def parse_url(text: str, *, loopback_http: bool = False, local: bool = False) ->
     return RepositoryUrl(
         f"{parts.scheme}://{place}/{'/'.join(segments)}", parts.scheme, place, repository_name(segments[-1])
     )
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether a host is this machine by its name."""
+    return host in _LOOPBACK
+
+
+def _check_host(host: str) -> None:
+    """Refuse hosts that have a second reading, or an address that no repository has, by the rule for web pages."""
+    try:
+        literal = parse_address(f"https://{host}/").literal
+    except InvalidInputError as error:
+        raise _refused(error.message.partition("accepted. ")[2]) from error
+    why = why_refused(literal, private_accepted=True) if literal is not None else None
+    if why is not None:
+        raise _refused(f"Its host is not one to clone from: {why}.")
 
 
 def _refused(why: str, suggestion: str = "Give an address such as https://github.com/owner/name.") -> InvalidInputError:
