@@ -58,7 +58,7 @@ class EmbeddingSettings(BaseModel):
     )  # fmt: skip
     openai_base_url: str | None = setting(
         "OPENAI_BASE_URL", None, "Address of a service that speaks OpenAI's interface. Unset: OpenAI's own.",
-        group=_EMBED, example="https://api.openai.com/v1",
+        key="OPENAI_API_KEY", group=_EMBED, example="https://api.openai.com/v1",
     )  # fmt: skip
     embedding_concurrency: int = setting(
         "EMBEDDING_CONCURRENCY", 4, "Requests to a remote embedding provider at the same time.",
@@ -84,7 +84,7 @@ class EmbeddingSettings(BaseModel):
     )  # fmt: skip
     azure_openai_endpoint: str | None = setting(
         "AZURE_OPENAI_ENDPOINT", None, "Azure OpenAI endpoint; selects `azure` for the rag surface.",
-        group=_EMBED, surface="rag", example="https://name.openai.azure.com",
+        key="AZURE_OPENAI_KEY", group=_EMBED, surface="rag", example="https://name.openai.azure.com",
     )  # fmt: skip
     azure_openai_key: SecretStr | None = setting(
         "AZURE_OPENAI_KEY", None, "Azure OpenAI key.", group=_EMBED, surface="rag", example="your-key"

@@ -68,7 +68,7 @@ class _OtherSettings(BaseModel):
         "ALLOWED_ROOTS", None,
         "Comma-separated folders that tools given a path may read. Unset: none for a network server, the working "
         "directory and the home directory for stdio.",
-        group=_READ, example="~/documents,/srv/standards",
+        widens=True, group=_READ, example="~/documents,/srv/standards",
     )  # fmt: skip
 
     port: int = setting(
@@ -83,16 +83,16 @@ class _OtherSettings(BaseModel):
     mcp_api_keys_file: Path | None = setting(
         "MCP_API_KEYS_FILE", None,
         "File with one `name: token` a line (or a JSON object), for several clients; read again when it changes.",
-        group=_SERVE, example="/etc/knowledge-mcp/tokens",
+        key="MCP_API_KEY", group=_SERVE, example="/etc/knowledge-mcp/tokens",
     )  # fmt: skip
     allowed_hosts: Words = setting(
         "MCP_ALLOWED_HOSTS", (), "Comma-separated Host names (`kb.example.com`, `kb.example.com:8443`) accepted beside "
         "the loopback ones.",
-        group=_SERVE, example="kb.example.com",
+        widens=True, group=_SERVE, example="kb.example.com",
     )  # fmt: skip
     allowed_origins: Words = setting(
         "MCP_ALLOWED_ORIGINS", (), "Comma-separated browser origins (`https://app.example.com`) that are accepted.",
-        group=_SERVE, example="https://app.example.com",
+        widens=True, group=_SERVE, example="https://app.example.com",
     )  # fmt: skip
     max_body_bytes: int = setting(
         "MCP_MAX_BODY_BYTES", 4194304, "Largest HTTP request that is read, in bytes.",

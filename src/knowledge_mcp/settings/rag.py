@@ -21,7 +21,7 @@ class RagSettings(BaseModel):
         "RAG_API_URL", None,
         "Address of the RAG REST service, for whoever calls it: the surfaces `rag` and `convert`, and `--remote`. "
         "Unset, the surface `rag` works in its own process.",
-        group=_RAG, surface="rag", example="https://rag.example.com",
+        key="RAG_API_KEY", group=_RAG, surface="rag", example="https://rag.example.com",
     )  # fmt: skip
     rag_api_key: SecretStr | None = setting(
         "RAG_API_KEY", None,
@@ -31,12 +31,12 @@ class RagSettings(BaseModel):
     rag_api_keys_file: Path | None = setting(
         "RAG_API_KEYS_FILE", None,
         "JSON file with several named keys and their rights by collection; read again when it changes.",
-        group=_RAG, surface="rag", example="/etc/knowledge-mcp/keys.json",
+        key="RAG_API_KEY", group=_RAG, surface="rag", example="/etc/knowledge-mcp/keys.json",
     )  # fmt: skip
     rag_api_host: str | None = setting(
         "RAG_API_HOST", None,
         "Address that `rag-api` listens on. Unset: 0.0.0.0 where a key is configured, else 127.0.0.1.",
-        group=_RAG, surface="rag", example="0.0.0.0",
+        widens=True, group=_RAG, surface="rag", example="0.0.0.0",
     )  # fmt: skip
     rag_api_port: int = setting(
         "RAG_API_PORT", 8000, "Port that `rag-api` listens on.", group=_RAG, surface="rag", ge=1, le=65535
@@ -60,7 +60,7 @@ class RagSettings(BaseModel):
         "Comma-separated host names (`wiki.example.com`, `*.example.com`) whose private addresses may be fetched, and "
         "repositories cloned from, all the same: an intranet. Hosts in GIT_TOKENS need not be listed. Link-local and "
         "metadata addresses stay refused.",
-        group=_RAG, surface="rag", example="wiki.example.com",
+        widens=True, group=_RAG, surface="rag", example="wiki.example.com",
     )  # fmt: skip
 
     otel_endpoint: str | None = setting(

@@ -47,7 +47,7 @@ class RankingSettings(BaseModel):
         "RERANKER_URL", None,
         "Whole address of a service that takes `{query, documents, top_n, model}` and gives `{results: [{index, "
         "relevance_score}]}`.",
-        group=_RANK, example="https://rerank.example.com/v1/rerank",
+        key="RERANKER_API_KEY", group=_RANK, example="https://rerank.example.com/v1/rerank",
     )  # fmt: skip
     reranker_api_key: SecretStr | None = setting(
         "RERANKER_API_KEY", None, "Bearer token for RERANKER_URL.", group=_RANK, example="your-key"

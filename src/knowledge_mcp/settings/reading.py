@@ -18,6 +18,7 @@ from pydantic import SecretStr, ValidationError
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.settings.choices import contradictions, missing_adapters
 from knowledge_mcp.settings.fields import Settings, Variable, variables
+from knowledge_mcp.settings.origins import borrowed_secrets, misplaced
 
 __all__ = ["Reading", "SettingValue", "find_env_file", "load_settings", "network_environment", "read_settings"]
 
@@ -137,12 +138,16 @@ def read_settings(
     raw: dict[str, _Raw] = {}
     for layer in reversed(layers):
         raw.update(layer)
-    located = {field: _located(field, found) for field, found in raw.items()}
+    found = {field for field, value in raw.items() if layers[1].get(field) is value}
+    refused = misplaced(table, {field: value.origin for field, value in raw.items()}, found, env_file, here)
+    problems.extend(refused.values())
+    located = {field: _located(field, value) for field, value in raw.items() if field not in refused}
     for variable in table:
         if variable.field in _FOLDER_FIELDS and variable.default and variable.field not in located:
             located[variable.field] = _absolute(variable.default, here)
     settings, wrong = _validate(located, table)
     problems.extend(wrong.values())
+    wrong |= refused
     problems.extend(contradictions(settings, surface))
     problems.extend(missing_adapters(settings, surface, embedders=adapters[0], stores=adapters[1]))
     values = tuple(_shown(variable, settings, raw.get(variable.field), wrong) for variable in table)
@@ -187,11 +192,18 @@ def _from_env_file(
         return {}
     known = {**{name: value or "" for name, value in pairs.items()}, **environment}
     wanted = {name for variable in table for name in (variable.name, *variable.older)}
-    values = {
-        name: _filled(value, known, f"{name} in {path}", problems)
-        for name, value in pairs.items()
-        if value and name in wanted
-    }
+    values: dict[str, str] = {}
+    for name, value in pairs.items():
+        if not value or name not in wanted:
+            continue
+        borrowed = borrowed_secrets(value, pairs, environment)
+        if borrowed:
+            problems.append(
+                f"{name} in {path} is refused, because it refers to {', '.join(borrowed)} of the environment. "
+                f"Set {name} in the environment, or in a file named by --config."
+            )
+        else:
+            values[name] = _filled(value, known, f"{name} in {path}", problems)
     return _from_names(values, table, str(path), path.parent)
 
 

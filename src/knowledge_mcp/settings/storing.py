@@ -33,7 +33,7 @@ class StoreSettings(BaseModel):
     )  # fmt: skip
     qdrant_url: str | None = setting(
         "QDRANT_URL", None, "Address of a Qdrant server or cluster; setting it selects Qdrant.",
-        group=_STORE, surface="standards", example="https://cluster.example.com:6333",
+        key="QDRANT_API_KEY", group=_STORE, surface="standards", example="https://cluster.example.com:6333",
     )  # fmt: skip
     qdrant_api_key: SecretStr | None = setting(
         "QDRANT_API_KEY", None, "API key of the Qdrant cluster.", group=_STORE, surface="standards", example="your-key"
@@ -77,13 +77,15 @@ class StoreSettings(BaseModel):
     )  # fmt: skip
     chromadb_host: str | None = setting(
         "CHROMADB_HOST", None, "Host of a ChromaDB server; setting it selects ChromaDB unless QDRANT_URL is set.",
-        group=_STORE, surface="repositories", config="chromadb.host", example="localhost",
+        key="CHROMADB_TOKEN", group=_STORE, surface="repositories", config="chromadb.host", example="localhost",
     )  # fmt: skip
     chromadb_port: int = setting(
         "CHROMADB_PORT", 8000, "Port of that ChromaDB server.",
-        group=_STORE, surface="repositories", config="chromadb.port", ge=1, le=65535,
+        key="CHROMADB_TOKEN", group=_STORE, surface="repositories", config="chromadb.port", ge=1, le=65535,
     )  # fmt: skip
-    chromadb_ssl: bool = setting("CHROMADB_SSL", False, "Whether that server is reached by https.", group=_STORE)
+    chromadb_ssl: bool = setting(
+        "CHROMADB_SSL", False, "Whether that server is reached by https.", key="CHROMADB_TOKEN", group=_STORE
+    )
     chromadb_token: SecretStr | None = setting(
         "CHROMADB_TOKEN", None, "Token sent to that server.", group=_STORE, example="your-token"
     )

@@ -42,6 +42,8 @@ class Variable:
         older: other variable names that mean the same; the first name wins.
         low: smallest value allowed, None for no range.
         high: largest value allowed, None for no range.
+        key: variable of the secret that is sent to this address, or that this one adds to; empty for none.
+        widens: whether it says who may come in, or what may be reached.
     """
 
     name: str
@@ -56,6 +58,8 @@ class Variable:
     older: tuple[str, ...]
     low: float | None
     high: float | None
+    key: str = ""
+    widens: bool = False
 
 
 def _split(value: object) -> object:
@@ -101,6 +105,8 @@ def setting(
     older: tuple[str, ...] = (),
     ge: float | None = None,
     le: float | None = None,
+    key: str = "",
+    widens: bool = False,
 ) -> Any:
     """Declare one field of `Settings` with what `Variable` tells of it."""
     about = {
@@ -112,5 +118,7 @@ def setting(
         "older": older,
         "low": ge,
         "high": le,
+        "key": key,
+        "widens": widens,
     }
     return Field(default, ge=ge, le=le, description=text, json_schema_extra={"variable": cast("Any", about)})
