@@ -169,7 +169,7 @@ class IngestRun:
             )
             self._write_json(IngestReport(failed=failed), code, error)
         elif self._tally.stored:
-            say(f"Documents stored before that: {len(self._tally.stored)}.")
+            say(f"Documents stored before that: {len(self._tally.stored)}; not stored: {len(self._tally.failures)}.")
         return code
 
     def _tell_what_failed(self) -> None:
