@@ -11,7 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from knowledge_mcp.analysis.document_type import DocumentClassifier
+from knowledge_mcp.chunking.clauses import ClauseChunker
+from knowledge_mcp.engine import plan
+from knowledge_mcp.engine.local import LocalKnowledge
 from knowledge_mcp.engine.outcomes import CANCELLED, Outcomes
+from knowledge_mcp.engine.plan import Pipeline
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.errors import (
@@ -24,6 +29,8 @@ from knowledge_mcp.model.errors import (
     TimedOutError,
 )
 from knowledge_mcp.model.ingest import IngestEventKind, IngestOptions, IngestReport
+from knowledge_mcp.readers.markdown import MarkdownReader
+from knowledge_mcp.sources.files import FileSource
 from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
 from tests.engine.publishing import Publication, PublishingStore
 from tests.engine.world import World
@@ -186,3 +193,17 @@ def test_every_planned_document_has_exactly_one_outcome(
                 assert patience is not None or planned == Counter(names)
             for record in world.knowledge.documents() if world.base.exists() else []:
                 assert len(world.knowledge.document_chunks(record.id)) == record.chunk_count > 0
+
+
+@pytest.mark.parametrize(("release", "again"), [("0.0.9", True), ("0.10", False), ("", True)])
+def test_what_a_newer_release_has_read_is_not_read_again_by_an_older_one(
+    tmp_path: Path, release: str, again: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(tmp_path)
+    world.write("a.md", text_of("a", 3))
+    pipeline = Pipeline({"text/markdown": MarkdownReader()}, ClauseChunker(), DocumentClassifier(), release=release)
+    with monkeypatch.context() as other:
+        other.setattr(plan, "STRUCTURE_VERSION", "of another release")
+        LocalKnowledge(world.base, pipeline).ingest(FileSource(tmp_path, patterns=("*.md",)), IngestOptions())
+    assert [each.unchanged for each in world.ingest().documents] == [not again]
+    assert [each.unchanged for each in world.ingest(IngestOptions(force=True)).documents] == [False]

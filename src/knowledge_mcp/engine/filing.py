@@ -173,8 +173,8 @@ class FilingDesk(LocalKnowledge):
         by_ocr = there.label("extraction_method") in {"ocr", "mixed"}
         if request.ocr_language is not None and by_ocr and there.label("ocr_language") != request.ocr_language:
             return True
-        fingerprint = self._pipeline.fingerprint(EXTENSIONS[file.path.suffix.lower()])
-        return there.status is DocumentStatus.PARTIAL and there.pipeline != fingerprint
+        media_type = EXTENSIONS[file.path.suffix.lower()]
+        return there.status is DocumentStatus.PARTIAL and not self._pipeline.has_read(there, media_type)
 
     def _ingest(self, item: SourceItem, file: _File, line: Line, *, force: bool) -> IngestReport:
         def check(event: IngestEvent) -> None:

@@ -10,7 +10,7 @@ import json
 import logging
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -80,9 +80,10 @@ def job_from_json(text: str) -> Job:
     Raises:
         ValueError, TypeError, KeyError: it is no job.
     """
-    fields: dict[str, Any] = json.loads(text)
-    fields["state"] = JobState(fields["state"])
-    return Job(**fields)
+    told: dict[str, Any] = json.loads(text)
+    told["state"] = JobState(told["state"])
+    known = {each.name for each in fields(Job)}  # a later version may write more
+    return Job(**{name: value for name, value in told.items() if name in known})
 
 
 class Journal(Protocol):

@@ -193,7 +193,7 @@ def _record(
         document_type=kind,
         source_path=item.uri,
         sha256=item.sha256,
-        pipeline=pipeline.fingerprint(item.media_type),
+        pipeline=pipeline.mark(item.media_type),
         size=item.size,
         pages=len(document.pages),
         chunk_count=len(chunks),
