@@ -151,7 +151,7 @@ def test_a_lost_document_is_an_error_that_names_it() -> None:
 _moods = st.lists(st.one_of(st.sampled_from(["well", "some", "many", "all"]), st.sampled_from(_ERRORS)), max_size=12)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(
     sizes=st.lists(st.integers(1, 23), min_size=1, max_size=6),
     slice_=st.integers(1, 17),
@@ -177,7 +177,6 @@ def test_every_planned_document_has_exactly_one_outcome(
         names = [str(world.write(f"d{n}.md", text_of(f"d{n}", size))) for n, size in enumerate(sizes)]
         for _ in range(runs):
             world.events.clear()
-            planned: Counter[str] | None = None
             try:
                 report = world.ingest(
                     IngestOptions(files_at_once=files_at_once),

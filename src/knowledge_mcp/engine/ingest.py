@@ -29,6 +29,7 @@ from knowledge_mcp.model.errors import (
     InvalidInputError,
     KnowledgeError,
     TimedOutError,
+    reason_of,
 )
 from knowledge_mcp.model.ingest import (
     IngestedDocument,
@@ -149,7 +150,7 @@ class Ingest:
                 raise
             except Exception as exc:
                 _logger.exception("a defect of ours while reading %s", item.uri)
-                defect = InternalError("The file could not be processed.", details=f"{type(exc).__name__}: {exc}")
+                defect = InternalError(f"The file could not be processed. {reason_of(exc)}")
                 self._fail(item.uri, defect, 0, 0)
             else:
                 yield ready
@@ -275,6 +276,8 @@ class Ingest:
         try:
             self._write(waiting)
         except InvalidInputError:  # what cannot be stored must not keep the others out
+            if len(waiting) == 1:
+                raise
             for document_id in list(waiting):
                 self._write({document_id: waiting.pop(document_id)})
 

@@ -15,7 +15,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from knowledge_mcp.model.errors import InternalError
+from knowledge_mcp.model.errors import InternalError, reason_of
 from knowledge_mcp.support import locks
 from knowledge_mcp.support.whole_file import write_whole
 
@@ -191,7 +191,7 @@ class FolderJournal:
         try:
             return do()
         except OSError as exc:
-            raise InternalError("The journal of jobs cannot be written.", details=str(exc)) from exc
+            raise InternalError(f"The journal of jobs cannot be written. {reason_of(exc)}") from exc
 
     def _read(self, path: Path) -> Job | None:
         try:
