@@ -147,6 +147,25 @@ def test_a_newer_version_indexes_once_and_the_older_one_answers_without_words(
         assert made == ["english-9-plain"]
 
 
+def test_an_older_version_stores_nothing_while_a_newer_one_is_indexing_in_qdrant(
+    qdrant: tuple[Make, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make, _ = qdrant
+    with closing(make(EnglishAnalyser())) as older, closing(make(Later())) as newer:
+        older.create_collection("c", SPACE)
+        put(older, "d", [Passage("verified systems", id="1")])
+        honest = qdrant_weights.heads
+
+        def midway(connection: Connection, place: Place) -> Any:
+            with pytest.raises(ConfigError, match="english-9-plain"):
+                put(older, "e", [Passage("verified again", id="2")])
+            return honest(connection, place)
+
+        monkeypatch.setattr(qdrant_weights, "heads", midway)
+        assert answers(newer, "verified") == (["1"], "")
+        assert [each.id for each in newer.documents("c")] == ["d"]
+
+
 @pytest.mark.slow
 def test_chromadb_keeps_the_index_of_the_newer_version_and_the_older_one_makes_its_own(
     monkeypatch: pytest.MonkeyPatch,

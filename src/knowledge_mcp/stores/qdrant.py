@@ -316,8 +316,9 @@ class QdrantStore:
 
     def _newer(self, place: Place) -> ConfigError | None:
         """Say that a newer version has indexed a collection, None where it has not."""
-        newer = is_newer(place.analyser, self._analyser.version)
-        return newer_index(place.name, place.analyser, self._analyser.version) if newer else None
+        latest = place.coming if is_newer(place.coming, place.analyser) else place.analyser
+        newer = is_newer(latest, self._analyser.version)
+        return newer_index(place.name, latest, self._analyser.version) if newer else None
 
     def _check_index(self, place: Place) -> Place:
         if (newer := self._newer(place)) is not None:
