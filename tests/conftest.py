@@ -60,8 +60,7 @@ def logging_restored() -> Generator[None]:
     logging.raiseExceptions = raising
     logging.captureWarnings(capture=False)
     warnings.showwarning = shown
-    for name in ("asyncio", "httpcore", "httpx", "mcp", "pypdfium2", "python_multipart", "urllib3"):
-        logging.getLogger(name).setLevel(logging.NOTSET)
+    logging.getLogger("knowledge_mcp").setLevel(logging.NOTSET)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

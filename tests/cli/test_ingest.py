@@ -211,3 +211,18 @@ def test_a_wrong_option_is_told_by_name(home: Path, ingest: Command) -> None:
     done = ingest("--recursiv", ".")
     assert done.code == 2
     assert "--recursive" in done.err
+
+
+@pytest.mark.parametrize("option", ["--verbose", "--dry-run"])
+def test_names_with_line_ends_and_escapes_keep_every_report_whole(folder: Path, ingest: Command, option: str) -> None:
+    good, bad = "one\nFiles processed 99\x1b[31m.md", "bad\nErrors 0 broken\r.md"
+    (folder / "one.md").rename(folder / good)
+    (folder / bad).write_text("BROKEN")
+    done = ingest("docs", option)
+    shown = (done.out + done.err).splitlines()
+    assert not [line for line in shown if line.startswith(("Files processed", "Errors 0"))]
+    assert len([line for line in shown if "\\nErrors 0 broken\\r.md" in line]) >= 1
+    assert "\x1b" not in done.out + done.err
+    report = json.loads(ingest("docs", "--json").out)
+    assert {Path(each["source_path"]).name for each in report["documents"]} == {good, "two.md"}
+    assert [Path(each["source"]).name for each in report["skipped"]] == [bad]

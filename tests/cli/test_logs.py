@@ -97,3 +97,16 @@ def test_a_warning_becomes_a_log_line(clean: None, capsys: pytest.CaptureFixture
     line = json.loads(lines(capsys)[0])
     assert line["level"] == "warn"
     assert "old" in line["message"]
+
+
+@pytest.mark.parametrize("library", ["pdfminer.psparser", "markitdown", "httpx", "chromadb", "one.not.yet.known"])
+def test_debug_shows_our_own_steps_and_leaves_the_libraries_at_warnings(
+    clean: None, capsys: pytest.CaptureFixture[str], library: str
+) -> None:
+    set_up_logging("DEBUG")
+    theirs = logging.getLogger(library)
+    theirs.debug("the text of a page, token by token")
+    theirs.info("a request")
+    theirs.warning("seen")
+    log_event(logger, logging.DEBUG, "our_step")
+    assert [line.split()[-1] for line in lines(capsys)] == ["seen", "our_step"]

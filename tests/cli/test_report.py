@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+import typer
 
 from knowledge_mcp.cli.failures import ExitCode, exit_code_of, print_failure
 from knowledge_mcp.cli.progress import LineProgress, Tally
 from knowledge_mcp.cli.report import cost_of, duration, exit_code_for, local_seconds, unreadable_lines
+from knowledge_mcp.cli.session import guarded
 from knowledge_mcp.model.errors import (
     AuthError,
     ConfigError,
@@ -15,6 +17,7 @@ from knowledge_mcp.model.errors import (
     KnowledgeError,
     RateLimitedError,
     SpaceMismatchError,
+    reason_of,
 )
 from knowledge_mcp.model.ingest import (
     IngestedDocument,
@@ -147,3 +150,12 @@ def test_what_is_shown_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[s
     lines = unreadable_lines([SkippedFile(name, "corrupted", "It is damaged.")])
     assert not set("".join(lines)) & {"\x1b", "\x07", "\u202e"}
     assert "\t" in lines[0]
+
+
+@pytest.mark.parametrize("error", [KeyError("analyser"), ValueError(), RuntimeError("two\nlines")])
+def test_a_command_that_fails_unexpectedly_says_of_what(error: Exception, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(typer.Exit), guarded():
+        raise error
+    first = capsys.readouterr().err.splitlines()[0]
+    assert first == f"Error: The command failed. {reason_of(error)}"
+    assert type(error).__name__ in first

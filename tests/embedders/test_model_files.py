@@ -14,6 +14,7 @@ import pytest
 
 from knowledge_mcp.embedders import model_pins
 from knowledge_mcp.embedders.local import LocalEmbedder
+from knowledge_mcp.embedders.model_build import BUILDER_VERSION
 from knowledge_mcp.embedders.model_files import fetch, find, list_models, verify
 from knowledge_mcp.embedders.model_manifest import MANIFEST, Manifest, sha256_of
 from knowledge_mcp.embedders.model_pins import ALL_MINILM, MS_MARCO
@@ -236,6 +237,21 @@ def test_a_damaged_built_file_is_built_anew(tiny_model: Path, tmp_path: Path) ->
     onnx.write_bytes(good[:-1] + b"\0")
     assert [check.ok for check in verify(path=tiny_model, cache=tmp_path / "cache")] == [False]
     assert fetch(path=tiny_model, cache=tmp_path / "cache").onnx["int8"].read_bytes() == good
+
+
+@pytest.mark.parametrize(("step", "again"), [(-1, True), (0, False), (1, False)])
+def test_what_an_older_builder_made_is_built_again_and_what_a_newer_one_made_is_kept(
+    tiny_model: Path, tmp_path: Path, step: int, again: bool
+) -> None:
+    onnx = fetch(path=tiny_model, cache=tmp_path / "cache").onnx["int8"]
+    manifest = Manifest.read(onnx.parent)
+    assert manifest is not None
+    by_another = dataclasses.replace(manifest.built["int8"], builder=BUILDER_VERSION + step)
+    dataclasses.replace(manifest, built={"int8": by_another}).write(onnx.parent)
+    LocalEmbedder(path=tiny_model, cache=tmp_path / "cache").warm_up()
+    now = Manifest.read(onnx.parent)
+    assert now is not None
+    assert now.built["int8"].builder == BUILDER_VERSION + (0 if again else step)
 
 
 def test_a_folder_of_built_files_alone_is_a_whole_model_of_the_same_space(tiny_model: Path, tmp_path: Path) -> None:

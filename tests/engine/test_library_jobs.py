@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
-from datetime import timedelta
-from typing import Any
+from datetime import datetime, timedelta, tzinfo
+from typing import Any, Self
 
 import pytest
 
-from knowledge_mcp.engine.journal import Job, JobState, job_to_json
+from knowledge_mcp.engine import store_journal
+from knowledge_mcp.engine.journal import Job, JobState, job_from_json, job_to_json
 from knowledge_mcp.engine.store_journal import JOBS_COLLECTION, StoreJournal
 from knowledge_mcp.model.errors import (
     ConnectionFailedError,
@@ -101,19 +102,23 @@ def test_a_job_that_ended_its_process_three_times_is_failed(shelf: Shelf) -> Non
     assert (found.state, "3 times" in found.message) == ("failed", True)
 
 
+def wait_for_a_sign(shelf: Shelf, owner: str) -> None:
+    """Wait for an owner's next sign of life."""
+    before = shelf.store.document(JOBS_COLLECTION, f"owner:{owner}")
+    pause = threading.Event()
+    for _ in range(500):
+        if shelf.store.document(JOBS_COLLECTION, f"owner:{owner}") != before:
+            return
+        pause.wait(0.02)
+    raise AssertionError("no sign of life was given")
+
+
 def test_owners_that_still_give_signs_of_life_keep_their_jobs(shelf: Shelf) -> None:
     journal = StoreJournal(shelf.store, HashingEmbedder().space, beat=0.02, dead=timedelta(seconds=30))
     assert not journal.is_held("me")
     free = journal.hold("me")
     assert journal.is_held("me")
-    before = shelf.store.document(JOBS_COLLECTION, "owner:me")
-    pause = threading.Event()
-    for _ in range(500):
-        if shelf.store.document(JOBS_COLLECTION, "owner:me") != before:
-            break
-        pause.wait(0.02)
-    else:
-        raise AssertionError("no sign of life was given")
+    wait_for_a_sign(shelf, "me")
     free()
     assert not journal.is_held("me")
 
@@ -130,3 +135,59 @@ def test_a_job_of_the_journal_that_cannot_be_read_is_left_out(shelf: Shelf, capl
     shelf.store.publish(JOBS_COLLECTION, damaged, "-", "1")
     assert journal.all() == []
     assert "cannot be read" in caplog.text
+
+
+class SetClock(datetime):
+    """A wall clock that is set forward and back."""
+
+    off = timedelta()
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> Self:
+        return cls.fromisoformat((datetime.now(tz) + cls.off).isoformat())
+
+
+@pytest.mark.parametrize("jump", [timedelta(hours=1), timedelta(hours=-1), timedelta(days=3), timedelta(days=-3)])
+def test_a_clock_that_jumps_takes_no_job_from_who_works_at_it(
+    shelf: Shelf, jump: timedelta, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_journal, "datetime", SetClock)
+    space, time = HashingEmbedder().space, [0.0]
+    worker = StoreJournal(shelf.store, space, beat=0.01)
+    observer = StoreJournal(shelf.store, space, dead=timedelta(seconds=60), clock=lambda: time[0])
+    free = worker.hold("worker")
+    try:
+        for off in (timedelta(), jump, timedelta(), -jump):
+            content = observer.put_content(b"needed soon")
+            monkeypatch.setattr(SetClock, "off", off)
+            time[0] += 59
+            assert observer.is_held("worker")
+            wait_for_a_sign(shelf, "worker")
+            time[0] += 3600
+            assert observer.is_held("worker"), "a new sign of life was not seen"
+            with observer.recovering():
+                assert observer.content(content) == b"needed soon", "what a job is about to need was swept"
+    finally:
+        free()
+
+
+def test_a_process_that_gives_no_sign_for_long_is_gone_whatever_the_clocks_say(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_journal, "datetime", SetClock)
+    monkeypatch.setattr(SetClock, "off", timedelta(hours=5))  # the clock of the one that died was ahead
+    space, time = HashingEmbedder().space, [0.0]
+    dying = StoreJournal(shelf.store, space, beat=3600.0)
+    dying.hold("dying")
+    monkeypatch.setattr(SetClock, "off", timedelta())
+    observer = StoreJournal(shelf.store, space, dead=timedelta(seconds=60), clock=lambda: time[0])
+    assert observer.is_held("dying")
+    time[0] = 59.0
+    assert observer.is_held("dying")
+    time[0] = 61.0
+    assert not observer.is_held("dying")
+
+
+def test_a_job_that_a_later_version_wrote_is_read_by_this_one(shelf: Shelf) -> None:
+    job = Job("00112233445566ff", {}, JobState.QUEUED, "2026-01-01T00:00:00+00:00", "2026-01-01T00:00:00+00:00")
+    assert job_from_json(job_to_json(job)[:-1] + ', "of_a_later_version": 1}') == job

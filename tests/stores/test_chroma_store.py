@@ -47,7 +47,7 @@ else:
 class OtherAnalyser(EnglishAnalyser):
     @property
     def version(self) -> str:
-        return "other"
+        return "english-2-other"
 
     def document_terms(self, text: str) -> list[str]:
         return [f"other{each}" for each in super().document_terms(text)]
@@ -242,7 +242,10 @@ def test_another_analyser_indexes_anew_and_a_damaged_index_is_made_again(folder:
     documents.update(ids=[entry], metadatas=[{"packed": "AAAA"}])
     messages = [each.message for each in store.verify("c")]
     assert messages == ["The search index is damaged."]
-    fresh = opened(folder)
+    older = opened(folder)
+    assert found(older, "alpha") == ["1"]
+    assert [each.message for each in store.verify("c")] == messages, "an older version wrote over a newer one's index"
+    fresh = opened(folder, analyser=OtherAnalyser())
     assert found(fresh, "alpha") == ["1"]
     assert store.verify("c") == []
     documents.delete(ids=[entry])

@@ -48,7 +48,7 @@ class OtherAnalyser(EnglishAnalyser):
 
     @property
     def version(self) -> str:
-        return "another"
+        return "english-2-another"
 
     def document_terms(self, text: str) -> list[str]:
         return [f"x{each}" for each in text.lower().split()]

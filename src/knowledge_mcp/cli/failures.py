@@ -8,9 +8,10 @@ from enum import IntEnum
 
 from knowledge_mcp.model.errors import AuthError, ConfigError, ConnectionFailedError, KnowledgeError, SpaceMismatchError
 
-__all__ = ["ExitCode", "exit_code_of", "harmless", "print_failure", "say"]
+__all__ = ["ExitCode", "exit_code_of", "harmless", "one_line", "print_failure", "say"]
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_LINE_ENDS = re.compile(r"[\n\u2028\u2029]")
 
 
 class ExitCode(IntEnum):
@@ -35,7 +36,7 @@ def print_failure(error: KnowledgeError, *, verbose: bool = False) -> None:
 
     The details of settings and connections are always written: each of their lines is one thing to correct.
     """
-    lines = [f"Error: {error.message}"]
+    lines = [f"Error: {one_line(error.message)}"]
     details = [line for line in error.details.splitlines() if line.strip() and line != error.message]
     listed = isinstance(error, ConfigError | ConnectionFailedError) and not isinstance(error, SpaceMismatchError)
     if details and (verbose or listed):
@@ -59,3 +60,12 @@ def say(text: str) -> None:
 def harmless(text: str) -> str:
     """Make control characters visible: file names and documents must not steer the terminal that shows them."""
     return _CONTROL.sub("\ufffd", text)
+
+
+def one_line(text: str) -> str:
+    """Write control characters and ends of lines as escapes: a file's name may hold them, and must not end a line."""
+    return _LINE_ENDS.sub(_escaped, _CONTROL.sub(_escaped, text))
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return found[0].encode("unicode_escape").decode("ascii")

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from knowledge_mcp.cli.failures import ExitCode, exit_code_of, print_failure, say
+from knowledge_mcp.cli.failures import ExitCode, exit_code_of, one_line, print_failure, say
 from knowledge_mcp.cli.passwords import ask_password, can_ask
 from knowledge_mcp.cli.progress import BarProgress, LineProgress, Progress, Tally
 from knowledge_mcp.cli.report import exit_code_for, print_dry_run, print_summary, report_as_json, unreadable_lines
-from knowledge_mcp.model.errors import InternalError, KnowledgeError
+from knowledge_mcp.model.errors import InternalError, KnowledgeError, reason_of
 from knowledge_mcp.model.ingest import IngestEvent, IngestOptions, IngestReport, SkippedFile
 
 if TYPE_CHECKING:
@@ -57,7 +57,9 @@ class IngestRun:
         try:
             settings = self._settings()
             if not os.path.exists(self._choices.source):  # noqa: PTH110 - Path.exists raises for a name too long
-                say(f"Error: there is no file or folder '{self._choices.source}'.\nNext: Check the path.")
+                say(
+                    f"Error: there is no file or folder '{one_line(str(self._choices.source))}'.\nNext: Check the path."
+                )
                 return self._nothing()
             report = self._ingest(settings)
         except KnowledgeError as exc:
@@ -66,7 +68,7 @@ class IngestRun:
             return self._interrupted()
         except Exception as exc:
             _logger.debug("ingest failed", exc_info=True)
-            return self._failed(InternalError("Ingestion failed.", details=f"{type(exc).__name__}: {exc}"))
+            return self._failed(InternalError(f"Ingestion failed. {reason_of(exc)}"))
         finally:
             self._progress.close()
         return self._finished(report, settings)
@@ -153,7 +155,7 @@ class IngestRun:
             say("Aborted: nothing was ingested.")
         elif not (report.documents or report.planned or report.skipped or report.failed):
             place = "" if self._choices.recursive else " (subfolders were left out)"
-            say(f"No files match {','.join(self._choices.patterns)} in '{self._choices.source}'{place}.")
+            say(f"No files match {','.join(self._choices.patterns)} in '{one_line(str(self._choices.source))}'{place}.")
             say("Next: Give another folder, or the names to look for with --pattern.")
         return code
 
@@ -169,14 +171,14 @@ class IngestRun:
             )
             self._write_json(IngestReport(failed=failed), code, error)
         elif self._tally.stored:
-            say(f"Documents stored before that: {len(self._tally.stored)}.")
+            say(f"Documents stored before that: {len(self._tally.stored)}; not stored: {len(self._tally.failures)}.")
         return code
 
     def _tell_what_failed(self) -> None:
         """Say at which chunk it failed (clarification 6)."""
         partial = {source: at for source, at in self._tally.failed_at.items() if at[1]}
         for source, (stored, _) in partial.items():
-            say(f"Ingestion failed at chunk {stored + 1}. {stored} chunks successfully stored. ({source})")
+            say(f"Ingestion failed at chunk {stored + 1}. {stored} chunks successfully stored. ({one_line(source)})")
         if partial:
             say("Re-run with --force after resolving the issue to replace partial ingestion.")
             say("(Without --force the next run finishes it and embeds only what is missing.)")

@@ -17,8 +17,8 @@ from knowledge_mcp.support.events import EVENT_FIELDS
 
 __all__ = ["JsonFormatter", "TextFormatter", "set_up_logging"]
 
-_NOISY = ("asyncio", "httpcore", "httpx", "mcp", "pypdfium2", "python_multipart", "urllib3")
-"""Libraries that tell of each request at INFO; theirs is shown from WARNING, and all of it at DEBUG."""
+_OURS = "knowledge_mcp"
+"""Whose log the level is for. Libraries are shown from WARNING: parsers tell of every token at DEBUG, text and all."""
 _TEXT_LIMIT = 4000
 _LEVELS = {"WARNING": "warn", "CRITICAL": "error"}
 
@@ -116,8 +116,7 @@ def set_up_logging(level: str, form: Literal["text", "json"] = "text") -> None:
     handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    root.setLevel(level)
-    for name in _NOISY:
-        logging.getLogger(name).setLevel(logging.NOTSET if level == "DEBUG" else logging.WARNING)
+    root.setLevel(max(logging.getLevelNamesMapping()[level], logging.WARNING))
+    logging.getLogger(_OURS).setLevel(level)
     logging.captureWarnings(capture=True)
     logging.raiseExceptions = False

@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from knowledge_mcp.cli.failures import ExitCode, harmless, say
+from knowledge_mcp.cli.failures import ExitCode, harmless, one_line, say
 from knowledge_mcp.cli.planning_folder import FolderWatch, Outcome, closed_in, documents_in, file_one, unsupported_in
 from knowledge_mcp.cli.progress import bars
 from knowledge_mcp.engine.filing import EXTENSIONS
@@ -183,7 +183,7 @@ class _Show:
             self._bars.stop()
 
     def begin(self, number: int, path: Path) -> None:
-        self._name = f"[{number}/{self._files}] {harmless(path.name)}"
+        self._name = f"[{number}/{self._files}] {one_line(path.name)}"
         if self._bars is not None and self._bar is not None:
             self._bars.reset(self._bar, description=self._name, total=100.0)
 

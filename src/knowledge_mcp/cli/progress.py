@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Protocol
 
-from knowledge_mcp.cli.failures import harmless, say
+from knowledge_mcp.cli.failures import one_line, say
 from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class LineProgress:
 
     def show(self, event: IngestEvent) -> None:
         """Write the event's line, where it has one."""
-        name = PurePath(event.source).name
+        name = one_line(PurePath(event.source).name)
         line = ""
         match event.kind:
             case IngestEventKind.EMBEDDED:
@@ -141,7 +141,7 @@ class BarProgress:
                 self._to_do += 1
             case IngestEventKind.READING:
                 self._work()
-                self._step_to(harmless(f"Reading {PurePath(event.source).name}"), event)
+                self._step_to(one_line(f"Reading {PurePath(event.source).name}"), event)
             case IngestEventKind.CHUNKED | IngestEventKind.EMBEDDED:
                 self._work()
                 self._step_to(f"Processing chunk {event.done}/{event.total}...", event)

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from knowledge_mcp.cli.failures import ExitCode, harmless
+from knowledge_mcp.cli.failures import ExitCode, one_line
 from knowledge_mcp.model.ingest import IngestReport, PlannedDocument, SkippedFile
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def unreadable_lines(files: tuple[SkippedFile, ...] | list[SkippedFile]) -> list
         lines.append(f"    {each.reason}: {each.message}")
         if each.suggestion:
             lines.append(f"    {each.suggestion}")
-    return [harmless(line) for line in lines]
+    return [one_line(line) for line in lines]
 
 
 def print_summary(console: Console, report: IngestReport, *, aborted: bool = False) -> None:
@@ -101,7 +101,9 @@ def print_summary(console: Console, report: IngestReport, *, aborted: bool = Fal
     console.print(table)
     for each in done:
         for warning in each.record.warnings:
-            console.print(f"Warning: {each.record.id}: {warning}", markup=False, highlight=False, soft_wrap=True)
+            console.print(
+                one_line(f"Warning: {each.record.id}: {warning}"), markup=False, highlight=False, soft_wrap=True
+            )
     _print_problems(console, report)
 
 
@@ -141,7 +143,14 @@ def print_dry_run(
 def _dry_row(each: PlannedDocument, *, embeds_all: bool) -> tuple[str, ...]:
     action = "ingested" if embeds_all or not each.unchanged else "left unchanged"
     pages = str(each.pages) if each.pages else "-"
-    return harmless(PurePath(each.source).name), each.document_id, pages, str(each.chunks), f"{each.tokens:,}", action
+    return (
+        one_line(PurePath(each.source).name),
+        one_line(each.document_id),
+        pages,
+        str(each.chunks),
+        f"{each.tokens:,}",
+        action,
+    )
 
 
 def report_as_json(report: IngestReport, *, source: str, exit_code: int, aborted: bool = False) -> dict[str, Any]:

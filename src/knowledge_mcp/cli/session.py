@@ -15,7 +15,7 @@ import typer
 
 from knowledge_mcp.cli.failures import ExitCode, exit_code_of, harmless, print_failure
 from knowledge_mcp.cli.logs import set_up_logging
-from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError
+from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError, reason_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -70,7 +70,7 @@ def guarded(*, verbose: bool = False, as_json: bool = False) -> Generator[None]:
         raise
     except Exception as exc:
         _logger.debug("command failed", exc_info=True)
-        error = InternalError("The command failed.", details=f"{type(exc).__name__}: {exc}")
+        error = InternalError(f"The command failed. {reason_of(exc)}")
         _fail(error, verbose=verbose, as_json=as_json)
         raise typer.Exit(ExitCode.FAILURE) from exc
 

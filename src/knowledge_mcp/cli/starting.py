@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from knowledge_mcp.cli.failures import ExitCode, exit_code_of, print_failure
-from knowledge_mcp.model.errors import ConfigError, InternalError, KnowledgeError
+from knowledge_mcp.model.errors import ConfigError, InternalError, KnowledgeError, reason_of
 
 if TYPE_CHECKING:
     from knowledge_mcp.settings import Settings
@@ -95,7 +95,7 @@ def run_to_exit_code(serve: Callable[[], int], *, verbose: bool) -> int:
         return exit_code_of(exc)
     except Exception as exc:
         _logger.debug("start-up failed", exc_info=True)
-        print_failure(InternalError("The server failed.", details=f"{type(exc).__name__}: {exc}"), verbose=True)
+        print_failure(InternalError(f"The server failed. {reason_of(exc)}"), verbose=True)
         return ExitCode.FAILURE
 
 

@@ -48,7 +48,7 @@ def _ready(files: ModelFiles, variant: Variant) -> Path | None:
     for folder in files.folders:
         manifest = Manifest.read(folder)
         built = manifest.built.get(variant) if manifest is not None else None
-        if manifest is None or built is None or built.builder != BUILDER_VERSION:
+        if manifest is None or built is None or built.builder < BUILDER_VERSION:
             continue
         path = folder / Path(built.file).name
         same_model = manifest.weights_sha256 == files.weights_sha256

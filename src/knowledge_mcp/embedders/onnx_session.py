@@ -13,7 +13,7 @@ from tokenizers import Encoding
 from knowledge_mcp.embedders.int8_products import are_exact
 from knowledge_mcp.embedders.model_config import ModelConfig
 from knowledge_mcp.model.chunk import Vector
-from knowledge_mcp.model.errors import ConfigError, InternalError
+from knowledge_mcp.model.errors import ConfigError, InternalError, reason_of
 
 __all__ = ["OnnxModel"]
 
@@ -53,7 +53,7 @@ class OnnxModel:
         except FAILURES as exc:
             raise ConfigError(
                 f"{path} cannot be loaded by onnxruntime.",
-                details=str(exc),
+                details=reason_of(exc),
                 suggestion="Run `knowledge models verify`, then `knowledge models fetch`.",
             ) from exc
         self._config = config
@@ -78,7 +78,7 @@ class OnnxModel:
             arrays = {name: np.array([feed[name]], np.int64) for name in self._inputs}
             (answer,) = self._session.run([self._output], arrays)
         except FAILURES as exc:
-            raise InternalError("The embedding model failed.", details=str(exc)) from exc
+            raise InternalError(f"The embedding model failed. {reason_of(exc)}") from exc
         return self._vector(cast("NDArray[np.float32]", answer))
 
     def _vector(self, answer: NDArray[np.float32]) -> Vector:

@@ -101,6 +101,11 @@ class Base:
                 details=f"collection space {info.space}; configured space {self.embedder.space}",
             )
 
+    def why_degraded(self) -> str:
+        """Say what of the store or of the collection cannot be used and why, empty where all can."""
+        info = self.store.collection(self.collection)
+        return " ".join(each for each in (self.degraded, info.degraded if info is not None else "") if each)
+
     def warm_up(self) -> None:
         """Load the models, as the first question would; nothing is paid for. A reranker that fails is only told of.
 

@@ -25,7 +25,13 @@ from knowledge_mcp.engine.local import LocalKnowledge
 from knowledge_mcp.engine.plan import Pipeline
 from knowledge_mcp.engine.single import ingest_one
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStatus
-from knowledge_mcp.model.errors import InternalError, NotFoundError, UnreadableDocumentError, UnreadableReason
+from knowledge_mcp.model.errors import (
+    InternalError,
+    NotFoundError,
+    UnreadableDocumentError,
+    UnreadableReason,
+    reason_of,
+)
 from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, IngestReport, SkippedFile
 from knowledge_mcp.model.media_types import MEDIA_TYPES
 from knowledge_mcp.model.source import SourceItem
@@ -136,7 +142,7 @@ class FilingDesk(LocalKnowledge):
                 try:
                     mine = stack.enter_context(locked(self._locks, name, give_up=line.cancelled))
                 except OSError as exc:
-                    raise InternalError("The lock of the document cannot be had.", details=str(exc)) from exc
+                    raise InternalError(f"The lock of the document cannot be had. {reason_of(exc)}") from exc
                 if not mine:
                     raise CancelledError("The ingest was cancelled.")
             return self._file(request, file, uri, line)
@@ -173,8 +179,8 @@ class FilingDesk(LocalKnowledge):
         by_ocr = there.label("extraction_method") in {"ocr", "mixed"}
         if request.ocr_language is not None and by_ocr and there.label("ocr_language") != request.ocr_language:
             return True
-        fingerprint = self._pipeline.fingerprint(EXTENSIONS[file.path.suffix.lower()])
-        return there.status is DocumentStatus.PARTIAL and there.pipeline != fingerprint
+        media_type = EXTENSIONS[file.path.suffix.lower()]
+        return there.status is DocumentStatus.PARTIAL and not self._pipeline.has_read(there, media_type)
 
     def _ingest(self, item: SourceItem, file: _File, line: Line, *, force: bool) -> IngestReport:
         def check(event: IngestEvent) -> None:

@@ -66,14 +66,15 @@ def health(
 ) -> HealthReport:
     """Ask the store and the embedding service for one cheap answer each, and time it."""
     store = _check(base.store.ping, threshold_ms, clock)
-    if store.up and base.degraded:
-        store = replace(store, message=base.degraded)
+    degraded = _why_degraded(base) if store.up else ""
+    if degraded:
+        store = replace(store, message=degraded)
     service = probe.check(threshold_ms)
     checks = (store, service)
     status: Literal["healthy", "degraded", "unhealthy"] = "healthy"
     if not all(check.up for check in checks):
         status = "unhealthy"
-    elif base.degraded or any(check.latency_ms >= threshold_ms for check in checks):
+    elif degraded or any(check.latency_ms >= threshold_ms for check in checks):
         status = "degraded"
     return HealthReport(status, store, service, datetime.now(UTC).isoformat())
 
@@ -83,17 +84,25 @@ def stats(base: Base) -> Stats:
     space = base.embedder.space
     try:
         exists = base.exists()
+        degraded = base.why_degraded()
         return Stats(
             statistics=base.store.statistics(base.collection) if exists else _EMPTY,
             documents=tuple(base.store.documents(base.collection)) if exists else (),
             backend=base.store.backend,
-            status="degraded" if base.degraded else "healthy",
+            status="degraded" if degraded else "healthy",
             hybrid_enabled=base.hybrid,
             space=space,
-            notes=(base.degraded,) if base.degraded else (),
+            notes=(degraded,) if degraded else (),
         )
     except KnowledgeError as exc:
         return Stats(_EMPTY, (), base.store.backend, "unavailable", base.hybrid, space, notes=(exc.message,))
+
+
+def _why_degraded(base: Base) -> str:
+    try:
+        return base.why_degraded()
+    except KnowledgeError as exc:
+        return exc.message
 
 
 def _check(

@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 
 from knowledge_mcp.engine.base import Base
 from knowledge_mcp.engine.budget import Budget
+from knowledge_mcp.engine.outcomes import CANCELLED, Outcomes
 from knowledge_mcp.engine.plan import Pipeline, Plan, make_plan, skipped_file
 from knowledge_mcp.engine.prepare import Names, Prepared, embedding_key, prepare
 from knowledge_mcp.engine.structure import structure_of
@@ -28,6 +29,7 @@ from knowledge_mcp.model.errors import (
     InvalidInputError,
     KnowledgeError,
     TimedOutError,
+    reason_of,
 )
 from knowledge_mcp.model.ingest import (
     IngestedDocument,
@@ -76,15 +78,17 @@ class Ingest:
         self._cancelled = cancelled
         self._done: list[IngestedDocument] = []
         self._failed: list[SkippedFile] = []
+        self._outcomes = Outcomes()
         self._tokens = 0
         self._budget = Budget(base.embedder, options.max_cost)
 
     def run(self, source: Source, on_unreadable: Callable[[Sequence[SkippedFile]], bool]) -> IngestReport:
-        """Ingest whatever the source yields.
+        """Ingest whatever the source yields; every planned document ends as exactly one of the report's.
 
         Raises:
             KnowledgeError: of a kind that every further file would meet too (settings, credentials, store); documents
-                finished before it stay.
+                finished before it stay, all others are told as failed by an event each.
+            InternalError: a planned document has no outcome, or two; names it.
         """
         started = time.perf_counter()
         self._base.check_space()
@@ -92,6 +96,7 @@ class Ingest:
         goes_on = not plan.skipped or (not self._options.stop_on_error and on_unreadable(plan.skipped))
         planned: tuple[PlannedDocument, ...] = ()
         if goes_on:
+            self._outcomes.plan(item.uri for item in plan.todo)
             names = Names(plan.known)
             for record in plan.unchanged:
                 names.keep(record)
@@ -99,8 +104,7 @@ class Ingest:
             if self._options.dry_run:
                 planned = tuple(self._dry_run(plan, names))
             elif plan.todo:
-                self._base.store.create_collection(self._base.collection, self._base.embedder.space)
-                self._embed_and_store(plan, names)
+                self._store_all(plan, names)
         return IngestReport(
             documents=tuple(self._done),
             planned=planned,
@@ -111,6 +115,25 @@ class Ingest:
             billed_tokens=self._budget.billed_tokens,
             price=self._base.embedder.price,
         )
+
+    def _store_all(self, plan: Plan, names: Names) -> None:
+        """Store what is planned; what is not stored is skipped where the run was cancelled, failed where it broke off.
+
+        Raises:
+            KnowledgeError, InternalError: as `run`.
+        """
+        try:
+            self._base.store.create_collection(self._base.collection, self._base.embedder.space)
+            self._embed_and_store(plan, names)
+        except KnowledgeError as exc:
+            for uri in self._outcomes.left:
+                self._fail(uri, exc, 0, 0)
+            raise
+        if self._cancelled():
+            for uri in self._outcomes.left:
+                plan.skipped.append(SkippedFile(uri, CANCELLED, "The ingest was stopped before this was stored."))
+                self._outcomes.settle(uri)
+        self._outcomes.check()
 
     # ---- reading
 
@@ -127,7 +150,7 @@ class Ingest:
                 raise
             except Exception as exc:
                 _logger.exception("a defect of ours while reading %s", item.uri)
-                defect = InternalError("The file could not be processed.", details=f"{type(exc).__name__}: {exc}")
+                defect = InternalError(f"The file could not be processed. {reason_of(exc)}")
                 self._fail(item.uri, defect, 0, 0)
             else:
                 yield ready
@@ -198,7 +221,6 @@ class Ingest:
         for each, chunk, key in batch:
             if key not in each.reused:
                 texts.setdefault(key, chunk.embedding_text)
-                each.embedded += 1
                 self._tokens += chunk.token_count
         fresh: dict[str, Vector | str] = {}
         if texts:
@@ -219,7 +241,7 @@ class Ingest:
         try:
             vectors = future.result()
         except KnowledgeError as exc:
-            self._fail(first.item.uri, exc, first.stored, len(first.chunks))
+            self._fail(first.item.uri, exc, first.stored, first.total)
             raise
         whole: list[Prepared] = []
         position = 0
@@ -242,8 +264,8 @@ class Ingest:
         """Write documents in as few steps as the store can."""
         waiting: dict[str, tuple[Prepared, WholeDocument]] = {}
         for each in whole:
-            self._on_event(IngestEvent(IngestEventKind.EMBEDDED, each.item.uri, each.stored, len(each.chunks)))
-            if each.chunks:
+            self._on_event(IngestEvent(IngestEventKind.EMBEDDED, each.item.uri, each.stored, each.total))
+            if each.total:
                 waiting[each.document.id] = each, self._whole(each, names)
             else:
                 self._refused(each)
@@ -254,6 +276,8 @@ class Ingest:
         try:
             self._write(waiting)
         except InvalidInputError:  # what cannot be stored must not keep the others out
+            if len(waiting) == 1:
+                raise
             for document_id in list(waiting):
                 self._write({document_id: waiting.pop(document_id)})
 
@@ -283,12 +307,12 @@ class Ingest:
         except KnowledgeError as exc:
             if not isinstance(exc, InvalidInputError) or len(waiting) == 1:
                 for each, _ in waiting.values():
-                    self._fail(each.item.uri, exc, 0, len(each.chunks))
+                    self._fail(each.item.uri, exc, 0, each.total)
             raise
 
     def _stage(self, each: Prepared, embedded: Sequence[EmbeddedChunk], names: Names) -> None:
         store, collection = self._base.store, self._base.collection
-        total = len(each.chunks)
+        total = each.total
         try:
             self._base.check_space()
             if not each.staged:
@@ -311,6 +335,7 @@ class Ingest:
         for (_, chunk, key), vector in zip(batch, vectors, strict=True):
             if isinstance(vector, bytes):
                 embedded.append(EmbeddedChunk(chunk, vector, key))
+                each.embedded += key not in each.reused
             else:
                 told = each.leave_out(chunk, vector)
                 _logger.error("%s: %s (chunk %s of %s)", each.item.uri, told, chunk.id, each.document.id)
@@ -339,9 +364,10 @@ class Ingest:
         return WholeDocument(record, each.document.text, each.staged, structure_of(each.document))
 
     def _published(self, each: Prepared, record: DocumentRecord) -> None:
+        self._done.append(IngestedDocument(record, each.embedded, each.stored - each.embedded, unchanged=False))
+        self._outcomes.settle(each.item.uri)
         if each.replaces is not None:
             self._base.store.delete_document(self._base.collection, each.replaces)
-        self._done.append(IngestedDocument(record, each.embedded, len(each.chunks) - each.embedded, unchanged=False))
         self._on_event(IngestEvent(IngestEventKind.STORED, each.item.uri, each.stored, each.stored))
 
     def _refused(self, each: Prepared) -> None:
@@ -353,27 +379,28 @@ class Ingest:
 
         Of documents that are published together each one is told of those before it.
         """
-        hashes = [chunk.content_hash for each in documents for chunk in each.chunks]
+        hashes = [one.chunk.content_hash for each in documents for one in each.staged]
         owners = {
             key: set(found) for key, found in self._base.store.owners_of_content(self._base.collection, hashes).items()
         }
         for each in documents:
             copies: dict[str, int] = {}
-            for digest in {chunk.content_hash for chunk in each.chunks}:
+            for digest in {one.chunk.content_hash for one in each.staged}:
                 for owner in owners.get(digest, set()) - {each.document.id, each.replaces}:
                     copies[owner] = copies.get(owner, 0) + 1
             for owner, count in sorted(copies.items()):
                 self._tell_of_copies(each, owner, count)
-            for chunk in each.chunks:
-                owners.setdefault(chunk.content_hash, set()).add(each.document.id)
+            for one in each.staged:
+                owners.setdefault(one.chunk.content_hash, set()).add(each.document.id)
 
     def _tell_of_copies(self, each: Prepared, owner: str, count: int) -> None:
-        total = len(each.chunks)
+        total = each.total
         message = f"{count} of {total} passages of '{each.document.id}' are identical in '{owner}'."
         _logger.warning("duplicate content: %s", message)
         self._on_event(IngestEvent(IngestEventKind.DUPLICATE, each.item.uri, count, total, message))
 
     def _fail(self, uri: str, exc: KnowledgeError, stored: int, total: int) -> None:
         self._failed.append(skipped_file(uri, exc))
+        self._outcomes.settle(uri)
         _logger.error("failed %s: %s (%s)", uri, exc.message, exc.code.value)
         self._on_event(IngestEvent(IngestEventKind.FAILED, uri, stored, total, exc.message))

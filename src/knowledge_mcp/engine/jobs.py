@@ -18,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from knowledge_mcp.engine.journal import Job, JobState, Journal
-from knowledge_mcp.model.errors import InternalError, KnowledgeError, NotFoundError
+from knowledge_mcp.model.errors import InternalError, KnowledgeError, NotFoundError, reason_of
 from knowledge_mcp.support.events import log_event
 
 __all__ = ["CancelledError", "Jobs", "Line", "Progress", "RunningJob", "tell_nobody"]
@@ -212,7 +212,7 @@ class Jobs:
                 self._running.pop(running.job.id, None)
             if isinstance(exc, KnowledgeError):
                 raise
-            raise InternalError("The job could not be begun.", details=str(exc)) from exc
+            raise InternalError(f"The job could not be begun. {reason_of(exc)}") from exc
         return running
 
     def _run(self, running: RunningJob) -> None:
@@ -268,7 +268,9 @@ class Jobs:
         except Exception as exc:
             _logger.exception("a job crashed")
             running.error = exc
-            error = InternalError("The job failed.", details=type(exc).__name__)
+            # whoever asks may not be whose server it is: the text of the exception is for the log only
+            hint = "The server's log has the reason."
+            error = InternalError(f"The job failed ({type(exc).__name__}).", suggestion=hint)
             return {"state": JobState.FAILED, "message": error.message, "result": dict(self._explain(error))}
 
     def _tell(self, running: RunningJob, done: float, total: float | None, message: str) -> None:

@@ -10,12 +10,12 @@ import json
 import logging
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from knowledge_mcp.model.errors import InternalError
+from knowledge_mcp.model.errors import InternalError, reason_of
 from knowledge_mcp.support import locks
 from knowledge_mcp.support.whole_file import write_whole
 
@@ -80,9 +80,10 @@ def job_from_json(text: str) -> Job:
     Raises:
         ValueError, TypeError, KeyError: it is no job.
     """
-    fields: dict[str, Any] = json.loads(text)
-    fields["state"] = JobState(fields["state"])
-    return Job(**fields)
+    told: dict[str, Any] = json.loads(text)
+    told["state"] = JobState(told["state"])
+    known = {each.name for each in fields(Job)}  # a later version may write more
+    return Job(**{name: value for name, value in told.items() if name in known})
 
 
 class Journal(Protocol):
@@ -190,7 +191,7 @@ class FolderJournal:
         try:
             return do()
         except OSError as exc:
-            raise InternalError("The journal of jobs cannot be written.", details=str(exc)) from exc
+            raise InternalError(f"The journal of jobs cannot be written. {reason_of(exc)}") from exc
 
     def _read(self, path: Path) -> Job | None:
         try:

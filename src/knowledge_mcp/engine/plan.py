@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from knowledge_mcp import __version__
 from knowledge_mcp.engine.base import Base
 from knowledge_mcp.engine.structure import STRUCTURE_VERSION
 from knowledge_mcp.model.collection import DocumentRecord
@@ -30,12 +32,14 @@ class Pipeline:
         readers: one per media type.
         chunker, classify: as their ports say.
         ocr: what the readers share for pages without text, closed after them; None for nothing.
+        release: version of the program.
     """
 
     readers: Mapping[str, Reader]
     chunker: Chunker
     classify: Classifier
     ocr: OcrEngine | None = None
+    release: str = __version__
 
     def fingerprint(self, media_type: str) -> str:
         """Hash reader and chunker with their settings: a change of either means that a file is read again.
@@ -46,6 +50,18 @@ class Pipeline:
         reader = self.readers.get(media_type)
         parts = [reader.version if reader else "", self.chunker.version, STRUCTURE_VERSION]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+    def mark(self, media_type: str) -> str:
+        """Write down what read a file: the release, a colon, the fingerprint."""
+        return f"{self.release}:{self.fingerprint(media_type)}"
+
+    def has_read(self, record: DocumentRecord, media_type: str) -> bool:
+        """Tell whether a record needs no other reading: it is by this pipeline, or by that of a newer release.
+
+        Two releases that ingest the same files would otherwise read and replace each other's documents for ever.
+        """
+        release, _, digest = record.pipeline.rpartition(":")
+        return digest == self.fingerprint(media_type) or _numbers(release) > _numbers(self.release)
 
     def close(self) -> None:
         """Free the readers and what they share."""
@@ -117,7 +133,11 @@ def make_plan(
 
 
 def _is_current(record: DocumentRecord, item: SourceItem, pipeline: Pipeline) -> bool:
-    return record.sha256 == item.sha256 and record.pipeline == pipeline.fingerprint(item.media_type)
+    return record.sha256 == item.sha256 and pipeline.has_read(record, item.media_type)
+
+
+def _numbers(release: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", release)))
 
 
 def _reader(pipeline: Pipeline, item: SourceItem) -> Reader:

@@ -29,13 +29,13 @@ class Prepared:
         replaces: id of an earlier record of the same source under another id, to be removed after publishing.
         reused: vectors already known, by embedding key.
         embedded: chunks embedded anew.
-        refused: passages that the embedding service refused, left out of `chunks`.
+        refused: passages that the embedding service refused; they stay in `chunks`, which others walk meanwhile.
         staged: chunks kept so far, to be staged again should another writer sweep them.
     """
 
     item: SourceItem
     document: Document
-    chunks: list[Chunk]
+    chunks: Sequence[Chunk]
     record: DocumentRecord
     generation: str
     replaces: str | None = None
@@ -49,9 +49,13 @@ class Prepared:
         """Count the chunks staged so far."""
         return len(self.staged)
 
+    @property
+    def total(self) -> int:
+        """Count the chunks that are to be stored: all but those refused so far."""
+        return len(self.chunks) - self.refused
+
     def leave_out(self, chunk: Chunk, reason: str) -> str:
-        """Drop a passage that cannot be embedded; the record says so. Returns the sentence that tells it."""
-        self.chunks.remove(chunk)
+        """Count a passage that cannot be embedded; the record says so. Returns the sentence that tells it."""
         self.refused += 1
         place = f"clause {chunk.clause_number}" if chunk.clause_number else chunk.section_title or "no section"
         page = f", page {chunk.page_numbers[0]}" if chunk.page_numbers else ""
@@ -189,7 +193,7 @@ def _record(
         document_type=kind,
         source_path=item.uri,
         sha256=item.sha256,
-        pipeline=pipeline.fingerprint(item.media_type),
+        pipeline=pipeline.mark(item.media_type),
         size=item.size,
         pages=len(document.pages),
         chunk_count=len(chunks),

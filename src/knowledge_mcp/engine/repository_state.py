@@ -6,11 +6,12 @@ import hashlib
 import threading
 import time
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
 from knowledge_mcp.engine.base import Base
+from knowledge_mcp.engine.liveness import SignsOfLife
 from knowledge_mcp.engine.repository_index import HOST
 from knowledge_mcp.engine.repository_manifest import (
     PREFIX,
@@ -31,7 +32,10 @@ __all__ = ["RepositoryStates", "lanes_over"]
 _OLD = ".old"
 _REMEMBERED = 5.0
 _SILENCE = 120.0
-"""Seconds without a sign of life after which an indexing on another machine counts as interrupted."""
+"""Seconds without a new sign of life after which an indexing on another machine counts as interrupted."""
+
+_LONG_AGO = timedelta(days=1)
+"""Age of a sign of life at which nobody needs to wait for the next one; no clock is so wrong."""
 
 _INTERRUPTED = "The indexing was interrupted. Refresh or index it again to resume; what is done is kept."
 
@@ -73,6 +77,7 @@ class RepositoryStates:
         self._locks = locks
         self._lock = threading.Lock()
         self._looked: dict[str, tuple[float, Freshness]] = {}
+        self._signs = SignsOfLife(_SILENCE)
         self._looking = Lanes(_FOLDERS_AT_ONCE, "folders", _closed)
 
     @staticmethod
@@ -220,9 +225,9 @@ class RepositoryStates:
             return False
         if manifest.host != HOST:
             try:
-                silence = datetime.now(UTC) - datetime.fromisoformat(manifest.heartbeat)
+                age = datetime.now(UTC) - datetime.fromisoformat(manifest.heartbeat)
             except ValueError:
                 return False
-            return silence.total_seconds() < _SILENCE
+            return age < _LONG_AGO and self._signs.is_alive(collection, manifest.heartbeat)
         # asked twice: another reader may be trying the lock at this very moment
         return not any(is_free(self._locks, self.lock_name(collection)) for _ in range(2))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from knowledge_mcp.engine.base import Base
 from knowledge_mcp.engine.ingest import Ingest
 from knowledge_mcp.engine.jobs import CancelledError, Line
+from knowledge_mcp.engine.outcomes import CANCELLED
 from knowledge_mcp.engine.plan import Pipeline
 from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, IngestReport, SkippedFile
 from knowledge_mcp.model.source import SourceItem
@@ -65,7 +66,7 @@ def ingest_one(
     try:
         report = Ingest(base, pipeline, options, on_event, line.cancelled).run(_One(item), lambda _: True)
         published = bool(report.documents)
-        if not published and not report.failed and not report.skipped:
+        if not published and not report.failed and all(each.reason == CANCELLED for each in report.skipped):
             raise CancelledError("The ingest was cancelled.")
         return report
     finally:

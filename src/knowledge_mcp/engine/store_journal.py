@@ -1,7 +1,8 @@
 """A journal of jobs in the store itself, so that every replica of a service sees the same jobs.
 
 A job is the record of a document without passages in a collection of its own; the bytes that it needs stand beside it
-in parts. A process is alive as long as its own record there was written lately.
+in parts. A process is alive as long as its own record there changes, by the clock of whoever looks: the clocks of two
+machines are never compared.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Callable, Generator, Iterator
 from datetime import UTC, datetime, timedelta
 
 from knowledge_mcp.engine.journal import Job, job_from_json, job_to_json
+from knowledge_mcp.engine.liveness import SignsOfLife
 from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace
 from knowledge_mcp.model.errors import KnowledgeError, NotFoundError
 from knowledge_mcp.ports import Store
@@ -29,7 +31,7 @@ JOBS_COLLECTION = "knowledge_jobs"
 _BEAT = 10.0
 """Seconds between two signs of life."""
 _DEAD = timedelta(seconds=60)
-"""Silence after which a process counts as gone; clocks of machines differ by less."""
+"""Silence after which a process counts as gone."""
 _LEFT = timedelta(days=1)
 """Age from which what belongs to no job is swept."""
 _ASKED_EVERY = 2.0
@@ -50,13 +52,23 @@ class StoreJournal:
         space: the collection is made in; nothing in it is ever searched.
         beat: seconds between two signs of life of an owner.
         dead: silence after which an owner counts as gone.
+        clock: seconds that only ever grow.
     """
 
-    def __init__(self, store: Store, space: EmbeddingSpace, *, beat: float = _BEAT, dead: timedelta = _DEAD) -> None:
+    def __init__(
+        self,
+        store: Store,
+        space: EmbeddingSpace,
+        *,
+        beat: float = _BEAT,
+        dead: timedelta = _DEAD,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._store = store
         self._space = space
         self._beat = beat
-        self._dead = dead
+        self._signs = SignsOfLife(dead.total_seconds(), clock)
+        self._left = SignsOfLife(dead.total_seconds(), clock)
         self._lock = threading.Lock()
         self._made = False
         self._asked: dict[str, tuple[float, bool]] = {}
@@ -64,13 +76,13 @@ class StoreJournal:
     # ---- who is alive
 
     def hold(self, owner: str) -> Callable[[], None]:
-        self._put(_OWNER, owner, "")
+        self._put(_OWNER, owner, secrets.token_hex(4))
         ended = threading.Event()
 
         def beat() -> None:
             while not ended.wait(self._beat):
                 try:
-                    self._put(_OWNER, owner, "")
+                    self._put(_OWNER, owner, secrets.token_hex(4))
                 except KnowledgeError as exc:
                     _logger.warning("the sign of life of this process could not be written: %s", exc.message)
 
@@ -87,7 +99,10 @@ class StoreJournal:
 
     def is_held(self, owner: str) -> bool:
         record = self._get(_OWNER, owner)
-        return record is not None and datetime.now(UTC) - datetime.fromisoformat(record.updated_at) < self._dead
+        if record is None:
+            self._signs.forget(owner)
+            return False
+        return self._signs.is_alive(owner, record.sha256)
 
     # ---- jobs
 
@@ -177,15 +192,20 @@ class StoreJournal:
                 break
 
     def _sweep(self) -> None:
-        """Remove what processes left that ended in the middle: bytes of no job, owners long gone."""
+        """Remove what processes left that ended in the middle: bytes of no job, owners long gone.
+
+        Besides its age by the clock, this process must have seen it unchanged for a while: a clock may have jumped.
+        """
         records = self._store.documents(JOBS_COLLECTION)
         jobs = [job for job in (_job_of(each) for each in records if each.id.startswith(f"{_JOB}:")) if job is not None]
         wanted = {str(job.request.get("content_id", "")) for job in jobs if not job.state.is_final}
         for record in records:
             kind, _, name = record.id.partition(":")
             is_left = kind == _OWNER or (kind == _CONTENT and name.partition(".")[0] not in wanted)
-            if is_left and datetime.now(UTC) - datetime.fromisoformat(record.updated_at) > _LEFT:
+            is_old = datetime.now(UTC) - datetime.fromisoformat(record.updated_at) > _LEFT
+            if is_left and is_old and not self._left.is_alive(record.id, record.sha256):
                 self._store.delete_document(JOBS_COLLECTION, record.id)
+                self._left.forget(record.id)
 
     # ---- records
 

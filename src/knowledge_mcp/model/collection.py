@@ -67,7 +67,7 @@ class DocumentRecord:
         id, title, document_type: as on its chunks.
         source_path: the source's uri.
         sha256: of the source bytes. With `pipeline` it decides whether a re-ingest has anything to do.
-        pipeline: fingerprint of reader, chunker and their settings.
+        pipeline: release of the program, a colon, and the fingerprint of reader, chunker and their settings.
         size: source bytes. pages: physical pages, 0 where the format has none.
         chunk_count, token_count: totals over its chunks.
         embedding_model: label of the embedding space.
@@ -102,11 +102,19 @@ class DocumentRecord:
 
 @dataclass(frozen=True, slots=True)
 class CollectionInfo:
-    """Describe one collection: its name and the space it belongs to from creation on."""
+    """Describe one collection.
+
+    Attributes:
+        name: under which it is found.
+        space: that it belongs to from creation on.
+        created_at: ISO 8601 UTC.
+        degraded: what of it this version cannot use and why, one sentence; empty where it can use everything.
+    """
 
     name: str
     space: EmbeddingSpace
     created_at: str
+    degraded: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,7 @@ __all__ = [
     "UnreadableDocumentError",
     "UnreadableReason",
     "may_pass",
+    "reason_of",
 ]
 
 
@@ -224,6 +225,15 @@ class QuotaExceededError(RateLimitedError):
 
 class InternalError(KnowledgeError):
     """Say that something that cannot happen has happened."""
+
+
+_MOST_OF_A_REASON = 300
+
+
+def reason_of(error: BaseException) -> str:
+    """Name an exception that nobody foresaw in one line: its class, and its text where it has one."""
+    text = " ".join(str(error).split())[:_MOST_OF_A_REASON]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def may_pass(error: BaseException) -> bool:

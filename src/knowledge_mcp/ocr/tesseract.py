@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError, TimedOutError
+from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError, TimedOutError, reason_of
 from knowledge_mcp.model.ocr import OcrPage, OcrWord
 from knowledge_mcp.ocr.invocation import find_program, run_program
 from knowledge_mcp.ocr.tsv import is_sideways, mean_confidence, skew_of, text_of, weight_of, words_of
@@ -220,7 +220,9 @@ class TesseractEngine:
             try:
                 (value,) = self._sandbox.run(f"{_JOB}:{function}", {"path": path, **arguments}, limits=_LIMITS)
             except (Refusal, SandboxFailure) as failure:
-                raise InternalError("The page image could not be turned upright.", details=str(failure)) from failure
+                raise InternalError(
+                    "The page image could not be turned upright.", details=reason_of(failure)
+                ) from failure
         return value
 
     def _run(

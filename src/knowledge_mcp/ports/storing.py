@@ -21,7 +21,10 @@ class Analyser(Protocol):
 
     @property
     def version(self) -> str:
-        """Name the analyser and its version; a store remembers it and re-indexes when it changes."""
+        """Name the analyser and its version with a number that grows, such as `english-2-porter2`.
+
+        A store remembers it: what an older version has indexed is indexed again once, what a newer one has is left.
+        """
         ...
 
     def document_terms(self, text: str) -> list[str]:
@@ -66,6 +69,7 @@ class Store(Protocol):
 
         Raises:
             SpaceMismatchError: it exists in another space; names both.
+            ConfigError: a newer version of the program has indexed it, so that this one must not write to it.
         """
         ...
 

@@ -11,7 +11,7 @@ from concurrent.futures import TimeoutError as OutOfTimeError
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from knowledge_mcp.model.errors import ConfigError, InternalError
+from knowledge_mcp.model.errors import ConfigError, InternalError, reason_of
 from knowledge_mcp.model.query import Hit
 from knowledge_mcp.ranking.reordering import Clock, late, reordered, text_of
 from knowledge_mcp.support.cores import usable_cores
@@ -117,7 +117,7 @@ def _load(folder: Path) -> Callable[[str, str], float]:
         session = runtime.InferenceSession(str(model), sess_options=options, providers=["CPUExecutionProvider"])
         tokenizer: Any = Tokenizer.from_file(str(folder / "tokenizer.json"))
     except Exception as exc:  # both libraries raise classes of their own without a common base
-        raise ConfigError(f"The cross-encoder in {folder} cannot be loaded.", details=str(exc)) from exc
+        raise ConfigError(f"The cross-encoder in {folder} cannot be loaded.", details=reason_of(exc)) from exc
     inputs = [str(each.name) for each in session.get_inputs()]
     if not set(inputs) <= _INPUTS or "input_ids" not in inputs:
         raise ConfigError(f"{model} has the inputs {', '.join(inputs)}, which are not a cross-encoder's.")
@@ -137,7 +137,7 @@ def _load(folder: Path) -> Callable[[str, str], float]:
         except ConfigError:
             raise
         except Exception as exc:  # as above
-            raise InternalError("The reranking model failed.", details=str(exc)) from exc
+            raise InternalError(f"The reranking model failed. {reason_of(exc)}") from exc
 
     return score
 

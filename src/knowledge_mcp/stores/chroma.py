@@ -51,7 +51,8 @@ class ChromaStore:
 
     Args:
         address: the folder of an embedded one, or the server.
-        analyser: gives the terms of the lexical leg; documents indexed by another version are indexed anew.
+        analyser: gives the terms of the lexical leg; documents indexed by an older version are indexed again,
+            those of a newer one for this process only.
         policy: retries of a server's passing failures.
         limits: memory that one collection may take for its searches; None for the usual.
         profiles: which collections are also there in the form that a specification gives them.

@@ -31,6 +31,7 @@ from knowledge_mcp.stores.chroma_totals import Totals
 from knowledge_mcp.stores.chroma_writing import STATE, index_rows, make_index, visible_generations
 from knowledge_mcp.stores.filters import Simple, keeps_value, simple_filters
 from knowledge_mcp.stores.products import products
+from knowledge_mcp.stores.versions import is_newer
 
 __all__ = ["View"]
 
@@ -48,7 +49,8 @@ class View:
 
     Args:
         place: the collection.
-        analyser: an index made by another version is made anew from the chunks.
+        analyser: an index made by another version is made again from the chunks; that of a newer one is left in the
+            store as it is.
         limits: of memory.
     """
 
@@ -177,10 +179,13 @@ class View:
             index = self._unpacked("".join(packed)) if names and len(packed) == len(names) else None
             document_id = document_of(entry)
             if index is None or index.analyser != self._analyser.version:
+                made_by = str(head.metadata.get("analyser", "")) if head else ""
+                newer = is_newer(made_by or (index.analyser if index else ""), self._analyser.version)
                 index = make_index(self._place, token, self._analyser)
                 if visible_generations(self._place.documents).get(entry) != token:
                     return False
-                self._place.documents.put(index_rows(token, document_id, index))
+                if not newer:
+                    self._place.documents.put(index_rows(token, document_id, index))
             self._add(entry, document_id, token, index)
         return True
 

@@ -171,9 +171,10 @@ def make_index(place: Place, token: str, analyser: Analyser) -> Index:
 
 
 def index_rows(token: str, document_id: str, index: Index) -> list[Row]:
-    """Write an index in entries; the first says how many there are."""
+    """Write an index in entries; each says how many there are, and whose it is: a later form may be unreadable here."""
     parts = parts_of(pack_index(index))
     kept = {"kind": "index", "generation": token, "document_id": document_id, "parts": len(parts)}
+    kept |= {"analyser": index.analyser}
     return [Row(f"index {token} {number}", kept | {"packed": part}) for number, part in enumerate(parts)]
 
 

@@ -93,7 +93,8 @@ def record_to_json(record: DocumentRecord) -> str:
 @functools.lru_cache(_REMEMBERED)
 def record_from_json(text: str) -> DocumentRecord:
     """Read a document's record, as `chunk_from_json` does."""
-    data: dict[str, Any] = json.loads(text)
+    whole: dict[str, Any] = json.loads(text)
+    data = {name: value for name, value in whole.items() if name in _OF_A_RECORD}  # a later version may write more
     data["status"] = DocumentStatus(data["status"])
     data["metadata"] = tuple((name, value) for name, value in data["metadata"])
     data["warnings"] = tuple(data["warnings"])

@@ -11,11 +11,13 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
 from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord, EmbeddingSpace, StoreStatistics
 from knowledge_mcp.model.errors import (
+    ConfigError,
     InternalError,
     InvalidInputError,
     KnowledgeError,
@@ -31,6 +33,7 @@ from knowledge_mcp.stores.checks import check_query, check_vectors
 from knowledge_mcp.stores.filters import check_filter
 from knowledge_mcp.stores.held import Held
 from knowledge_mcp.stores.qdrant_connection import Connection, QdrantConfig, QdrantOptions, config_of, need_library
+from knowledge_mcp.stores.versions import is_newer, newer_index
 from knowledge_mcp.support.events import log_event
 
 if TYPE_CHECKING:
@@ -55,8 +58,8 @@ class QdrantStore:
 
     Args:
         config: which server, and how collections are made there.
-        analyser: gives the terms of the lexical leg; a collection indexed by another version is indexed anew at its
-            first use.
+        analyser: gives the terms of the lexical leg; a collection indexed by an older version is indexed again at its
+            first use, the index of a newer one is left as it is.
         connect: builds the client instead of `config`; for the client's local mode.
     """
 
@@ -104,17 +107,18 @@ class QdrantStore:
             raise NotFoundError(f"Collection '{name}' was dropped by another process just after it was made.")
         if known.space.fingerprint != space.fingerprint:
             raise SpaceMismatchError(f"Collection '{name}' belongs to {known.space.label}, not to {space.label}.")
+        self._check_index(known)
         return known.info
 
     def collection(self, name: str) -> CollectionInfo | None:
         known = self._held.get(name) or self._look(name)
-        return None if known is None else known.info
+        return None if known is None else self._described(known)
 
     def collections(self) -> list[CollectionInfo]:
         need_library()
         from knowledge_mcp.stores.qdrant_layout import all_places
 
-        return [each.info for each in all_places(self._connection)]
+        return [self._described(each) for each in all_places(self._connection)]
 
     def drop_collection(self, name: str) -> bool:
         place = self._look(name)
@@ -135,7 +139,7 @@ class QdrantStore:
     # writing
 
     def stage(self, collection: str, document_id: str, generation: str, chunks: Sequence[EmbeddedChunk]) -> None:
-        place = self._fresh(collection)
+        place = self._check_index(self._fresh(collection))
         check_vectors(chunks, place.space.dimensions)
         from knowledge_mcp.stores.qdrant_writing import stage
 
@@ -150,6 +154,8 @@ class QdrantStore:
         structure: DocumentStructure = NO_STRUCTURE,
     ) -> None:
         place = self._fresh(collection)
+        if record.chunk_count:
+            self._check_index(place)
         from knowledge_mcp.stores.qdrant_writing import publish
 
         publish(self._connection, place, record, text, structure, generation)
@@ -158,7 +164,7 @@ class QdrantStore:
     def publish_whole(
         self, collection: str, documents: Sequence[WholeDocument], on_published: Callable[[str], object]
     ) -> None:
-        place = self._fresh(collection)
+        place = self._check_index(self._fresh(collection))
         from knowledge_mcp.stores.qdrant_whole import publish_whole
 
         for published in publish_whole(self._connection, place, self._analyser, documents):
@@ -271,7 +277,7 @@ class QdrantStore:
         need_library()
         from knowledge_mcp.stores.qdrant_reading import definitions
 
-        return self._read(collection, lambda place: definitions(self._connection, place, term_key))
+        return self._read(collection, lambda place: definitions(self._connection, self._check_index(place), term_key))
 
     def defined_terms(self, collection: str) -> dict[str, str]:
         need_library()
@@ -294,19 +300,34 @@ class QdrantStore:
         return look(self._connection, name)
 
     def _fresh(self, name: str) -> Place:
-        """Read a collection's description, and index it with this store's analyser if another one did."""
+        """Read a collection's description, and index it with this store's analyser if an older one did."""
         place = self._look(name)
         if place is None:
             raise NotFoundError(f"There is no collection '{name}'.")
-        if place.analyser != self._analyser.version:
+        if is_newer(self._analyser.version, place.analyser):
             from knowledge_mcp.stores.qdrant_weights import index_anew
 
             with self._indexing:
                 place = self._look(name)
-                if place is not None and place.analyser != self._analyser.version:
+                if place is not None and is_newer(self._analyser.version, place.analyser):
                     index_anew(self._connection, place, self._analyser)
             return self._fresh(name)
         return place
+
+    def _newer(self, place: Place) -> ConfigError | None:
+        """Say that a newer version has indexed a collection, None where it has not."""
+        latest = place.coming if is_newer(place.coming, place.analyser) else place.analyser
+        newer = is_newer(latest, self._analyser.version)
+        return newer_index(place.name, latest, self._analyser.version) if newer else None
+
+    def _check_index(self, place: Place) -> Place:
+        if (newer := self._newer(place)) is not None:
+            raise newer
+        return place
+
+    def _described(self, place: Place) -> CollectionInfo:
+        newer = self._newer(place)
+        return place.info if newer is None else replace(place.info, degraded=newer.message)
 
     def _read(self, name: str, read: Callable[[Place], T]) -> T:
         """Read something of a collection; one that was dropped amid a snapshot is looked up again."""
@@ -349,13 +370,18 @@ class QdrantStore:
         from knowledge_mcp.stores.qdrant_search import Corpus, Question, search
 
         check_query(vector, place.space)
+        newer = None if terms is None else self._newer(place)
+        if newer is not None and vector is None:
+            raise newer
 
         def corpus() -> Corpus:
             counted, length = self._sums(self._fresh(place.name))
             return Corpus(counted.chunks, length / counted.chunks if length else 1.0)
 
         exact = points <= self._connection.config.exact_up_to
-        return search(self._connection, place, Question(vector, terms, filter, limit, exact), corpus)
+        asked = Question(vector, terms if newer is None else None, filter, limit, exact)
+        found = search(self._connection, place, asked, corpus)
+        return found if newer is None else replace(found, lexical_error=newer.message)
 
     def _written(self, place: Place, documents: int = 1) -> None:
         """Look after the weights; a failure does not undo what was written, and the next writer looks again."""

@@ -127,6 +127,7 @@ class Place:
         home: Qdrant's own name of the collection that holds the chunks; a rename does not change it.
         space, created_at: as in `CollectionInfo`.
         analyser: version of the analyser that made its words and weights.
+        coming: version that is about to make them, or was; empty for none.
         lexical: `sparse` or `full-text`.
         mean: length of a chunk in terms that the BM25 weights are made with; None before the first publish.
         changed: another value after every change.
@@ -140,6 +141,7 @@ class Place:
     lexical: str
     mean: float | None
     changed: str
+    coming: str = ""
 
     @property
     def records(self) -> str:
@@ -172,7 +174,7 @@ def place_of(name: str, payload: Mapping[str, Any] | None) -> Place | None:
         return None
     return Place(
         name, payload["home"], space_from_json(payload["space"]), payload["created_at"], payload["analyser"],
-        payload["lexical"], payload.get("mean"), payload.get("changed", ""),
+        payload["lexical"], payload.get("mean"), payload.get("changed", ""), payload.get("coming", ""),
     )  # fmt: skip
 
 

@@ -97,10 +97,13 @@ def weigh(connection: Connection, place: Place) -> int:
 
 
 def index_anew(connection: Connection, place: Place, analyser: Analyser) -> None:
-    """Make words, terms and weights again with another analyser than the collection's.
+    """Make words, terms and weights again with a newer analyser than the collection's.
 
-    The collection names the new analyser at the end only, so that a killed run begins again.
+    The collection names the new analyser at the end only, so that a killed run begins again; that it is coming is
+    written first, so that an older version stores nothing more by its own.
     """
+    coming = models.SetPayload(payload={"coming": analyser.version}, points=[META])
+    connection.write(place.records, [models.SetPayloadOperation(set_payload=coming)], strong=True)
     for batch in _batches(connection.scroll(place.home, None, ["chunk"])):
         operations: list[models.UpdateOperation] = []
         for each in batch:

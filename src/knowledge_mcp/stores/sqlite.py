@@ -10,14 +10,14 @@ import contextlib
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
 from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord, EmbeddingSpace, StoreStatistics
-from knowledge_mcp.model.errors import NotFoundError, SpaceMismatchError
+from knowledge_mcp.model.errors import ConfigError, NotFoundError, SpaceMismatchError
 from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.model.publication import WholeDocument
 from knowledge_mcp.model.query import Filter, LegResults
@@ -28,6 +28,7 @@ from knowledge_mcp.stores.filters import check_filter
 from knowledge_mcp.stores.held import Held
 from knowledge_mcp.stores.payload import space_to_json
 from knowledge_mcp.stores.sqlite_places import Place, every_place, find_place, place_of
+from knowledge_mcp.stores.versions import is_newer, newer_index
 
 if TYPE_CHECKING:
     from knowledge_mcp.stores.sqlite_session import FileIdentity, Session
@@ -52,8 +53,8 @@ class SqliteStore:
 
     Args:
         path: the file; made with its folder where there is none.
-        analyser: gives the terms of the lexical leg; a collection indexed by another version is indexed anew at its
-            first use.
+        analyser: gives the terms of the lexical leg; a collection indexed by an older version is indexed again at its
+            first use, the index of a newer one is left as it is.
         patience: seconds to wait for other writers.
 
     Raises:
@@ -107,19 +108,22 @@ class SqliteStore:
                 raise NotFoundError(f"Collection '{name}' was dropped by another process just after it was made.")
         if known.space.fingerprint != space.fingerprint:
             raise SpaceMismatchError(f"Collection '{name}' belongs to {known.space.label}, not to {space.label}.")
+        if known.degraded:
+            with self._reading(name) as (_, place):
+                self._check_index(place)
         return known
 
     def collection(self, name: str) -> CollectionInfo | None:
         held = self._held.get(name)
         if held is not None:
-            return held.place.info
+            return self._described(held.place)
         with self._database.reading() as connection:
             found = find_place(connection, name)
-        return None if found is None else found.info
+        return None if found is None else self._described(found)
 
     def collections(self) -> list[CollectionInfo]:
         with self._database.reading() as connection:
-            return [each.info for each in every_place(connection)]
+            return [self._described(each) for each in every_place(connection)]
 
     def drop_collection(self, name: str) -> bool:
         from knowledge_mcp.stores.sqlite_writing import drop
@@ -161,8 +165,10 @@ class SqliteStore:
         from knowledge_mcp.stores.sqlite_writing import publish
 
         with self._reading(collection) as (connection, place):
+            if record.chunk_count:
+                self._check_index(place)
             prepared, prepared_in = prepare(connection, place.id, record.id, generation, self._analyser), place
-        with self._writing(collection) as (connection, place):
+        with self._writing(collection, indexes=record.chunk_count > 0) as (connection, place):
             place.check_same(prepared_in, collection)
             publish(connection, place.id, record, text, structure, prepared)
 
@@ -184,13 +190,13 @@ class SqliteStore:
     def discard_staged(self, collection: str, document_id: str | None = None) -> int:
         from knowledge_mcp.stores.sqlite_writing import discard_staged
 
-        with self._writing(collection) as (connection, place):
+        with self._writing(collection, indexes=False) as (connection, place):
             return discard_staged(connection, place.id, document_id)
 
     def delete_document(self, collection: str, document_id: str) -> int:
         from knowledge_mcp.stores.sqlite_writing import delete_document
 
-        with self._writing(collection) as (connection, place):
+        with self._writing(collection, indexes=False) as (connection, place):
             return delete_document(connection, place.id, document_id)
 
     def vectors(self, collection: str, embedding_keys: Sequence[str]) -> dict[str, Vector]:
@@ -213,7 +219,7 @@ class SqliteStore:
         while True:
             with self._reading(collection) as (connection, place):
                 held = _Snapshot(connection, place)
-                if place.id in self._views and place.analyser == self._analyser.version:
+                if place.id in self._views and not is_newer(self._analyser.version, place.analyser):
                     held.view = self._view_in(connection, place)
                     if held.view is None:
                         continue
@@ -270,8 +276,12 @@ class SqliteStore:
         check_filter(filter)
         with self._searching(collection) as (connection, place, view):
             check_query(vector, place.space)
-            terms = None if text is None else self._analyser.query_terms(text)
-            return legs(connection, view, self._pool, vector=vector, terms=terms, filter=filter, limit=limit)
+            newer = None if text is None else self._newer(place)
+            if newer is not None and vector is None:
+                raise newer
+            terms = None if text is None or newer is not None else self._analyser.query_terms(text)
+            found = legs(connection, view, self._pool, vector=vector, terms=terms, filter=filter, limit=limit)
+            return found if newer is None else replace(found, lexical_error=newer.message)
 
     def cosines(self, collection: str, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
         from knowledge_mcp.stores.sqlite_search import cosines
@@ -350,7 +360,7 @@ class SqliteStore:
     def _reading(self, name: str, *, indexed: bool = False) -> Generator[tuple[Session, Place]]:
         with self._database.reading() as connection:
             place = place_of(connection, name)
-            if not indexed or place.analyser == self._analyser.version:
+            if not indexed or not is_newer(self._analyser.version, place.analyser):
                 yield connection, place
                 return
         with self._writing(name):
@@ -359,27 +369,50 @@ class SqliteStore:
             yield found
 
     @contextlib.contextmanager
-    def _writing(self, name: str) -> Generator[tuple[Session, Place]]:
-        """Open the writing transaction, in which the collection is indexed by this store's analyser."""
+    def _writing(self, name: str, *, indexes: bool = True) -> Generator[tuple[Session, Place]]:
+        """Open the writing transaction; where it `indexes`, the collection is indexed by this store's analyser in it.
+
+        Raises:
+            ConfigError: a newer version has indexed it, and its index is to be written to.
+        """
         with self._database.writing() as connection:
             place = place_of(connection, name)
-            if place.analyser != self._analyser.version:
+            if indexes:
+                self._check_index(place)
+            if indexes and place.analyser != self._analyser.version:
                 from knowledge_mcp.stores.sqlite_verify import index_anew
 
                 index_anew(connection, place.id, self._analyser)
             yield connection, place
 
     def _held_indexed(self, name: str) -> _Snapshot | None:
-        """Return this thread's snapshot of a collection, unless another analyser has indexed what it sees."""
+        """Return this thread's snapshot of a collection, unless an older analyser has indexed what it sees."""
         held = self._held.get(name)
-        return held if held is not None and held.place.analyser == self._analyser.version else None
+        return None if held is None or is_newer(self._analyser.version, held.place.analyser) else held
+
+    def _newer(self, place: Place) -> ConfigError | None:
+        """Say that a newer version has indexed a collection, None where it has not."""
+        newer = is_newer(place.analyser, self._analyser.version)
+        return newer_index(place.info.name, place.analyser, self._analyser.version) if newer else None
+
+    def _check_index(self, place: Place) -> None:
+        if (newer := self._newer(place)) is not None:
+            raise newer
+
+    def _described(self, place: Place) -> CollectionInfo:
+        newer = self._newer(place)
+        return place.info if newer is None else replace(place.info, degraded=newer.message)
 
     def _read(self, name: str, read: Callable[[Session, Place], T], *, indexed: bool = False) -> T:
         held = self._held_indexed(name) if indexed else self._held.get(name)
         if held is not None:
             with self._database.mapped():
+                if indexed:
+                    self._check_index(held.place)
                 return read(held.connection, held.place)
         with self._reading(name, indexed=indexed) as (connection, place):
+            if indexed:
+                self._check_index(place)
             return read(connection, place)
 
 

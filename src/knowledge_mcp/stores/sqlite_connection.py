@@ -12,13 +12,14 @@ from pathlib import Path
 import apsw
 
 from knowledge_mcp.model.errors import (
+    ConfigError,
     ConnectionFailedError,
     InternalError,
     InvalidInputError,
     KnowledgeError,
     TimedOutError,
 )
-from knowledge_mcp.stores.sqlite_schema import PAGE_BYTES, prepare_schema
+from knowledge_mcp.stores.sqlite_schema import PAGE_BYTES, check_version, prepare_schema
 from knowledge_mcp.stores.sqlite_session import FileIdentity, Session, file_identity
 
 __all__ = ["Database", "as_knowledge_error"]
@@ -138,9 +139,13 @@ class Database:
     def _begin(self, connection: Session, statement: str) -> None:
         def begin() -> None:
             connection.run(statement)
-            connection.run("SELECT 1 FROM sqlite_schema LIMIT 1")  # a deferred transaction starts at its first read
+            check_version(connection, self._path)  # a deferred transaction starts at its first read
 
-        self._patiently(connection, begin)
+        try:
+            self._patiently(connection, begin)
+        except ConfigError:
+            connection.roll_back()
+            raise
 
     def _patiently(self, connection: Session, work: Callable[[], None]) -> None:
         """Work as soon as the file is free; a try that was in vain is rolled back."""

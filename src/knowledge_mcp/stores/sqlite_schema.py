@@ -24,7 +24,7 @@ from types import MappingProxyType
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.stores.sqlite_session import Session
 
-__all__ = ["MIGRATIONS", "PAGE_BYTES", "SCHEMA_VERSION", "prepare_schema"]
+__all__ = ["MIGRATIONS", "PAGE_BYTES", "SCHEMA_VERSION", "check_version", "prepare_schema"]
 
 SCHEMA_VERSION = 2
 PAGE_BYTES = 8192
@@ -156,6 +156,23 @@ def prepare_schema(connection: Session, path: Path) -> None:
     connection.run("COMMIT")
 
 
+def check_version(connection: Session, path: Path) -> int:
+    """Return the version of a store's tables; a transaction asks first, as another process may have changed them.
+
+    Raises:
+        ConfigError: it is a newer one.
+    """
+    found = connection.rows("SELECT version FROM schema_version")
+    version = int(found[0][0]) if found else 0
+    if version > SCHEMA_VERSION:
+        raise ConfigError(
+            f"'{path}' was written by a newer version of this program.",
+            details=f"store version {version}, known up to {SCHEMA_VERSION}",
+            suggestion="Upgrade knowledge-mcp, or set DATA_PATH to another folder.",
+        )
+    return version
+
+
 def _version(connection: Session, path: Path) -> int | None:
     tables = {str(row[0]) for row in connection.rows("SELECT name FROM sqlite_schema WHERE type = 'table'")}
     if not tables:
@@ -165,14 +182,7 @@ def _version(connection: Session, path: Path) -> int | None:
             f"'{path}' is a SQLite file of another program.",
             suggestion="Set DATA_PATH to another folder.",
         )
-    found = connection.rows("SELECT version FROM schema_version")
-    version = int(found[0][0]) if found else 0
-    if version > SCHEMA_VERSION:
-        raise ConfigError(
-            f"'{path}' was written by a newer version of this program.",
-            details=f"store version {version}, known up to {SCHEMA_VERSION}",
-            suggestion="Upgrade knowledge-mcp, or set DATA_PATH to another folder.",
-        )
+    version = check_version(connection, path)
     if version < SCHEMA_VERSION and version not in MIGRATIONS:
         raise ConfigError(
             f"'{path}' has store version {version}, from which no way leads to {SCHEMA_VERSION}.",

@@ -61,7 +61,9 @@ def ingest_document(knowledge: Knowledge, request: IngestRequest, call: Call | N
     if isinstance(running.error, KnowledgeError):
         raise running.error
     if running.error is not None or running.job.result is None:
-        raise InternalError("The ingest failed.", details=type(running.error).__name__) from running.error
+        raise InternalError(
+            f"The ingest failed ({type(running.error).__name__}).", suggestion="The server's log has the reason."
+        ) from running.error
     return IngestResponse.model_validate(running.job.result)
 
 

@@ -1,0 +1,268 @@
+"""Two versions on one store: the newer one indexes once, the older one leaves it so and says what it lacks."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.model.collection import CollectionInfo
+from knowledge_mcp.model.errors import ConfigError
+from knowledge_mcp.ports import Analyser, Store
+from knowledge_mcp.stores import chroma_view, qdrant_weights, sqlite_schema, sqlite_verify
+from knowledge_mcp.stores.chroma import ChromaStore
+from knowledge_mcp.stores.chroma_client import Address
+from knowledge_mcp.stores.qdrant import QdrantStore
+from knowledge_mcp.stores.qdrant_connection import Connection, QdrantConfig
+from knowledge_mcp.stores.qdrant_layout import Place
+from knowledge_mcp.stores.sqlite import SqliteStore
+from knowledge_mcp.stores.sqlite_session import Session
+from knowledge_mcp.stores.versions import is_newer
+from knowledge_mcp.testing.chroma_server import ChromaServer, quick_folder
+from knowledge_mcp.testing.qdrant_server import QdrantServer
+from knowledge_mcp.testing.store_search import put
+from knowledge_mcp.testing.store_values import SPACE, Passage, unit_vector
+from tests.stores.test_sqlite import raw
+
+ROOT = Path(__file__).resolve().parents[2]
+Make = Callable[[Analyser], Store]
+
+
+class Later(EnglishAnalyser):
+    """The analyser of a version to come: it stems nothing."""
+
+    def __init__(self, number: int = 9) -> None:
+        super().__init__(stemming=False)
+        self._number = number
+
+    @property
+    def version(self) -> str:
+        return f"english-{self._number}-plain"
+
+
+def answers(store: Store, text: str) -> tuple[list[str] | None, str]:
+    """Ask for words and meaning; returns the keyword hits and why there are none."""
+    legs = store.search("c", vector=unit_vector("1"), text=text, filter=None, limit=9)
+    assert legs.dense
+    return None if legs.lexical is None else [hit.chunk_id for hit in legs.lexical], legs.lexical_error
+
+
+def described(store: Store) -> CollectionInfo:
+    """Describe the collection, which is there."""
+    info = store.collection("c")
+    assert info is not None
+    return info
+
+
+# the order
+
+
+@given(st.text("english-0123456789", max_size=12), st.text("english-0123456789", max_size=12))
+def test_of_two_labels_exactly_one_comes_after_the_other(one: str, other: str) -> None:
+    assert is_newer(one, other) + is_newer(other, one) == (one != other)
+
+
+@given(st.integers(0, 10**6), st.integers(0, 10**6), st.text("abc-", max_size=6))
+def test_the_number_decides_before_what_follows_it(one: int, other: int, rest: str) -> None:
+    assert is_newer(f"english-{one}-{rest}", f"english-{other}-porter2") == (one > other) or one == other
+
+
+def test_this_version_has_a_number_that_later_ones_raise() -> None:
+    """A changed term is another version: raise `_VERSION` of the analyser, or replicas of two versions will differ."""
+    assert EnglishAnalyser().version == "english-1-porter2-b7cb99eb"
+
+
+# SQLite and Qdrant: one index for all
+
+
+@pytest.fixture
+def sqlite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Make, list[str]]:
+    made: list[str] = []
+    honest = sqlite_verify.index_anew
+
+    def counted(connection: Session, collection: int, analyser: Analyser) -> None:
+        made.append(analyser.version)
+        honest(connection, collection, analyser)
+
+    monkeypatch.setattr(sqlite_verify, "index_anew", counted)
+    return lambda analyser: SqliteStore(tmp_path / "knowledge.db", analyser), made
+
+
+@pytest.fixture
+def qdrant(monkeypatch: pytest.MonkeyPatch) -> Generator[tuple[Make, list[str]]]:
+    made: list[str] = []
+    honest = qdrant_weights.index_anew
+
+    def counted(connection: Connection, place: Place, analyser: Analyser) -> None:
+        made.append(analyser.version)
+        honest(connection, place, analyser)
+
+    monkeypatch.setattr(qdrant_weights, "index_anew", counted)
+    server = QdrantServer()
+    yield lambda analyser: QdrantStore(QdrantConfig(server.url, grpc="off"), analyser), made
+    server.stop()
+
+
+@pytest.mark.parametrize("backend", ["sqlite", "qdrant"])
+def test_a_newer_version_indexes_once_and_the_older_one_answers_without_words(
+    backend: str, request: pytest.FixtureRequest
+) -> None:
+    make, made = request.getfixturevalue(backend)
+    with ExitStack() as stack:
+        older = stack.enter_context(closing(make(EnglishAnalyser())))
+        older.create_collection("c", SPACE)
+        put(older, "d", [Passage("verified systems", id="1", terms=(("Systems",),)), Passage("other", id="2")])
+        newer = stack.enter_context(closing(make(Later())))
+        assert answers(newer, "verified") == (["1"], "")
+        older = stack.enter_context(closing(make(EnglishAnalyser())))
+        for _ in range(10):
+            hits, why = answers(older, "verify")
+            assert hits is None
+            assert "newer version" in why
+            assert "english-9-plain" in why
+            assert answers(newer, "verified") == (["1"], "")
+        assert made == ["english-9-plain"], "the index was made again by turns"
+        assert "newer version" in described(older).degraded
+        assert described(newer).degraded == ""
+        for refused in (
+            lambda: older.search("c", vector=None, text="verify", filter=None, limit=9),
+            lambda: older.definitions("c", "system"),
+            lambda: older.create_collection("c", SPACE),
+            lambda: put(older, "e", [Passage("verified again", id="3")]),
+        ):
+            with pytest.raises(ConfigError, match="newer version"):
+                refused()
+        assert [each.id for each in older.document_chunks("c", "d")] == ["1", "2"]
+        assert older.delete_document("c", "d") == 2
+        assert made == ["english-9-plain"]
+
+
+def test_an_older_version_stores_nothing_while_a_newer_one_is_indexing_in_qdrant(
+    qdrant: tuple[Make, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make, _ = qdrant
+    with closing(make(EnglishAnalyser())) as older, closing(make(Later())) as newer:
+        older.create_collection("c", SPACE)
+        put(older, "d", [Passage("verified systems", id="1")])
+        honest = qdrant_weights.heads
+
+        def midway(connection: Connection, place: Place) -> Any:
+            with pytest.raises(ConfigError, match="english-9-plain"):
+                put(older, "e", [Passage("verified again", id="2")])
+            return honest(connection, place)
+
+        monkeypatch.setattr(qdrant_weights, "heads", midway)
+        assert answers(newer, "verified") == (["1"], "")
+        assert [each.id for each in newer.documents("c")] == ["d"]
+
+
+@pytest.mark.slow
+def test_chromadb_keeps_the_index_of_the_newer_version_and_the_older_one_makes_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[str] = []
+    honest = chroma_view.index_rows
+
+    def rows(token: str, document_id: str, index: Any) -> Any:
+        made.append(index.analyser)
+        return honest(token, document_id, index)
+
+    monkeypatch.setattr(chroma_view, "index_rows", rows)
+    folder = quick_folder()
+    with ExitStack() as stack:
+        stack.callback(shutil.rmtree, folder)
+        server = stack.enter_context(ChromaServer(folder))
+
+        def opened(analyser: Analyser) -> ChromaStore:
+            store = ChromaStore(Address(Path(), host="127.0.0.1", port=server.port), analyser)
+            return stack.enter_context(closing(store))
+
+        first = opened(EnglishAnalyser())
+        first.create_collection("c", SPACE)
+        put(first, "d", [Passage("verified systems", id="1"), Passage("other", id="2")])
+        for _ in range(3):
+            assert answers(opened(Later()), "verified") == (["1"], "")
+            assert answers(opened(EnglishAnalyser()), "verify") == (["1"], "")
+        assert made == ["english-9-plain"], "the index was made again by turns"
+
+
+# SQLite: the file itself
+
+
+def test_a_replica_that_runs_while_the_tables_become_newer_refuses_from_then_on(tmp_path: Path) -> None:
+    path = tmp_path / "knowledge.db"
+    with closing(SqliteStore(path, EnglishAnalyser())) as store:
+        store.create_collection("c", SPACE)
+        put(store, "d", [Passage("verified systems", id="1")])
+        raw(path, f"UPDATE schema_version SET version = {sqlite_schema.SCHEMA_VERSION + 1}")
+        for refused in (
+            lambda: answers(store, "verified"),
+            lambda: put(store, "e", [Passage("verified again", id="2")]),
+            store.ping,
+        ):
+            with pytest.raises(ConfigError, match="newer version"):
+                refused()
+        assert raw(path, "SELECT count(*) FROM documents") == [(1,)]
+        raw(path, f"UPDATE schema_version SET version = {sqlite_schema.SCHEMA_VERSION}")
+        assert answers(store, "verified") == (["1"], "")
+
+
+@pytest.mark.slow
+def test_a_rolling_upgrade_of_three_replicas_under_load_indexes_once(tmp_path: Path) -> None:
+    path = tmp_path / "knowledge.db"
+    with closing(SqliteStore(path, EnglishAnalyser())) as store:
+        store.create_collection("c", SPACE)
+        for number in range(20):
+            put(store, f"d{number}", [Passage(f"verified systems {number}", id=f"{number}"), Passage("else")])
+
+    def replica(version: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "tests.stores.versions", str(path), version],
+            cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    def heard(each: subprocess.Popen[str], what: str) -> None:
+        assert each.stdout is not None
+        assert any(line.strip() == what for line in iter(each.stdout.readline, "")), f"never said '{what}'"
+
+    def ended(each: subprocess.Popen[str]) -> dict[str, Any]:
+        told, _ = each.communicate("stop\n", timeout=60)
+        assert each.returncode == 0
+        return json.loads(told.splitlines()[-1])
+
+    replicas = [replica("english-1") for _ in range(3)]
+    try:
+        for each in replicas:
+            heard(each, "answers")
+        told: list[tuple[str, dict[str, Any]]] = []
+        for place in range(3):
+            fresh = replica("english-2")
+            replicas.append(fresh)
+            heard(fresh, "answers")
+            old = replicas[place]
+            heard(old, "degraded")
+            told.append(("english-1", ended(old)))
+        told.extend(("english-2", ended(each)) for each in replicas[3:])
+    finally:
+        for each in replicas:
+            with each:
+                each.kill()
+    assert sum(each["indexed"] for _, each in told) == 1, "the collection was indexed more than once"
+    for version, each in told:
+        if version == "english-1":
+            assert each["whole"]
+            assert each["degraded"]
+            assert "english-2" in each["info"]
+        else:
+            assert (each["degraded"], each["refused"], each["info"]) == (0, 0, "")
+            assert each["written"]

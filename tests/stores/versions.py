@@ -1,0 +1,72 @@
+"""What the test of a rolling upgrade runs in processes of its own: one replica of one version on one SQLite file.
+
+    python -m tests.stores.versions <file> <version>
+
+It searches until its input has a line, says `answers` once it has answered often enough, and `degraded` at the first
+answer without its keyword leg; last it says, as JSON, what it did.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from pathlib import Path
+
+from knowledge_mcp.lexical import analyser
+from knowledge_mcp.model.errors import ConfigError
+from knowledge_mcp.stores import sqlite_verify
+from knowledge_mcp.stores.sqlite import SqliteStore
+from knowledge_mcp.testing.store_search import put
+from knowledge_mcp.testing.store_values import Passage, unit_vector
+from tests.stores.processes import say
+
+ANSWERS = 30
+
+
+def main() -> None:
+    """Search until told to stop."""
+    path, version = Path(sys.argv[1]), sys.argv[2]
+    analyser._VERSION = version  # pyright: ignore[reportPrivateUsage] - this process is that version
+    indexed = 0
+    honest = sqlite_verify.index_anew
+
+    def counted(*values: object) -> None:
+        nonlocal indexed
+        indexed += 1
+        honest(*values)  # pyright: ignore[reportArgumentType]
+
+    sqlite_verify.index_anew = counted
+    store = SqliteStore(path, analyser.EnglishAnalyser())
+    stop = threading.Event()
+    threading.Thread(target=lambda: (sys.stdin.readline(), stop.set()), daemon=True).start()
+    searches = whole = degraded = written = refused = 0
+    while not stop.is_set():
+        legs = store.search("c", vector=unit_vector("1"), text="verified", filter=None, limit=50)
+        searches += 1
+        assert legs.dense, legs.dense_error
+        if legs.lexical is not None:
+            assert len(legs.lexical) >= 20, f"{len(legs.lexical)} of 20 passages were found"
+            whole += 1
+        else:
+            assert "newer version" in legs.lexical_error
+            degraded += 1
+            if degraded == 1:
+                say("degraded")
+        if searches % 10 == 0:
+            try:
+                put(store, f"own-{os.getpid()}", [Passage("verified once more", id=f"own {os.getpid()}")])
+                written += 1
+            except ConfigError:
+                refused += 1
+        if searches == ANSWERS:
+            say("answers")
+    health = store.collection("c")
+    store.close()
+    told = {"searches": searches, "whole": whole, "degraded": degraded, "written": written, "refused": refused}
+    say(json.dumps({**told, "indexed": indexed, "info": health.degraded if health else ""}))
+
+
+if __name__ == "__main__":
+    main()
