@@ -138,7 +138,9 @@ class TesseractEngine:
         with self._lock:
             if self._languages is None:
                 command = [path, *self._tessdata, "--list-langs"]
-                output, errors = run_program(command, seconds=20.0, memory=self._memory)
+                output, errors = run_program(
+                    command, readable=tuple(self._tessdata[1:]), seconds=20.0, memory=self._memory
+                )
                 names = (line.strip() for line in (output or errors).splitlines())
                 self._languages = tuple(sorted(name for name in names if _LANGUAGE.fullmatch(name)))
             return self._languages
@@ -235,7 +237,10 @@ class TesseractEngine:
         # time that reading the page takes
         with _stored(png) as path:
             given = os.fsencode(path) + b"\n"
-            return run_program(command, given=given, seconds=left, memory=self._memory, accepted=accepted)
+            readable = (path, *self._tessdata[1:])
+            return run_program(
+                command, given=given, readable=readable, seconds=left, memory=self._memory, accepted=accepted
+            )
 
 
 class _Attempts:

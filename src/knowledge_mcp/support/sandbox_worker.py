@@ -68,14 +68,6 @@ class Refusal(Exception):  # noqa: N818 - it is an answer, not a fault
         self.suggestion = suggestion
 
 
-_SHARED = (
-    *("/usr/lib", "/usr/lib64", "/lib", "/lib64", "/usr/local/lib", "/etc/ld.so.cache"),
-    *("/usr/share/fonts", "/usr/local/share/fonts", "/etc/fonts", "/usr/share/locale", "/usr/share/zoneinfo"),
-    *("/etc/localtime", "/etc/mime.types", "/usr/share/mime"),
-    *("/dev/urandom", "/dev/zero", "/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system/cpu"),
-)
-"""What libraries read besides themselves: each other, fonts, time zones, kinds of files, what processor it is."""
-
 _FILES, _FILE_SIZE = 256, 1 << 20
 _SELF: dict[str, Any] = {"status": None, "held": {}}
 """An open descriptor of this process's `/proc/self/status`, and what `restrict` answered."""
@@ -115,13 +107,13 @@ def _give_up(module: str, folder: str) -> None:
     _lower(resource.RLIMIT_FSIZE, _FILE_SIZE, hard=True)
     if sys.platform != "linux":
         return
-    from knowledge_mcp.support.sandbox_linux import READ, WRITE, restrict
+    from knowledge_mcp.support.sandbox_linux import INSTALLED, READ, WRITE, restrict
 
     with contextlib.suppress(OSError):
         _SELF["status"] = os.open("/proc/self/status", os.O_RDONLY)
     if threading.active_count() > 1 or len(list(Path("/proc/self/task").iterdir())) > 1:
         raise RuntimeError(f"{module} starts threads when it is imported; they would not be confined")
-    readable = (*_SHARED, *_interpreter(module), folder)
+    readable = (*INSTALLED, *_interpreter(module), folder)
     _SELF["held"] = restrict({**dict.fromkeys(readable, READ), "/dev/null": READ | WRITE})
 
 
