@@ -143,6 +143,7 @@ class Sandbox:
         self._idle: list[_Child] = []
         self._closed = False
         self._finalizer = weakref.finalize(self, _stop_all, self._idle)
+        _SANDBOXES.add(self)
 
     def run(
         self,
@@ -183,6 +184,14 @@ class Sandbox:
         with self._lock:
             self._closed = True
         _stop_all(self._idle)
+
+    def reap(self) -> None:
+        """Clear away idle children that have ended; done every few seconds for each sandbox."""
+        with self._lock:
+            ended = [child for child in self._idle if child.has_ended()]
+            for child in ended:
+                self._idle.remove(child)
+        _stop_all(ended)
 
     def _take(self, job: dict[str, Any], files: Mapping[str, Given], bounds: Limits) -> _Child:
         """Hand the job to an idle child or to a new one; an idle one may have ended, or have too little left for it."""
@@ -231,8 +240,13 @@ def _resident_peak(usage: resource.struct_rusage) -> int:
     return usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
+_SANDBOXES: weakref.WeakSet[Sandbox] = weakref.WeakSet()
+_SWEEP = 10.0
+"""Seconds between two looks for children that have ended while they were idle."""
+
+
 class _Starter:
-    """Start processes from one thread that lasts as long as this process.
+    """Start processes from one thread that lasts as long as this process, and clear away children that have ended.
 
     A child asks the kernel to be killed when its parent ends, and by that the kernel means the thread that started it.
     """
@@ -255,12 +269,17 @@ class _Starter:
 
     def _serve(self, asked: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]]]) -> None:
         while True:
-            future, make = asked.get()
+            try:
+                future, make = asked.get(timeout=_SWEEP)
+            except queue.Empty:
+                for sandbox in list(_SANDBOXES):
+                    sandbox.reap()
+                continue
             try:
                 future.set_result(make())
             except BaseException as error:  # noqa: BLE001 - it is raised where the process was asked for
                 future.set_exception(error)
-            del future, make
+            del future, make  # or the child's pipes would be held until the next one is started
 
 
 _STARTER = _Starter()
@@ -345,6 +364,10 @@ class _Child:
             else:
                 fields = json.loads(payload)
                 raise SandboxFailure(FailureKind.FAILED, f"{fields['error']} ({fields['place']})")
+
+    def has_ended(self) -> bool:
+        """Tell whether the process is gone."""
+        return self._process.poll() is not None
 
     def kill(self) -> None:
         """End the child and whatever it started, and free its pipes; harmless when it is gone already."""
