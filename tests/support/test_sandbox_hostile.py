@@ -19,7 +19,7 @@ import pytest
 from knowledge_mcp.support.sandbox import FailureKind, Given, Limits, Sandbox, SandboxFailure
 from tests.support.test_sandbox import is_gone
 
-JOBS = "tests.support.hostile_jobs"
+JOBS = "benchmarks.attacks.sandbox_jobs"
 
 
 def protections() -> dict[str, str]:
@@ -156,7 +156,7 @@ from knowledge_mcp.support.sandbox import Sandbox
 sandbox = Sandbox()
 def start():
     global running
-    running = sandbox.run("tests.support.hostile_jobs:linger", {})
+    running = sandbox.run("benchmarks.attacks.sandbox_jobs:linger", {})
     print(next(running), flush=True)
 thread = threading.Thread(target=start)
 thread.start()

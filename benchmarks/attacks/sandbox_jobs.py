@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-__all__ = ["attempt", "environment", "fill_descriptors", "linger", "threads"]
+__all__ = ["ATTEMPTS", "attempt", "environment", "exhaust", "fill_descriptors", "hold", "linger", "threads"]
 
 
 def attempt(what: str, target: str = "") -> Iterator[str]:
     """Try something that no reader needs; yield `refused: …` or what came of it."""
     try:
-        yield f"got through: {_ATTEMPTS[what](target)!r}"
+        yield f"got through: {ATTEMPTS[what](target)!r}"
     except (OSError, ValueError) as error:
         yield f"refused: {error}"
 
@@ -54,6 +54,69 @@ def linger() -> Iterator[int]:
     yield os.getpid()
     while True:
         time.sleep(1)
+
+
+def hold(path: str) -> Iterator[str]:
+    """Yield where this process's file is, then go on for ever."""
+    yield path
+    yield from map(str, linger())
+
+
+def exhaust(what: str) -> Iterator[str]:
+    """Use something up without end; yields where that came to nothing by itself."""
+    try:
+        _ENDLESS[what]()
+    except (OSError, MemoryError) as error:
+        yield f"refused: {error}"
+
+
+def _memory() -> None:
+    held: list[bytearray] = []
+    while True:
+        held.append(bytearray(b"x") * (16 << 20))
+
+
+def _threads() -> None:
+    for _ in threads(1_000_000):
+        pass
+
+
+def _processes() -> None:
+    while True:
+        os.fork()
+
+
+def _descriptors() -> None:
+    while True:
+        os.dup(1)
+
+
+def _disk() -> None:
+    with Path(os.environ["TMPDIR"], "large").open("wb") as stream:
+        while True:
+            stream.write(b"x" * (1 << 20))
+
+
+def _printing() -> None:
+    while True:
+        os.write(2, b"x" * 65536)
+
+
+def _time() -> None:
+    while True:
+        pass
+
+
+_ENDLESS: dict[str, Callable[[], None]] = {
+    "memory": _memory,
+    "threads": _threads,
+    "processes": _processes,
+    "descriptors": _descriptors,
+    "disk": _disk,
+    "printing": _printing,
+    "time": _time,
+    "sleep": lambda: time.sleep(3600),
+}
 
 
 def _read(target: str) -> bytes:
@@ -111,7 +174,7 @@ def _stay(_: str) -> int:
     return 0
 
 
-_ATTEMPTS: dict[str, Callable[[str], Any]] = {
+ATTEMPTS: dict[str, Callable[[str], Any]] = {
     "read": _read,
     "write": _write,
     "list": _list,
