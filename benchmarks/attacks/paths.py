@@ -91,7 +91,7 @@ def _tool(folder: Path) -> Outcome:
 
 
 def _tool_step_by_step(folder: Path) -> Outcome:
-    with mock.patch.object(beneath, "_system_call", lambda: None):
+    with mock.patch.object(beneath, "_system_call", return_value=None):
         return _tool(folder)
 
 

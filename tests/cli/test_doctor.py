@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -131,7 +132,11 @@ def test_what_the_sandbox_holds_is_said(
     said: str,
 ) -> None:
     del clinic
-    monkeypatch.setattr(Sandbox, "run", lambda *_: iter([held]))
+
+    def run(*_: object) -> Iterator[dict[str, str]]:
+        yield held
+
+    monkeypatch.setattr(Sandbox, "run", run)
     check = checks(knowledge("doctor", "--json").out)["sandbox"]
     assert check["status"] == status
     assert said in check["message"]

@@ -114,7 +114,7 @@ def test_the_environment_is_made_from_nothing(sandbox: Sandbox, monkeypatch: pyt
     assert environment["ORT_DISABLE_TELEMETRY"] == "1"
 
 
-def test_descriptors_are_few(sandbox: Sandbox) -> None:
+def test_a_child_opens_no_more_than_a_few_files_at_once(sandbox: Sandbox) -> None:
     (count,) = sandbox.run(f"{JOBS}:fill_descriptors", {})
     assert count < 256
 

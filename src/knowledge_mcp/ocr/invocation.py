@@ -74,24 +74,7 @@ def run_program(
         InvalidInputError: it ran out of memory: the image is too large.
         InternalError: it could not be started, crashed or failed; details hold its last words.
     """
-    # the environment is empty but for this: nothing secret reaches a program that works on untrusted bytes
-    environment = {"OMP_THREAD_LIMIT": "1", "LC_ALL": "C", "PATH": os.defpath}
-    try:
-        started = _confined(command, readable)
-        process = start_process(
-            lambda: subprocess.Popen(
-                started,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=environment,
-                start_new_session=True,
-            )
-        )
-    except OSError as error:
-        raise InternalError(
-            "Text recognition could not be started.", details=f"{command[0]}: {error.strerror or error}"
-        ) from error
+    process = _started(command, readable)
     with process:
         _confine(process.pid, seconds, memory)
         try:
@@ -109,6 +92,27 @@ def run_program(
     if process.returncode not in accepted:
         raise _failure(process.returncode, said)
     return output.decode(errors="replace"), said
+
+
+def _started(command: list[str], readable: tuple[str, ...]) -> subprocess.Popen[bytes]:
+    # the environment is empty but for this: nothing secret reaches a program that works on untrusted bytes
+    environment = {"OMP_THREAD_LIMIT": "1", "LC_ALL": "C", "PATH": os.defpath}
+    try:
+        started = _confined(command, readable)
+        return start_process(
+            lambda: subprocess.Popen(
+                started,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=environment,
+                start_new_session=True,
+            )
+        )
+    except OSError as error:
+        raise InternalError(
+            "Text recognition could not be started.", details=f"{command[0]}: {error.strerror or error}"
+        ) from error
 
 
 def _confined(command: list[str], readable: tuple[str, ...]) -> list[str]:
