@@ -252,9 +252,12 @@ class _Starter:
     """
 
     def __init__(self) -> None:
+        self._begin()
+        os.register_at_fork(after_in_child=self._begin)  # a forked process has not got the thread
+
+    def _begin(self) -> None:
         self._lock = threading.Lock()
         self._asked: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]]] | None = None
-        os.register_at_fork(after_in_child=self.__init__)
 
     def start(self, make: Callable[[], subprocess.Popen[bytes]]) -> subprocess.Popen[bytes]:
         """Call `make` in that thread and return what it returns, or raise what it raises."""
