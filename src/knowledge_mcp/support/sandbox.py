@@ -307,7 +307,17 @@ class _Child:
             "HOME": str(self._folder),
             "TMPDIR": str(self._folder),
         }
-        command = [sys.executable, "-P", "-c", _ENTRY, str(idle_seconds), str(os.getpid()), module, str(self._folder)]
+        command = [
+            sys.executable,
+            "-P",
+            "-S",
+            "-c",
+            _ENTRY,
+            str(idle_seconds),
+            str(os.getpid()),
+            module,
+            str(self._folder),
+        ]
         self._process = start_process(
             lambda: subprocess.Popen(
                 command,

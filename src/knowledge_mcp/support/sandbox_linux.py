@@ -40,7 +40,13 @@ INSTALLED = (
     *("/usr/lib", "/usr/lib64", "/lib", "/lib64", "/usr/local/lib", "/etc/ld.so.cache"),
     *("/usr/share/fonts", "/usr/local/share/fonts", "/etc/fonts", "/usr/share/locale", "/usr/share/zoneinfo"),
     *("/nix/store", "/home/linuxbrew/.linuxbrew", "/etc/localtime", "/etc/mime.types", "/usr/share/mime"),
-    *("/etc/ssl/openssl.cnf", "/etc/ssl/certs", "/etc/pki/tls/openssl.cnf", "/etc/pki/ca-trust", "/etc/crypto-policies"),
+    *(
+        "/etc/ssl/openssl.cnf",
+        "/etc/ssl/certs",
+        "/etc/pki/tls/openssl.cnf",
+        "/etc/pki/ca-trust",
+        "/etc/crypto-policies",
+    ),
     *("/dev/urandom", "/dev/zero", "/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system/cpu"),
 )
 """What libraries read besides themselves: each other, fonts, time zones, kinds of files, what processor it is."""

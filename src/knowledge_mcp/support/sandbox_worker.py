@@ -18,7 +18,6 @@ import select
 import struct
 import sys
 import threading
-import traceback
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -205,6 +204,8 @@ def _encode(value: object) -> bytes:
 
 
 def _describe(error: Exception) -> bytes:
+    import traceback  # few children need it
+
     frames = traceback.extract_tb(error.__traceback__)[-3:]
     places = " < ".join(f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in reversed(frames))
     return _encode({"error": f"{type(error).__name__}: {error}"[:500], "place": places})
