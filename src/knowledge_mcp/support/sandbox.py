@@ -143,7 +143,8 @@ class Sandbox:
         self._idle: list[_Child] = []
         self._closed = False
         self._finalizer = weakref.finalize(self, _stop_all, self._idle)
-        _SANDBOXES.add(self)
+        with _REGISTERING:
+            _SANDBOXES.add(self)
 
     def run(
         self,
@@ -241,8 +242,16 @@ def _resident_peak(usage: resource.struct_rusage) -> int:
 
 
 _SANDBOXES: weakref.WeakSet[Sandbox] = weakref.WeakSet()
+_REGISTERING = threading.Lock()
 _SWEEP = 10.0
 """Seconds between two looks for children that have ended while they were idle."""
+
+
+def _sweep() -> None:
+    with _REGISTERING:
+        known = list(_SANDBOXES)
+    for sandbox in known:
+        sandbox.reap()
 
 
 class _Starter:
@@ -275,8 +284,7 @@ class _Starter:
             try:
                 future, make = asked.get(timeout=_SWEEP)
             except queue.Empty:
-                for sandbox in list(_SANDBOXES):
-                    sandbox.reap()
+                _sweep()
                 continue
             try:
                 future.set_result(make())
