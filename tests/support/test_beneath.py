@@ -39,7 +39,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def test_a_file_beneath_the_root_is_opened(root: Path) -> None:
-    for place in (root, None):
+    for place in (root, None, root / "deep" / "er" / "a.txt"):
         with open_beneath(place, root / "deep" / "er" / "a.txt") as stream:
             assert stream.read() == b"inside"
     (root / "b.txt").write_text("at the top")

@@ -40,14 +40,14 @@ def open_beneath(root: str | os.PathLike[str] | None, path: Path) -> BufferedRea
     """Open a regular file for reading.
 
     Args:
-        root: a folder, links in it resolved; None where the file may be anywhere.
+        root: a folder, links in it resolved, or the file itself; None where the file may be anywhere.
         path: the file's absolute path without any link or `..`, below the root.
 
     Raises:
         NotRegularError: it is something else than a file.
         OSError: it is not there, may not be read, or a link stands in the way.
     """
-    place = Path(root) if root is not None else path.parent
+    place = path.parent if root is None or path == Path(root) else Path(root)
     with ExitStack() as stack:
         folder = os.open(place, _FOLDER)
         stack.callback(os.close, folder)
