@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import io
 import os
 import select
@@ -191,3 +192,18 @@ def test_an_idle_child_ends_by_itself_and_leaves_nothing() -> None:
         while folder.exists() and not ended.wait(0.05):
             fresh.reap()
     assert not folder.exists()
+
+
+def test_what_a_killed_parent_left_is_cleared_away_by_the_next(tmp_path: Path) -> None:
+    left, young, held = (tmp_path / f"knowledge-reading-{name}" for name in ("left", "young", "held"))
+    for folder in (left, young, held):
+        folder.mkdir()
+        (folder / "path.pdf").write_bytes(b"of somebody")
+    for folder in (left, held):
+        os.utime(folder, (0, 0))
+    lock = os.open(held, os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_SH)
+    script = "from knowledge_mcp.support.sandbox import Sandbox; list(Sandbox().run('json:loads', {'s': '[]'}))"
+    subprocess.run([sys.executable, "-c", script], env={**os.environ, "TMPDIR": str(tmp_path)}, check=True, timeout=60)
+    os.close(lock)
+    assert sorted(tmp_path.iterdir()) == [held, young]

@@ -11,6 +11,7 @@ it has grown, it goes. Values come back one by one, so that neither side ever ho
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import queue
@@ -53,6 +54,8 @@ _MOST = 0.75
 """A crash above this share of the memory limit is taken for the limit's doing: native code aborts without a word."""
 _THREADS = 512
 """A child with more threads than this is stopped: processes it cannot start, and no limit of its own counts threads."""
+_PREFIX = "knowledge-reading-"
+_LEFT = 60.0
 _SUFFIX = 20
 """Characters, at most, of a file name's suffix that a job sees."""
 
@@ -247,6 +250,19 @@ _SWEEP = 10.0
 """Seconds between two looks for children that have ended while they were idle."""
 
 
+def _clear_away_left_folders() -> None:
+    """Remove the folders of children whose parents were killed, once they are a minute old."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError):
+            lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if time.time() - os.fstat(lock).st_mtime > _LEFT:
+                    shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(lock)
+
+
 def _sweep() -> None:
     with _REGISTERING:
         known = list(_SANDBOXES)
@@ -273,6 +289,7 @@ class _Starter:
         with self._lock:
             if self._asked is None:
                 self._asked = queue.SimpleQueue()
+                _clear_away_left_folders()
                 hide_memory()  # whoever works on bytes of others works beside what is secret here
                 threading.Thread(target=self._serve, args=(self._asked,), name="process-starter", daemon=True).start()
         future: Future[subprocess.Popen[bytes]] = Future()
@@ -306,7 +323,9 @@ class _Child:
 
     def __init__(self, idle_seconds: float, module: str) -> None:
         self.package = module.partition(".")[0]
-        self._folder = Path(tempfile.mkdtemp(prefix="knowledge-reading-")).resolve()
+        self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX)).resolve()
+        self._lock = os.open(self._folder, os.O_RDONLY)
+        fcntl.flock(self._lock, fcntl.LOCK_SH)  # goes with this process: what is not locked was left by a killed one
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the child
         environment = {
             "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
@@ -400,6 +419,9 @@ class _Child:
             with contextlib.suppress(OSError):
                 stream.close()
         shutil.rmtree(self._folder, ignore_errors=True)
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
 
     def _frame(self, bounds: Limits) -> tuple[bytes, bytes]:
         deadline = time.monotonic() + bounds.silence
