@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,6 +20,7 @@ from knowledge_mcp.ranking.fusion import fuse
 from knowledge_mcp.ranking.rerank_local import CrossEncoder
 from knowledge_mcp.settings import Settings
 from knowledge_mcp.stores.memory import MemoryStore
+from knowledge_mcp.support.sandbox import Sandbox
 from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
 from tests.cli.conftest import Command
 from tests.ranking.cross_encoder import make_cross_encoder
@@ -107,10 +109,37 @@ def test_a_healthy_knowledge_base_passes_every_check(clinic: Clinic, knowledge: 
         "collection",
         "contents",
     } <= set(found)
-    assert {each["status"] for each in found.values()} == {"ok"}
+    assert {each["status"] for name, each in found.items() if name != "sandbox"} == {"ok"}
     clinic.use(AilingStore(), HashingEmbedder())
     table = knowledge("doctor").out
     assert "hashing" in table
+
+
+@pytest.mark.parametrize(
+    ("held", "status", "said"),
+    [
+        ({"privileges": "", "files": "", "system calls": ""}, "ok", "holds"),
+        ({"privileges": "", "files": "this kernel has no Landlock"}, "warn", "files: this kernel has no Landlock"),
+        ({}, "warn", "only Linux"),
+    ],
+)
+def test_what_the_sandbox_holds_is_said(
+    clinic: Clinic,
+    knowledge: Command,
+    monkeypatch: pytest.MonkeyPatch,
+    held: dict[str, str],
+    status: str,
+    said: str,
+) -> None:
+    del clinic
+
+    def run(*_: object) -> Iterator[dict[str, str]]:
+        yield held
+
+    monkeypatch.setattr(Sandbox, "run", run)
+    check = checks(knowledge("doctor", "--json").out)["sandbox"]
+    assert check["status"] == status
+    assert said in check["message"]
 
 
 def test_an_empty_knowledge_base_is_a_warning_with_the_way_to_fill_it(clinic: Clinic, knowledge: Command) -> None:

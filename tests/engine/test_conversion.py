@@ -280,7 +280,7 @@ def test_a_file_that_may_not_be_read_says_so(world: Desk, monkeypatch: pytest.Mo
     def refuse(*_: object, **__: object) -> None:  # what the system does, for everybody but root
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr("knowledge_mcp.engine.confinement.open_beneath", refuse)
     with pytest.raises(UnreadableDocumentError, match="cannot be opened"):
         world.desk.convert(str(path))
 

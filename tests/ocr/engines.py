@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import struct
+import tempfile
 import threading
 from collections.abc import Generator, Iterable, Mapping
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.model.ocr import OcrPage, OcrWord
 from knowledge_mcp.ocr.tsv import mean_confidence, text_of
-from knowledge_mcp.support.sandbox import Limits, Sandbox
+from knowledge_mcp.support.sandbox import Given, Limits, Sandbox, stored
 
 __all__ = ["HereSandbox", "ScriptedEngine", "page_of", "program"]
 
@@ -34,9 +35,21 @@ def page_of(*lines: str, confidence: float = 95.0, size: tuple[int, int] = (1240
 class HereSandbox(Sandbox):
     """Run jobs in the test's own process; values go through JSON as they do on their way from a child, bytes do not."""
 
-    def run(self, function: str, arguments: Mapping[str, Any], *, limits: Limits | None = None) -> Generator[Any]:
+    def run(
+        self,
+        function: str,
+        arguments: Mapping[str, Any],
+        *,
+        files: Mapping[str, Given] | None = None,
+        limits: Limits | None = None,
+    ) -> Generator[Any]:
         module, _, name = function.partition(":")
-        for value in getattr(importlib.import_module(module), name)(**json.loads(json.dumps(dict(arguments)))):
+        with tempfile.TemporaryDirectory() as folder:
+            given = {**json.loads(json.dumps(dict(arguments))), **stored(files or {}, Path(folder))}
+            yield from self._values(getattr(importlib.import_module(module), name)(**given))
+
+    def _values(self, values: Iterable[Any]) -> Generator[Any]:
+        for value in values:
             yield value if isinstance(value, bytes) else json.loads(json.dumps(value))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import struct
 import threading
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from knowledge_mcp.model.errors import ConfigError, InternalError, InvalidInputError, TimedOutError
+from knowledge_mcp.ocr.invocation import run_program
 from knowledge_mcp.ocr.tesseract import TesseractEngine
 from tests.ocr.engines import program
 from tests.ocr.pages import drawn, png
@@ -178,3 +180,37 @@ if [ -e {tmp_path}/once ]; then printf "{HEADER}{good}"; else touch {tmp_path}/o
     engine.close()
     assert page.rotation == 90
     assert page.text.startswith("harbour harbour")
+
+
+@pytest.mark.skipif(os.uname().sysname != "Linux", reason="only Linux confines programs")
+def test_a_program_reads_its_image_and_nothing_else_of_ours(tmp_path: Path) -> None:
+    image, other = tmp_path / "page.png", tmp_path / "secret"
+    image.write_text("the page")
+    other.write_text("a secret")
+    run = functools.partial(run_program, readable=(str(image),), seconds=20.0, memory=512 << 20)
+    assert run(["/bin/cat", str(image)]) == ("the page", "")
+    for place in (str(other), "/etc/passwd", f"/proc/{os.getpid()}/environ"):
+        with pytest.raises(InternalError) as caught:
+            run(["/bin/cat", place])
+        assert "denied" in caught.value.details
+
+
+@pytest.mark.skipif(os.uname().sysname != "Linux", reason="only Linux confines programs")
+@pytest.mark.parametrize("line", ["exec /bin/cat {}", "/bin/cat {}; exit 3", "echo x > {}-2"])
+def test_a_program_starts_no_other_and_writes_nothing(tmp_path: Path, line: str) -> None:
+    image = tmp_path / "page.png"
+    image.write_text("the page")
+    command = ["/bin/sh", "-c", line.format(image)]
+    with pytest.raises(InternalError) as caught:
+        run_program(command, readable=(str(tmp_path),), seconds=20.0, memory=512 << 20)
+    assert "the page" not in caught.value.details
+    assert [each.name for each in tmp_path.iterdir()] == ["page.png"]
+
+
+@pytest.mark.skipif(os.uname().sysname != "Linux", reason="only Linux confines programs")
+def test_a_program_that_cannot_be_loaded_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "tesseract"
+    path.write_bytes(b"\x7fELF but no program")
+    path.chmod(0o755)
+    with pytest.raises(InternalError, match="could not be started"):
+        run_program([str(path)], seconds=20.0, memory=512 << 20)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import threading
 from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.engine.confinement import PathNotAllowedError, allowed_path
-from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.engine.confinement import PathNotAllowedError, allowed_path, look_at
+from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, UnreadableDocumentError, UnreadableReason
+from knowledge_mcp.model.source import MOST_BYTES
+from knowledge_mcp.support import beneath
 from knowledge_mcp.surfaces.planning.errors import render_error
 from tests.planning.world import REF, World, paper
 
@@ -85,3 +90,70 @@ def test_a_link_out_that_takes_a_file_s_place_while_it_is_read_is_noticed(world:
         world.ingest(str(path))
     assert render_error(caught.value)["error_type"] == "extraction_failed"
     assert world.call("list_ingested_documents", application_ref=REF)["document_count"] == 0
+
+
+@pytest.mark.parametrize("way", ["at once", "step by step"])
+def test_a_folder_that_turns_into_a_link_again_and_again_leads_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    if way == "step by step":
+        monkeypatch.setattr(beneath, "_system_call", lambda: None)
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    (root / "folder").mkdir(parents=True)
+    outside.mkdir()
+    (root / "folder" / "a.pdf").write_bytes(b"inside")
+    (outside / "a.pdf").write_bytes(b"outside")
+    (root / "link").symlink_to(outside)
+    inside = hashlib.sha256(b"inside").hexdigest()
+    enough = threading.Event()
+
+    def swap() -> None:
+        while not enough.is_set():
+            (root / "folder").rename(root / "real")
+            (root / "link").rename(root / "folder")
+            (root / "folder").rename(root / "link")
+            (root / "real").rename(root / "folder")
+
+    swapping = threading.Thread(target=swap)
+    swapping.start()
+    seen: list[str] = []
+    refused = 0
+    try:
+        while len(seen) + refused < 2000:
+            try:
+                file = look_at(allowed_path(str(root / "folder" / "a.pdf"), [root]), [root])
+                with file.open() as stream:
+                    seen.append(hashlib.sha256(stream.read()).hexdigest())
+            except (KnowledgeError, OSError):
+                refused += 1
+    finally:
+        enough.set()
+        swapping.join()
+    assert set(seen) == {inside}
+    assert refused
+
+
+def test_a_file_of_holes_is_refused_by_its_size_before_its_content_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "holes.pdf"
+    with path.open("wb") as stream:
+        stream.truncate(MOST_BYTES + 1)
+    blocks: list[None] = []
+    with pytest.raises(UnreadableDocumentError) as caught:
+        look_at(path, [tmp_path], lambda: blocks.append(None))
+    assert caught.value.reason is UnreadableReason.TOO_LARGE
+    assert not blocks
+
+
+def test_a_file_of_holes_is_refused_by_the_tool(world: World) -> None:
+    path = Path(world.paper("a.pdf"))
+    os.truncate(path, MOST_BYTES + 1)
+    with pytest.raises(InvalidInputError, match="more than 1024 MiB"):
+        world.ingest(str(path))
+
+
+def test_a_pipe_and_a_device_are_no_files(world: World) -> None:
+    path = Path(world.paper("a.pdf"))
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(InvalidInputError, match="not found"):
+        world.ingest(str(path))

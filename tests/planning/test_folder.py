@@ -241,3 +241,26 @@ def test_the_report_is_written_where_it_is_asked_for(filled: World, command: Any
     written = (tmp_path / "out" / "report.html").read_text()
     assert "scan.pdf: pages to look at" in written
     assert "skipped: pictures cover 100% of the page" in written
+
+
+def test_a_watched_folder_is_the_only_one_that_is_read(filled: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = paper(filled.folder / "secret.pdf", "Nobody may read this.")
+    (filled.papers / "link.pdf").symlink_to(secret)
+    given: list[Any] = []
+
+    def build(_: Settings, *, roots: Any, **__: Any) -> FilingDesk:
+        given.append(roots)
+        return Lasting(filled.base, filled.pipeline, folder=filled.data, roots=roots)
+
+    monkeypatch.setattr(wiring, "build_knowledge", build)
+
+    def end(_: FolderRun) -> None:
+        """Watch no longer."""
+
+    monkeypatch.setattr(FolderRun, "_go_on", end)
+    for watched, fate in ((["--watch"], "error"), ([], "success")):
+        arguments = ["ingest", str(filled.papers), "--ref", REF, "--json", *watched]
+        ended = CliRunner().invoke(planning.app, arguments, catch_exceptions=False)
+        fates = {Path(each["file"]).name: each["status"] for each in json.loads(ended.stdout)["documents"]}
+        assert fates["link.pdf"] == fate
+    assert given == [(filled.papers,), None]

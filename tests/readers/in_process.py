@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Generator, Mapping
+import tempfile
+from collections.abc import Generator, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
-from knowledge_mcp.support.sandbox import Limits, Sandbox
+from knowledge_mcp.support.sandbox import Given, Limits, Sandbox, stored
 
 __all__ = ["InProcessSandbox"]
 
@@ -15,7 +17,19 @@ __all__ = ["InProcessSandbox"]
 class InProcessSandbox(Sandbox):
     """Run jobs here; values go through JSON as they do on their way from a child."""
 
-    def run(self, function: str, arguments: Mapping[str, Any], *, limits: Limits | None = None) -> Generator[Any]:
+    def run(
+        self,
+        function: str,
+        arguments: Mapping[str, Any],
+        *,
+        files: Mapping[str, Given] | None = None,
+        limits: Limits | None = None,
+    ) -> Generator[Any]:
         module, _, name = function.partition(":")
-        for value in getattr(importlib.import_module(module), name)(**json.loads(json.dumps(dict(arguments)))):
+        with tempfile.TemporaryDirectory() as folder:
+            given = {**json.loads(json.dumps(dict(arguments))), **stored(files or {}, Path(folder))}
+            yield from self._values(getattr(importlib.import_module(module), name)(**given))
+
+    def _values(self, values: Iterable[Any]) -> Generator[Any]:
+        for value in values:
             yield json.loads(json.dumps(value))

@@ -212,3 +212,10 @@ def test_a_file_that_takes_too_long_is_stopped_and_the_next_one_is_read(sandbox:
     assert caught.value.reason is UnreadableReason.TOO_SLOW
     again = OfficeReader(markdown=MarkdownReader(), sandbox=sandbox)
     assert again.read(item_of(GOOD["a.xlsx"], "a.xlsx")).text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(GOOD))
+def test_a_confined_child_reads_every_kind_as_this_process_does(sandbox: Sandbox, name: str) -> None:
+    item = item_of(GOOD[name], name)
+    assert OfficeReader(markdown=MarkdownReader(), sandbox=sandbox).read(item) == READER.read(item)

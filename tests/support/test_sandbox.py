@@ -77,7 +77,7 @@ def test_the_child_knows_no_secret_and_has_streams_of_its_own(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     (child,) = values(sandbox, "identity")
-    assert child["environment"] == ["PYTHONPATH", "PYTHONUTF8"]
+    assert child["environment"] == ["HOME", "ORT_DISABLE_TELEMETRY", "PYTHONPATH", "PYTHONUTF8", "TMPDIR"]
     assert child["stdin"] == ""
     assert child["session"] != os.getsid(0)
 

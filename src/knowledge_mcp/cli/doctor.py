@@ -71,6 +71,7 @@ def _examine(reading: Reading, *, repair: bool) -> Iterator[Outcome]:
     yield from _settings(reading)
     yield _folder(settings)
     yield _disk(settings)
+    yield _sandbox()
     model = _model(settings)
     yield model
     from knowledge_mcp import wiring
@@ -142,6 +143,23 @@ def _disk(settings: Settings) -> Outcome:
     if free < LITTLE_DISK:
         return Outcome("disk", "warn", message, "Make room before a larger ingest.")
     return Outcome("disk", "ok", message)
+
+
+def _sandbox() -> Outcome:
+    """Ask a child process, as files are read in, what it has given up."""
+    from knowledge_mcp.support.sandbox import Sandbox, SandboxFailure
+
+    try:
+        (held,) = Sandbox(keep=0).run("knowledge_mcp.support.sandbox_worker:protections", {})
+    except (OSError, SandboxFailure) as exc:
+        return Outcome("sandbox", "fail", f"no file can be read: {exc}", "Files are read in a child process only.")
+    lacking = [f"{what}: {why}" for what, why in held.items() if why]
+    if not held:
+        lacking.append("files and system calls: only Linux confines them")
+    if lacking:
+        message = f"does not hold here: {'; '.join(lacking)}. Limits of time, memory and output hold."
+        return Outcome("sandbox", "warn", message, "Ingest files of strangers on Linux 5.13 or later, 6.12 at best.")
+    return Outcome("sandbox", "ok", "holds: a hostile file's reader opens nothing else, connects and starts nothing")
 
 
 def _model(settings: Settings) -> Outcome:

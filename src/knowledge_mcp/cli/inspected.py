@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import os
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
@@ -24,8 +25,9 @@ from knowledge_mcp.model.chunk import Chunk, Definition, Modality, Statement
 from knowledge_mcp.model.document import BlockKind, Classification, Document, Reference, Span
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError, UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.media_types import UNKNOWN, media_type_of
-from knowledge_mcp.model.source import SourceItem
+from knowledge_mcp.model.source import MOST_BYTES, SourceItem
 from knowledge_mcp.model.structure import DocumentStructure
+from knowledge_mcp.support.beneath import NotRegularError, identity_of, open_beneath, open_same
 
 if TYPE_CHECKING:
     from knowledge_mcp.ports import Classifier, Reader
@@ -271,16 +273,25 @@ def file_item(path: Path, media_type: str = UNKNOWN) -> SourceItem:
     Raises:
         NotFoundError: there is none.
         InvalidInputError: it is a folder.
-        UnreadableDocumentError: it may not be read.
+        UnreadableDocumentError: it may not be read, or is too large.
     """
     try:
-        with path.open("rb") as stream:
+        place = Path(os.path.realpath(path))
+        with open_beneath(None, place) as stream:
+            size, identity = os.fstat(stream.fileno()).st_size, identity_of(stream)
+            if size > MOST_BYTES:
+                raise UnreadableDocumentError(
+                    f"{path.name}: The file has {size >> 20} MiB, more than {MOST_BYTES >> 20} MiB.",
+                    reason=UnreadableReason.TOO_LARGE,
+                    source=str(path),
+                    suggestion="Split it.",
+                )
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
-            size = stream.tell()
     except FileNotFoundError as exc:
         raise NotFoundError(f"There is no file {path}.", suggestion="Check the path.") from exc
-    except IsADirectoryError as exc:
-        raise InvalidInputError(f"{path} is a folder.", suggestion="Give one file.") from exc
+    except NotRegularError as exc:
+        what = "a folder" if path.is_dir() else "no regular file"
+        raise InvalidInputError(f"{path} is {what}.", suggestion="Give one file.") from exc
     except OSError as exc:
         raise UnreadableDocumentError(
             f"{path.name}: The file cannot be opened.",
@@ -290,5 +301,11 @@ def file_item(path: Path, media_type: str = UNKNOWN) -> SourceItem:
             suggestion="Check its permissions.",
         ) from exc
     return SourceItem(
-        str(path.absolute()), path.name, media_type, size, digest, functools.partial(path.open, "rb"), path
+        str(path.absolute()),
+        path.name,
+        media_type,
+        size,
+        digest,
+        functools.partial(open_same, None, place, identity),
+        path,
     )

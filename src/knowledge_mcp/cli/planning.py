@@ -36,13 +36,13 @@ DocumentId = Annotated[str, typer.Argument(metavar="DOCUMENT_ID", help="Id, as `
 
 
 @contextmanager
-def _desk(config: Path | None, *, verbose: bool, as_json: bool) -> Generator[FilingDesk]:
-    """Open the planning documents for one command, guarded, and close them."""
+def _desk(config: Path | None, *, verbose: bool, as_json: bool, root: Path | None = None) -> Generator[FilingDesk]:
+    """Open the planning documents for one command, guarded, and close them; with a root files come from there only."""
     with guarded(verbose=verbose, as_json=as_json):
         from knowledge_mcp import wiring
 
         settings = settings_of(config, verbose=verbose, surface="planning", quiet="ERROR")
-        desk = cast("FilingDesk", wiring.build_knowledge(settings, surface="planning"))
+        desk = cast("FilingDesk", wiring.build_knowledge(settings, surface="planning", roots=root and (root,)))
         try:
             yield desk
         finally:
@@ -92,7 +92,9 @@ def ingest(
         as_json=as_json,
     )
     code = ExitCode.SUCCESS
-    with _desk(config, verbose=verbose, as_json=as_json) as desk:
+    # a folder that is watched is filled by others: no link that they make leads out of it
+    root = folder.expanduser().absolute() if watch else None
+    with _desk(config, verbose=verbose, as_json=as_json, root=root) as desk:
         code = FolderRun(desk, choices).run()
     raise typer.Exit(code)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import html
+import os
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -14,7 +15,8 @@ from typing import Any
 
 from knowledge_mcp.cli.planning_folder import Outcome
 from knowledge_mcp.model.ocr import LOW_CONFIDENCE
-from knowledge_mcp.support.sandbox import Limits, Refusal, Sandbox, SandboxFailure
+from knowledge_mcp.support.beneath import open_beneath
+from knowledge_mcp.support.sandbox import Given, Limits, Refusal, Sandbox, SandboxFailure
 
 __all__ = ["pages_to_show", "report_html", "thumbnails"]
 
@@ -69,13 +71,15 @@ def thumbnails(path: Path, pages: Sequence[int], sandbox: Sandbox) -> dict[int, 
     drawn: dict[int, bytes] = {}
     number = 0
     try:
-        arguments = {"path": str(path), "pages": list(pages)}
-        for value in sandbox.run(_JOB, arguments, limits=Limits(seconds=60.0, silence=20.0)):
-            if isinstance(value, bytes):
-                drawn[number] = value
-            else:
-                number = int(value["page"])
-    except (Refusal, SandboxFailure):
+        with open_beneath(None, Path(os.path.realpath(path))) as stream:
+            files = {"path": Given(stream, path.suffix)}
+            limits = Limits(seconds=60.0, silence=20.0)
+            for value in sandbox.run(_JOB, {"pages": list(pages)}, files=files, limits=limits):
+                if isinstance(value, bytes):
+                    drawn[number] = value
+                else:
+                    number = int(value["page"])
+    except (Refusal, SandboxFailure, OSError):
         return drawn
     return drawn
 

@@ -1,14 +1,26 @@
-"""Paths that a caller gives are confined to allowed folders: links are resolved first, then the place is judged."""
+"""Paths that a caller gives are confined to allowed folders: links are resolved first, then the place is judged.
+
+The file is then opened beneath its allowed folder without following any link, however the names change meanwhile, and
+what is read is read from that descriptor.
+"""
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
-from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.model.errors import InvalidInputError, UnreadableDocumentError, UnreadableReason
+from knowledge_mcp.model.source import MOST_BYTES
+from knowledge_mcp.support.beneath import identity_of, open_beneath, open_same
 
-__all__ = ["PathNotAllowedError", "allowed_path"]
+__all__ = ["AllowedFile", "PathNotAllowedError", "allowed_path", "look_at"]
+
+_BLOCK = 1 << 20
 
 
 class PathNotAllowedError(InvalidInputError):
@@ -45,3 +57,57 @@ def allowed_path(given: str, roots: Sequence[Path] | None) -> Path:
             suggestion="Set ALLOWED_ROOTS to the folders that it may read, and start it again.",
         )
     raise PathNotAllowedError("The path is not below a folder that this server may read.")
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedFile:
+    """Describe a file by its bytes as they were read.
+
+    Attributes:
+        size, sha256: of its bytes.
+        identity: device, inode, size and time of the last change.
+        open: opens the same file again; raises OSError where another one, or other bytes, have taken its place.
+    """
+
+    size: int
+    sha256: str
+    identity: tuple[int, ...]
+    open: Callable[[], BinaryIO]
+
+
+def look_at(path: Path, roots: Sequence[Path] | None, on_block: Callable[[], None] = lambda: None) -> AllowedFile:
+    """Open a file beneath an allowed folder, look at its size, then hash it.
+
+    Args:
+        path: as `allowed_path` returned it.
+        roots: as there.
+        on_block: called before each megabyte; what it raises ends the reading.
+
+    Raises:
+        PathNotAllowedError: it lies elsewhere.
+        UnreadableDocumentError: it is larger than `MOST_BYTES`.
+        OSError: it is gone, no regular file, may not be read, or a link has taken the place of a part of its path.
+    """
+    root = None
+    if roots is not None:
+        places = (Path(os.path.realpath(each)) for each in roots)
+        root = next((each for each in places if path.is_relative_to(each)), None)
+        if root is None:
+            raise PathNotAllowedError("The path is not below a folder that this server may read.")
+    digest = hashlib.sha256()
+    with open_beneath(root, path) as stream:
+        identity = identity_of(stream)
+        size = os.fstat(stream.fileno()).st_size
+        left = size
+        if size > MOST_BYTES:
+            raise UnreadableDocumentError(
+                f"{path.name}: The file has {size >> 20} MiB, more than {MOST_BYTES >> 20} MiB.",
+                reason=UnreadableReason.TOO_LARGE,
+                source=str(path),
+                suggestion="Split it.",
+            )
+        while block := stream.read(min(_BLOCK, left)):  # no further than it was at first, should it grow
+            on_block()
+            digest.update(block)
+            left -= len(block)
+    return AllowedFile(size, digest.hexdigest(), identity, functools.partial(open_same, root, path, identity))

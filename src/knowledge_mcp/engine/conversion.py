@@ -6,8 +6,6 @@ that a long text can be asked for in parts.
 
 from __future__ import annotations
 
-import functools
-import hashlib
 import os
 import threading
 from collections import OrderedDict
@@ -16,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
-from knowledge_mcp.engine.confinement import allowed_path
+from knowledge_mcp.engine.confinement import allowed_path, look_at
 from knowledge_mcp.engine.jobs import CancelledError, Progress, tell_nobody
 from knowledge_mcp.engine.markdown import as_markdown
 from knowledge_mcp.model.document import Document
@@ -37,7 +35,6 @@ from knowledge_mcp.support.distribution import install_command
 
 __all__ = ["ConversionDesk", "path_of"]
 
-_BLOCK = 1 << 20
 _REMEMBERED = 4
 _REMEMBERED_CHARACTERS = 20_000_000
 _READ = 60.0
@@ -234,7 +231,7 @@ class ConversionDesk:
         path = allowed_path(given, self._roots)
         media_type = self._check(given, path)
         reader = self._readers[media_type]
-        item = _item(given, path, media_type, cancelled)
+        item = _item(given, path, self._roots, media_type, cancelled)
         key = (item.sha256, item.name, media_type, reader.version)
         with self._remembering:
             known = self._known.get(key)
@@ -316,26 +313,26 @@ class ConversionDesk:
             return self._library
 
 
-def _item(given: str, path: Path, media_type: str, cancelled: Callable[[], bool]) -> SourceItem:
+def _item(
+    given: str, path: Path, roots: Sequence[Path] | None, media_type: str, cancelled: Callable[[], bool]
+) -> SourceItem:
     """Describe a file by its bytes as they are now."""
-    digest = hashlib.sha256()
-    size = 0
+
+    def stop() -> None:
+        if cancelled():
+            raise CancelledError("The conversion was cancelled.")
+
     try:
-        with path.open("rb") as stream:
-            while block := stream.read(_BLOCK):
-                if cancelled():
-                    raise CancelledError("The conversion was cancelled.")
-                digest.update(block)
-                size += len(block)
+        file = look_at(path, roots, stop)
     except OSError as exc:
         raise _unopened(given, exc) from exc
     return SourceItem(
         uri=_uri(given),
         name=Path(given).name,
         media_type=media_type,
-        size=size,
-        sha256=digest.hexdigest(),
-        open=functools.partial(path.open, "rb"),
+        size=file.size,
+        sha256=file.sha256,
+        open=file.open,
         path=path,
     )
 

@@ -6,7 +6,6 @@ replaces the document that came by the same path; the same file under two applic
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import os
 import re
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from knowledge_mcp.engine.base import Base
-from knowledge_mcp.engine.confinement import allowed_path
+from knowledge_mcp.engine.confinement import AllowedFile, allowed_path, look_at
 from knowledge_mcp.engine.filing_values import Filing, FilingError, FilingRequest, explain, page_coverage
 from knowledge_mcp.engine.jobs import CancelledError, Jobs, Line
 from knowledge_mcp.engine.journal import FolderJournal
@@ -45,7 +44,6 @@ EXTENSIONS: Mapping[str, str] = {
 }
 """Media types of what can be filed, by extension (B-FR-005)."""
 
-_BLOCK = 8192
 
 _ERROR_TYPES = {
     UnreadableReason.EMPTY.value: "no_content",
@@ -56,12 +54,11 @@ _ERROR_TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """One file as it was found: its path as given and resolved, its bytes' hash, and what tells a change."""
+    """One file as it was found: its path as given and resolved, and what was seen of it."""
 
     given: str
     path: Path
-    sha256: str
-    identity: tuple[int, ...]
+    seen: AllowedFile
 
 
 class FilingDesk(LocalKnowledge):
@@ -134,9 +131,9 @@ class FilingDesk(LocalKnowledge):
             CancelledError: the caller gave up; nothing is left of it.
             KnowledgeError: path, store or embedder.
         """
-        file = _opened(request.file_path, self.check_path(request))
+        file = _opened(request.file_path, self.check_path(request), self._roots)
         uri = f"planning:{request.application_ref}:{path_text(file.path)}"
-        names = sorted({uri, f"content:{request.application_ref}:{file.sha256}"})
+        names = sorted({uri, f"content:{request.application_ref}:{file.seen.sha256}"})
         with ExitStack() as stack:
             for name in names:
                 try:
@@ -151,8 +148,8 @@ class FilingDesk(LocalKnowledge):
 
     def _file(self, request: FilingRequest, file: _File, uri: str, line: Line) -> Filing:
         records = self.documents_of(request.application_ref)
-        there = next((record for record in records if record.sha256 == file.sha256), None)
-        older = [record for record in records if record.source_path == uri and record.sha256 != file.sha256]
+        there = next((record for record in records if record.sha256 == file.seen.sha256), None)
+        older = [record for record in records if record.source_path == uri and record.sha256 != file.seen.sha256]
         if there is not None and not self._is_to_be_read_again(there, request, file):
             for record in older:
                 self._remove_if_there(record.id)
@@ -163,7 +160,9 @@ class FilingDesk(LocalKnowledge):
                 document_type=there.document_type,
                 replaced=tuple(record.id for record in older),
             )
-        document_id = there.id if there is not None else document_id_for(request.application_ref, file.sha256, self)
+        document_id = (
+            there.id if there is not None else document_id_for(request.application_ref, file.seen.sha256, self)
+        )
         item = _item(request, file, there.source_path if there is not None else uri, document_id)
         report = self._ingest(item, file, line, force=there is not None)
         if not report.documents:
@@ -184,7 +183,7 @@ class FilingDesk(LocalKnowledge):
 
     def _ingest(self, item: SourceItem, file: _File, line: Line, *, force: bool) -> IngestReport:
         def check(event: IngestEvent) -> None:
-            if event.kind is IngestEventKind.CHUNKED and _identity(file.path) != file.identity:
+            if event.kind is IngestEventKind.CHUNKED and _identity(file.path) != file.seen.identity:
                 raise UnreadableDocumentError(
                     f"{file.path.name}: The file was changed while it was read.",
                     reason=UnreadableReason.INACCESSIBLE,
@@ -225,21 +224,18 @@ def document_id_for(application_ref: str, sha256: str, desk: FilingDesk) -> str:
     return f"{proposed}-{hashlib.sha256(f'{application_ref}|{sha256}'.encode()).hexdigest()[:6]}"
 
 
-def _opened(given: str, path: Path) -> _File:
-    digest = hashlib.sha256()
+def _opened(given: str, path: Path, roots: Sequence[Path] | None) -> _File:
     try:
-        identity = _identity(path)
-        with path.open("rb") as stream:
-            while block := stream.read(_BLOCK):
-                digest.update(block)
+        return _File(given, path, look_at(path, roots))
     except FileNotFoundError as exc:
         raise FilingError("file_not_found", f"File not found: {given}") from exc
+    except UnreadableDocumentError as exc:
+        raise FilingError("extraction_failed", exc.message, suggestion=exc.suggestion) from exc
     except OSError as exc:
         said = exc.strerror or type(exc).__name__
         raise FilingError(
             "extraction_failed", f"The file cannot be read: {said}.", suggestion="Check its permissions."
         ) from exc
-    return _File(given, path, digest.hexdigest(), identity)
 
 
 def _identity(path: Path) -> tuple[int, ...]:
@@ -267,9 +263,9 @@ def _item(request: FilingRequest, file: _File, uri: str, document_id: str) -> So
         uri=uri,
         name=path_text(Path(file.given).name),
         media_type=EXTENSIONS[file.path.suffix.lower()],
-        size=file.identity[2],
-        sha256=file.sha256,
-        open=functools.partial(file.path.open, "rb"),
+        size=file.seen.size,
+        sha256=file.seen.sha256,
+        open=file.seen.open,
         path=file.path,
         labels=tuple(labels.items()),
         document_id=document_id,

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["SourceItem"]
+__all__ = ["MOST_BYTES", "SourceItem"]
+
+MOST_BYTES = 1 << 30
+"""Size from which on a file is refused before its content is looked at: no reader has memory for more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +23,8 @@ class SourceItem:
         media_type: e.g. `application/pdf`, as told by extension and checked by the reader's magic bytes.
         size: bytes.
         sha256: lower-case hex of the bytes.
-        open: open the bytes anew for reading; the caller closes. Raises OSError.
-        path: the local file, when there is one (readers in child processes use it).
+        open: open the bytes for reading; the caller closes. Raises OSError, also where other bytes stand there by now.
+        path: where the local file is, when there is one; its bytes are had by `open` only.
         labels: flat pairs that whoever ingests knows of it (application, language, commit …); kept on its record, where
             they win over what the document says under the same name.
         document_id: the id that its document shall have, None for the reader's proposal.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import os
 import re
 import struct
@@ -25,7 +26,7 @@ from knowledge_mcp.model.ocr import OcrPage, OcrWord
 from knowledge_mcp.ocr.invocation import find_program, run_program
 from knowledge_mcp.ocr.tsv import is_sideways, mean_confidence, skew_of, text_of, weight_of, words_of
 from knowledge_mcp.support.cores import usable_cores
-from knowledge_mcp.support.sandbox import Limits, Refusal, Sandbox, SandboxFailure
+from knowledge_mcp.support.sandbox import Given, Limits, Refusal, Sandbox, SandboxFailure
 
 __all__ = ["Options", "TesseractEngine", "from_options"]
 
@@ -137,7 +138,9 @@ class TesseractEngine:
         with self._lock:
             if self._languages is None:
                 command = [path, *self._tessdata, "--list-langs"]
-                output, errors = run_program(command, seconds=20.0, memory=self._memory)
+                output, errors = run_program(
+                    command, readable=tuple(self._tessdata[1:]), seconds=20.0, memory=self._memory
+                )
                 names = (line.strip() for line in (output or errors).splitlines())
                 self._languages = tuple(sorted(name for name in names if _LANGUAGE.fullmatch(name)))
             return self._languages
@@ -216,13 +219,11 @@ class TesseractEngine:
 
     def picture(self, function: str, png: bytes, **arguments: Any) -> Any:
         """Run a job of `turning` over an image in a child process and return its one value."""
-        with _stored(png) as path:
-            try:
-                (value,) = self._sandbox.run(f"{_JOB}:{function}", {"path": path, **arguments}, limits=_LIMITS)
-            except (Refusal, SandboxFailure) as failure:
-                raise InternalError(
-                    "The page image could not be turned upright.", details=reason_of(failure)
-                ) from failure
+        given = {"path": Given(io.BytesIO(png), ".png")}
+        try:
+            (value,) = self._sandbox.run(f"{_JOB}:{function}", arguments, files=given, limits=_LIMITS)
+        except (Refusal, SandboxFailure) as failure:
+            raise InternalError("The page image could not be turned upright.", details=reason_of(failure)) from failure
         return value
 
     def _run(
@@ -236,7 +237,10 @@ class TesseractEngine:
         # time that reading the page takes
         with _stored(png) as path:
             given = os.fsencode(path) + b"\n"
-            return run_program(command, given=given, seconds=left, memory=self._memory, accepted=accepted)
+            readable = (path, *self._tessdata[1:])
+            return run_program(
+                command, given=given, readable=readable, seconds=left, memory=self._memory, accepted=accepted
+            )
 
 
 class _Attempts:

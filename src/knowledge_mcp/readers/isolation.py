@@ -6,17 +6,15 @@ Maps what can go wrong there to `UnreadableDocumentError`, the one error that re
 from __future__ import annotations
 
 import contextlib
-import shutil
-import tempfile
 from collections.abc import Generator, Mapping
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Any
 
 from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.support.sandbox import FailureKind, Limits, Refusal, Sandbox, SandboxFailure
+from knowledge_mcp.support.sandbox import FailureKind, Given, Limits, Refusal, Sandbox, SandboxFailure
 
-__all__ = ["local_file", "run_isolated", "unreadable"]
+__all__ = ["run_isolated", "unreadable"]
 
 _REASONS: dict[FailureKind, tuple[UnreadableReason, str, str]] = {
     FailureKind.TOO_SLOW: (
@@ -42,44 +40,34 @@ _REASONS: dict[FailureKind, tuple[UnreadableReason, str, str]] = {
 }
 
 
-@contextlib.contextmanager
-def local_file(item: SourceItem) -> Generator[Path]:
-    """Give the item as a local file: its own, or a temporary copy of its bytes.
+def run_isolated(
+    sandbox: Sandbox,
+    function: str,
+    item: SourceItem,
+    arguments: Mapping[str, Any],
+    *,
+    files: Mapping[str, Given] | None = None,
+    limits: Limits | None = None,
+) -> Generator[Any]:
+    """Yield what `function(path=..., **arguments)` yields in a child process.
+
+    The child is given a copy of the item's bytes, and of the further `files` by the names of their arguments.
 
     Raises:
-        UnreadableDocumentError: it cannot be opened.
+        UnreadableDocumentError: it cannot be opened; or the function refused it, was stopped, crashed or failed.
     """
     with contextlib.ExitStack() as stack:
         try:
-            if item.path is not None:
-                path = item.path.absolute()
-                path.open("rb").close()
-            else:
-                copy = stack.enter_context(tempfile.NamedTemporaryFile(suffix=PurePath(item.name).suffix))
-                with item.open() as stream:
-                    shutil.copyfileobj(stream, copy, 1 << 20)
-                copy.flush()
-                path = Path(copy.name)
+            suffix = (item.path or PurePath(item.name)).suffix
+            given = {"path": Given(stack.enter_context(item.open()), suffix), **(files or {})}
+            values = stack.enter_context(
+                contextlib.closing(sandbox.run(function, arguments, files=given, limits=limits))
+            )
+            yield from values
         except OSError as error:
             raise unreadable(
                 item, UnreadableReason.INACCESSIBLE, "The file cannot be opened.", details=str(error.strerror or error)
             ) from error
-        yield path
-
-
-def run_isolated(
-    sandbox: Sandbox, function: str, item: SourceItem, arguments: Mapping[str, Any], *, limits: Limits | None = None
-) -> Generator[Any]:
-    """Yield what `function(path=..., **arguments)` yields in a child process.
-
-    Raises:
-        UnreadableDocumentError: the function refused the file, was stopped, crashed or failed.
-    """
-    with local_file(item) as path:
-        values = sandbox.run(function, {"path": str(path), **arguments}, limits=limits)
-        try:
-            with contextlib.closing(values):
-                yield from values
         except Refusal as refusal:
             raise unreadable(
                 item,

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import functools
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from knowledge_mcp.model.document import BlockKind, Document, HeadingSource
@@ -24,7 +25,7 @@ from knowledge_mcp.readers.recognition import (
     recognise,
     words_file,
 )
-from knowledge_mcp.support.sandbox import Limits, Sandbox
+from knowledge_mcp.support.sandbox import Given, Limits, Sandbox
 
 __all__ = ["Assembly", "ScanReading", "engine_version", "options_version"]
 
@@ -136,8 +137,10 @@ class ScanReading:
             render = functools.partial(self.images, item)
             return recognise(item, whole, render, self.engine, self.options, sink, _nothing)
 
-    def _job(self, item: SourceItem, job: str, arguments: Mapping[str, Any]) -> Generator[Any]:
-        return run_isolated(self.sandbox, job, item, arguments, limits=self.limits)
+    def _job(
+        self, item: SourceItem, job: str, arguments: Mapping[str, Any], files: Mapping[str, Given] | None = None
+    ) -> Generator[Any]:
+        return run_isolated(self.sandbox, job, item, arguments, files=files, limits=self.limits)
 
     def _with_recognition(
         self,
@@ -159,10 +162,13 @@ class ScanReading:
                 sink,
                 report,
             )
-            given = {**arguments, "recognised": sink.name, "unread": sorted(recognition.failed)}
+            given = {**arguments, "unread": sorted(recognition.failed)}
             assembly = Assembly()
             try:
-                with contextlib.closing(self._job(item, job, given)) as messages:
+                with (
+                    Path(sink.name).open("rb") as words,
+                    contextlib.closing(self._job(item, job, given, {"recognised": Given(words)})) as messages,
+                ):
                     assembly.take(messages, recognition, None)
             except UnreadableDocumentError as error:
                 raise _explained(item, error, recognition) from error

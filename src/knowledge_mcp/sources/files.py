@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fnmatch
 import functools
 import hashlib
@@ -12,7 +13,8 @@ from pathlib import Path
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError, UnreadableReason
 from knowledge_mcp.model.ingest import SkippedFile
 from knowledge_mcp.model.media_types import MEDIA_TYPES, media_type_of
-from knowledge_mcp.model.source import SourceItem
+from knowledge_mcp.model.source import MOST_BYTES, SourceItem
+from knowledge_mcp.support.beneath import NotRegularError, identity_of, open_beneath, open_same
 from knowledge_mcp.support.path_text import path_text
 
 __all__ = ["DEFAULT_PATTERNS", "FileSource"]
@@ -64,8 +66,9 @@ class FileSource:
     def items(self) -> Iterator[SourceItem | SkippedFile]:
         """Yield files and skipped files, each folder's files by name first, then the folders below it by name."""
         if not self._path.is_dir():
-            yield _item(self._path)
+            yield _item(self._path, None)
             return
+        root = Path(os.path.realpath(self._path))
         seen = {_identity(self._path)}
         waiting = [self._path]  # a stack, not recursion: folders may be nested deeper than Python's calls
         while waiting:
@@ -78,7 +81,8 @@ class FileSource:
                 continue
             for entry in entries:
                 if self._fits(entry.name) and not _is_folder(entry):
-                    yield _item(Path(entry.path))
+                    # a link to a file is followed, its maker's will; any other file is had beneath the root only
+                    yield _item(Path(entry.path), None if entry.is_symlink() else root)
             if self._recursive:
                 waiting.extend(reversed(list(self._below(entries, seen))))
 
@@ -114,29 +118,50 @@ def _identity(folder: Path) -> tuple[int, int]:
     return (status.st_dev, status.st_ino)
 
 
-def _item(path: Path) -> SourceItem | SkippedFile:
-    """Open one file, look at its head, hash it; whatever goes wrong becomes a skipped file with its reason."""
+def _item(path: Path, root: Path | None) -> SourceItem | SkippedFile:
+    """Open one file, look at its size, its head, hash it; whatever goes wrong becomes a skipped file with its reason.
+
+    Args:
+        path: as it was found.
+        root: folder, links in it resolved, beneath which it is opened; None follows links wherever they lead.
+    """
     try:
-        if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises where the path is too long
-            return _not_a_file(path)
-        with path.open("rb") as stream:
+        place = Path(os.path.realpath(path if root is None else path.parent))
+        place = place if root is None else place / path.name
+        if root is not None and not place.is_relative_to(root):
+            raise OSError(errno.EXDEV, "it has been moved out of the folder")
+        with open_beneath(root, place) as stream:
+            size = os.fstat(stream.fileno()).st_size
+            if size > MOST_BYTES:
+                return _too_large(path, size)
+            identity = identity_of(stream)
             head = stream.read(_HEAD)
             refusal = _refuse(path, head)
             if refusal is not None:
                 return refusal
             stream.seek(0)
             digest = hashlib.file_digest(stream, "sha256").hexdigest()  # reads in blocks
-            size = stream.tell()
+    except (NotRegularError, FileNotFoundError):
+        return _not_a_file(path)
     except OSError as error:
-        return _inaccessible(path, error, "file")
+        return _not_a_file(path) if error.errno == errno.ELOOP else _inaccessible(path, error, "file")
     return SourceItem(
         uri=path_text(path),
         name=path_text(path.name),
         media_type=media_type_of(path.name),
         size=size,
         sha256=digest,
-        open=functools.partial(path.open, "rb"),
+        open=functools.partial(open_same, root, place, identity),
         path=path,
+    )
+
+
+def _too_large(path: Path, size: int) -> SkippedFile:
+    return SkippedFile(
+        path_text(path),
+        UnreadableReason.TOO_LARGE,
+        f"{path_text(path.name)}: The file has {size >> 20} MiB, more than {MOST_BYTES >> 20} MiB.",
+        "Split it.",
     )
 
 

@@ -2,18 +2,23 @@
 
 A parser of a hostile or broken file can eat all memory, never end, or crash; in a child it takes nothing else with it.
 The child is a fresh interpreter (no fork of a threaded parent), its standard streams are pipes of its own (a server's
-stdin and stdout are never touched), its environment is empty. A child that did its job is kept warm for the next one;
-after any failure, or once it has grown, it goes. Values come back one by one, so that neither side ever holds them all.
+stdin and stdout are never touched), its environment is made from nothing. It has a folder of its own, into which the
+bytes of a job's files are copied from descriptors: it is never told a name elsewhere, and could not open it. What else
+it gives up is in `sandbox_worker`. A child that did its job is kept warm for the next one; after any failure, or once
+it has grown, it goes. Values come back one by one, so that neither side ever holds them all.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
+import queue
 import re
 import resource
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,18 +26,24 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import IO, Any
+from pathlib import Path
+from typing import IO, Any, BinaryIO
 
 from knowledge_mcp.support import sandbox_worker as worker
+from knowledge_mcp.support.sandbox_linux import hide_memory
 
-__all__ = ["FailureKind", "Limits", "Refusal", "Sandbox", "SandboxFailure"]
+__all__ = ["FailureKind", "Given", "Limits", "Refusal", "Sandbox", "SandboxFailure", "start_process", "stored"]
 
 Refusal = worker.Refusal
 
-_ENTRY = "import sys; from knowledge_mcp.support.sandbox_worker import main; main(float(sys.argv[1]))"
+_ENTRY = (
+    "import sys; from knowledge_mcp.support.sandbox_worker import main;"
+    "main(float(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:])"
+)
 _NO_MEMORY = re.compile(
     rb"memory allocation of|out of memory|bad_alloc|MemoryError|cannot allocate memory", re.IGNORECASE
 )
@@ -41,6 +52,12 @@ _GLANCE = 0.05
 """Seconds, at most, between two looks at how large a working child is; a dead one cannot be asked any more."""
 _MOST = 0.75
 """A crash above this share of the memory limit is taken for the limit's doing: native code aborts without a word."""
+_THREADS = 512
+"""A child with more threads than this is stopped: processes it cannot start, and no limit of its own counts threads."""
+_PREFIX = "knowledge-reading-"
+_LEFT = 60.0
+_SUFFIX = 20
+"""Characters, at most, of a file name's suffix that a job sees."""
 
 
 class FailureKind(StrEnum):
@@ -79,6 +96,30 @@ class Limits:
     frame: int = 128 * 1024 * 1024
 
 
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Hand a job the bytes of a file.
+
+    Attributes:
+        stream: open for reading where the bytes begin; whoever opened it closes it.
+        suffix: of the file's name, with its dot; some libraries go by it.
+    """
+
+    stream: BinaryIO
+    suffix: str = ""
+
+
+def stored(files: Mapping[str, Given], folder: Path) -> dict[str, str]:
+    """Copy files into a folder, and tell the path of each by its argument's name; raises OSError."""
+    paths: dict[str, str] = {}
+    for name, given in files.items():
+        place = folder / f"{name}{given.suffix[:_SUFFIX]}"
+        with place.open("xb") as copy:
+            shutil.copyfileobj(given.stream, copy, 1 << 20)
+        paths[name] = str(place)
+    return paths
+
+
 class Sandbox:
     """Run functions in warm child processes. Thread-safe: each job has a child to itself.
 
@@ -105,22 +146,33 @@ class Sandbox:
         self._idle: list[_Child] = []
         self._closed = False
         self._finalizer = weakref.finalize(self, _stop_all, self._idle)
+        with _REGISTERING:
+            _SANDBOXES.add(self)
 
-    def run(self, function: str, arguments: Mapping[str, Any], *, limits: Limits | None = None) -> Generator[Any]:
+    def run(
+        self,
+        function: str,
+        arguments: Mapping[str, Any],
+        *,
+        files: Mapping[str, Given] | None = None,
+        limits: Limits | None = None,
+    ) -> Generator[Any]:
         """Yield what `function` yields, value by value; closing the generator kills the child.
 
         Args:
             function: `package.module:name` of a function that yields JSON values or bytes; it may raise `Refusal`.
-            arguments: its keyword arguments, JSON values. A file is handed over by its absolute path.
+            arguments: its keyword arguments, JSON values.
+            files: further arguments: each is given the path of a copy that lives as long as the job.
             limits: for this job.
 
         Raises:
             Refusal: the function said no.
             SandboxFailure: the job did not end well.
+            OSError: a file cannot be read, or there is no room for its copy.
         """
         bounds = limits or self._limits
         job = {"function": function, "arguments": dict(arguments), "memory": bounds.memory, "seconds": bounds.seconds}
-        child = self._take(json.dumps(job).encode() + b"\n", bounds)
+        child = self._take(job, files or {}, bounds)
         fit = False
         try:
             peak = yield from child.values(bounds)
@@ -137,25 +189,45 @@ class Sandbox:
             self._closed = True
         _stop_all(self._idle)
 
-    def _take(self, request: bytes, bounds: Limits) -> _Child:
-        """Hand the job to an idle child or to a new one; an idle one may just have ended by itself."""
+    def reap(self) -> None:
+        """Clear away idle children that have ended; done every few seconds for each sandbox."""
+        with self._lock:
+            ended = [child for child in self._idle if child.has_ended()]
+            for child in ended:
+                self._idle.remove(child)
+        _stop_all(ended)
+
+    def _take(self, job: dict[str, Any], files: Mapping[str, Given], bounds: Limits) -> _Child:
+        """Hand the job to an idle child or to a new one; an idle one may have ended, or have too little left for it."""
+        module = job["function"].partition(":")[0]
         while True:
-            with self._lock:
-                child, warm = (self._idle.pop(), True) if self._idle else (None, False)
-            child = child or _Child(self._idle_seconds)
+            warm = self._idle_one(module)
+            child = warm or _Child(self._idle_seconds, module)
             try:
-                child.accept(request, bounds)
+                child.accept(job, files, bounds)
             except SandboxFailure:
                 child.kill()
-                if not warm:
+                if warm is None:
                     raise
+                for given in files.values():
+                    given.stream.seek(0)
             except BaseException:
                 child.kill()
                 raise
             else:
                 return child
 
+    def _idle_one(self, module: str) -> _Child | None:
+        """Take an idle child that may read the code of a module, if there is one."""
+        package = module.partition(".")[0]
+        with self._lock:
+            found = next((each for each in reversed(self._idle) if each.package == package), None)
+            if found is not None:
+                self._idle.remove(found)
+        return found
+
     def _put_back(self, child: _Child, *, fit: bool) -> None:
+        child.forget()
         with self._lock:
             if fit and not self._closed and len(self._idle) < self._keep:
                 self._idle.append(child)
@@ -172,20 +244,117 @@ def _resident_peak(usage: resource.struct_rusage) -> int:
     return usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
-class _Child:
-    """One child process with its pipes."""
+_SANDBOXES: weakref.WeakSet[Sandbox] = weakref.WeakSet()
+_REGISTERING = threading.Lock()
+_SWEEP = 10.0
+"""Seconds between two looks for children that have ended while they were idle."""
 
-    def __init__(self, idle_seconds: float) -> None:
+
+def _clear_away_left_folders() -> None:
+    """Remove the folders of children whose parents were killed, once they are a minute old."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError):
+            lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if time.time() - os.fstat(lock).st_mtime > _LEFT:
+                    shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(lock)
+
+
+def _sweep() -> None:
+    with _REGISTERING:
+        known = list(_SANDBOXES)
+    for sandbox in known:
+        sandbox.reap()
+
+
+class _Starter:
+    """Start processes from one thread that lasts as long as this process, and clear away children that have ended.
+
+    A child asks the kernel to be killed when its parent ends, and by that the kernel means the thread that started it.
+    """
+
+    def __init__(self) -> None:
+        self._begin()
+        os.register_at_fork(after_in_child=self._begin)  # a forked process has not got the thread
+
+    def _begin(self) -> None:
+        self._lock = threading.Lock()
+        self._asked: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]]] | None = None
+
+    def start(self, make: Callable[[], subprocess.Popen[bytes]]) -> subprocess.Popen[bytes]:
+        """Call `make` in that thread and return what it returns, or raise what it raises."""
+        with self._lock:
+            if self._asked is None:
+                self._asked = queue.SimpleQueue()
+                _clear_away_left_folders()
+                hide_memory()  # whoever works on bytes of others works beside what is secret here
+                threading.Thread(target=self._serve, args=(self._asked,), name="process-starter", daemon=True).start()
+        future: Future[subprocess.Popen[bytes]] = Future()
+        self._asked.put((future, make))
+        return future.result()
+
+    def _serve(self, asked: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]]]) -> None:
+        while True:
+            try:
+                future, make = asked.get(timeout=_SWEEP)
+            except queue.Empty:
+                _sweep()
+                continue
+            try:
+                future.set_result(make())
+            except BaseException as error:  # noqa: BLE001 - it is raised where the process was asked for
+                future.set_exception(error)
+            del future, make  # or the child's pipes would be held until the next one is started
+
+
+_STARTER = _Starter()
+
+
+def start_process(make: Callable[[], subprocess.Popen[bytes]]) -> subprocess.Popen[bytes]:
+    """Start a process that works on bytes of others, from a thread that lasts; this process hides its memory first."""
+    return _STARTER.start(make)
+
+
+class _Child:
+    """One child process with its pipes, and the folder that it may read."""
+
+    def __init__(self, idle_seconds: float, module: str) -> None:
+        self.package = module.partition(".")[0]
+        self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX)).resolve()
+        self._lock = os.open(self._folder, os.O_RDONLY)
+        fcntl.flock(self._lock, fcntl.LOCK_SH)  # goes with this process: what is not locked was left by a killed one
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the child
-        environment = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONUTF8": "1"}
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", _ENTRY, str(idle_seconds)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            bufsize=0,
-            env=environment,
-            start_new_session=True,
+        environment = {
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+            "PYTHONUTF8": "1",
+            "ORT_DISABLE_TELEMETRY": "1",
+            "HOME": str(self._folder),
+            "TMPDIR": str(self._folder),
+        }
+        command = [
+            sys.executable,
+            "-P",
+            "-S",
+            "-c",
+            _ENTRY,
+            str(idle_seconds),
+            str(os.getpid()),
+            module,
+            str(self._folder),
+        ]
+        self._process = start_process(
+            lambda: subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                bufsize=0,
+                env=environment,
+                start_new_session=True,
+            )
         )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -198,18 +367,24 @@ class _Child:
         # the system counts this process's own size, until the child's program began, as the child's
         self._seen_peak = 0
 
-    def accept(self, request: bytes, bounds: Limits) -> None:
-        """Send one job and wait until the child has taken it."""
+    def accept(self, job: Mapping[str, Any], files: Mapping[str, Given], bounds: Limits) -> None:
+        """Send one job with its files and wait until the child has taken it."""
         self._waited = 0.0
         self._seen_peak = 0
         self._memory = bounds.memory
         self._errors.seek(0)  # parent and child share the offset: what earlier jobs printed is overwritten
         self._errors.truncate()
+        arguments = {**job["arguments"], **stored(files, self._folder)}
         try:
-            self._requests.write(request)
+            self._requests.write(json.dumps({**job, "arguments": arguments}).encode() + b"\n")
         except BrokenPipeError as error:
             raise self._crash() from error
         self._frame(bounds)
+
+    def forget(self) -> None:
+        """Remove the files of the job that is over."""
+        for path in self._folder.iterdir():
+            path.unlink()
 
     def values(self, bounds: Limits) -> Generator[Any, None, int]:
         """Yield the values of the job that was accepted; returns the child's memory peak in bytes."""
@@ -230,6 +405,10 @@ class _Child:
                 fields = json.loads(payload)
                 raise SandboxFailure(FailureKind.FAILED, f"{fields['error']} ({fields['place']})")
 
+    def has_ended(self) -> bool:
+        """Tell whether the process is gone."""
+        return self._process.poll() is not None
+
     def kill(self) -> None:
         """End the child and whatever it started, and free its pipes; harmless when it is gone already."""
         if self._process.poll() is None:
@@ -239,6 +418,10 @@ class _Child:
         for stream in (self._requests, self._replies, self._errors):
             with contextlib.suppress(OSError):
                 stream.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
 
     def _frame(self, bounds: Limits) -> tuple[bytes, bytes]:
         deadline = time.monotonic() + bounds.silence
@@ -255,7 +438,10 @@ class _Child:
             ready = self._poll.poll(min(left, glance) * 1000)
             self._waited += time.monotonic() - start
             if not ready and left > glance:
-                self._seen_peak = max(self._seen_peak, worker.peak_of(self._process.pid))
+                peak, threads = worker.parts_of(self._process.pid)
+                self._seen_peak = max(self._seen_peak, peak)
+                if threads > _THREADS:
+                    raise SandboxFailure(FailureKind.CRASHED, f"stopped with {threads} threads")
                 glance = min(2 * glance, _GLANCE)
                 continue
             if not ready:

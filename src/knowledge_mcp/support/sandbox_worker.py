@@ -1,6 +1,8 @@
 """The child's side of `support/sandbox.py`: take jobs from a pipe, run them under limits, stream their values back.
 
-It runs in a process of its own that knows no secret of its parent's: an empty environment, no inherited descriptors.
+It runs in a process of its own that knows no secret of its parent's: no inherited descriptors, an environment made from
+nothing. Before it takes its first job it gives up what reading a file does not need: to open any file but the
+interpreter's and those of its own folder, to write, to connect, to start programs or processes, to raise its limits.
 What goes over the pipe is JSON or plain bytes, never pickles, so that a child taken over by a hostile file cannot make
 its parent execute anything. Only the standard library is imported here; a job brings its own modules.
 """
@@ -9,13 +11,13 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import itertools
 import json
 import os
 import select
 import struct
 import sys
 import threading
-import traceback
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -33,7 +35,8 @@ __all__ = [
     "Refusal",
     "confine",
     "main",
-    "peak_of",
+    "parts_of",
+    "protections",
     "serve",
 ]
 
@@ -64,16 +67,87 @@ class Refusal(Exception):  # noqa: N818 - it is an answer, not a fault
         self.suggestion = suggestion
 
 
-def main(idle_seconds: float) -> None:
-    """Serve jobs from standard input until it ends or nothing came for `idle_seconds`; prints go to standard error."""
+_FILES, _FILE_SIZE = 256, 1 << 20
+_SELF: dict[str, Any] = {"status": None, "held": {}}
+"""An open descriptor of this process's `/proc/self/status`, and what `restrict` answered."""
+
+
+def main(idle_seconds: float, parent: int, module: str, folder: str) -> None:
+    """Serve jobs from standard input until it ends or nothing came for `idle_seconds`; prints go to standard error.
+
+    Args:
+        idle_seconds: after so long without a job this process ends.
+        parent: the process that started this one; this one ends with it.
+        module: where the first job's function is; imported before anything is given up, as its byte code may have to be
+            written.
+        folder: where files of jobs are put; the only ones that can be read besides the interpreter's.
+    """
+    from knowledge_mcp.support.sandbox_linux import die_with_parent, hide_memory
+
+    die_with_parent(parent)
+    hide_memory()
     requests, replies = os.dup(0), os.dup(1)
     os.dup2(2, 1)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
+    importlib.import_module(module)
+    _give_up(module, folder)
+    if sys.platform != "linux":
+        _watch_parent(requests)
     serve(requests, replies, idle_seconds=idle_seconds, confine=confine)
 
 
-def serve(requests: int, replies: int, *, idle_seconds: float, confine: Callable[[int, float], None]) -> None:
+def _give_up(module: str, folder: str) -> None:
+    import resource
+
+    _mapped_at_start()
+    _lower(resource.RLIMIT_CORE, 0, hard=True)
+    _lower(resource.RLIMIT_NOFILE, _FILES, hard=True)
+    _lower(resource.RLIMIT_FSIZE, _FILE_SIZE, hard=True)
+    if sys.platform != "linux":
+        return
+    from knowledge_mcp.support.sandbox_linux import INSTALLED, READ, WRITE, restrict
+
+    with contextlib.suppress(OSError):
+        _SELF["status"] = os.open("/proc/self/status", os.O_RDONLY)
+    if threading.active_count() > 1 or len(list(Path("/proc/self/task").iterdir())) > 1:
+        raise RuntimeError(f"{module} starts threads when it is imported; they would not be confined")
+    readable = (*INSTALLED, *_interpreter(module), folder)
+    _SELF["held"] = restrict({**dict.fromkeys(readable, READ), "/dev/null": READ | WRITE})
+
+
+def _interpreter(module: str) -> list[str]:
+    """List the folders of the interpreter, of what is installed in it, and of the packages that jobs are in."""
+    homes = {os.path.realpath(each) for each in (sys.prefix, sys.base_prefix, sys.exec_prefix)}
+    installed = [
+        each
+        for each in sys.path
+        if Path(each).name in {"site-packages", "dist-packages"}
+        or any(os.path.realpath(each).startswith(f"{home}/") for home in homes)
+    ]
+    packages = (sys.modules.get(name.partition(".")[0]) for name in (__name__, module))
+    folders = (getattr(package, "__path__", ()) for package in packages)
+    return [*installed, *(f"{home}/lib" for home in homes), *itertools.chain.from_iterable(folders)]
+
+
+def _watch_parent(requests: int) -> None:
+    """End this process when its parent's end of the pipe is closed, whatever a job is doing."""
+
+    def watch() -> None:
+        hung_up = select.poll()
+        hung_up.register(requests, 0)
+        hung_up.poll()
+        os._exit(0)
+
+    threading.Thread(target=watch, name="parent-watch", daemon=True).start()
+
+
+def protections() -> Iterable[dict[str, str]]:
+    """Tell what this process gave up: empty where it holds, else why it does not; a job of its own."""
+    yield _SELF["held"]
+
+
+def serve(requests: int, replies: int, *, idle_seconds: float, confine: Callable[[int, float], bool | None]) -> None:
     """Run one job after the other: a request is a line of JSON, a reply some frames that end with one verdict."""
     with os.fdopen(requests, "rb", buffering=0) as source, os.fdopen(replies, "wb", buffering=0) as sink:
 
@@ -85,9 +159,10 @@ def serve(requests: int, replies: int, *, idle_seconds: float, confine: Callable
             line = source.readline()
             if not line.endswith(b"\n"):
                 return
-            send(ACCEPTED, b"")
             job = json.loads(line)
-            confine(job["memory"], job["seconds"])
+            if confine(job["memory"], job["seconds"]) is False:
+                return  # before it is accepted: the parent starts another child
+            send(ACCEPTED, b"")
             if not _run(job["function"], job["arguments"], send):
                 return
 
@@ -129,6 +204,8 @@ def _encode(value: object) -> bytes:
 
 
 def _describe(error: Exception) -> bytes:
+    import traceback  # few children need it
+
     frames = traceback.extract_tb(error.__traceback__)[-3:]
     places = " < ".join(f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in reversed(frames))
     return _encode({"error": f"{type(error).__name__}: {error}"[:500], "place": places})
@@ -143,34 +220,38 @@ def _write_all(descriptor: int, payload: bytes) -> None:
 # ---- limits ---------------------------------------------------------------------------------------------------------
 
 
-def confine(memory: int, seconds: float) -> None:
-    """Limit this process from here on.
+def confine(memory: int, seconds: float) -> bool:
+    """Limit this process from here on; tells whether it can do a job of this size: no limit can be raised again.
 
     Args:
         memory: bytes of address space beyond what an idle child maps. Where the system has no such limit (macOS ignores
             it) a thread compares the resident size four times a second and ends the process with `MEMORY_EXIT`.
         seconds: processor time for the coming job; the process ends with SIGXCPU after it. The parent watches the wall
-            clock; this one makes an orphan end too.
+            clock. All jobs of a process get twice the time of its first one.
     """
     import resource
 
     usage = resource.getrusage(resource.RUSAGE_SELF)
     processor = int(usage.ru_utime + usage.ru_stime + seconds) + 1
-    _lower(resource.RLIMIT_CORE, 0)
+    first = "memory" not in _START
+    if first:
+        _START["memory"], _START["processor"] = memory, 2 * processor
+        _lower(resource.RLIMIT_CPU, 2 * processor, hard=True)
+        mapped = _mapped_at_start()
+        if mapped is None or not _lower(resource.RLIMIT_AS, mapped + memory, hard=True):
+            _watch(memory)
     _lower(resource.RLIMIT_CPU, processor)
-    mapped = _mapped_at_start()
-    if mapped is None or not _lower(resource.RLIMIT_AS, mapped + memory):
-        _watch(memory)
+    return first or (memory == _START["memory"] and processor <= (_START["processor"] or 0))
 
 
-def _lower(kind: int, soft: int) -> bool:
+def _lower(kind: int, soft: int, *, hard: bool = False) -> bool:
     import resource
 
-    _, hard = resource.getrlimit(kind)
-    if hard != resource.RLIM_INFINITY:
-        soft = min(soft, hard)
+    _, most = resource.getrlimit(kind)
+    if most != resource.RLIM_INFINITY:
+        soft = min(soft, most)
     try:
-        resource.setrlimit(kind, (soft, hard))
+        resource.setrlimit(kind, (soft, soft if hard else most))
     except (ValueError, OSError):
         return False
     return True
@@ -203,13 +284,17 @@ def _watch(memory: int) -> None:
     threading.Thread(target=watch, name="memory-watch", daemon=True).start()
 
 
-def peak_of(process: int | str) -> int:
-    """Tell the largest resident size of a process's program so far in bytes, 0 where there is no /proc to tell it."""
+def parts_of(process: int) -> tuple[int, int]:
+    """Tell the largest resident size of a process in bytes, and how many threads it has; 0 where there is no /proc."""
     try:
-        status = Path(f"/proc/{process}/status").read_text(encoding="ascii", errors="replace")
-        return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM:"))
-    except (OSError, StopIteration):
-        return 0
+        return _parsed(Path(f"/proc/{process}/status").read_bytes())
+    except OSError:
+        return 0, 0
+
+
+def _parsed(status: bytes) -> tuple[int, int]:
+    told = dict(line.split(b":", 1) for line in status.splitlines() if b":" in line)
+    return int(told.get(b"VmHWM", b"0").split()[0]) * 1024, int(told.get(b"Threads", b"0"))
 
 
 def _peak_memory() -> int:
@@ -217,4 +302,6 @@ def _peak_memory() -> int:
     import resource
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak_of("self") or (peak if sys.platform == "darwin" else peak * 1024)
+    status: int | None = _SELF["status"]
+    own = _parsed(os.pread(status, 8192, 0))[0] if status is not None else parts_of(os.getpid())[0]
+    return own or (peak if sys.platform == "darwin" else peak * 1024)
