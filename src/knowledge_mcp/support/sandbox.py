@@ -330,7 +330,6 @@ class _Child:
         environment = {
             "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
             "PYTHONUTF8": "1",
-            "ORT_DISABLE_TELEMETRY": "1",
             "HOME": str(self._folder),
             "TMPDIR": str(self._folder),
         }
