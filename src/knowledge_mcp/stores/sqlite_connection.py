@@ -18,6 +18,7 @@ from knowledge_mcp.model.errors import (
     KnowledgeError,
     TimedOutError,
 )
+from knowledge_mcp.stores.payload import UNREADABLE
 from knowledge_mcp.stores.sqlite_schema import PAGE_BYTES, prepare_schema
 from knowledge_mcp.stores.sqlite_session import FileIdentity, Session, file_identity
 
@@ -116,6 +117,14 @@ class Database:
             raise
         except (apsw.Error, MemoryError, UnicodeError, json.JSONDecodeError) as exc:
             raise as_knowledge_error(exc, self._path) from exc
+
+    @contextlib.contextmanager
+    def decoding(self) -> Generator[None]:
+        """Take whatever fails while rows are read and understood for damage: what was written can be read."""
+        try:
+            yield
+        except UNREADABLE as exc:
+            raise _damaged(self._path, f"{type(exc).__name__}: {exc}") from exc
 
     def close(self) -> None:
         """Close every idle connection; those in use close when their transaction ends."""
@@ -238,9 +247,13 @@ def as_knowledge_error(error: Exception, path: Path) -> KnowledgeError:
     if isinstance(
         error, (apsw.CorruptError, apsw.NotADBError, apsw.FormatError, UnicodeDecodeError, json.JSONDecodeError)
     ):
-        return InternalError(
-            f"'{path}' is damaged or is no store of this program.",
-            details=details,
-            suggestion="Move the file away or restore a backup, then ingest the documents again.",
-        )
+        return _damaged(path, details)
     return InternalError(f"'{path}' could not be used.", details=details)
+
+
+def _damaged(path: Path, details: str) -> InternalError:
+    return InternalError(
+        f"'{path}' is damaged or is no store of this program.",
+        details=details,
+        suggestion="Restore a backup with `knowledge restore`, or move the file away and ingest the documents again.",
+    )
