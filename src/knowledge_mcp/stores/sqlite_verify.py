@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from knowledge_mcp.model.damage import noticing, sound
 from knowledge_mcp.model.errors import DamagedError
 from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.bm25 import term_counts
 from knowledge_mcp.stores.payload import UNREADABLE, chunk_from_json, record_from_json
 from knowledge_mcp.stores.sqlite_postings import Segment, add_segment, all_postings, drop_segments
-from knowledge_mcp.stores.sqlite_prepared import work_out
+from knowledge_mcp.stores.sqlite_prepared import fields_of, work_out
 from knowledge_mcp.stores.sqlite_session import Session
 from knowledge_mcp.stores.sqlite_soundness import damaged_parts, damaged_vectors
 from knowledge_mcp.stores.sqlite_view import sign_bits
@@ -173,8 +175,8 @@ def _counters(connection: Session, collection: int) -> Iterator[str]:
 def _blocks(connection: Session, collection: int) -> Iterator[str]:
     """Compare each block with the chunks and vectors that it was made from."""
     used = 0
-    for generation, document_id, first_slot, size, keys, bits in connection.rows(
-        "SELECT d.generation, d.document_id, b.first_slot, b.size, b.keys, b.bits FROM documents d"
+    for generation, document_id, first_slot, size, keys, bits, fields in connection.rows(
+        "SELECT d.generation, d.document_id, b.first_slot, b.size, b.keys, b.bits, b.fields FROM documents d"
         " LEFT JOIN blocks b ON b.generation = d.generation WHERE d.collection = ? ORDER BY b.first_slot",
         (collection,),
     ):
@@ -185,8 +187,8 @@ def _blocks(connection: Session, collection: int) -> Iterator[str]:
             yield f"Document '{document_id}' shares slots with another one."
         used = first_slot + max(1, size)
         found = connection.rows(
-            "SELECT c.key, v.vector FROM chunks c JOIN vectors v ON v.key = c.key WHERE c.generation = ?"
-            " ORDER BY c.position, c.chunk_id",
+            "SELECT c.key, v.vector, CAST(c.payload AS BLOB) FROM chunks c JOIN vectors v ON v.key = c.key"
+            " WHERE c.generation = ? ORDER BY c.position, c.chunk_id",
             (generation,),
         )
         vectors = b"".join(row[1] for row in found)
@@ -194,10 +196,22 @@ def _blocks(connection: Session, collection: int) -> Iterator[str]:
         expected = np.array([row[0] for row in found], "<i8").tobytes()
         if expected != keys or size != len(found):
             yield f"Document '{document_id}' is indexed with other chunks than it has."
+        elif not _are_fields_of(fields, [row[2] for row in found]):
+            yield f"Document '{document_id}' is indexed with other kinds or clauses than it has."
         elif len(lengths) > 1 or any(length % 4 for length in lengths):
             continue  # which `damaged_vectors` tells
         elif found and sign_bits(np.frombuffer(vectors, "<f4").reshape(len(found), -1)).tobytes() != bits:
             yield f"Document '{document_id}' is indexed with other vectors than it has."
+
+
+def _are_fields_of(fields: str, payloads: list[bytes]) -> bool:
+    """Tell whether a block's filter fields are those of its chunks; damaged ones are told elsewhere."""
+    with noticing() as damage:
+        chunks = sound(payloads, chunk_from_json)
+    try:
+        return bool(damage) or json.loads(fields) == json.loads(fields_of(chunks))
+    except UNREADABLE:
+        return False
 
 
 def _postings(connection: Session, collection: int) -> list[str]:

@@ -23,7 +23,9 @@ def make_private_folder(folder: Path) -> None:
         missing.append(there)
         there = there.parent
     for each in reversed(missing):
-        each.mkdir(mode=0o770 if _is_shared(each.parent) else 0o700, exist_ok=True)
+        each.mkdir(mode=0o700, exist_ok=True)
+        if _is_shared(each.parent):
+            each.chmod(stat.S_IMODE(each.stat().st_mode) | 0o770)
     if not missing:
         folder.mkdir(exist_ok=True)  # which says what is wrong where it is no folder
 
