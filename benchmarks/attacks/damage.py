@@ -20,7 +20,7 @@ __all__ = ["ATTACKS"]
 
 QUOTE = "The station shall run on battery for eight hours."
 FORGED = "The station could run on battery for eight hours."
-FLIPS = 120
+FLIPS = 300
 
 
 class _Product:
