@@ -79,7 +79,7 @@ def test_a_record_that_is_damaged_inside_is_told_as_damage(tmp_path: Path, bad: 
     connection.close()
     with pytest.raises(InternalError, match="damaged") as caught:
         store.documents("c")
-    assert "Move the file away" in caught.value.suggestion
+    assert "--force" in caught.value.suggestion
     store.close()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import apsw
 import pytest
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.stores.payload import chunk_from_json, chunk_to_json
 from knowledge_mcp.stores.sqlite import SqliteStore
 from knowledge_mcp.testing.store_search import put
 from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, unit_vector
@@ -64,7 +66,11 @@ def test_what_is_derived_is_found_wrong_and_made_again(store: SqliteStore, damag
 
 
 def test_terms_that_were_changed_in_the_text_alone_are_found_by_the_sample(store: SqliteStore) -> None:
-    break_it(store, "UPDATE chunks SET payload = replace(payload, 'alpha words', 'alpha words and more of them')")
+    connection: Any = apsw.Connection(store.location)
+    ((payload,),) = connection.execute("SELECT payload FROM chunks WHERE chunk_id = '1'").fetchall()
+    changed = chunk_to_json(replace(chunk_from_json(payload), context="alpha words and more of them"))
+    connection.execute("UPDATE chunks SET payload = ? WHERE chunk_id = '1'", (changed,)).fetchall()
+    connection.close()
     assert any("other terms" in each.message for each in store.verify("c"))
     store.verify("c", repair=True)
     assert store.verify("c") == []

@@ -116,7 +116,7 @@ def test_definitions_stored_before_they_had_notes_are_still_read() -> None:
 
 def test_records_and_spaces_survive_as_json() -> None:
     kept: DocumentRecord = record("d", embedded("d", ["x"]))
-    assert record_from_json(record_to_json(kept)) == kept
+    assert record_from_json(record_to_json(kept, "x", "")) == kept
     space = EmbeddingSpace("openai", "m", 3, "", "mean", "query: ", "passage: ", "ab")
     assert space_from_json(space_to_json(space)) == space
     assert space_from_json(space_to_json(space)).fingerprint == space.fingerprint != SPACE.fingerprint

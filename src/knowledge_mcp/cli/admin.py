@@ -16,6 +16,7 @@ from knowledge_mcp.cli import (
     reading,
     requirements,
 )
+from knowledge_mcp.cli.backup import BACKUP_HELP, RESTORE_HELP, backup, restore
 from knowledge_mcp.cli.doctor import doctor
 from knowledge_mcp.cli.entry import CONTEXT, Version, run_command
 from knowledge_mcp.cli.inspect import inspect
@@ -45,6 +46,8 @@ app.add_typer(collections.app, name="collections")
 app.add_typer(planning.app, name="planning", short_help="Look after the documents of planning applications.")
 app.command(help=move.MIGRATE_HELP, short_help="Copy collections from one store into another.")(move.migrate)
 app.command(help=move.REEMBED_HELP, short_help="Embed a collection anew, with another model.")(move.reembed)
+app.command(help=BACKUP_HELP, short_help="Write the store into one file, while it is used.")(backup)
+app.command(help=RESTORE_HELP, short_help="Put a backup in the store's place.")(restore)
 app.command(short_help="Check settings, folders, store, model and disk.")(doctor)
 app.add_typer(configuration.app, name="config")
 app.add_typer(models.app, name="models")

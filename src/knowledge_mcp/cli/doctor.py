@@ -17,6 +17,7 @@ from knowledge_mcp.cli.failures import ExitCode
 from knowledge_mcp.cli.logs import set_up_logging
 from knowledge_mcp.cli.session import AsJson, ConfigFile, Verbose, guarded, out, reading_of, shown, write_json
 from knowledge_mcp.model.chunk import numbers_of
+from knowledge_mcp.model.damage import noticing
 from knowledge_mcp.model.errors import ConfigError, KnowledgeError, NotFoundError
 
 if TYPE_CHECKING:
@@ -233,13 +234,18 @@ def _synonyms(synonyms: Synonyms, settings: Settings) -> Outcome:
 
 
 def _contents(base: Base, *, repair: bool) -> Iterator[Outcome]:
+    from knowledge_mcp.engine.soundness import verify
+
     try:
         if base.store.collection(base.collection) is None:
             yield Outcome("contents", "warn", f"'{base.collection}' is empty", "`knowledge-ingest FOLDER` fills it.")
             return
-        findings = base.store.verify(base.collection, repair=repair)
+        findings = verify(base, repair=repair)
         counted = base.store.statistics(base.collection)
-        recorded = sum(each.chunk_count for each in base.store.documents(base.collection))
+        with noticing():  # what is damaged is among the findings
+            recorded = sum(each.chunk_count for each in base.store.documents(base.collection))
+        count = getattr(base.store, "unchecked_documents", None)
+        unchecked: int = count(base.collection) if count is not None else 0
     except KnowledgeError as exc:
         yield _failure("contents", exc)
         return
@@ -251,7 +257,10 @@ def _contents(base: Base, *, repair: bool) -> Iterator[Outcome]:
             yield Outcome(
                 "contents", "fail", f"{where}{each.message}", each.suggestion or "`knowledge doctor --repair`"
             )
-    if recorded != counted.chunks:
+    if unchecked:
+        message = f"{unchecked} documents were stored before there were check sums; only their passages are checked"
+        yield Outcome("check sums", "warn", message, "`knowledge-ingest --force` on them stores them with check sums.")
+    if recorded != counted.chunks and not findings:
         message = f"the documents' records tell of {recorded} chunks, the store holds {counted.chunks}"
         yield Outcome("records", "fail", message, "`knowledge-ingest --force` on the documents concerned.")
     elif not findings:

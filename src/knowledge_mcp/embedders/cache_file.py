@@ -17,6 +17,7 @@ import apsw
 
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.support.events import log_event
+from knowledge_mcp.support.private import make_private_folder, touch_private
 
 __all__ = ["CacheFile"]
 
@@ -199,7 +200,8 @@ class CacheFile:
         return otherwise
 
     def _open(self) -> _Connection:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(self._path.parent)
+        touch_private(self._path)
         connection = cast("_Connection", apsw.Connection(str(self._path)))
         try:
             connection.set_busy_timeout(BUSY_MILLISECONDS)

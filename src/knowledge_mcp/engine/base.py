@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.damage import leave_out, noticing
 from knowledge_mcp.model.errors import (
     ConnectionFailedError,
+    DamagedError,
     InvalidInputError,
     KnowledgeError,
     RateLimitedError,
@@ -54,6 +56,7 @@ class Base:
         rerank_seconds: how long it may take.
         synonyms: what documents may put differently than questions, None for nothing.
         degraded: why this is not the store that is configured (clarification 5), empty when it is.
+        damaged: what answers met damaged, by its message.
     """
 
     store: Store
@@ -70,6 +73,7 @@ class Base:
     rerank_seconds: float = 1.5
     synonyms: Synonyms | None = None
     degraded: str = ""
+    damaged: dict[str, DamagedError] = field(default_factory=dict[str, DamagedError], repr=False, compare=False)
     _checked: threading.Event = field(default_factory=threading.Event, repr=False, compare=False)
     _seen: threading.Event = field(default_factory=threading.Event, repr=False, compare=False)
 
@@ -152,7 +156,9 @@ class Base:
 
 def base_of(base: Base, collection: str) -> Base:
     """Return the same parts over another collection, with a memory of its own of what was checked."""
-    return dataclasses.replace(base, collection=collection, _checked=threading.Event(), _seen=threading.Event())
+    return dataclasses.replace(
+        base, collection=collection, damaged={}, _checked=threading.Event(), _seen=threading.Event()
+    )
 
 
 class Passages:
@@ -177,11 +183,15 @@ class Records:
     Args:
         base: where.
         expected: documents that will be asked for; they are looked up together.
+
+    Attributes:
+        damaged: documents whose record is damaged; nothing of them can be cited.
     """
 
     def __init__(self, base: Base, expected: Iterable[str] = ()) -> None:
         self._base = base
         self._known: dict[str, DocumentRecord | None] = {}
+        self.damaged: set[str] = set()
         self.expect(expected)
 
     def expect(self, document_ids: Iterable[str]) -> None:
@@ -189,8 +199,12 @@ class Records:
         missing = [each for each in dict.fromkeys(document_ids) if each not in self._known]
         if missing:
             self._known.update(dict.fromkeys(missing))
-            found = self._base.store.documents(self._base.collection, missing)
+            with noticing() as damage:
+                found = self._base.store.documents(self._base.collection, missing)
             self._known.update((each.id, each) for each in found)
+            for each in damage:
+                leave_out(each)
+                self.damaged.add(each.document_id)
 
     def get(self, document_id: str) -> DocumentRecord | None:
         """Return a record, None where the document has just gone."""

@@ -29,7 +29,9 @@ from knowledge_mcp.engine.code_symbols import (
 )
 from knowledge_mcp.engine.repository_manifest import MANIFEST_ID, path_of
 from knowledge_mcp.engine.repository_values import CodeAnswer, CodeHit, CodeQuery, RepositoryInfo, RepositoryParts
+from knowledge_mcp.engine.soundness import notes_of
 from knowledge_mcp.model.chunk import Chunk, Vector
+from knowledge_mcp.model.damage import noticing
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, NotFoundError, SpaceMismatchError
 from knowledge_mcp.model.query import In, LegResults
 from knowledge_mcp.support.lanes import Lanes
@@ -145,7 +147,12 @@ class CodeSearch:
                     return None
                 own = replace(trip, degraded={}, notes={}, chunks=info.chunk_count)
                 try:
-                    return self._found(query, info, own)
+                    with noticing() as damage:
+                        searched = self._found(query, info, own)
+                    if damage and not searched.hits:
+                        raise damage[0]
+                    own.degraded.update(dict.fromkeys(notes_of(damage)))
+                    return searched
                 except SpaceMismatchError as exc:
                     told = f"{info.name} was not searched: {exc.message} `pk-mcp reindex` indexes it anew."
                     own.degraded[told] = None

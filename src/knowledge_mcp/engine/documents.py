@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 
 from knowledge_mcp.engine.base import Base, Records
 from knowledge_mcp.engine.cite import cite
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import DocumentRecord
-from knowledge_mcp.model.errors import NotFoundError
+from knowledge_mcp.model.errors import DamagedError, NotFoundError
 
 __all__ = ["chunk_by_id", "document", "document_chunks", "document_text", "documents", "remove"]
 
@@ -61,7 +62,8 @@ def chunk_by_id(base: Base, chunk_id: str) -> tuple[Chunk, str]:
 
 def remove(base: Base, document_id: str) -> int:
     """Remove a document with all it holds; returns how many chunks went."""
-    document(base, document_id)
+    with contextlib.suppress(DamagedError):  # what is damaged can be removed
+        document(base, document_id)
     return base.store.delete_document(base.collection, document_id)
 
 

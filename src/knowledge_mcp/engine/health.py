@@ -10,7 +10,9 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from knowledge_mcp.engine.base import Base
+from knowledge_mcp.engine.soundness import notes_of, remember, still_damaged
 from knowledge_mcp.model.collection import StoreStatistics
+from knowledge_mcp.model.damage import noticing
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.model.query import Check, HealthReport, Stats
 
@@ -19,6 +21,8 @@ __all__ = ["EmbeddingProbe", "health", "stats"]
 PAID_PROBE_SECONDS = 60.0
 """A service that takes money is asked no more often than this; in between its last answer is told."""
 
+_TOLD = 5
+"""Damaged parts that a health report names."""
 _EMPTY = StoreStatistics(documents=0, chunks=0, tokens=0, storage_bytes=0)
 
 
@@ -66,15 +70,16 @@ def health(
 ) -> HealthReport:
     """Ask the store and the embedding service for one cheap answer each, and time it."""
     store = _check(base.store.ping, threshold_ms, clock)
-    degraded = _why_degraded(base) if store.up else ""
-    if degraded:
-        store = replace(store, message=degraded)
+    damaged = still_damaged(base) if store.up else ()
+    told = " ".join(each for each in (_why_degraded(base) if store.up else "", *damaged[:_TOLD]) if each)
+    if told:
+        store = replace(store, message=told)
     service = probe.check(threshold_ms)
     checks = (store, service)
     status: Literal["healthy", "degraded", "unhealthy"] = "healthy"
     if not all(check.up for check in checks):
         status = "unhealthy"
-    elif degraded or any(check.latency_ms >= threshold_ms for check in checks):
+    elif told or any(check.latency_ms >= threshold_ms for check in checks):
         status = "degraded"
     return HealthReport(status, store, service, datetime.now(UTC).isoformat())
 
@@ -84,15 +89,18 @@ def stats(base: Base) -> Stats:
     space = base.embedder.space
     try:
         exists = base.exists()
-        degraded = base.why_degraded()
+        with noticing() as damage:
+            documents = tuple(base.store.documents(base.collection)) if exists else ()
+        remember(base, damage)
+        notes = tuple(each for each in (base.why_degraded(), *notes_of(damage)) if each)
         return Stats(
             statistics=base.store.statistics(base.collection) if exists else _EMPTY,
-            documents=tuple(base.store.documents(base.collection)) if exists else (),
+            documents=documents,
             backend=base.store.backend,
-            status="degraded" if degraded else "healthy",
+            status="degraded" if notes else "healthy",
             hybrid_enabled=base.hybrid,
             space=space,
-            notes=(degraded,) if degraded else (),
+            notes=notes,
         )
     except KnowledgeError as exc:
         return Stats(_EMPTY, (), base.store.backend, "unavailable", base.hybrid, space, notes=(exc.message,))

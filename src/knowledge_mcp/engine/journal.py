@@ -150,7 +150,7 @@ class FolderJournal:
         return not locks.is_free(self._folder / "locks", owner)
 
     def write(self, job: Job) -> None:
-        self._mapped(lambda: write_whole(self._file(job.id), job_to_json(job).encode()))
+        self._mapped(lambda: write_whole(self._file(job.id), job_to_json(job).encode(), private=True))
 
     def read(self, job_id: str) -> Job | None:
         return self._read(self._file(job_id))

@@ -32,8 +32,10 @@ from knowledge_mcp.engine.library_values import (
 )
 from knowledge_mcp.engine.plan import Pipeline
 from knowledge_mcp.engine.single import ingest_one
+from knowledge_mcp.engine.soundness import sound_answer
 from knowledge_mcp.engine.store_journal import StoreJournal
 from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.damage import noticing
 from knowledge_mcp.model.errors import InternalError, KnowledgeError, NotFoundError
 from knowledge_mcp.model.ingest import IngestOptions
 from knowledge_mcp.model.library import (
@@ -125,7 +127,8 @@ class LibraryDesk:
         return documents.documents(self._existing(collection))
 
     def search_in(self, collection: str, query: SearchQuery) -> SearchAnswer:
-        return retrieve.search(self._existing(collection), query)
+        base = self._existing(collection)
+        return sound_answer(base, lambda: retrieve.search(base, query), lambda each: each.hits)
 
     # ---- documents
 
@@ -186,7 +189,8 @@ class LibraryDesk:
 
     def _take_in(self, collection: str, item: SourceItem, deposit: Deposit, line: Line) -> Deposited:
         base = self._of(collection)
-        earlier = base.store.document(collection, item.document_id or "") if base.exists() else None
+        with noticing():  # a damaged record is replaced
+            earlier = base.store.document(collection, item.document_id or "") if base.exists() else None
         options = IngestOptions(force=deposit.force, ids_are_settled=True)
         report = ingest_one(base, self._pipeline, item, options, line, unit="passage")
         if not report.documents:

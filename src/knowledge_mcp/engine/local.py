@@ -5,15 +5,28 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable, Sequence
 
-from knowledge_mcp.engine import documents, health, held, lookup, quotes, reading, references, requirements, retrieve
+from knowledge_mcp.engine import (
+    documents,
+    health,
+    held,
+    lookup,
+    quotes,
+    reading,
+    references,
+    requirements,
+    retrieve,
+    soundness,
+)
 from knowledge_mcp.engine.base import Base
 from knowledge_mcp.engine.ingest import Ingest
 from knowledge_mcp.engine.plan import Pipeline
+from knowledge_mcp.engine.soundness import sound_answer
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.evidence import (
     QuoteAnswer,
     QuoteQuery,
+    QuoteVerdict,
     ReadAnswer,
     ReadQuery,
     ReferenceAnswer,
@@ -47,17 +60,19 @@ class LocalKnowledge:
 
     def search(self, query: SearchQuery) -> SearchAnswer:
         """Find the best chunks."""
-        return retrieve.search(self._base, query)
+        return sound_answer(self._base, lambda: retrieve.search(self._base, query), lambda each: each.hits)
 
     def lookup(self, term: str) -> LookupAnswer:
         """Find definitions of a term, or terms like it."""
         with self._base.snapshot():
-            return lookup.lookup(self._base, term)
+            return sound_answer(self._base, lambda: lookup.lookup(self._base, term), lambda each: each.definitions)
 
     def requirements(self, query: RequirementQuery) -> RequirementAnswer:
         """Find mandatory statements on a topic."""
         with self._base.snapshot():
-            return requirements.requirements(self._base, query)
+            return sound_answer(
+                self._base, lambda: requirements.requirements(self._base, query), lambda each: each.hits
+            )
 
     def stats(self) -> Stats:
         """Count what there is."""
@@ -103,12 +118,20 @@ class LocalKnowledge:
     def verify_quote(self, query: QuoteQuery) -> QuoteAnswer:
         """Compare a quote with the documents, word by word."""
         with self._base.snapshot():
-            return quotes.verify_quote(self._base, query)
+            return sound_answer(
+                self._base,
+                lambda: quotes.verify_quote(self._base, query),
+                lambda each: each.verdict is not QuoteVerdict.NOT_FOUND,
+            )
 
     def references(self, query: ReferenceQuery) -> ReferenceAnswer:
         """List what a place refers to and what refers to it."""
         with self._base.snapshot():
-            return references.references(self._base, query)
+            return sound_answer(
+                self._base,
+                lambda: references.references(self._base, query),
+                lambda each: each.outgoing or each.incoming,
+            )
 
     def ingest(
         self,
@@ -134,8 +157,8 @@ class LocalKnowledge:
         return documents.remove(self._base, document_id)
 
     def verify(self, *, repair: bool = False) -> list[Finding]:
-        """Check the store against itself."""
-        return self._base.store.verify(self._base.collection, repair=repair) if self._base.exists() else []
+        """Check the store against itself, and its evidence against its check sums."""
+        return soundness.verify(self._base, repair=repair)
 
     def warm_up(self) -> None:
         """Load the models and the store's search structures, as a first query would; nothing is paid for."""

@@ -69,7 +69,7 @@ def definitions_in(base: Base, chunks: Iterable[Chunk]) -> list[DefinitionHit]:
     records = Records(base, (chunk.document_id for chunk in chunks if chunk.definitions))
     seen: set[tuple[str, int, str]] = set()
     hits: list[DefinitionHit] = []
-    for chunk in chunks:
+    for chunk in (each for each in chunks if each.document_id not in records.damaged):
         for definition in chunk.definitions:
             place = (chunk.document_id, definition.span.start, definition.term)
             if place not in seen:

@@ -158,7 +158,7 @@ class Metrics:
             with locked(self._locks, "metrics.json"):
                 total = self._read()
                 total.merge(mine)
-                write_whole(self._path, json.dumps(total.as_json()).encode())
+                write_whole(self._path, json.dumps(total.as_json()).encode(), private=True)
         except OSError as exc:
             _logger.warning("metrics could not be written: %s", exc.strerror or type(exc).__name__)
             with self._lock:

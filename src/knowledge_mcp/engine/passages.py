@@ -11,6 +11,7 @@ from knowledge_mcp.engine.cite import cite
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.document import Span
+from knowledge_mcp.model.errors import DamagedError
 from knowledge_mcp.model.evidence import Locator, Passage
 from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure
 
@@ -34,8 +35,15 @@ def passage(
         span: what to cut out; may run over several chunks.
         chunks: the document's chunks, in any order; those that hold the span give pages, labels, boxes, lines, section.
         structure: where it knows pages, they are exactly those of the span; else those of its chunks.
+
+    Raises:
+        DamagedError: a chunk that holds the span is not what the text says at its place.
     """
     holding = _holding(span, chunks)
+    for each in holding:
+        if each.span.of(text) != each.content:
+            why = "The passage is not what the canonical text says at its place."
+            raise DamagedError("passage", document_id, each.id, why=why)
     labels = _labels(span, holding, structure)
     lines = [chunk.lines for chunk in holding if chunk.lines is not None]
     locator = Locator(

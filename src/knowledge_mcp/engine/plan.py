@@ -13,6 +13,7 @@ from knowledge_mcp import __version__
 from knowledge_mcp.engine.base import Base
 from knowledge_mcp.engine.structure import STRUCTURE_VERSION
 from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.damage import noticing
 from knowledge_mcp.model.errors import KnowledgeError, UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, SkippedFile
 from knowledge_mcp.model.media_types import extension_of
@@ -105,7 +106,8 @@ def make_plan(
     plan = Plan()
     exists = base.exists()
     if exists and not options.ids_are_settled:
-        plan.known.extend(base.store.documents(base.collection))
+        with noticing():  # a damaged record counts as none: the document is ingested again
+            plan.known.extend(base.store.documents(base.collection))
     known = {record.source_path: record for record in plan.known}
     for item in source.items():
         if cancelled():
@@ -116,7 +118,8 @@ def make_plan(
         on_event(IngestEvent(IngestEventKind.FOUND, item.uri))
         record = known.get(item.uri)
         if exists and options.ids_are_settled and item.document_id is not None:
-            record = base.store.document(base.collection, item.document_id)
+            with noticing():
+                record = base.store.document(base.collection, item.document_id)
             plan.known.extend([record] if record is not None else [])
         if record is not None and not options.force and _is_current(record, item, pipeline):
             plan.unchanged.append(record)

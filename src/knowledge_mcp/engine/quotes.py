@@ -13,8 +13,9 @@ from knowledge_mcp.engine.quote_finding import Searched, Sought
 from knowledge_mcp.engine.quote_matching import Likeness, alike
 from knowledge_mcp.engine.quote_parts import Piece, chain, cover, forms, split_at_ellipses
 from knowledge_mcp.model.chunk import Chunk
+from knowledge_mcp.model.damage import leave_out, noticing
 from knowledge_mcp.model.document import Span
-from knowledge_mcp.model.errors import ConnectionFailedError, InvalidInputError, KnowledgeError
+from knowledge_mcp.model.errors import ConnectionFailedError, DamagedError, InvalidInputError, KnowledgeError
 from knowledge_mcp.model.evidence import QuoteAnswer, QuotePlace, QuoteQuery, QuoteVerdict
 from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure
 
@@ -95,7 +96,7 @@ class _Comparison:
         self._parts = split_at_ellipses(self._bare)
         self._texts: dict[str, Searched | None] = {}
         self._likenesses: dict[str, list[Likeness | None]] = {}
-        self._chunks: dict[str, tuple[list[Chunk], DocumentStructure]] = {}
+        self._chunks: dict[str, tuple[list[Chunk], DocumentStructure, list[DamagedError]]] = {}
 
     def in_one(self, document_id: str) -> QuoteAnswer:
         """Answer for the document named; others are asked only where it has not the quote."""
@@ -270,8 +271,13 @@ class _Comparison:
         if document_id not in self._chunks:
             store, collection = self._base.store, self._base.collection
             structure = store.document_structure(collection, document_id) or NO_STRUCTURE
-            self._chunks[document_id] = store.document_chunks(collection, document_id), structure
-        chunks, structure = self._chunks[document_id]
+            with noticing() as damage:
+                self._chunks[document_id] = store.document_chunks(collection, document_id), structure, damage
+        chunks, structure, damage = self._chunks[document_id]
+        for each in damage:
+            if not any(chunk.span.contains(span) for chunk in chunks):
+                raise each  # the place may be in what is damaged
+            leave_out(each)
         searched = self._texts[document_id]
         text = searched.text if searched is not None else ""
         return QuotePlace(quoted, passage(self._records, document_id, text, span, chunks, structure))

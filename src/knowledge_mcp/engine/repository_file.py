@@ -41,7 +41,7 @@ class RepositoriesFile:
             with locked(self._locks, "repositories.json"):
                 content = {"version": "1.0", "repositories": {each.name: _entry(each) for each in list_all()}}
                 text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-                write_whole(self.path, text.encode("utf-8", "backslashreplace"), durable=True)
+                write_whole(self.path, text.encode("utf-8", "backslashreplace"), durable=True, private=True)
         except OSError as exc:
             said = exc.strerror or type(exc).__name__
             raise InternalError(

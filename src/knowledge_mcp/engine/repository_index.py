@@ -27,6 +27,7 @@ from knowledge_mcp.engine.repository_manifest import MANIFEST_ID, SHADOW, Manife
 from knowledge_mcp.engine.repository_source import RepositoryFiles, RunEmbedder, is_plain, uncommitted_fingerprint
 from knowledge_mcp.engine.repository_values import IndexResult, RepositoryParts, WorkingCopy
 from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.damage import noticing
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, IngestReport
 from knowledge_mcp.support.events import log_event
@@ -206,7 +207,8 @@ class IndexRun:
             only=scope.only,
         )
         files = RepositoryFiles(scan, copy, scope.only)
-        before = {each.id: each for each in self._base.store.documents(self._target) if each.id != MANIFEST_ID}
+        with noticing():  # a damaged record counts as none: its file is indexed again
+            before = {each.id: each for each in self._base.store.documents(self._target) if each.id != MANIFEST_ID}
         embedder = RunEmbedder(
             self._embedder, self._base.store, self._target, _once(lambda: _former(scope, files, before)), self._metrics
         )

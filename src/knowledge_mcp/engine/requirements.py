@@ -114,7 +114,7 @@ def _holding(base: Base, text: str, filters: Sequence[Filter], records: Records)
     chunks = base.store.chunks(base.collection, [hit.chunk_id for hit in legs.lexical or ()])
     stating = [each for each in chunks if each.statements]
     records.expect(each.document_id for each in stating)
-    return stating
+    return [each for each in stating if each.document_id not in records.damaged]
 
 
 def _by_topic(

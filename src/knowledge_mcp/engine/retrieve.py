@@ -108,7 +108,7 @@ def _hits(base: Base, passages: Passages, ranked: Sequence[Ranked]) -> tuple[Hit
             lexical=lexical_place,
         )
         for chunk_id, score, dense_place, lexical_place in ranked
-        if chunk_id in found
+        if chunk_id in found and found[chunk_id].document_id not in records.damaged
     )
 
 

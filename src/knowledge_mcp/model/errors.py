@@ -14,6 +14,7 @@ KnowledgeError                    code (A §4.2.3)      recoverable by
 ├── RateLimitedError              rate_limited         waiting
 │   └── QuotaExceededError        rate_limited         the provider's billing page
 └── InternalError                 internal_error       nobody but us
+    └── DamagedError              internal_error       ingesting the document again, or a backup
 ```
 """
 
@@ -28,6 +29,7 @@ __all__ = [
     "ConfigError",
     "ConnectionFailedError",
     "ContentRefusedError",
+    "DamagedError",
     "ErrorCode",
     "InternalError",
     "InvalidInputError",
@@ -225,6 +227,27 @@ class QuotaExceededError(RateLimitedError):
 
 class InternalError(KnowledgeError):
     """Say that something that cannot happen has happened."""
+
+
+class DamagedError(InternalError):
+    """Say that what the store holds of a document is not what was stored: it is never given as evidence.
+
+    Args:
+        what: the part: "passage", "record", "canonical text", "structure" or "vector".
+        document_id: whose it is, empty where not even that can be read.
+        chunk_id: of a passage or its vector, else empty.
+        why: what was found.
+    """
+
+    default_suggestion = "Ingest the document again with --force; `knowledge doctor` lists everything that is damaged."
+
+    def __init__(self, what: str, document_id: str = "", chunk_id: str = "", *, why: str = "") -> None:
+        name = f"{what} {chunk_id}" if chunk_id else what
+        whose = f" of document '{document_id}'" if document_id else ""
+        super().__init__(f"The {name}{whose} is damaged in the store.", details=why)
+        self.what = what
+        self.document_id = document_id
+        self.chunk_id = chunk_id
 
 
 _MOST_OF_A_REASON = 300

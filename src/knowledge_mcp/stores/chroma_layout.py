@@ -28,12 +28,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk
+from knowledge_mcp.model.errors import DamagedError
 from knowledge_mcp.model.query import Filter, In, Prefix
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.bm25 import term_counts
 from knowledge_mcp.stores.chroma_client import Found, Row, Where
 from knowledge_mcp.stores.filters import simple_filters
-from knowledge_mcp.stores.payload import chunk_from_json, chunk_to_json
+from knowledge_mcp.stores.payload import UNREADABLE, chunk_from_json, chunk_to_json, sealed, unsealed
 
 __all__ = [
     "LAYOUT",
@@ -71,7 +72,7 @@ def chroma_name(name: str) -> str:
 def chunk_row(each: EmbeddedChunk, token: str) -> Row:
     """Make a chunk's entry; absent values are None, so that a chunk staged again keeps none of its old ones."""
     chunk = each.chunk
-    whole = json.loads(chunk_to_json(chunk))
+    whole = json.loads(unsealed(chunk_to_json(chunk)))
     del whole["content"]
     lines = chunk.lines or (None, None)
     metadata: dict[str, Any] = {
@@ -98,7 +99,7 @@ def chunk_row(each: EmbeddedChunk, token: str) -> Row:
         "source_path": chunk.source_path,
         "embedding_key": each.embedding_key,
         "generation": token,
-        "chunk": json.dumps(whole, ensure_ascii=False, separators=(",", ":")),
+        "chunk": sealed(json.dumps(whole, ensure_ascii=False, separators=(",", ":"))),
     }
     return Row(f"{token} {chunk.id}", metadata, np.frombuffer(each.vector, "<f4"), chunk.content)
 
@@ -115,9 +116,17 @@ def generation_of(entry_id: str) -> str:
 
 
 def chunk_of(found: Found) -> Chunk:
-    """Read a chunk exactly as it was staged."""
-    whole = json.loads(found.metadata["chunk"])
-    whole["content"] = found.document
+    """Read a chunk exactly as it was staged.
+
+    Raises:
+        DamagedError: it is not as it was staged.
+    """
+    try:
+        whole = json.loads(unsealed(found.metadata["chunk"]))
+        whole["content"] = found.document
+    except UNREADABLE as exc:
+        document_id, chunk_id = (str(found.metadata.get(name, "")) for name in ("document_id", "chunk_id"))
+        raise DamagedError("passage", document_id, chunk_id, why=f"{type(exc).__name__}: {exc}") from exc
     return chunk_from_json(json.dumps(whole, ensure_ascii=False))
 
 

@@ -7,15 +7,16 @@ from typing import TypeVar
 
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.damage import sound
 from knowledge_mcp.model.errors import InternalError, TimedOutError
 from knowledge_mcp.model.structure import DocumentStructure
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.chroma_client import Found
-from knowledge_mcp.stores.chroma_layout import chunk_of, generation_of, unpack_vectors
+from knowledge_mcp.stores.chroma_layout import chunk_of, document_of, generation_of, unpack_vectors
 from knowledge_mcp.stores.chroma_places import Place
 from knowledge_mcp.stores.chroma_view import View
 from knowledge_mcp.stores.chroma_writing import document_entry, structure_entries, visible_generations
-from knowledge_mcp.stores.payload import record_from_json, structure_from_json
+from knowledge_mcp.stores.payload import checked_part, record_from_json, structure_from_json
 
 __all__ = [
     "chunks_by_id",
@@ -42,7 +43,7 @@ T = TypeVar("T")
 def record(view: View, document_id: str) -> DocumentRecord | None:
     """Read a document's record."""
     found = _announced(view.entry(document_entry(document_id)))
-    return None if found is None else record_from_json(str(found.metadata["record"]))
+    return next(iter(sound([] if found is None else [found], _record)), None)
 
 
 def records(place: Place, document_ids: Sequence[str] | None = None) -> list[DocumentRecord]:
@@ -51,10 +52,8 @@ def records(place: Place, document_ids: Sequence[str] | None = None) -> list[Doc
         found = place.documents.rows(where={"kind": {"$eq": "document"}})
     else:
         found = place.documents.rows(ids=[document_entry(each) for each in dict.fromkeys(document_ids)])
-    return sorted(
-        (record_from_json(str(each.metadata["record"])) for each in found if each.metadata.get("record")),
-        key=lambda each: each.id,
-    )
+    there = [each for each in found if each.metadata.get("record")]
+    return sorted(sound(there, _record), key=lambda each: each.id)
 
 
 def document_text(place: Place, document_id: str) -> str | None:
@@ -66,26 +65,27 @@ def document_text(place: Place, document_id: str) -> str | None:
         parts = {each.id: str(each.metadata.get("text", each.document)) for each in place.documents.rows(ids=names)}
         return "".join(parts[name] for name in names) if len(parts) == len(names) else None
 
-    return _of_generation(place, document_id, read)
+    return _checked(place, document_id, "canonical text", read)
 
 
 def document_structure(place: Place, document_id: str) -> DocumentStructure | None:
     """Read sections and pages, empty where none were published."""
 
-    def read(entry: Found, token: str) -> DocumentStructure | None:
+    def read(entry: Found, token: str) -> str | None:
         names = structure_entries(entry, token)
         parts = {each.id: str(each.metadata["structure"]) for each in place.documents.rows(ids=names)} if names else {}
-        return structure_from_json("".join(parts[name] for name in names)) if len(parts) == len(names) else None
+        return "".join(parts[name] for name in names) if len(parts) == len(names) else None
 
-    return _of_generation(place, document_id, read)
+    shape = _checked(place, document_id, "structure", read)
+    return None if shape is None else structure_from_json(shape)
 
 
 def document_chunks(place: Place, document_id: str) -> list[Chunk]:
     """Read a document's visible chunks by index."""
 
     def read(entry: Found, token: str) -> list[Chunk] | None:
-        found = [chunk_of(each) for each in place.chunks.rows(where={"generation": {"$eq": token}})]
-        return found if len(found) == int(entry.metadata["chunk_count"]) else None
+        found = place.chunks.rows(where={"generation": {"$eq": token}})
+        return sound(found, chunk_of) if len(found) == int(entry.metadata["chunk_count"]) else None
 
     found = _of_generation(place, document_id, read)
     return sorted(found or [], key=lambda each: (each.index, each.id))
@@ -106,12 +106,12 @@ def chunks_by_id(place: Place, view: View, chunk_ids: Sequence[str]) -> list[Chu
     A view that was loaded for a search knows the entries; one that never was is not loaded for it.
     """
     read = _chunks_of_view if view.change is not None else _chunks_looked_up
-    known = read(place, view, list(dict.fromkeys(chunk_ids)))
+    known = {each.id: each for each in sound(read(place, view, list(dict.fromkeys(chunk_ids))).values(), chunk_of)}
     return [known[each] for each in chunk_ids if each in known]
 
 
-def _chunks_of_view(place: Place, view: View, chunk_ids: list[str]) -> dict[str, Chunk]:
-    known: dict[str, Chunk] = {}
+def _chunks_of_view(place: Place, view: View, chunk_ids: list[str]) -> dict[str, Found]:
+    known: dict[str, Found] = {}
     for number in range(_TRIES):
         with view.lock:
             view.refresh(again=number > 0)
@@ -119,15 +119,15 @@ def _chunks_of_view(place: Place, view: View, chunk_ids: list[str]) -> dict[str,
         names = list(entries.values())
         for start in range(0, len(names), _AT_ONCE):
             for found in place.chunks.rows(ids=names[start : start + _AT_ONCE]):
-                known[str(found.metadata["chunk_id"])] = chunk_of(found)
+                known[str(found.metadata["chunk_id"])] = found
         if all(each in known for each in entries):
             return known
     raise TimedOutError("Documents are replaced faster than their passages can be read.")
 
 
-def _chunks_looked_up(place: Place, view: View, chunk_ids: list[str]) -> dict[str, Chunk]:
+def _chunks_looked_up(place: Place, view: View, chunk_ids: list[str]) -> dict[str, Found]:
     del view
-    known: dict[str, Chunk] = {}
+    known: dict[str, Found] = {}
     visible = visible_generations(place.documents) if chunk_ids else {}
     for _ in range(_TRIES):
         wanted = [each for each in chunk_ids if each not in known]
@@ -136,7 +136,7 @@ def _chunks_looked_up(place: Place, view: View, chunk_ids: list[str]) -> dict[st
             batch = wanted[start : start + _AT_ONCE]
             for found in place.chunks.rows(where={"chunk_id": {"$in": batch}}):
                 if generation_of(found.id) in tokens:
-                    known[str(found.metadata["chunk_id"])] = chunk_of(found)
+                    known[str(found.metadata["chunk_id"])] = found
         if all(each in known for each in chunk_ids):
             break
         before, visible = visible, visible_generations(place.documents)
@@ -198,6 +198,21 @@ def defined_terms(view: View, analyser: Analyser) -> dict[str, str]:
     for name in (*(term for term, _ in found), *(alias for _, aliases in found for alias in aliases)):
         terms.setdefault(analyser.term_key(name), name)
     return terms
+
+
+def _record(entry: Found) -> DocumentRecord:
+    return record_from_json(str(entry.metadata["record"]), document_of(entry.id))
+
+
+def _checked(place: Place, document_id: str, part: str, read: Callable[[Found, str], str | None]) -> str | None:
+    """Read a part of the visible generation, and compare it with the check sum on its record."""
+
+    def read_with_record(entry: Found, token: str) -> tuple[str, str] | None:
+        text = read(entry, token)
+        return None if text is None else (str(entry.metadata["record"]), text)
+
+    found = _of_generation(place, document_id, read_with_record)
+    return None if found is None else checked_part(found[0], document_id, part, found[1])
 
 
 def _entry(place: Place, document_id: str) -> Found | None:

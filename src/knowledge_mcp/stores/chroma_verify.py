@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from knowledge_mcp.model.errors import DamagedError
 from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.chroma_client import Found
-from knowledge_mcp.stores.chroma_layout import generation_of, unpack_index, unpack_vectors
+from knowledge_mcp.stores.chroma_layout import document_of, generation_of, unpack_index, unpack_vectors
 from knowledge_mcp.stores.chroma_places import Place
 from knowledge_mcp.stores.chroma_specified import Specified
 from knowledge_mcp.stores.chroma_writing import (
@@ -50,7 +51,11 @@ def verify(place: Place, analyser: Analyser, *, repair: bool) -> list[Finding]:
         counted[generation_of(entry)] = counted.get(generation_of(entry), 0) + 1
     for entry in sorted(entries, key=lambda each: each.id):
         if entry.metadata.get("record"):
-            findings.extend(_document(place, entry, counted, analyser, repair))
+            try:
+                findings.extend(_document(place, entry, counted, analyser, repair))
+            except DamagedError as exc:
+                message = f"{exc.message} {exc.details}".strip()
+                findings.append(Finding(message, exc.document_id or None, suggestion=exc.suggestion))
     findings.extend(_nearest_to_themselves(place))
     return findings
 
@@ -69,7 +74,7 @@ def _document(
     place: Place, entry: Found, counted: dict[str, int], analyser: Analyser, repair: bool
 ) -> Iterator[Finding]:
     """Compare one record with its chunks, text, index and vectors."""
-    record = record_from_json(str(entry.metadata["record"]))
+    record = record_from_json(str(entry.metadata["record"]), document_of(entry.id))
     token = entry.uri.partition(":")[2]
     chunks = counted.get(token, 0)
     if chunks != record.chunk_count:

@@ -146,7 +146,7 @@ def generation_rows(
         for number, part in enumerate(shapes)
     ]
     rows += index_rows(token, record.id, index)
-    return rows, _record_row(record, token, len(texts), len(shapes))
+    return rows, _record_row(record, token, len(texts), len(shapes), record_to_json(record, text, shape))
 
 
 def commit_rows(place: Place, rows: Sequence[Row], commits: Sequence[Row]) -> None:
@@ -178,7 +178,7 @@ def index_rows(token: str, document_id: str, index: Index) -> list[Row]:
     return [Row(f"index {token} {number}", kept | {"packed": part}) for number, part in enumerate(parts)]
 
 
-def _record_row(record: DocumentRecord, token: str, text_parts: int, structure_parts: int) -> Row:
+def _record_row(record: DocumentRecord, token: str, text_parts: int, structure_parts: int, kept: str) -> Row:
     """Make the entry of a record, which names the visible generation."""
     metadata = {
         "kind": "document",
@@ -196,7 +196,7 @@ def _record_row(record: DocumentRecord, token: str, text_parts: int, structure_p
         "updated_at": record.updated_at,
         "text_parts": text_parts,
         "structure": f"{token} {structure_parts}",
-        "record": record_to_json(record),
+        "record": kept,
         "gone": None,
     }
     return Row(document_entry(record.id), metadata, document=record.title, uri=f"{_VISIBLE}{token}")

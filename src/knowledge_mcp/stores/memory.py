@@ -11,8 +11,10 @@ from datetime import UTC, datetime
 
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
 from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord, EmbeddingSpace, StoreStatistics
+from knowledge_mcp.model.damage import leave_out, sound
 from knowledge_mcp.model.errors import (
     ConnectionFailedError,
+    DamagedError,
     InternalError,
     NotFoundError,
     SpaceMismatchError,
@@ -25,6 +27,7 @@ from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.bm25 import K1, B, inverse_frequency, term_counts
 from knowledge_mcp.stores.checks import check_query, check_vectors
 from knowledge_mcp.stores.filters import check_filter, keeps
+from knowledge_mcp.stores.payload import check_sum, checked_chunk
 from knowledge_mcp.stores.renaming import checked_renames
 from knowledge_mcp.stores.singly import publish_singly
 
@@ -39,6 +42,7 @@ class _Document:
     text: str
     chunks: list[EmbeddedChunk]
     structure: DocumentStructure
+    check_sum: str
 
 
 @dataclass
@@ -144,7 +148,7 @@ class MemoryStore:
                 )
             target.staged.pop((record.id, generation), None)
             chunks = sorted(staged.values(), key=lambda each: (each.chunk.index, each.chunk.id))
-            target.documents[record.id] = _Document(record, text, chunks, structure)
+            target.documents[record.id] = _Document(record, text, chunks, structure, check_sum(text))
 
     def publish_whole(
         self, collection: str, documents: Sequence[WholeDocument], on_published: Callable[[str], object]
@@ -198,6 +202,9 @@ class MemoryStore:
     def document_text(self, collection: str, document_id: str) -> str | None:
         with self._lock:
             found = self._get(collection).documents.get(document_id)
+            if found is not None and check_sum(found.text) != found.check_sum:
+                leave_out(DamagedError("canonical text", document_id, why="It is not the one that was stored."))
+                return None
             return found.text if found else None
 
     def document_structure(self, collection: str, document_id: str) -> DocumentStructure | None:
@@ -208,12 +215,14 @@ class MemoryStore:
     def document_chunks(self, collection: str, document_id: str) -> list[Chunk]:
         with self._lock:
             found = self._get(collection).documents.get(document_id)
-            return [each.chunk for each in found.chunks] if found else []
+            return sound([each.chunk for each in found.chunks], checked_chunk) if found else []
 
     def chunks(self, collection: str, chunk_ids: Sequence[str]) -> list[Chunk]:
         with self._lock:
             known = {each.chunk.id: each.chunk for each in self._get(collection).visible()}
-            return [known[chunk_id] for chunk_id in chunk_ids if chunk_id in known]
+            wanted = sound({known[each].id: known[each] for each in chunk_ids if each in known}.values(), checked_chunk)
+            whole = {each.id: each for each in wanted}
+            return [whole[chunk_id] for chunk_id in chunk_ids if chunk_id in whole]
 
     def statistics(self, collection: str) -> StoreStatistics:
         with self._lock:
@@ -251,7 +260,7 @@ class MemoryStore:
 
     def definitions(self, collection: str, term_key: str) -> list[Chunk]:
         with self._lock:
-            return [
+            defining = [
                 each.chunk
                 for each in self._get(collection).visible()
                 if any(
@@ -259,6 +268,7 @@ class MemoryStore:
                     for one in each.chunk.definitions
                 )
             ]
+            return sound(defining, checked_chunk)
 
     def defined_terms(self, collection: str) -> dict[str, str]:
         with self._lock:

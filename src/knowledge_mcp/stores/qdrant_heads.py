@@ -71,7 +71,7 @@ class Head:
 
     @property
     def announced(self) -> DocumentRecord:
-        return record_from_json(self.record)
+        return record_from_json(self.record, self.document_id)
 
 
 _NUMBERS = ["kind", "document_id", "generation", "name", "parts", "chunks", "tokens", "length", "size", "shapes"]

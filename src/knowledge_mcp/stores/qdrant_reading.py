@@ -8,10 +8,11 @@ from qdrant_client import models
 
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import DocumentRecord, StoreStatistics
+from knowledge_mcp.model.damage import sound
 from knowledge_mcp.model.errors import InternalError
 from knowledge_mcp.model.structure import DocumentStructure
 from knowledge_mcp.ports import Analyser
-from knowledge_mcp.stores.payload import chunk_from_json, structure_from_json
+from knowledge_mcp.stores.payload import checked_part, chunk_from_json, structure_from_json
 from knowledge_mcp.stores.qdrant_connection import Connection
 from knowledge_mcp.stores.qdrant_heads import (
     MARKS,
@@ -50,7 +51,7 @@ _VECTORS = 250
 def record(connection: Connection, place: Place, document_id: str) -> DocumentRecord | None:
     """Read a document's record."""
     _, head = place_and_head(connection, place, document_id)
-    return None if head is None else head.announced
+    return next(iter(sound([] if head is None else [head], _announced)), None)
 
 
 def records(connection: Connection, place: Place, document_ids: Sequence[str] | None = None) -> list[DocumentRecord]:
@@ -59,7 +60,7 @@ def records(connection: Connection, place: Place, document_ids: Sequence[str] | 
         found = heads(connection, place, whole=True)
     else:
         found = (head for some in _some(document_ids) for head in heads_of(connection, place, some))
-    return sorted((each.announced for each in found), key=lambda each: each.id)
+    return sorted(sound(found, _announced), key=lambda each: each.id)
 
 
 def document_text(connection: Connection, place: Place, document_id: str) -> str | None:
@@ -85,7 +86,8 @@ def _parts(connection: Connection, place: Place, document_id: str, kind: PartKin
             points = connection.retrieve(place.records, ids[start : start + 16], [kind])
             found |= {str(each.id): (each.payload or {})[kind] for each in points}
         if len(found) == len(ids):
-            return "".join(found[each] for each in ids)
+            read = "".join(str(found[each]) for each in ids)
+            return checked_part(head.record, document_id, "canonical text" if kind == "text" else kind, read)
     raise InternalError(f"Parts of the {kind} of '{document_id}' are missing.", suggestion="Ingest the document again.")
 
 
@@ -182,4 +184,8 @@ def _some(keys: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _chunks(points: Iterable[models.Record]) -> list[Chunk]:
-    return [chunk_from_json((each.payload or {})["chunk"]) for each in points]
+    return sound(points, lambda each: chunk_from_json((each.payload or {}).get("chunk", "")))
+
+
+def _announced(head: Head) -> DocumentRecord:
+    return head.announced

@@ -100,7 +100,7 @@ def swap_of(
     fresh = Head(
         record.id, generation, name, len(parts["text"]), record.chunk_count, record.token_count,
         sum(each["length"] for each in payloads), kept + 3 * words + len(payloads) * (4 * place.space.dimensions + 500),
-        record_to_json(record), len(parts["structure"]),
+        record_to_json(record, "".join(parts["text"]), "".join(parts["structure"])), len(parts["structure"]),
     )  # fmt: skip
     return Swap(old, fresh, parts, tuple(sorted(left)))
 

@@ -202,7 +202,10 @@ class SqliteStore:
     def vectors(self, collection: str, embedding_keys: Sequence[str]) -> dict[str, Vector]:
         from knowledge_mcp.stores.sqlite_reading import known_vectors
 
-        return self._read(collection, lambda connection, place: known_vectors(connection, place.id, embedding_keys))
+        return self._read(
+            collection,
+            lambda connection, place: known_vectors(connection, place.id, place.space.dimensions, embedding_keys),
+        )
 
     def owners_of_content(self, collection: str, content_hashes: Sequence[str]) -> dict[str, tuple[str, ...]]:
         from knowledge_mcp.stores.sqlite_reading import owners_of_content
@@ -280,7 +283,8 @@ class SqliteStore:
             if newer is not None and vector is None:
                 raise newer
             terms = None if text is None or newer is not None else self._analyser.query_terms(text)
-            found = legs(connection, view, self._pool, vector=vector, terms=terms, filter=filter, limit=limit)
+            with self._database.decoding():
+                found = legs(connection, view, self._pool, vector=vector, terms=terms, filter=filter, limit=limit)
             return found if newer is None else replace(found, lexical_error=newer.message)
 
     def cosines(self, collection: str, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
@@ -288,7 +292,8 @@ class SqliteStore:
 
         with self._searching(collection) as (connection, place, view):
             check_query(vector, place.space)
-            return cosines(connection, view, vector, chunk_ids)
+            with self._database.decoding():
+                return cosines(connection, view, vector, chunk_ids)
 
     def definitions(self, collection: str, term_key: str) -> list[Chunk]:
         from knowledge_mcp.stores.sqlite_reading import definitions
@@ -308,11 +313,17 @@ class SqliteStore:
         if not repair:
             return self._read(
                 collection,
-                lambda connection, place: verify(connection, place.id, self._analyser, False),
+                lambda connection, place: verify(connection, place.id, place.space.dimensions, self._analyser, False),
                 indexed=True,
             )
         with self._writing(collection) as (connection, place):
-            return verify(connection, place.id, self._analyser, True)
+            return verify(connection, place.id, place.space.dimensions, self._analyser, True)
+
+    def unchecked_documents(self, collection: str) -> int:
+        """Count the documents that were stored before there were check sums."""
+        from knowledge_mcp.stores.sqlite_soundness import unchecked_documents
+
+        return self._read(collection, lambda connection, place: unchecked_documents(connection, place.id))
 
     # inside
 
@@ -351,7 +362,8 @@ class SqliteStore:
             is_behind = last is not None and last.version > state.version
             if is_behind and not behind:
                 return None
-            view = next_view(connection, place.id, place.space.dimensions, last, state)
+            with self._database.decoding():
+                view = next_view(connection, place.id, place.space.dimensions, last, state)
             if not is_behind:
                 self._views[place.id] = view
             return view
@@ -406,11 +418,11 @@ class SqliteStore:
     def _read(self, name: str, read: Callable[[Session, Place], T], *, indexed: bool = False) -> T:
         held = self._held_indexed(name) if indexed else self._held.get(name)
         if held is not None:
-            with self._database.mapped():
+            with self._database.mapped(), self._database.decoding():
                 if indexed:
                     self._check_index(held.place)
                 return read(held.connection, held.place)
-        with self._reading(name, indexed=indexed) as (connection, place):
+        with self._reading(name, indexed=indexed) as (connection, place), self._database.decoding():
             if indexed:
                 self._check_index(place)
             return read(connection, place)

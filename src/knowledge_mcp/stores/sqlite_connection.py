@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import threading
 import time
 from collections.abc import Callable, Generator
@@ -19,16 +20,20 @@ from knowledge_mcp.model.errors import (
     KnowledgeError,
     TimedOutError,
 )
+from knowledge_mcp.stores.payload import UNREADABLE
 from knowledge_mcp.stores.sqlite_schema import PAGE_BYTES, check_version, prepare_schema
-from knowledge_mcp.stores.sqlite_session import FileIdentity, Session, file_identity
+from knowledge_mcp.stores.sqlite_session import FileIdentity, Session, file_identity, has_log
+from knowledge_mcp.support.private import make_private_folder, touch_private
 
 __all__ = ["Database", "as_knowledge_error"]
 
 _BUSY_MILLISECONDS = 5_000
 _CACHE_KIBIBYTES = 16_384
 _WAL_LIMIT = 64 * 1024 * 1024
+_LOG_INDEX_BYTES = 32_768
 _IDLE_CONNECTIONS = 8
 _PAUSE_SECONDS = 0.02
+_UNWRITABLE = (apsw.ReadOnlyError, apsw.CantOpenError, apsw.FullError, apsw.IOError, apsw.PermissionsError)
 _BUSY = (apsw.BusyError, apsw.LockedError, apsw.ProtocolError)
 
 
@@ -56,7 +61,7 @@ class Database:
         self._writer = threading.Lock()
         self._closed = False
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_private_folder(path.parent)
         except OSError as exc:
             raise ConnectionFailedError(
                 f"The folder '{path.parent}' cannot be made: {exc.strerror}.",
@@ -97,7 +102,7 @@ class Database:
     def writing(self) -> Generator[Session]:
         """Open the one writing transaction; it is committed at the end and rolled back by any exception."""
         with self.mapped(), self._alone():
-            connection = self._take()
+            connection = self._take(writing=True)
             try:
                 self._begin(connection, "BEGIN IMMEDIATE")
                 try:
@@ -117,6 +122,14 @@ class Database:
             raise
         except (apsw.Error, MemoryError, UnicodeError, json.JSONDecodeError) as exc:
             raise as_knowledge_error(exc, self._path) from exc
+
+    @contextlib.contextmanager
+    def decoding(self) -> Generator[None]:
+        """Take whatever fails while rows are read and understood for damage: what was written can be read."""
+        try:
+            yield
+        except UNREADABLE as exc:
+            raise _damaged(self._path, f"{type(exc).__name__}: {exc}") from exc
 
     def close(self) -> None:
         """Close every idle connection; those in use close when their transaction ends."""
@@ -166,17 +179,17 @@ class Database:
             suggestion="Wait until the other ingest is done, then try again.",
         )
 
-    def _take(self) -> Session:
+    def _take(self, *, writing: bool = False) -> Session:
         with self._lock:
             if self._closed:
                 raise ConnectionFailedError("The store is closed.", suggestion="Open it again.", recoverable=False)
             there = self._file_there()
             while self._idle:
                 connection = self._idle.pop()
-                if connection.file == there:
+                if connection.file == there and not connection.is_stale and not (writing and connection.state):
                     return connection
                 connection.close()
-        return self._connect()
+        return self._connect(writing=writing)
 
     def _file_there(self) -> FileIdentity:
         """Tell which file is there now: what was moved away or deleted must not be answered from any longer."""
@@ -195,11 +208,34 @@ class Database:
                 return
         connection.close()
 
-    def _connect(self) -> Session:
+    def _connect(self, *, writing: bool = False) -> Session:
+        try:
+            touch_private(self._path)
+        except OSError as exc:
+            raise ConnectionFailedError(
+                f"'{self._path}' cannot be made: {exc.strerror}.",
+                suggestion="Choose a folder that can be written with DATA_PATH.",
+            ) from exc
         connection = Session(str(self._path))
         try:
             connection.wait_for_locks(_BUSY_MILLISECONDS)
             self._patiently(connection, lambda: self._set_up(connection))
+            return connection
+        except _UNWRITABLE:
+            connection.close()
+            if writing or has_log(str(self._path)) or not self._path.stat().st_size:
+                raise
+            return self._frozen()
+        except BaseException:
+            connection.close()
+            raise
+
+    def _frozen(self) -> Session:
+        """Open a closed file that cannot be written, on a read-only or a full disk, to read it as it is."""
+        connection = Session(str(self._path), frozen=True)
+        try:
+            connection.run(f"PRAGMA cache_size = -{_CACHE_KIBIBYTES}")
+            prepare_schema(connection, self._path)
             return connection
         except BaseException:
             connection.close()
@@ -221,7 +257,7 @@ def as_knowledge_error(error: Exception, path: Path) -> KnowledgeError:
         return InvalidInputError("A text holds half of a surrogate pair, which cannot be stored.", details=details)
     if isinstance(error, _BUSY):
         return TimedOutError(f"'{path}' is held by another process.", details=details)
-    if isinstance(error, (apsw.FullError, apsw.TooBigError)):
+    if isinstance(error, (apsw.FullError, apsw.TooBigError)) or (isinstance(error, apsw.IOError) and _is_full(path)):
         return ConnectionFailedError(
             f"There is no room left to write to '{path}'; what was stored before is whole.",
             details=details,
@@ -243,9 +279,21 @@ def as_knowledge_error(error: Exception, path: Path) -> KnowledgeError:
     if isinstance(
         error, (apsw.CorruptError, apsw.NotADBError, apsw.FormatError, UnicodeDecodeError, json.JSONDecodeError)
     ):
-        return InternalError(
-            f"'{path}' is damaged or is no store of this program.",
-            details=details,
-            suggestion="Move the file away or restore a backup, then ingest the documents again.",
-        )
+        return _damaged(path, details)
     return InternalError(f"'{path}' could not be used.", details=details)
+
+
+def _is_full(path: Path) -> bool:
+    """Tell whether the disk has no room for the index of a write-ahead log; SQLite has no error of its own for it."""
+    try:
+        return shutil.disk_usage(path.parent).free < _LOG_INDEX_BYTES
+    except OSError:
+        return False
+
+
+def _damaged(path: Path, details: str) -> InternalError:
+    return InternalError(
+        f"'{path}' is damaged or is no store of this program.",
+        details=details,
+        suggestion="Restore a backup with `knowledge restore`, or move the file away and ingest the documents again.",
+    )

@@ -210,6 +210,8 @@ def _delete(connection: Session, segments: Iterable[int]) -> None:
 
 
 def _slots(data: bytes) -> NDArray[np.uint32]:
+    if len(data) % 5 or not data:
+        raise ValueError("a posting list of another length than any that was written")
     return np.frombuffer(data, "<u4", len(data) // 5)
 
 

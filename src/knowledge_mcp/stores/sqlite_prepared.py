@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
+from knowledge_mcp.model.damage import sound
 from knowledge_mcp.model.publication import WholeDocument
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.bm25 import term_counts
@@ -55,14 +56,13 @@ def prepare(connection: Session, collection: int, document_id: str, generation: 
 def work_out(connection: Session, generation: int | None, analyser: Analyser) -> Prepared:
     """Read a generation's chunks that have a vector, and work out their block, postings and definitions."""
     found = connection.rows(
-        "SELECT c.key, c.payload, v.vector FROM chunks c JOIN vectors v ON v.key = c.key"
+        "SELECT c.key, CAST(c.payload AS BLOB), v.vector FROM chunks c JOIN vectors v ON v.key = c.key"
         " WHERE c.generation = ? ORDER BY c.position, c.chunk_id",
         (generation,),
     )
-    keys = tuple(int(row[0]) for row in found)
-    return _worked_out(
-        generation, keys, [chunk_from_json(row[1]) for row in found], [row[2] for row in found], analyser
-    )
+    read = sound(found, lambda row: (int(row[0]), chunk_from_json(row[1]), row[2]))
+    keys = tuple(key for key, _, _ in read)
+    return _worked_out(generation, keys, [chunk for _, chunk, _ in read], [vector for _, _, vector in read], analyser)
 
 
 def work_out_whole(document: WholeDocument, analyser: Analyser) -> Prepared:

@@ -1,14 +1,20 @@
-"""How the SQLite store reads what is visible: records, texts, chunks, definitions, known vectors."""
+"""How the SQLite store reads what is visible: records, texts, chunks, definitions, known vectors.
+
+What has a check sum is read as bytes, so that one damaged letter does not keep SQLite from giving the rows beside it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+import numpy as np
+
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.damage import sound
 from knowledge_mcp.model.structure import DocumentStructure
-from knowledge_mcp.stores.payload import chunk_from_json, record_from_json, structure_from_json
+from knowledge_mcp.stores.payload import checked_part, chunk_from_json, record_from_json, structure_from_json
 from knowledge_mcp.stores.sqlite_session import Row, Session
 
 __all__ = [
@@ -32,77 +38,90 @@ _AT_ONCE = 500
 def record(connection: Session, collection: int, document_id: str) -> DocumentRecord | None:
     """Read one record."""
     found = connection.rows(
-        "SELECT record FROM documents WHERE collection = ? AND document_id = ?", (collection, document_id)
+        "SELECT CAST(record AS BLOB), document_id FROM documents WHERE collection = ? AND document_id = ?",
+        (collection, document_id),
     )
-    return record_from_json(found[0][0]) if found else None
+    return next(iter(sound(found, _record)), None)
 
 
 def records(connection: Session, collection: int, document_ids: Sequence[str] | None = None) -> list[DocumentRecord]:
     """Read records by document id: all of them, or those of some ids."""
     if document_ids is None:
-        found = connection.rows("SELECT record FROM documents WHERE collection = ? ORDER BY document_id", (collection,))
-        return [record_from_json(row[0]) for row in found]
+        select = "SELECT CAST(record AS BLOB), document_id FROM documents WHERE collection = ? ORDER BY document_id"
+        return sound(connection.rows(select, (collection,)), _record)
     known: list[DocumentRecord] = []
     for asked in _batches(dict.fromkeys(document_ids)):
-        select = f"SELECT record FROM documents WHERE collection = ? AND document_id IN ({_marks(asked)})"
-        known.extend(record_from_json(row[0]) for row in connection.rows(select, (collection, *asked)))
+        select = (
+            "SELECT CAST(record AS BLOB), document_id FROM documents"
+            f" WHERE collection = ? AND document_id IN ({_marks(asked)})"
+        )
+        known.extend(sound(connection.rows(select, (collection, *asked)), _record))
     return sorted(known, key=lambda each: each.id)
+
+
+def _record(row: Row) -> DocumentRecord:
+    return record_from_json(row[0], row[1])
+
+
+def _chunk(row: Row) -> Chunk:
+    return chunk_from_json(row[-1])
 
 
 def document_text(connection: Session, collection: int, document_id: str) -> str | None:
     """Read a canonical text."""
     found = connection.rows(
-        "SELECT t.text FROM documents d JOIN texts t ON t.generation = d.generation"
-        " WHERE d.collection = ? AND d.document_id = ?",
+        "SELECT CAST(d.record AS BLOB), CAST(t.text AS BLOB) FROM documents d"
+        " LEFT JOIN texts t ON t.generation = d.generation WHERE d.collection = ? AND d.document_id = ?",
         (collection, document_id),
     )
-    return str(found[0][0]) if found else None
+    return checked_part(found[0][0], document_id, "canonical text", found[0][1]) if found else None
 
 
 def document_structure(connection: Session, collection: int, document_id: str) -> DocumentStructure | None:
     """Read sections and pages, empty where none were published."""
     found = connection.rows(
-        "SELECT coalesce(s.structure, '') FROM documents d LEFT JOIN structures s ON s.generation = d.generation"
-        " WHERE d.collection = ? AND d.document_id = ?",
+        "SELECT CAST(d.record AS BLOB), coalesce(CAST(s.structure AS BLOB), x'') FROM documents d"
+        " LEFT JOIN structures s ON s.generation = d.generation WHERE d.collection = ? AND d.document_id = ?",
         (collection, document_id),
     )
-    return structure_from_json(str(found[0][0])) if found else None
+    shape = checked_part(found[0][0], document_id, "structure", found[0][1]) if found else None
+    return None if shape is None else structure_from_json(shape)
 
 
 def document_chunks(connection: Session, collection: int, document_id: str) -> list[Chunk]:
     """Read a document's chunks by index."""
     found = connection.rows(
-        "SELECT c.payload FROM documents d JOIN chunks c ON c.generation = d.generation"
+        "SELECT CAST(c.payload AS BLOB) FROM documents d JOIN chunks c ON c.generation = d.generation"
         " WHERE d.collection = ? AND d.document_id = ? ORDER BY c.position, c.chunk_id",
         (collection, document_id),
     )
-    return [chunk_from_json(row[0]) for row in found]
+    return sound(found, _chunk)
 
 
 def chunks_by_id(connection: Session, collection: int, chunk_ids: Sequence[str]) -> list[Chunk]:
     """Read chunks in the order asked; an id asked twice is given twice."""
-    read = (chunk_from_json(payload) for _, payload in _visible(connection, collection, chunk_ids, "payload"))
-    known = {chunk.id: chunk for chunk in read}
+    found = _visible(connection, collection, chunk_ids, "CAST(c.payload AS BLOB)")
+    known = {chunk.id: chunk for chunk in sound(found, _chunk)}
     return [known[chunk_id] for chunk_id in chunk_ids if chunk_id in known]
 
 
 def visible_keys(connection: Session, collection: int, chunk_ids: Sequence[str]) -> dict[str, int]:
     """Map ids of visible chunks to their keys."""
-    return {str(chunk_id): int(key) for chunk_id, key in _visible(connection, collection, chunk_ids, "key")}
+    return {str(chunk_id): int(key) for chunk_id, key in _visible(connection, collection, chunk_ids, "c.key")}
 
 
 def _visible(connection: Session, collection: int, chunk_ids: Sequence[str], column: str) -> Iterator[Row]:
     """Read the id and a column of each visible chunk of some."""
     for asked in _batches(dict.fromkeys(chunk_ids)):
         yield from connection.rows(
-            f"SELECT c.chunk_id, c.{column} FROM chunks c CROSS JOIN generations g ON g.id = c.generation"
+            f"SELECT c.chunk_id, {column} FROM chunks c CROSS JOIN generations g ON g.id = c.generation"
             f" WHERE c.chunk_id IN ({_marks(asked)}) AND g.collection = ? AND g.visible = 1",
             (*asked, collection),
         )
 
 
-def known_vectors(connection: Session, collection: int, keys: Sequence[str]) -> dict[str, Vector]:
-    """Look vectors up by embedding key, staged ones too."""
+def known_vectors(connection: Session, collection: int, dimensions: int, keys: Sequence[str]) -> dict[str, Vector]:
+    """Look vectors up by embedding key, staged ones too; damaged ones are not known."""
     known: dict[str, Vector] = {}
     for asked in _batches(dict.fromkeys(keys)):
         found = connection.rows(
@@ -111,8 +130,13 @@ def known_vectors(connection: Session, collection: int, keys: Sequence[str]) -> 
             f" WHERE substr(c.embedding_key, 1, 16) IN ({_marks(asked)}) AND g.collection = ?",
             (*(key[:16] for key in asked), collection),
         )
-        known.update((key, vector) for key, vector in found)
+        known.update((key, vector) for key, vector in found if _is_sound(vector, dimensions))
     return {key: known[key] for key in keys if key in known}
+
+
+def _is_sound(vector: Vector, dimensions: int) -> bool:
+    """Tell whether a vector can be used again."""
+    return len(vector) == 4 * dimensions and bool(np.isfinite(np.frombuffer(vector, "<f4")).all())
 
 
 def owners_of_content(connection: Session, collection: int, hashes: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -133,12 +157,11 @@ def owners_of_content(connection: Session, collection: int, hashes: Sequence[str
 def definitions(connection: Session, collection: int, term_key: str) -> list[Chunk]:
     """Read the chunks that define a term, by document and index."""
     found = connection.rows(
-        "SELECT c.payload FROM chunks c WHERE c.key IN"
+        "SELECT CAST(c.payload AS BLOB) FROM chunks c WHERE c.key IN"
         " (SELECT key FROM definitions WHERE collection = ? AND term_key = ?)",
         (collection, term_key),
     )
-    chunks = [chunk_from_json(row[0]) for row in found]
-    return sorted(chunks, key=lambda chunk: (chunk.document_id, chunk.index, chunk.id))
+    return sorted(sound(found, _chunk), key=lambda chunk: (chunk.document_id, chunk.index, chunk.id))
 
 
 def defined_terms(connection: Session, collection: int) -> dict[str, str]:

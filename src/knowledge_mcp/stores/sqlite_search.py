@@ -10,6 +10,7 @@ they are exact in every snapshot.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
@@ -18,9 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knowledge_mcp.model.chunk import Vector
-from knowledge_mcp.model.errors import KnowledgeError
+from knowledge_mcp.model.damage import leave_out
+from knowledge_mcp.model.errors import DamagedError, KnowledgeError
 from knowledge_mcp.model.query import Filter, LegHit, LegResults
 from knowledge_mcp.stores.bm25 import inverse_frequency
+from knowledge_mcp.stores.payload import UNREADABLE
 from knowledge_mcp.stores.products import products
 from knowledge_mcp.stores.sqlite_postings import posting_lists
 from knowledge_mcp.stores.sqlite_reading import visible_keys
@@ -111,7 +114,7 @@ def _leg(run: Callable[[], tuple[LegHit, ...]], *, alone: bool) -> tuple[tuple[L
     """Run one leg; where another one may still answer, its failure is told instead of raised."""
     try:
         return run(), ""
-    except (KnowledgeError, apsw.Error) as exc:
+    except (KnowledgeError, apsw.Error, *UNREADABLE) as exc:
         if alone:
             raise
         return None, exc.message if isinstance(exc, KnowledgeError) else f"{type(exc).__name__}: {exc}"
@@ -173,9 +176,23 @@ def dense_hits(
     likely = every
     if 0 < limit < len(candidates):  # exact enough to leave out what cannot be among the best
         rough = np.einsum("ij,j->i", matrix, query)[rows]
+        if not math.isfinite(float(rough.sum())):
+            sound = np.isfinite(rough)
+            _leave_out(connection, view, candidates[~sound])
+            return dense_hits(connection, view, vector, candidates[sound], limit)
         least = np.partition(rough, len(rough) - limit)[len(rough) - limit]
         likely = np.flatnonzero(rough >= least - _ROUGH * max(1.0, float(np.abs(rough).max())))
-    return _best(connection, view, candidates[likely], products(matrix, rows[likely], vector), limit)
+    scores = products(matrix, rows[likely], vector)
+    sound = np.isfinite(scores)
+    if not sound.all():
+        _leave_out(connection, view, candidates[likely[~sound]])
+    return _best(connection, view, candidates[likely[sound]], scores[sound], limit)
+
+
+def _leave_out(connection: Session, view: View, slots: NDArray[np.int64]) -> None:
+    """Name chunks whose vectors cannot be compared; their words can still be found."""
+    for name in names_of(connection, view.keys[slots]):
+        leave_out(DamagedError("vector", "", name, why="It is of another length, or no numbers."))
 
 
 def cosines(connection: Session, view: View, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
@@ -190,6 +207,9 @@ def cosines(connection: Session, view: View, vector: Vector, chunk_ids: Sequence
     if keys:
         matrix = vectors_of(connection, np.fromiter(keys.values(), np.int64, len(keys)), len(vector) // 4)
         found.update(zip(keys, products(matrix, np.arange(len(keys)), vector).tolist(), strict=True))
+    for name in [each for each, score in found.items() if not math.isfinite(score)]:
+        del found[name]
+        leave_out(DamagedError("vector", "", name, why="It is of another length, or no numbers."))
     return found
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import apsw
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["FileIdentity", "Row", "Session", "file_identity"]
+__all__ = ["FileIdentity", "Row", "Session", "file_identity", "has_log"]
 
 Row = tuple[Any, ...]
 FileIdentity = tuple[int, int]
@@ -29,16 +30,58 @@ def file_identity(path: str) -> FileIdentity | None:
     return status.st_dev, status.st_ino
 
 
+def has_log(path: str) -> bool:
+    """Tell whether the write-ahead log holds anything, which may not be in the file."""
+    try:
+        return os.stat(f"{path}-wal").st_size > 0  # noqa: PTH116 - asked before each transaction
+    except OSError:
+        return False
+
+
+def _state_of(path: str) -> tuple[int, int]:
+    status = os.stat(path)  # noqa: PTH116 - asked before each transaction
+    return status.st_size, status.st_mtime_ns
+
+
 class Session:
     """Run statements on one connection; one thread at a time. Raises apsw's errors.
 
+    Args:
+        path: the file; made where there is none.
+        frozen: read it without a lock or a log, as nobody is writing to it.
+
     Attributes:
         file: identity of the file that was opened, which another one of the same path does not share.
+        state: its size and its last change when it was opened frozen, else None.
     """
 
-    def __init__(self, path: str) -> None:
-        self._connection: Any = apsw.Connection(path)
+    def __init__(self, path: str, *, frozen: bool = False) -> None:
+        self.state = _state_of(path) if frozen else None
+        if frozen:
+            address = f"file:{quote(path)}?immutable=1"
+            self._connection: Any = apsw.Connection(address, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+        else:
+            self._connection = apsw.Connection(path)
+        self._path = path
         self.file = file_identity(path)
+
+    @property
+    def is_stale(self) -> bool:
+        """Tell whether somebody writes to the file, or has written, since it was opened frozen."""
+        return self.state is not None and (self.state != _state_of(self._path) or has_log(self._path))
+
+    def copy_to(self, target: Session, on_progress: Callable[[int, int], object], pages: int = 256) -> None:
+        """Overwrite another file with this one as it is now, in one transaction.
+
+        Args:
+            target: the other one.
+            on_progress: is told pages done and pages in all, after each step.
+            pages: of one step; -1 for all.
+        """
+        with target._connection.backup("main", self._connection, "main") as copying:
+            while not copying.done:
+                copying.step(pages)
+                on_progress(copying.page_count - copying.remaining, copying.page_count)
 
     def run(self, statements: str, bindings: Iterable[Any] = ()) -> None:
         """Run statements whose rows nobody wants."""

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from knowledge_mcp.model.damage import noticing, sound
+from knowledge_mcp.model.errors import DamagedError
 from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.bm25 import term_counts
-from knowledge_mcp.stores.payload import chunk_from_json, record_from_json
+from knowledge_mcp.stores.payload import UNREADABLE, chunk_from_json, record_from_json
 from knowledge_mcp.stores.sqlite_postings import Segment, add_segment, all_postings, drop_segments
-from knowledge_mcp.stores.sqlite_prepared import work_out
+from knowledge_mcp.stores.sqlite_prepared import fields_of, work_out
 from knowledge_mcp.stores.sqlite_session import Session
+from knowledge_mcp.stores.sqlite_soundness import damaged_parts, damaged_vectors
 from knowledge_mcp.stores.sqlite_view import sign_bits
 from knowledge_mcp.stores.sqlite_writing import discard_staged, write_block
 
@@ -22,7 +26,7 @@ _SAMPLED_CHUNKS = 200
 SLOTS_PER_SEGMENT = 5_000
 _AGAIN = "Run `knowledge doctor --repair`."
 _INGEST = "Ingest the document again with --force."
-_RESTORE = "Restore a backup, or move the file away and ingest the documents again."
+_RESTORE = "Restore a backup with `knowledge restore`, or move the file away and ingest the documents again."
 
 _ORPHANS = (
     ("vectors without a chunk", "DELETE FROM vectors WHERE key NOT IN (SELECT key FROM chunks)"),
@@ -37,7 +41,7 @@ _ORPHANS = (
 """What may hang on nothing, in the order in which it is swept: what a sweep sets free the next one does not see."""
 
 
-def verify(connection: Session, collection: int, analyser: Analyser, repair: bool) -> list[Finding]:
+def verify(connection: Session, collection: int, dimensions: int, analyser: Analyser, repair: bool) -> list[Finding]:
     """Check one collection and the file; `repair`, in a writing transaction, mends what is derived, sweeps the rest."""
     damage = [
         Finding(f"The file is damaged: {row[0]}", suggestion=_RESTORE)
@@ -49,13 +53,27 @@ def verify(connection: Session, collection: int, analyser: Analyser, repair: boo
     findings = list(_orphans(connection, repair=repair))
     findings += _staged(connection, collection, repair=repair)
     findings += _documents(connection, collection)
-    derived = [*_counters(connection, collection), *_blocks(connection, collection)]
-    derived += _postings(connection, collection) or _sample(connection, collection, analyser)
-    if derived and repair:
+    lost = [
+        *damaged_parts(connection, collection),
+        *damaged_vectors(connection, collection, dimensions),
+    ]
+    derived = [*_counters(connection, collection), *_readable(lambda: list(_blocks(connection, collection)))]
+    if not lost:  # what is made of damaged parts cannot be right
+        derived += _readable(lambda: _postings(connection, collection)) or _sample(connection, collection, analyser)
+    if derived and repair and not lost:
         index_anew(connection, collection, analyser)
-    suggestion = "" if repair else _AGAIN
-    findings += [Finding(message, repaired=repair, suggestion=suggestion) for message in derived]
+    is_repaired = repair and not lost
+    suggestion = "" if is_repaired else _INGEST if lost else _AGAIN
+    findings += lost
+    findings += [Finding(message, repaired=is_repaired, suggestion=suggestion) for message in derived]
     return findings
+
+
+def _readable(look: Callable[[], list[str]]) -> list[str]:
+    try:
+        return look()
+    except UNREADABLE as exc:
+        return [f"The search index cannot be read: {type(exc).__name__}: {exc}"]
 
 
 def index_anew(connection: Session, collection: int, analyser: Analyser) -> None:
@@ -122,7 +140,7 @@ def _documents(connection: Session, collection: int) -> Iterator[Finding]:
     ):
         yield Finding("Chunks are visible without a record.", document_id=document_id, suggestion=_INGEST)
     for row in connection.rows(
-        "SELECT d.document_id, d.record, d.chunks, d.tokens, t.generation IS NOT NULL,"
+        "SELECT d.document_id, CAST(d.record AS BLOB), d.chunks, d.tokens, t.generation IS NOT NULL,"
         " (SELECT count(*) FROM chunks c WHERE c.generation = d.generation),"
         " (SELECT count(*) FROM chunks c JOIN vectors v ON v.key = c.key WHERE c.generation = d.generation)"
         " FROM documents d LEFT JOIN texts t ON t.generation = d.generation"
@@ -130,7 +148,10 @@ def _documents(connection: Session, collection: int) -> Iterator[Finding]:
         (collection,),
     ):
         document_id, record_json, announced, tokens, has_text, chunks, vectors = row
-        record = record_from_json(record_json)
+        try:
+            record = record_from_json(record_json)
+        except DamagedError:  # which `damaged_parts` tells
+            continue
         if not record.chunk_count == announced == chunks or record.token_count != tokens:
             message = f"The record announces {record.chunk_count} chunks, {chunks} are there."
             yield Finding(message, document_id=document_id, suggestion=_INGEST)
@@ -154,8 +175,8 @@ def _counters(connection: Session, collection: int) -> Iterator[str]:
 def _blocks(connection: Session, collection: int) -> Iterator[str]:
     """Compare each block with the chunks and vectors that it was made from."""
     used = 0
-    for generation, document_id, first_slot, size, keys, bits in connection.rows(
-        "SELECT d.generation, d.document_id, b.first_slot, b.size, b.keys, b.bits FROM documents d"
+    for generation, document_id, first_slot, size, keys, bits, fields in connection.rows(
+        "SELECT d.generation, d.document_id, b.first_slot, b.size, b.keys, b.bits, b.fields FROM documents d"
         " LEFT JOIN blocks b ON b.generation = d.generation WHERE d.collection = ? ORDER BY b.first_slot",
         (collection,),
     ):
@@ -166,16 +187,31 @@ def _blocks(connection: Session, collection: int) -> Iterator[str]:
             yield f"Document '{document_id}' shares slots with another one."
         used = first_slot + max(1, size)
         found = connection.rows(
-            "SELECT c.key, v.vector FROM chunks c JOIN vectors v ON v.key = c.key WHERE c.generation = ?"
-            " ORDER BY c.position, c.chunk_id",
+            "SELECT c.key, v.vector, CAST(c.payload AS BLOB) FROM chunks c JOIN vectors v ON v.key = c.key"
+            " WHERE c.generation = ? ORDER BY c.position, c.chunk_id",
             (generation,),
         )
         vectors = b"".join(row[1] for row in found)
+        lengths = {len(row[1]) for row in found}
         expected = np.array([row[0] for row in found], "<i8").tobytes()
         if expected != keys or size != len(found):
             yield f"Document '{document_id}' is indexed with other chunks than it has."
+        elif not _are_fields_of(fields, [row[2] for row in found]):
+            yield f"Document '{document_id}' is indexed with other kinds or clauses than it has."
+        elif len(lengths) > 1 or any(length % 4 for length in lengths):
+            continue  # which `damaged_vectors` tells
         elif found and sign_bits(np.frombuffer(vectors, "<f4").reshape(len(found), -1)).tobytes() != bits:
             yield f"Document '{document_id}' is indexed with other vectors than it has."
+
+
+def _are_fields_of(fields: str, payloads: list[bytes]) -> bool:
+    """Tell whether a block's filter fields are those of its chunks; damaged ones are told elsewhere."""
+    with noticing() as damage:
+        chunks = sound(payloads, chunk_from_json)
+    try:
+        return bool(damage) or json.loads(fields) == json.loads(fields_of(chunks))
+    except UNREADABLE:
+        return False
 
 
 def _postings(connection: Session, collection: int) -> list[str]:
@@ -206,7 +242,7 @@ def _sample(connection: Session, collection: int, analyser: Analyser) -> list[st
     lengths = np.concatenate([np.frombuffer(row[1], "<u4") for row in blocks] or [np.zeros(0, "<u4")])
     wrong = 0
     for place in range(0, len(keys), max(1, len(keys) // _SAMPLED_CHUNKS)):
-        payload = connection.rows("SELECT payload FROM chunks WHERE key = ?", (int(keys[place]),))
+        payload = connection.rows("SELECT CAST(payload AS BLOB) FROM chunks WHERE key = ?", (int(keys[place]),))
         if payload:
             terms = analyser.document_terms(chunk_from_json(payload[0][0]).embedding_text)
             wrong += sum(term_counts(terms).values()) != int(lengths[place])

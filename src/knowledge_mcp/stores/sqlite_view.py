@@ -240,7 +240,7 @@ def _empty(dimensions: int) -> _Buffers:
 
 
 def vectors_of(connection: Session, keys: NDArray[np.int64], dimensions: int) -> NDArray[np.float32]:
-    """Read the vectors of chunks, `[n, dimensions]`.
+    """Read the vectors of chunks, `[n, dimensions]`; one of another length is all NaN, as a damaged one may be.
 
     Raises:
         InternalError: one is not there.
@@ -248,8 +248,11 @@ def vectors_of(connection: Session, keys: NDArray[np.int64], dimensions: int) ->
     if not len(keys):
         return np.zeros((0, dimensions), np.float32)
     select = "SELECT v.vector FROM carray(?) c CROSS JOIN vectors v WHERE v.key = c.value"
-    found = _all_of(connection, select, keys, "vectors")
-    return np.frombuffer(b"".join(row[0] for row in found), "<f4").reshape(len(keys), -1)
+    found = [row[0] for row in _all_of(connection, select, keys, "vectors")]
+    if set(map(len, found)) != {4 * dimensions}:
+        nothing = np.full(dimensions, np.nan, "<f4").tobytes()
+        found = [each if len(each) == 4 * dimensions else nothing for each in found]
+    return np.frombuffer(b"".join(found), "<f4").reshape(len(keys), -1)
 
 
 def names_of(connection: Session, keys: NDArray[np.int64]) -> list[str]:

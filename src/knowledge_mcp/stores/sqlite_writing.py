@@ -139,12 +139,13 @@ def write_document(
 ) -> int:
     """Write what hangs on a visible generation but its chunks and postings; returns its first slot."""
     generation = prepared.generation
+    shape = structure_to_json(structure)
+    kept = record_to_json(record, text, shape)
     connection.run(
         "INSERT INTO documents (generation, collection, document_id, chunks, tokens, record) VALUES (?, ?, ?, ?, ?, ?)",
-        (generation, collection, record.id, len(prepared.keys), record.token_count, record_to_json(record)),
+        (generation, collection, record.id, len(prepared.keys), record.token_count, kept),
     )
     connection.run("INSERT INTO texts (generation, text) VALUES (?, ?)", (generation, text))
-    shape = structure_to_json(structure)
     if shape:
         connection.run("INSERT INTO structures (generation, structure) VALUES (?, ?)", (generation, shape))
     return write_block(connection, collection, record.id, prepared)

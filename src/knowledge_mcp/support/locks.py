@@ -13,6 +13,8 @@ import time
 from collections.abc import Callable, Generator
 from pathlib import Path
 
+from knowledge_mcp.support.private import make_private_folder
+
 __all__ = ["held", "is_free", "locked"]
 
 _PAUSE = 0.05
@@ -78,7 +80,7 @@ def is_free(folder: Path, name: str) -> bool:
 
 
 def _file(folder: Path, name: str) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
+    make_private_folder(folder)
     return folder / f"{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}.lock"
 
 

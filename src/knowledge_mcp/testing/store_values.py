@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import random
 import struct
@@ -23,6 +24,7 @@ __all__ = [
     "record",
     "structure",
     "unit_vector",
+    "without_check_sums",
 ]
 
 SPACE = EmbeddingSpace(provider="local", model="made-for-tests", dimensions=16, variant="fake", pooling="mean")
@@ -196,3 +198,10 @@ def record(document_id: str, chunks: Sequence[EmbeddedChunk], *, sha256: str = "
         metadata=(("edition", "2"), ("author", "Ä. Ö.")),
         warnings=("Page 3 was empty.",),
     )
+
+
+def without_check_sums(text: str) -> str:
+    """Write a record or chunk as programs did before there were check sums."""
+    values = json.loads(text)
+    values.pop("sum", None)
+    return json.dumps(values, ensure_ascii=False, separators=(",", ":"))
