@@ -5,12 +5,14 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import accumulate
 
 from knowledge_mcp.chunking.passages import Piece
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.document import Block, Box, Document, Page, Span
+from knowledge_mcp.support.checkpoints import checked
 
-__all__ = ["lines_of", "pages_of", "with_boxes"]
+__all__ = ["PagePlaces", "lines_of", "pages_of", "with_boxes"]
 
 _WASTE = 0.4
 """Share of a box that may hold nothing where boxes are joined: a short heading over its paragraph is one place with it,
@@ -21,7 +23,21 @@ _GAP = 60.0
 """Points between two blocks from which on they are two places, though they stand in one column."""
 
 
-def pages_of(document: Document, piece: Piece) -> tuple[int, ...]:
+class PagePlaces:
+    """Find the pages that a part of the text stands on, without going through all of them."""
+
+    def __init__(self, pages: Sequence[Page]) -> None:
+        self._pages = sorted(pages, key=lambda page: page.span)
+        self._reach = list(accumulate((page.span.end for page in self._pages), max))
+
+    def on(self, span: Span) -> list[int]:
+        """List the numbers of pages whose text overlaps a span."""
+        first = bisect_right(self._reach, span.start)  # no page before it reaches into the span
+        last = bisect_left(self._pages, span.end, lo=first, key=lambda page: page.span.start)
+        return [page.number for page in self._pages[first:last] if page.span.overlaps(span)]
+
+
+def pages_of(places: PagePlaces, piece: Piece) -> tuple[int, ...]:
     """List the physical pages of a piece, in order; a block that is held in part counts with that part's pages only."""
     found: set[int] = set()
     for block in piece.blocks:
@@ -29,16 +45,15 @@ def pages_of(document: Document, piece: Piece) -> tuple[int, ...]:
             found.update(block.pages)
         else:
             part = Span(max(block.span.start, piece.span.start), min(block.span.end, piece.span.end))
-            by_number = {page.number: page.span for page in _between(document.pages, block.pages[0], block.pages[-1])}
-            held = [n for n in block.pages if n in by_number and by_number[n].overlaps(part)]
+            held = [number for number in places.on(part) if _has(block.pages, number)]
             found.update(held or block.pages)
     return tuple(sorted(found))
 
 
-def _between(pages: Sequence[Page], first: int, last: int) -> Sequence[Page]:
-    """Take the pages with these numbers; some may be missing where only markers in the text tell them."""
-    begin = bisect_left(pages, first, key=lambda page: page.number)
-    return pages[begin : bisect_right(pages, last, lo=begin, key=lambda page: page.number)]
+def _has(pages: Sequence[int], number: int) -> bool:
+    """Tell whether a page is one of a block's, which are in order."""
+    place = bisect_left(pages, number)
+    return place < len(pages) and pages[place] == number
 
 
 def lines_of(text: str, piece: Piece) -> tuple[int, int] | None:
@@ -76,7 +91,7 @@ def with_boxes(document: Document, chunks: Sequence[Chunk]) -> list[Chunk]:
         return list(chunks)
     starts = [block.span.start for block in blocks]
     placed: list[Chunk] = []
-    for chunk in chunks:
+    for chunk in checked(chunks):
         first = max(bisect_right(starts, chunk.span.start) - 1, 0)
         near = blocks[first : bisect_left(starts, chunk.span.end)]
         held = (block for block in near if block.span.overlaps(chunk.span))

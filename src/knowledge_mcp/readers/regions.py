@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from knowledge_mcp.model.document import BlockKind
-from knowledge_mcp.readers.pieces import MOST_TEXT, Piece, piece, table_piece
+from knowledge_mcp.readers.assembly import MOST_TEXT
+from knowledge_mcp.readers.pieces import Piece, piece, table_piece
 from knowledge_mcp.support.sandbox_worker import Refusal
 
 __all__ = ["MOST_COLUMNS", "regions"]

@@ -21,6 +21,7 @@ from knowledge_mcp.readers.markdown.embedded_html import HtmlPiece, html_pieces
 from knowledge_mcp.readers.markdown.inline import anchor_names, image_alone, inline_rich
 from knowledge_mcp.readers.markdown.pages import PageMarks
 from knowledge_mcp.readers.richtext import RichText, lay, table_text
+from knowledge_mcp.support.checkpoints import checkpoint
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -83,6 +84,7 @@ class Walker:
         """Take all block tokens in order."""
         index = 0
         while index < len(tokens):
+            checkpoint()
             token = tokens[index]
             # the parser gives a term of a definition list, which is one line, an empty range
             if token.map is not None and (token.map[1] > token.map[0] or token.type == "dt_open"):
