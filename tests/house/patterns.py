@@ -154,17 +154,12 @@ def _evaluated(call: ast.Call, loaded: ModuleType) -> re.Pattern[str] | None:
     flags = flags or (call.args[place] if len(call.args) > place else None)
     try:
         words, more = (
-            eval(compile(ast.Expression(each), module_name(loaded), "eval"), vars(loaded)) if each else 0
+            eval(compile(ast.Expression(each), loaded.__name__, "eval"), vars(loaded)) if each else 0
             for each in (call.args[0], flags)
         )
     except NameError:
         return None
     return re.compile(words, more) if isinstance(words, str) else None
-
-
-def module_name(loaded: ModuleType) -> str:
-    """Name a module's file, for messages."""
-    return loaded.__name__
 
 
 # ---- pumping --------------------------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ _ENTRY = re.compile(
     r"(?P<sep>(?(number)\.\s+(?=[A-Z])|(?!))|\s*:\s+|\s+[—–-]\s+|\s*\n|\s+(?=means\b)|(?<=\*)\s+|(?<=”)\s+)(?P<text>\S)",
 )
 _NUMBER_LINE = re.compile(
-    r"\s*(?P<number>[A-Z]?\d{1,2}(?:\.\d{1,3}){1,4})\s*\n\s*(?P<term>[^\n]{2,80})\n\s*(?P<text>\S)"
+    r"\s*(?P<number>[A-Z]?\d{1,2}(?:\.\d{1,3}){1,4})[^\S\n]*+\n\s*+(?P<term>[^\n]{2,80})\n\s*+(?P<text>\S)"
 )
 _ABBREVIATION = re.compile(
     r"[ \t]*(?:[-*•–][ \t]+)?[*_`]{0,2}(?P<term>(?=[^\s]*[A-Z])[A-Za-z0-9][A-Za-z0-9/&.+-]{0,14})[*_`]{0,2}"

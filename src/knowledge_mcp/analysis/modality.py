@@ -67,7 +67,7 @@ _PLAIN = re.compile(
     rf"|(?P<possibility>cannot|(?<!\b[Aa] )can(?:['’]t)?(?!\s+of\b))){_R}"
 )
 _NOT = re.compile(
-    r"(?:\s*,?\s*\b(?:also|however|therefore|then|thus|in\s+general|generally|normally|under\s+normal\s+conditions),?)?"
+    r"(?:\s*+(?:,\s*+)?\b(?:also|however|therefore|then|thus|in\s+general|generally|normally|under\s+normal\s+conditions),?)?"
     r"(?:\s+(?:not|never|neither|no\s+longer)\b(?!\s+only\b)|\s+under\s+no\s+circumstances?\b|\s+in\s+no\s+(?:case|event)\b)",
     re.IGNORECASE,
 )
@@ -78,7 +78,7 @@ _NO_SUBJECT = re.compile(
     re.IGNORECASE,
 )
 _MASK = re.compile(
-    r"(?=[“\"‘'`])(?:“[^”]*”|(?<![\w\"])\"[^\"\n]*\"(?!\w)|(?<!\w)‘[^’\n]*’(?!\w)|(?<!\w)'[^'\n]{1,40}'(?!\w)"
+    r"(?=[“\"‘'`])(?:“[^”]{0,400}+”|(?<![\w\"])\"[^\"\n]*+\"(?!\w)|(?<!\w)‘[^’\n]{0,400}?’(?!\w)|(?<!\w)'[^'\n]{1,40}'(?!\w)"
     r"|`+[^`\n]*`+)"
 )
 _KEY_WORDS = re.compile(r"key\s*words?\b", re.IGNORECASE)

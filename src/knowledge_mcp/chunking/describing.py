@@ -16,7 +16,7 @@ from knowledge_mcp.analysis.references import document_references, is_named
 from knowledge_mcp.chunking.headers import HeadingPaths
 from knowledge_mcp.chunking.kinds import chunk_type_of
 from knowledge_mcp.chunking.passages import Piece
-from knowledge_mcp.chunking.places import PagePlaces, lines_of, pages_of
+from knowledge_mcp.chunking.places import LinePlaces, PagePlaces, pages_of
 from knowledge_mcp.model.chunk import Chunk, Definition, Modality, Statement
 from knowledge_mcp.model.document import Document, Reference, Span
 from knowledge_mcp.support.checkpoints import checked
@@ -87,6 +87,7 @@ class _Writer:
         self._facts = facts
         self._paths = paths
         self._found = found
+        self._line_places = LinePlaces(document.text)
         self._page_places = PagePlaces(document.pages)
         self._labels = {page.number: page.label for page in document.pages}
         self._seen: dict[tuple[str, str], int] = {}
@@ -122,7 +123,7 @@ class _Writer:
             source_path=document.source_uri,
             page_numbers=pages,
             page_labels=tuple(self._labels.get(page, str(page)) for page in pages),
-            lines=lines_of(document.text, piece),
+            lines=self._line_places.of(piece),
             references=tuple(dict.fromkeys(link.target for link in links if is_named(link))),
             links=tuple(links),
             statements=tuple(statements),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -12,7 +14,7 @@ from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.document import Block, Box, Document, Page, Span
 from knowledge_mcp.support.checkpoints import checked
 
-__all__ = ["PagePlaces", "lines_of", "pages_of", "with_boxes"]
+__all__ = ["LinePlaces", "PagePlaces", "pages_of", "with_boxes"]
 
 _WASTE = 0.4
 """Share of a box that may hold nothing where boxes are joined: a short heading over its paragraph is one place with it,
@@ -56,25 +58,32 @@ def _has(pages: Sequence[int], number: int) -> bool:
     return place < len(pages) and pages[place] == number
 
 
-def lines_of(text: str, piece: Piece) -> tuple[int, int] | None:
-    """Return the first and last source line of a piece, None where the format has none."""
-    found = [_lines(text, piece.span, block) for block in piece.blocks if block.lines is not None]
-    known = [lines for lines in found if lines is not None]
-    if not known:
-        return None
-    return min(first for first, _ in known), max(last for _, last in known)
+class LinePlaces:
+    """Find the source lines of pieces; the lines of a block are counted once, however many pieces it is cut into."""
 
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._counted = Span(0, 0)
+        self._ends = array("q")
 
-def _lines(text: str, span: Span, block: Block) -> tuple[int, int] | None:
-    if block.lines is None or span.contains(block.span):
-        return block.lines
-    first, last = block.lines
-    height = text.count("\n", block.span.start, block.span.end)
-    if height != last - first:
-        return block.lines
-    start, end = max(block.span.start, span.start), min(block.span.end, span.end)
-    above = text.count("\n", block.span.start, start)
-    return first + above, first + above + text.count("\n", start, end)
+    def of(self, piece: Piece) -> tuple[int, int] | None:
+        """Return the first and last source line of a piece, None where the format has none."""
+        found = [self._lines(piece.span, block, block.lines) for block in piece.blocks if block.lines is not None]
+        return (min(first for first, _ in found), max(last for _, last in found)) if found else None
+
+    def _lines(self, span: Span, block: Block, lines: tuple[int, int]) -> tuple[int, int]:
+        if span.contains(block.span):
+            return lines
+        if block.span != self._counted:
+            self._counted = block.span
+            ends = re.compile("\n").finditer(self._text, block.span.start, block.span.end)
+            self._ends = array("q", (end.start() for end in ends))
+        first, last = lines
+        if len(self._ends) != last - first:
+            return lines
+        above = bisect_left(self._ends, max(block.span.start, span.start))
+        below = bisect_left(self._ends, min(block.span.end, span.end))
+        return first + above, first + max(above, below)
 
 
 # ---- boxes ----------------------------------------------------------------------------------------------------------

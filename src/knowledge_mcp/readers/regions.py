@@ -16,7 +16,7 @@ MOST_COLUMNS = 16_384
 """Most cells of a row: what Excel has."""
 
 _MOST_LINES = 20
-_NUMBER = re.compile(r"[-+(]?[\d.,\s]*\d[\d.,\s]*%?\)?")
+_NUMBER = re.compile(r"[-+(]?(?=[.,\s]*\d)[\d.,\s]*+%?\)?")
 
 
 def regions(rows: Iterable[Sequence[str]]) -> Iterator[Piece]:

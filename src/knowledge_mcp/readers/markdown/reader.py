@@ -32,7 +32,7 @@ __all__ = ["MarkdownReader"]
 
 _MAX_NESTING = 60
 _MAX_BRACKETS = 50_000
-_MOST_PARTS = 3_000_000
+_MOST_PARTS = 1_500_000
 """Blocks, and places inside them where markup may begin; each may become an object of half a kilobyte."""
 
 
