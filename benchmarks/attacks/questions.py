@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import resource
 import signal
 import subprocess
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from benchmarks.attacks import Attack, Outcome
+from benchmarks.product import environment
 
 __all__ = ["ATTACKS"]
 
@@ -38,15 +38,6 @@ _QUESTIONS = (
 )
 
 
-def _environment(folder: Path) -> dict[str, str]:
-    return os.environ | {
-        "DATA_PATH": str(folder / "data"),
-        "EMBEDDING_PROVIDER": "hashing",
-        "EMBEDDING_MODEL": "",
-        "HOME": str(folder),
-    }
-
-
 def _command(name: str) -> str:
     return str(Path(sys.executable).with_name(name))
 
@@ -61,7 +52,7 @@ class _Client:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env=_environment(folder),
+            env=environment(folder / "data"),
             cwd=folder,
         )
         self._answers: dict[int, dict[str, Any]] = {}
@@ -112,7 +103,7 @@ def _questions(folder: Path) -> Outcome:
     subprocess.run(
         [_command("knowledge-ingest"), "pumps.md"],
         cwd=folder,
-        env=_environment(folder),
+        env=environment(folder / "data"),
         check=True,
         capture_output=True,
         timeout=_STARTED,
@@ -163,14 +154,14 @@ def _documents(folder: Path) -> Outcome:
     ended = subprocess.run(
         [_command("knowledge-ingest"), "--dry-run", "--json", "--pattern", "*.md", "."],
         cwd=folder,
-        env=_environment(folder),
+        env=environment(folder / "data"),
         capture_output=True,
         text=True,
         timeout=300,
         preexec_fn=_limited,
         check=False,
     )
-    report = json.loads(ended.stdout) if ended.stdout.strip().startswith("{") else {}
+    report: dict[str, Any] = json.loads(ended.stdout) if ended.stdout.strip().startswith("{") else {}
     failed = [f"{each}" for each in report.get("failed", ())] if report else [f"no report: {ended.stderr[-200:]}"]
     return Outcome(len(_DOCUMENTS), tuple(failed), note=f"{time.monotonic() - begun:.1f} s, below {_MEMORY >> 30} GiB")
 
@@ -180,7 +171,7 @@ def _ended_while_reading(folder: Path) -> Outcome:
     process = subprocess.Popen(
         [_command("knowledge-ingest"), "large.md"],
         cwd=folder,
-        env=_environment(folder),
+        env=environment(folder / "data"),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )

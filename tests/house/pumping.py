@@ -37,6 +37,7 @@ BOUNDED: dict[str, tuple[int, str]] = {
     "knowledge_mcp.engine.targets._LEADERS": (300, "searched in the last 300 characters of an entry"),
     "knowledge_mcp.settings": (400, "the operator's own settings"),
     "knowledge_mcp.analysis.defining._POINTER": (300, "longer meanings are not looked at"),
+    "knowledge_mcp.analysis.labels._PROPERTY": (80, "longer blocks are not looked at"),
     "knowledge_mcp.cli": (400, "the operator's own words"),
     "knowledge_mcp.evals": (400, "the operator's own files"),
     "knowledge_mcp.testing": (400, "used by tests alone"),

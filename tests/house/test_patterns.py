@@ -59,7 +59,7 @@ def test_a_pattern_that_is_slower_than_that_is_found(words: str) -> None:
     assert "TOO SLOW" in ended.stdout
 
 
-@pytest.mark.parametrize("words", [r"\w+", r"(?<!\s)\s++$", r"“[^”]{0,100}”", r"(?:a|b)++c"])
+@pytest.mark.parametrize("words", [r"\w+", r"(?<!\s)\s++$", r"“[^”]{0,100}”", r"(?<![ab])(?:a|b)++c"])
 def test_a_pattern_that_only_looks_slow_passes(words: str) -> None:
     assert run(words).returncode == 0
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Walker"]
 
 _BULLET = "•"
-_ATTRIBUTES = re.compile(r"(?:(?<!\s)\s++)?\{:?\s*+(?:#(?P<id>[\w.:-]+))?(?P<pairs>[^{}]*)\}\s*$")
+_ATTRIBUTES = re.compile(r"(?:(?<!\s)\s++)?\{:?\s*+(?:#(?P<id>[\w.:-]++))?+(?P<pairs>[^{}]*+)\}\s*$")
 _LEVEL = re.compile(r"(?:^|\s)level=\"?(\d{1,3})\"?(?=\s|$)")
 _NUMBER = re.compile(r"(?:^|\s)number=(\"[^\"]*\"|\S+)")
 _ALERT = re.compile(r"\[!(?P<kind>NOTE|TIP|IMPORTANT|WARNING|CAUTION|EXAMPLE)\]\s*", re.IGNORECASE)
