@@ -36,7 +36,7 @@ _PATTERN = re.compile(
     rf"|(?P<annex>(?:see\s+|See\s+)?(?:[Aa]nnex|[Aa]ppendix|ANNEX|APPENDIX)\s+(?P<annex_number>[A-Z](?:\.\d{{1,3}})*|\d{{1,2}})(?![\w]))"
     rf"|(?P<table>(?:see\s+|See\s+)?(?:[Tt]able|TABLE)s?\s+(?P<table_number>(?:[A-Z][.-])?\d{{1,3}}(?:[-.]\d{{1,3}})*[a-z]?)(?![\w]))"
     rf"|(?P<figure>(?:see\s+|See\s+)?(?:[Ff]igure|FIGURE|[Ff]ig\.)s?\s+(?P<figure_number>(?:[A-Z][.-])?\d{{1,3}}(?:[-.]\d{{1,3}})*[a-z]?)(?![\w]))"
-    rf"|(?P<clause>(?:(?:see|See|in|per|with)\s+)?(?:(?:[Cc]lause|[Ss]ubclause|[Ss]ection|[Pp]aragraph|CLAUSE|SECTION)s?\s+|§+\s*)"
+    rf"|(?P<clause>(?:(?:see|See|in|per|with)\s+)?(?:(?:[Cc]lause|[Ss]ubclause|[Ss]ection|[Pp]aragraph|CLAUSE|SECTION)s?\s+|(?<!§)§++\s*)"
     rf"(?P<clause_number>{_NUMBER}|[A-Z](?:\.\d{{1,3}})+)(?P<more>(?:\s*(?:,|and|or|to|through|–|,\s*and)\s+{_NUMBER}(?![\w%]))*)(?![\w%]))"
     rf"|(?P<see>(?:see|See|in accordance with|specified in|described in|defined in|given in|according to|of|by"
     rf"|in|with|to)\s+(?P<see_number>{_DEEP})"
