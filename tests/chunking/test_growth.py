@@ -105,7 +105,7 @@ SHAPES: dict[str, Fill] = {
     "quotations": many(BlockKind.QUOTE, "quoted {}"),
     "footnotes": many(BlockKind.FOOTNOTE, "foot {}"),
     "tables": many(BlockKind.TABLE, "| a | b |\n| --- | --- |\n| {} | It shall be so. |"),
-    "blocks of code": many(BlockKind.CODE, "x = {}"),
+    "blocks of code": many(BlockKind.CODE, "value_{} = compute(value, {}, of_more_words)"),
     "labels": many(BlockKind.PARAGRAPH, "SRS {} - The payload shall be kept."),
     "code below an example": code_below_an_example,
     "rows": giant(BlockKind.TABLE, "| R-{} | It shall start. |", head="| id | text |\n| --- | --- |\n"),
