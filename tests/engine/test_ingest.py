@@ -335,3 +335,12 @@ def test_a_file_of_a_kind_without_a_reader_is_skipped_with_the_kinds_that_are_re
     (skipped,) = world.knowledge.ingest(FileSource(path), IngestOptions()).skipped
     assert (skipped.reason, skipped.message) == ("unsupported", "No reader for text/csv.")
     assert skipped.suggestion == "Convert it to a kind that is read here: .md."
+
+
+def test_an_ingest_that_is_cancelled_while_a_document_is_read_ends_before_it_is_cut(world: World) -> None:
+    path = world.write("long.md", "# Long\n\n" + "".join(f"- item {n} shall be kept\n" for n in range(2_000)))
+    reading = (IngestEventKind.READING, str(path))
+    report = world.ingest(cancelled=lambda: reading in [(event.kind, event.source) for event in world.events])
+    assert (IngestEventKind.CHUNKED, str(path)) not in [(event.kind, event.source) for event in world.events]
+    assert report.failed == ()
+    assert world.store.document("kb", "long") is None

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from knowledge_mcp.engine import names
 from knowledge_mcp.engine.base import Passages
 from knowledge_mcp.engine.names import Exactness, asked_for, exactness
 from knowledge_mcp.engine.pins import pinned
@@ -149,3 +152,19 @@ def test_a_question_without_a_name_keeps_its_ranking(world: World) -> None:
 def test_beside_other_words_only_the_owner_of_a_name_is_put_first(world: World) -> None:
     first = world.knowledge.search(SearchQuery("how exact is the clock that REQ-12 asks for")).hits[0]
     assert first.chunk.clause_number == "5.3.1"
+
+
+is_coded: re.Pattern[str] = vars(names)["_CODED"]
+OLD_CODED = re.compile(r"(?=.*\d)(?=.*[A-Za-z])\w+(?:[-_.:/‐‑]\w+|\(\w{1,4}\))*")
+
+
+@settings(max_examples=2000, deadline=None)
+@given(st.text("a1_-.:/()‐é", max_size=9))
+def test_the_same_words_are_identifiers_as_before_the_pattern_was_made_linear(token: str) -> None:
+    assert (is_coded.fullmatch(token) is None) == (OLD_CODED.fullmatch(token) is None)
+
+
+@pytest.mark.parametrize("word", ["a1" + "_" * 50_000 + "!", "REQ_" + "_1" * 25_000 + "(", ")" * 50_000, "a-0" * 99])
+def test_a_question_of_one_endless_word_is_read_at_once(word: str) -> None:
+    for name in asked_for(word).names:
+        assert name.pattern.search("a" + "0" * 50_000 + "x") is None

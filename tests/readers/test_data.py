@@ -169,7 +169,7 @@ def _said(value: Json) -> Iterator[str]:
 def test_no_name_and_no_value_of_a_json_file_is_lost(value: Json) -> None:
     text = squeezed(read(json.dumps({"root": value}), "a.json").text).replace("\\|", "|")
     for words in _said(value):
-        assert squeezed(words) in text
+        assert squeezed(words).replace("\\|", "|") in text
 
 
 @pytest.mark.requirement("D-REQ-1.3")

@@ -29,6 +29,7 @@ _CALLED = r"(?:called|termed|known\s+as|named|referred\s+to\s+as|said\s+to\s+be)
 _POINTER = re.compile(
     r"\W*(?:see|see\s+also|same\s+as|synonym\s+(?:for|of))\s+(?P<term>[^.;]{2,80}?)\W*\Z", re.IGNORECASE
 )
+_LONGEST_POINTER = 300
 _LINK = re.compile(r"(?:#\S*|<?https?://\S+|\S+\.(?:md|html?|xml|json)\S*)\Z")
 _WORDS = re.compile(r"[^\W_]{2}")
 
@@ -66,10 +67,10 @@ def without_pointers(definitions: Sequence[Definition]) -> list[Definition]:
     """Turn entries that only point at another ("See database.") into other names of that one, where it is defined."""
     by_name = {each.term.casefold(): each for each in definitions}
     pointers: dict[int, str] = {}
-    for place, each in enumerate(definitions):
-        match = _POINTER.match(each.text)
-        target = match.group("term").strip("\"“”'‘’ ").casefold() if match else ""
-        if target in by_name and _POINTER.match(by_name[target].text) is None and target != each.term.casefold():
+    targets = [_pointed_at(each.text) for each in definitions]
+    pointing = {id(each) for each, target in zip(definitions, targets, strict=True) if target is not None}
+    for place, (each, target) in enumerate(zip(definitions, targets, strict=True)):
+        if target in by_name and id(by_name[target]) not in pointing and target != each.term.casefold():
             pointers[place] = target
     more: dict[str, list[str]] = {}
     for place, target in pointers.items():
@@ -81,3 +82,9 @@ def without_pointers(definitions: Sequence[Definition]) -> list[Definition]:
         for place, each in enumerate(definitions)
         if place not in pointers
     ]
+
+
+def _pointed_at(words: str) -> str | None:
+    """Return the term that a meaning only points at, folded for comparison; None where it says more."""
+    match = _POINTER.match(words) if len(words) <= _LONGEST_POINTER else None
+    return match.group("term").strip("\"“”'‘’ ").casefold() if match else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from knowledge_mcp.analysis.clauses import SectionFacts, SectionRole, section_facts
@@ -11,6 +12,7 @@ from knowledge_mcp.analysis.entries import expansion_fits, is_origin, make_defin
 from knowledge_mcp.analysis.sentences import sentence_spans
 from knowledge_mcp.model.chunk import Definition
 from knowledge_mcp.model.document import Block, BlockKind, Document, Span
+from knowledge_mcp.support.checkpoints import checked
 
 __all__ = ["find_definitions"]
 
@@ -33,7 +35,7 @@ _ENTRY = re.compile(
     r"(?P<sep>(?(number)\.\s+(?=[A-Z])|(?!))|\s*:\s+|\s+[—–-]\s+|\s*\n|\s+(?=means\b)|(?<=\*)\s+|(?<=”)\s+)(?P<text>\S)",
 )
 _NUMBER_LINE = re.compile(
-    r"\s*(?P<number>[A-Z]?\d{1,2}(?:\.\d{1,3}){1,4})\s*\n\s*(?P<term>[^\n]{2,80})\n\s*(?P<text>\S)"
+    r"\s*(?P<number>[A-Z]?\d{1,2}(?:\.\d{1,3}){1,4})[^\S\n]*+\n\s*+(?P<term>[^\n]{2,80})\n\s*+(?P<text>\S)"
 )
 _ABBREVIATION = re.compile(
     r"[ \t]*(?:[-*•–][ \t]+)?[*_`]{0,2}(?P<term>(?=[^\s]*[A-Z])[A-Za-z0-9][A-Za-z0-9/&.+-]{0,14})[*_`]{0,2}"
@@ -74,8 +76,8 @@ def find_definitions(document: Document, *, facts: SectionFacts | None = None) -
     """
     facts = facts or section_facts(document)
     finder = _Finder(document, facts)
-    found = [each for each in finder.run() if each.term and is_meaning(each.text)]
-    return without_pointers(sorted(found, key=lambda each: each.span))
+    found = [one for one in finder.run() if one.term and is_meaning(one.text)]
+    return without_pointers(sorted(found, key=lambda one: one.span))
 
 
 class _Finder:
@@ -83,8 +85,8 @@ class _Finder:
         self.document = document
         self.text = document.text
         self.facts = facts
-        self._parents = {section.parent for section in document.sections}
-        self._counted: dict[int, tuple[int, int]] = {}
+        self._below = Counter(section.parent for section in document.sections)
+        self._numbered = Counter(section.parent for section in document.sections if section.number is not None)
 
     def run(self) -> Iterator[Definition]:
         by_section: dict[int | None, list[Block]] = {}
@@ -98,7 +100,7 @@ class _Finder:
                 continue
             pairs = role is SectionRole.DEFINITIONS and self._alternates(blocks)
             taken = -1
-            for position, block in enumerate(blocks):
+            for position, block in enumerate(checked(blocks)):
                 after = blocks[position + 1] if position + 1 < len(blocks) else None
                 pair = self._pair(block, after, pairs) if role is SectionRole.DEFINITIONS and position > taken else None
                 if pair is not None:
@@ -122,7 +124,7 @@ class _Finder:
 
     def _headed_entry(self, section: int | None, blocks: list[Block]) -> Definition | None:
         """Read "3.1.4 term" as heading with the definition below it; None where the section is no entry."""
-        if section is None or section in self._parents:
+        if section is None or section in self._below:
             return None
         node = self.document.sections[section]
         body = [block for block in blocks if block.kind is not BlockKind.HEADING]
@@ -150,21 +152,13 @@ class _Finder:
         notes = [text for kind, text in behind if kind in _NOTES or is_origin(text)]
         return with_notes(make_definition(title, words, span, number), notes)
 
-    def _entries(self, parent: int) -> tuple[int, int]:
-        """Count the sections right below one, and how many of them are numbered."""
-        if parent not in self._counted:
-            entries = [each for each in self.document.sections if each.parent == parent]
-            self._counted[parent] = len(entries), sum(each.number is not None for each in entries)
-        return self._counted[parent]
-
     def _numbers_entries(self, parent: int) -> bool:
         """Tell whether entries below a section are numbered; else "X.509 certificate" is a term that begins so."""
-        entries, numbered = self._entries(parent)
-        return numbered * 2 >= entries
+        return self._numbered[parent] * 2 >= self._below[parent]
 
     def _is_glossary(self, parent: int) -> bool:
         """Tell whether what stands below a section is surely entries: they are many."""
-        return self._entries(parent)[0] >= _GLOSSARY
+        return self._below[parent] >= _GLOSSARY
 
     def _alternates(self, blocks: list[Block]) -> bool:
         """Tell whether a section sets each term on a paragraph of its own above its definition, throughout."""
@@ -263,7 +257,7 @@ class _Finder:
             columns = (0, 1)
         number = self.facts.clause_number(block.section)
         position = block.span.start
-        for row, line in enumerate(lines):
+        for row, line in enumerate(checked(lines)):
             cells = _cells(line)
             if line.strip(" |:-") and len(cells) > max(columns):
                 term, words = cells[columns[0]].strip(), cells[columns[1]].strip()

@@ -12,15 +12,15 @@ from knowledge_mcp.model.document import Span
 __all__ = ["expansion_fits", "is_origin", "make_definition", "split_term", "with_notes"]
 
 _WHITE = re.compile(r"\s+")
-_DOMAIN = re.compile(r"\s*[<⟨〈](?P<domain>[^<>⟩〉\n]{2,60})[>⟩〉]\s*")
+_DOMAIN = re.compile(r"(?:(?<!\s)\s++)?[<⟨〈](?P<domain>[^<>⟩〉\n]{2,60})[>⟩〉]\s*+")
 _NOTE = re.compile(
-    r"\s*(?:\[SOURCE:|\(SOURCE:|\bSOURCE:|\bNotes?\s+\d+\s+to\s+entry\b|\bNOTE(?:\s+\d+)?\b\s*[:.–—]?\s|\bNotes?(?:\s+\d+)?\s*:\s|\bEXAMPLE(?:\s+\d+)?\b\s*[:.–—]?\s)"
+    r"(?:(?<!\s)\s++)?(?:\[SOURCE:|\(SOURCE:|\bSOURCE:|\bNotes?\s+\d+\s+to\s+entry\b|\bNOTE(?:\s+\d+)?\b\s*[:.–—]?\s|\bNotes?(?:\s+\d+)?\s*:\s|\bEXAMPLE(?:\s+\d+)?\b\s*[:.–—]?\s)"
 )
 _ORIGIN = re.compile(r"\W{0,3}SOURCE:\s*(?P<origin>\S.*)")
-_LABEL_ALONE = re.compile(r"\W*(?:notes?|example)\b[\s\d]*(?:to\s+entry)?\W*", re.IGNORECASE)
-_PARENTHESIS = re.compile(r"\s*\((?P<inner>[^()]{1,60})\)\s*\Z")
+_LABEL_ALONE = re.compile(r"\W*+(?:notes?|example)\b[\s\d]*+(?:to\s+entry)?\W*+", re.IGNORECASE)
+_PARENTHESIS = re.compile(r"(?:(?<!\s)\s++)?\((?P<inner>[^()]{1,60})\)\s*+\Z")
 _ALSO = re.compile(
-    r",?\s*\(?\b(?:also\s+(?:called|known\s+as|referred\s+to\s+as)|admitted(?:\s+term)?:?|synonyms?:?|abbreviated(?:\s+as)?|aka|a\.k\.a\.)\s+"
+    r"(?:,|(?<![\s,]))\s*+\(?\b(?:also\s+(?:called|known\s+as|referred\s+to\s+as)|admitted(?:\s+term)?:?|synonyms?:?|abbreviated(?:\s+as)?|aka|a\.k\.a\.)\s+"
     r"(?P<other>[^);]+)\)?",
     re.IGNORECASE,
 )

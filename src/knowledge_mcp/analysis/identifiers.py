@@ -22,7 +22,9 @@ _FOREIGN = re.compile(
 _SHAPED = re.compile(r"[A-Z]|[a-z]{1,5}[A-Z]")
 _SPACED = re.compile(r"(?P<id>[A-Z]{2,6} \d{1,4}(?:\.\d{1,4})*)(?:\s*[:–—-]|\.)\s*[A-Z\"“]")
 _ID_ROW = re.compile(
-    r"\|\s*[*_]*(?:requirement\s+|req\.?\s+)?(?:id|identifier|number|no\.?)[*_]*\s*\|\s*(?P<id>[^|]+?)\s*\|", re.I
+    r"\|\s*[*_]*(?:requirement\s+|req\.?\s+)?(?:id|identifier|number|no\.?)[*_]*\s*"
+    r"\|\s*+(?P<id>[^|\s](?:[^|]*[^|\s])?)\s*+\|",
+    re.I,
 )
 
 

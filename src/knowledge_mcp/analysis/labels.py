@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from knowledge_mcp.analysis.identifiers import is_foreign
 from knowledge_mcp.analysis.modality import Convention, force_of
 from knowledge_mcp.model.document import Block, BlockKind, Document
+from knowledge_mcp.support.checkpoints import checked
 
 __all__ = ["Labels", "cell_label", "detect_labels", "is_void", "own_end", "stated_identifier", "trailing_tag"]
 
@@ -86,7 +87,7 @@ class Labels:
 def detect_labels(document: Document, convention: Convention) -> Labels:
     """Find the families of labels: at least three numbers each, and force behind at least half of them."""
     found: dict[str, _Family] = {}
-    for words in _openings(document):
+    for words in checked(_openings(document)):
         match = _match(words)
         if match is None or is_foreign(_name(match)):
             continue

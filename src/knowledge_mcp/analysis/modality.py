@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from knowledge_mcp.model.chunk import Modality
+from knowledge_mcp.support.checkpoints import checkpoint
 
 __all__ = ["PLAIN", "Convention", "Force", "detect_convention", "force_of"]
 
@@ -66,7 +67,7 @@ _PLAIN = re.compile(
     rf"|(?P<possibility>cannot|(?<!\b[Aa] )can(?:['’]t)?(?!\s+of\b))){_R}"
 )
 _NOT = re.compile(
-    r"(?:\s*,?\s*\b(?:also|however|therefore|then|thus|in\s+general|generally|normally|under\s+normal\s+conditions),?)?"
+    r"(?:\s*+(?:,\s*+)?\b(?:also|however|therefore|then|thus|in\s+general|generally|normally|under\s+normal\s+conditions),?)?"
     r"(?:\s+(?:not|never|neither|no\s+longer)\b(?!\s+only\b)|\s+under\s+no\s+circumstances?\b|\s+in\s+no\s+(?:case|event)\b)",
     re.IGNORECASE,
 )
@@ -77,12 +78,11 @@ _NO_SUBJECT = re.compile(
     re.IGNORECASE,
 )
 _MASK = re.compile(
-    r"(?=[“\"‘'`])(?:“[^”]*”|(?<![\w\"])\"[^\"\n]*\"(?!\w)|(?<!\w)‘[^’\n]*’(?!\w)|(?<!\w)'[^'\n]{1,40}'(?!\w)"
+    r"(?=[“\"‘'`])(?:“[^”]{0,400}+”|(?<![\w\"])\"[^\"\n]*+\"(?!\w)|(?<!\w)‘[^’\n]{0,400}?’(?!\w)|(?<!\w)'[^'\n]{1,40}'(?!\w)"
     r"|`+[^`\n]*`+)"
 )
-_KEY_WORDS = re.compile(
-    r"key\s*words?\b.*\b(?:interpreted|RFC\s?-?2119|BCP\s?14|RFC\s?8174)", re.IGNORECASE | re.DOTALL
-)
+_KEY_WORDS = re.compile(r"key\s*words?\b", re.IGNORECASE)
+_INTERPRETED = re.compile(r"\b(?:interpreted|RFC\s?-?2119|BCP\s?14|RFC\s?8174)", re.IGNORECASE)
 _MODAL = r"(?:shall|should|must|may|can|will)(?:\s+not)?"
 _SAYS = r"(?:indicates?|denotes?|means?|express(?:es)?|is\s+used|are\s+used|refers?|states?)"
 _EXPLAINS = re.compile(
@@ -108,6 +108,8 @@ _SEGMENT = re.compile(r"(?<=[.!?])\s+|\n+")
 _WILL_WORD = re.compile(rf"{_L}will{_R}")
 _OBLIGES = re.compile(rf"{_L}(?:[Ss]hall|[Mm]ust|[Ww]ill|[Ss]hould){_R}")
 _SENTENCE_LENGTH = 8
+_NEAR = 4000
+"""Characters before and behind a keyword that are looked at; no sentence of an ordinary document is as long."""
 _REQUIREMENTS_SHARE = 0.5
 """Share of a text's sentences that oblige or advise, from which on it is a list of requirements."""
 _CAN_WORD = re.compile(r"\bCANNOT\b|[\"“‘]CAN[\"”’]")
@@ -152,7 +154,7 @@ def force_of(sentence: str, convention: Convention = PLAIN) -> Force | None:
     "need not" and "is not required" are negated permissions, "is not permitted" is a negated requirement.
     """
     pattern = _CAPITALS if convention.capitals else _PLAIN
-    if pattern.search(sentence) is None or _KEY_WORDS.search(sentence) or _EXPLAINS.search(sentence):
+    if pattern.search(sentence) is None or _names_key_words(sentence) or _EXPLAINS.search(sentence):
         return None
     masked = _MASK.sub(lambda m: " " * len(m.group()), sentence)
     condition_end = 0
@@ -160,6 +162,7 @@ def force_of(sentence: str, convention: Convention = PLAIN) -> Force | None:
         condition_end = max(masked.find(","), 0)
     best: Force | None = None
     for match in pattern.finditer(masked):
+        checkpoint()
         if match.start() < condition_end:
             continue
         force = _judge(masked, match, convention)
@@ -168,11 +171,17 @@ def force_of(sentence: str, convention: Convention = PLAIN) -> Force | None:
     return best
 
 
+def _names_key_words(sentence: str) -> bool:
+    """Tell whether a sentence names the keywords and how they are interpreted."""
+    named = _KEY_WORDS.search(sentence)
+    return named is not None and _INTERPRETED.search(sentence, named.end()) is not None
+
+
 def _judge(sentence: str, match: re.Match[str], convention: Convention) -> Force | None:
     modality = Modality(next(name for name in _RANK if match.group(name.value)))
     word = match.group()
     lowered = word.lower()
-    before = sentence[: match.start()]
+    before = sentence[max(match.start() - _NEAR, 0) : match.start()]
     if convention.capitals:
         if modality is Modality.POSSIBILITY and not convention.can:
             return None
@@ -185,7 +194,7 @@ def _judge(sentence: str, match: re.Match[str], convention: Convention) -> Force
     elif match.group("weak") or match.group("leave"):
         return _weak_force(match, before)
     inside = re.search(r"n['’]t\Z|\bnot\b|cannot\Z", lowered) is not None
-    after = sentence[match.end() :]
+    after = sentence[match.end() : match.end() + _NEAR]
     follows = _NOT.match(after) is not None and not _OR_NOT.match(after)
     subject = _NO_SUBJECT.match(_clause(before)) is not None
     return Force(modality, inside or follows or subject, match.start(), match.end())

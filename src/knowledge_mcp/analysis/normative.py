@@ -22,6 +22,7 @@ from knowledge_mcp.analysis.modality import Convention, Force, detect_convention
 from knowledge_mcp.analysis.sentences import sentence_spans
 from knowledge_mcp.model.chunk import Modality, Statement
 from knowledge_mcp.model.document import Block, BlockKind, Document, Span
+from knowledge_mcp.support.checkpoints import checked
 
 __all__ = ["find_statements"]
 
@@ -41,6 +42,8 @@ _MARKER = re.compile(r"\s*(?:[-*+•–·▪]|\(?(?:\d{1,3}(?:\.\d{1,3})*|[A-Za-
 _WHITE = re.compile(r"\s+")
 _CELL = re.compile(r"(?<!\\)\|")
 _LONGEST_PROPERTY = 80
+_LONGEST_LEAD = 4000
+"""Characters of a lead-in that are repeated in what inherits from it: its end, which leads in."""
 _RANK = {Modality.REQUIREMENT: 3, Modality.RECOMMENDATION: 2, Modality.PERMISSION: 1, Modality.POSSIBILITY: 0}
 
 
@@ -79,7 +82,7 @@ def find_statements(
     """
     facts = facts or section_facts(document)
     finder = _Finder(document, facts, convention or detect_convention(document.text), exempt)
-    for block in document.blocks:
+    for block in checked(document.blocks):
         finder.take(block)
     return finder.statements
 
@@ -154,7 +157,7 @@ class _Finder:
         identifier = label or trailing_tag(sentences[-1].of(self.text))
         last: tuple[Span, Modality, bool] | None = None
         inherited_last = False
-        for position, span in enumerate(sentences):
+        for position, span in enumerate(checked(sentences)):
             words = span.of(self.text)
             aside = _ASIDE.match(words)
             if aside is not None:
@@ -182,7 +185,7 @@ class _Finder:
             words = last[0].of(self.text)
             above = f"{lead.words} " if lead is not None and inherited_last else ""
             held = identifier or (lead.identifier if lead is not None else None)
-            self._leads.append(_LeadIn(block.depth if item else -1, *last, above + words, held))
+            self._leads.append(_LeadIn(block.depth if item else -1, *last, (above + words)[-_LONGEST_LEAD:], held))
 
     def _by_label(
         self, words: str, sentences: Sequence[Span], label: str | None, convention: Convention
@@ -214,7 +217,7 @@ class _Finder:
         start = block.span.start
         lines = block.span.of(self.text).split("\n")
         header = [cell.of(lines[0]) for cell in _cells(0, lines[0])]
-        for row_number, line in enumerate(lines):
+        for row_number, line in enumerate(checked(lines)):
             if line.strip(" |:-") and (row_number > 0 or force_of(line, self.convention) is not None):
                 self._take_row(block, start, line, header)
             start += len(line) + 1

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import replace
 
 from knowledge_mcp.model.document import BlockKind, Document, Reference, ReferenceKind, Span
+from knowledge_mcp.support.checkpoints import checked, checkpoint
 
 __all__ = ["document_references", "find_references", "is_named"]
 
@@ -33,7 +36,7 @@ _PATTERN = re.compile(
     rf"|(?P<annex>(?:see\s+|See\s+)?(?:[Aa]nnex|[Aa]ppendix|ANNEX|APPENDIX)\s+(?P<annex_number>[A-Z](?:\.\d{{1,3}})*|\d{{1,2}})(?![\w]))"
     rf"|(?P<table>(?:see\s+|See\s+)?(?:[Tt]able|TABLE)s?\s+(?P<table_number>(?:[A-Z][.-])?\d{{1,3}}(?:[-.]\d{{1,3}})*[a-z]?)(?![\w]))"
     rf"|(?P<figure>(?:see\s+|See\s+)?(?:[Ff]igure|FIGURE|[Ff]ig\.)s?\s+(?P<figure_number>(?:[A-Z][.-])?\d{{1,3}}(?:[-.]\d{{1,3}})*[a-z]?)(?![\w]))"
-    rf"|(?P<clause>(?:(?:see|See|in|per|with)\s+)?(?:(?:[Cc]lause|[Ss]ubclause|[Ss]ection|[Pp]aragraph|CLAUSE|SECTION)s?\s+|§+\s*)"
+    rf"|(?P<clause>(?:(?:see|See|in|per|with)\s+)?(?:(?:[Cc]lause|[Ss]ubclause|[Ss]ection|[Pp]aragraph|CLAUSE|SECTION)s?\s+|(?<!§)§++\s*)"
     rf"(?P<clause_number>{_NUMBER}|[A-Z](?:\.\d{{1,3}})+)(?P<more>(?:\s*(?:,|and|or|to|through|–|,\s*and)\s+{_NUMBER}(?![\w%]))*)(?![\w%]))"
     rf"|(?P<see>(?:see|See|in accordance with|specified in|described in|defined in|given in|according to|of|by"
     rf"|in|with|to)\s+(?P<see_number>{_DEEP})"
@@ -57,7 +60,7 @@ def find_references(text: str, start: int = 0, end: int | None = None) -> list[R
     found: list[Reference] = []
     if _ANY.search(text, start, end) is None:
         return found
-    for match in _PATTERN.finditer(text, start, end):
+    for match in checked(_PATTERN.finditer(text, start, end)):
         found.extend(_read(match))
     return found
 
@@ -133,15 +136,24 @@ def document_references(document: Document) -> list[Reference]:
     known: dict[str, list[Span]] = {}
     for reference in found:
         known.setdefault(reference.target, []).append(reference.span)
+    for spans in known.values():
+        spans.sort()
     for block in document.blocks:
         if block.kind in {BlockKind.HEADING, BlockKind.CODE}:
             continue
+        checkpoint()
         for reference in find_references(document.text, block.span.start, block.span.end):
             if block.kind is BlockKind.CAPTION and reference.span.start - block.span.start <= 4:
                 continue
-            if not any(reference.span.overlaps(span) for span in known.get(reference.target, ())):
+            if not _overlaps(reference.span, known.get(reference.target, ())):
                 found.append(reference)
     return sorted(found, key=lambda reference: reference.span)
+
+
+def _overlaps(span: Span, spans: Sequence[Span]) -> bool:
+    """Tell whether a span overlaps one of several, which are in order and disjoint."""
+    place = bisect_left(spans, span.end, key=lambda known: known.start) - 1
+    return place >= 0 and spans[place].end > span.start
 
 
 def is_named(reference: Reference) -> bool:

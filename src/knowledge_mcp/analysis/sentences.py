@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right
 
 from knowledge_mcp.model.document import Span
+from knowledge_mcp.support.checkpoints import checked
 
 __all__ = ["sentence_spans"]
 
@@ -45,7 +46,7 @@ def sentence_spans(text: str, start: int = 0, end: int | None = None) -> list[Sp
     quote_starts = [q[0] for q in quotes]
     spans: list[Span] = []
     begin = _skip_blank(text, start, end)
-    for match in _CANDIDATE.finditer(text, start, end):
+    for match in checked(_CANDIDATE.finditer(text, start, end)):
         cut = match.end("stop") if match.group("stop") is not None else match.start()
         if match.group("colon") is not None:
             cut += 1

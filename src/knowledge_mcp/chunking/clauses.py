@@ -15,6 +15,7 @@ from knowledge_mcp.chunking.sizes import ChunkSizes
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.ports import TokenMeasure
+from knowledge_mcp.support.checkpoints import checked
 from knowledge_mcp.support.events import log_event
 
 __all__ = ["CHUNK_NAMESPACE", "ClauseChunker"]
@@ -69,7 +70,7 @@ class ClauseChunker:
         passages = passages_of(document, facts, measure, capacity)
         passages = merge_small(document, passages, facts, sizes.minimum, capacity)
         cutter = Cutter(document.text, measure, sizes.overlap, Headlines(document))
-        pieces = [piece for passage in passages for piece in cutter.cut(passage, capacity(passage.section))]
+        pieces = [piece for passage in checked(passages) for piece in cutter.cut(passage, capacity(passage.section))]
         chunks = described(document, document_type, facts, paths, pieces)
         if paths.truncated:
             log_event(

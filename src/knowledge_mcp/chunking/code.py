@@ -15,6 +15,7 @@ from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition
 from knowledge_mcp.model.document import Document, Span
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.ports import TokenMeasure
+from knowledge_mcp.support.checkpoints import checked
 from knowledge_mcp.support.events import log_event
 
 __all__ = ["MAX_CHUNKS_PER_FILE", "CodeChunker", "lines_left_out"]
@@ -101,7 +102,7 @@ class CodeChunker:
         if len(pieces) > most:
             pieces = packer.by_blocks()
         writer = _Writer(document, document_type, contexts)
-        chunks = [writer.write(index, piece) for index, piece in enumerate(pieces[:most])]
+        chunks = [writer.write(index, piece) for index, piece in enumerate(checked(pieces[:most]))]
         left_out = lines_left_out(document, chunks)
         if left_out is not None:
             log_event(
@@ -146,7 +147,7 @@ class _Writer:
         content = piece.span.of(document.text)
         digest = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
         opened = self._opened(piece.span)
-        above = [each.index for each in document.ancestors(piece.section)]
+        above = [one.index for one in document.ancestors(piece.section)]
         identity = self._id(above, digest)
         parent = next((self._openers[row] for row in reversed(above) if row in self._openers), None)
         for row in opened:
@@ -189,7 +190,7 @@ class _Writer:
     def _definition(self, row: int) -> Definition:
         document = self._document
         section = document.sections[row]
-        qualified = ".".join(each.title for each in document.ancestors(row))
+        qualified = ".".join(one.title for one in document.ancestors(row))
         plain = section.title.replace("::", ".").rpartition(".")[2]
         others = dict.fromkeys(name for name in (plain, qualified) if name != section.title)
         return Definition(

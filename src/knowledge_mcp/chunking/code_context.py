@@ -33,6 +33,7 @@ class CodeContexts:
         self.limit = max(1, min(CONTEXT_TOKENS, measure.max_tokens // 4))
         self._docs: dict[int, Span] = {}
         self._kinds: dict[int, str] = {}
+        self._signatures: dict[int, str] = {}
         self._found: dict[tuple[int | None, bool], tuple[str, int]] = {}
         for block in document.blocks:
             if block.section is None:
@@ -79,16 +80,22 @@ class CodeContexts:
         return words if self._measure.count_tokens(words) <= self.limit else self._shortened(words, self.limit)
 
     def _signature(self, row: int) -> str:
-        section = self._document.sections[row]
-        words = " ".join(section.heading.of(self._document.text).split()) or section.title
-        return words if len(words) <= _LONGEST else section.title
+        found = self._signatures.get(row)
+        if found is None:
+            section = self._document.sections[row]
+            words = " ".join(section.heading.of(self._document.text).split()) or section.title
+            found = self._signatures[row] = words if len(words) <= _LONGEST else section.title
+        return found
 
     def _doc(self, row: int) -> str:
         """Return the first sentence of a symbol's documentation."""
         span = self._docs.get(row)
         if span is None:
             return ""
-        lines = (_DECORATION.sub("", line) for line in span.of(self._document.text)[: 4 * _DOC_LONGEST].split("\n"))
+        lines = (
+            _DECORATION.sub("", line)
+            for line in self._document.text[span.start : min(span.end, span.start + 4 * _DOC_LONGEST)].split("\n")
+        )
         words = " ".join(line for line in lines if line)
         sentence = _SENTENCE.match(words)
         words = sentence.group(1) if sentence else words

@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from knowledge_mcp.chunking.code_units import SourceFile, Unit
+from knowledge_mcp.chunking.passages import token_starts_in
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.ports import TokenMeasure
+from knowledge_mcp.support.checkpoints import checked, checkpoint
 
 __all__ = ["CodePiece", "Packer"]
 
@@ -70,7 +72,7 @@ class Packer:
         capacity = self.capacity(owner)
         least = int(capacity * self.small) if holder else capacity
         group: list[Unit] = []
-        for unit in units:
+        for unit in checked(units):
             size = self.file.tokens(unit.first, unit.last)
             if size > capacity:
                 yield from self._flush(group)
@@ -121,6 +123,7 @@ class Packer:
         """Cut a run of blocks into even pieces, each cut at the shallowest place near its share."""
         capacity = self.capacity(owner)
         while first <= last:
+            checkpoint()
             remaining = self.file.tokens(first, last)
             if remaining <= capacity:
                 yield self._piece(first, last)
@@ -161,6 +164,7 @@ class Packer:
         overlap = min(self.overlap, capacity // 4)
         first, last = 0, len(self.file.blocks) - 1
         while first <= last:
+            checkpoint()
             stop = first
             while stop < last and self.file.tokens(first, stop + 1) <= capacity:
                 stop += 1
@@ -187,6 +191,7 @@ class Packer:
         start, opened = span.start, number
         place = start
         while place < span.end:
+            checkpoint()
             stop = text.find("\n", place, span.end)
             stop = span.end if stop < 0 else stop
             if self.file.tokens_in(Span(start, stop)) > capacity:
@@ -200,10 +205,10 @@ class Packer:
         yield from self._trimmed(Span(start, span.end), (opened, number - 1), section)
 
     def _windows(self, span: Span, line: int, section: int | None, capacity: int) -> Iterator[CodePiece]:
-        places = self.measure.token_spans(span.of(self.file.document.text))
-        for first in range(0, len(places), capacity):
-            start = span.start if first == 0 else span.start + places[first][0]
-            end = span.end if first + capacity >= len(places) else span.start + places[first + capacity][0]
+        places = token_starts_in(self.file.document.text, span, self.measure)
+        for first in checked(range(0, len(places), capacity)):
+            start = span.start if first == 0 else places[first]
+            end = span.end if first + capacity >= len(places) else places[first + capacity]
             yield from self._trimmed(Span(start, end), (line, line), section)
 
     def _trimmed(self, span: Span, lines: tuple[int, int], section: int | None) -> Iterator[CodePiece]:
@@ -228,6 +233,7 @@ class Packer:
         waiting = [*pieces]
         waiting.reverse()
         while waiting:
+            checkpoint()
             piece = waiting.pop()
             tokens = self.file.exact(piece.span)
             if len(piece.span) <= 1 or tokens <= self.capacity(piece.section):

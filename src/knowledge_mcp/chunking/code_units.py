@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_left
 from dataclasses import dataclass, field
 
+from knowledge_mcp.chunking.passages import token_starts_in
 from knowledge_mcp.model.document import Document, Span
 from knowledge_mcp.ports import TokenMeasure
+from knowledge_mcp.support.checkpoints import checked
 
 __all__ = ["SourceFile", "Unit"]
 
@@ -44,7 +45,7 @@ class SourceFile:
         self.document = document
         self.blocks = document.blocks
         self._measure = measure
-        self._starts = array("q", [start for start, _ in measure.token_spans(document.text)])
+        self._starts = token_starts_in(document.text, Span(0, len(document.text)), measure)
 
     def span(self, first: int, last: int) -> Span:
         """Return the text from one block to another."""
@@ -64,14 +65,14 @@ class SourceFile:
 
     def path(self, section: int | None) -> tuple[int, ...]:
         """List a section with those around it, outermost first."""
-        return tuple(each.index for each in self.document.ancestors(section))
+        return tuple(one.index for one in self.document.ancestors(section))
 
     def tree(self) -> list[Unit]:
         """Build the units of the file's top level."""
         root = Unit(0, len(self.blocks) - 1)
         open_: list[Unit] = [root]
         sections: list[int] = []
-        for position, block in enumerate(self.blocks):
+        for position, block in enumerate(checked(self.blocks)):
             path = self.path(block.section)
             while tuple(sections) != path[: len(sections)]:
                 sections.pop()

@@ -21,6 +21,7 @@ from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.ports import TokenMeasure
+from knowledge_mcp.support.checkpoints import checked
 
 __all__ = ["ContextualChunker"]
 
@@ -73,7 +74,7 @@ class ContextualChunker:
         passages = passages_of(document, facts, measure, capacity)
         passages = _Joiner(document, facts, capacity, round(longest * _SMALL)).join(passages)
         cutter = Cutter(document.text, measure, round(longest * _SHARED), Headlines(document))
-        pieces = [piece for passage in passages for piece in cutter.cut(passage, capacity(passage.section))]
+        pieces = [piece for passage in checked(passages) for piece in cutter.cut(passage, capacity(passage.section))]
         return with_boxes(document, described(document, document_type, facts, paths, pieces))
 
 
@@ -120,7 +121,7 @@ class _Joiner:
     def _level(self, passages: Sequence[Passage], paths: dict[int, tuple[int, ...]], depth: int) -> list[Passage]:
         """Join neighbours that stand in the same section of one depth."""
         joined: list[Passage] = []
-        for passage in passages:
+        for passage in checked(passages):
             last = joined[-1] if joined else None
             if last is not None and self._may_join(last, passage, paths, depth):
                 joined[-1] = self._together(last, passage, paths)

@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 
 from knowledge_mcp.analysis.sentences import sentence_spans
 from knowledge_mcp.chunking.headlines import Headlines
-from knowledge_mcp.chunking.passages import Passage, Piece, token_starts
+from knowledge_mcp.chunking.leads import LEADS, Above
+from knowledge_mcp.chunking.passages import Passage, Piece, slices, token_starts
 from knowledge_mcp.model.document import Block, BlockKind, Span
 from knowledge_mcp.ports import TokenMeasure
+from knowledge_mcp.support.checkpoints import checked, checkpoint
 
 __all__ = ["Cutter"]
 
@@ -26,7 +28,6 @@ _PROSE = frozenset(
         BlockKind.FOOTNOTE,
     }
 )
-_LEADS = re.compile(r"(?:[:—][*_]*|\b(?:as follows|the following)\s*\.?)\Z", re.IGNORECASE)
 _RULE = re.compile(r"[ \t|:+=-]+\Z")
 _LITTLE = 5
 """Part of a chunk, counted in such parts, that may stand before the headline of a page."""
@@ -101,8 +102,9 @@ class Cutter:
     # ---- atoms
 
     def _atoms(self, blocks: Sequence[_Measured], capacity: int) -> Iterator[_Atom]:
-        for position, item in enumerate(blocks):
-            resume = self._lead_in(blocks, position, capacity)
+        above = Above(self.text)
+        for position, item in enumerate(checked(blocks)):
+            resume = self._lead_in(above, item.block, capacity)
             after = blocks[position + 1].block.kind if position + 1 < len(blocks) else None
             glued = self._wants_next(item, after)
             if item.tokens <= capacity - (resume[1] if resume else 0):
@@ -127,7 +129,7 @@ class Cutter:
             return after is BlockKind.CAPTION
         return (
             after in {BlockKind.LIST_ITEM, BlockKind.CODE, BlockKind.TABLE}
-            and _LEADS.search(item.block.span.of(self.text)) is not None
+            and LEADS.search(item.block.span.of(self.text)) is not None
         )
 
     def _parts(
@@ -146,6 +148,10 @@ class Cutter:
 
     def _windows(self, span: Span, room: int) -> Iterator[tuple[Span, int]]:
         """Yield even windows of at most `room` tokens, cut before words where a word is not too long itself."""
+        for part in checked(slices(self.text, span)):
+            yield from self._windows_of(part, room)
+
+    def _windows_of(self, span: Span, room: int) -> Iterator[tuple[Span, int]]:
         tokens = self.measure.token_spans(span.of(self.text))
         count = -(-len(tokens) // room)
         size = -(-len(tokens) // count) if count else 1
@@ -205,27 +211,9 @@ class Cutter:
             found = self._counts[words] = self.measure.count_tokens(words)
         return found
 
-    def _lead_in(self, blocks: Sequence[_Measured], position: int, capacity: int) -> tuple[str, int] | None:
-        """Find the sentence that a list item depends on, None for what is no list item."""
-        block = blocks[position].block
-        if block.kind is not BlockKind.LIST_ITEM:
-            return None
-        found: list[str] = []
-        depth = block.depth
-        for above in range(position - 1, -1, -1):
-            other = blocks[above].block
-            if other.kind is BlockKind.LIST_ITEM and other.depth >= depth:
-                continue
-            if other.kind not in {BlockKind.LIST_ITEM, BlockKind.PARAGRAPH}:
-                if other.kind is BlockKind.HEADING:
-                    break
-                continue
-            sentences = sentence_spans(self.text, other.span.start, other.span.end)
-            if sentences and _LEADS.search(sentences[-1].of(self.text)):
-                found.insert(0, " ".join(sentences[-1].of(self.text).split()))
-            if other.kind is BlockKind.PARAGRAPH:
-                break
-            depth = other.depth
+    def _lead_in(self, above: Above, block: Block, capacity: int) -> tuple[str, int] | None:
+        """Find the sentences that a list item depends on, None for what is no list item or depends on none."""
+        found = above.take(block)
         return self._limited(found, capacity // 3) if found else None
 
     def _code_lead(self, blocks: Sequence[_Measured], position: int, capacity: int) -> tuple[str, int]:
@@ -238,7 +226,7 @@ class Cutter:
             return "", 0
         announcing = sentences[0] if above.kind in {BlockKind.EXAMPLE, BlockKind.CAPTION} else sentences[-1]
         words = " ".join(announcing.of(self.text).split())
-        if above.kind in {BlockKind.EXAMPLE, BlockKind.CAPTION} or _LEADS.search(words):
+        if above.kind in {BlockKind.EXAMPLE, BlockKind.CAPTION} or LEADS.search(words):
             return self._limited([words], capacity // 3)
         return "", 0
 
@@ -259,6 +247,7 @@ class Cutter:
         position = 0
         before: list[_Atom] = []
         while position < len(clusters):
+            checkpoint()
             first = clusters[position][0]
             headline, headline_tokens = self._headline(first.span.start, capacity) if position else ("", 0)
             cap = capacity - (first.resume_tokens if position else 0) - headline_tokens
@@ -288,7 +277,7 @@ class Cutter:
         if span.start < atoms[0].span.start and self.measure.count_tokens(span.of(self.text)) > cap:
             span = Span(atoms[0].span.start, span.end)
         for number, (part, tokens) in enumerate(self._fit(span, cap)):
-            inside = tuple(block for block in passage.blocks if block.span.overlaps(part))
+            inside = passage.inside(part)
             resume = atoms[0].resume if cut_off or number else ""
             resume = "" if resume and resume in part.of(self.text) else resume
             yield Piece(part, tokens, passage, inside, "\n".join(each for each in (headline, resume) if each))

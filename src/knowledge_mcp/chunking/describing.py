@@ -16,9 +16,10 @@ from knowledge_mcp.analysis.references import document_references, is_named
 from knowledge_mcp.chunking.headers import HeadingPaths
 from knowledge_mcp.chunking.kinds import chunk_type_of
 from knowledge_mcp.chunking.passages import Piece
-from knowledge_mcp.chunking.places import lines_of, pages_of
+from knowledge_mcp.chunking.places import LinePlaces, PagePlaces, pages_of
 from knowledge_mcp.model.chunk import Chunk, Definition, Modality, Statement
 from knowledge_mcp.model.document import Document, Reference, Span
+from knowledge_mcp.support.checkpoints import checked
 
 __all__ = ["CHUNK_NAMESPACE", "CONTEXT_JOIN", "described"]
 
@@ -34,7 +35,7 @@ def described(
 ) -> list[Chunk]:
     """Describe every piece of a document, in order."""
     writer = _Writer(document, document_type, facts, paths, _find(document, facts))
-    chunks = [writer.write(index, piece) for index, piece in enumerate(pieces)]
+    chunks = [writer.write(index, piece) for index, piece in enumerate(checked(pieces))]
     return _with_parents(document, pieces, chunks)
 
 
@@ -86,6 +87,8 @@ class _Writer:
         self._facts = facts
         self._paths = paths
         self._found = found
+        self._line_places = LinePlaces(document.text)
+        self._page_places = PagePlaces(document.pages)
         self._labels = {page.number: page.label for page in document.pages}
         self._seen: dict[tuple[str, str], int] = {}
 
@@ -98,7 +101,7 @@ class _Writer:
         statements = _inside(self._found.statements, piece.span)
         definitions = _inside(self._found.definitions, piece.span)
         links = _inside(self._found.references, piece.span)
-        pages = pages_of(document, piece)
+        pages = pages_of(self._page_places, piece)
         path = self._paths.context(section)[0]
         return Chunk(
             id=self._id(section, digest),
@@ -120,7 +123,7 @@ class _Writer:
             source_path=document.source_uri,
             page_numbers=pages,
             page_labels=tuple(self._labels.get(page, str(page)) for page in pages),
-            lines=lines_of(document.text, piece),
+            lines=self._line_places.of(piece),
             references=tuple(dict.fromkeys(link.target for link in links if is_named(link))),
             links=tuple(links),
             statements=tuple(statements),
@@ -139,7 +142,7 @@ class _Writer:
 def _with_parents(document: Document, pieces: Sequence[Piece], chunks: Sequence[Chunk]) -> list[Chunk]:
     """Link each chunk to the one that opens the section around it."""
     openers: dict[int, int] = {}
-    for index, piece in enumerate(pieces):
+    for index, piece in enumerate(checked(pieces)):
         for block in piece.blocks:
             section = block.section
             while section is not None and section not in openers:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from knowledge_mcp.model.document import Block, BlockKind, Document
+from knowledge_mcp.support.checkpoints import checked
 
 __all__ = ["Headlines"]
 
@@ -67,7 +68,7 @@ class Headlines:
 def _headlines(document: Document) -> Iterator[_Headline]:
     blocks = document.blocks
     ends = {page.number: page.span.end for page in document.pages}
-    for place, block in enumerate(blocks):
+    for place, block in enumerate(checked(blocks)):
         if len(block.pages) != 1 or block.kind not in {BlockKind.PARAGRAPH, BlockKind.HEADING}:
             continue
         first = place == 0 or block.pages[0] not in blocks[place - 1].pages

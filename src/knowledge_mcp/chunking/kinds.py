@@ -84,11 +84,7 @@ def _only_examples(piece: Piece, sizes: dict[BlockKind, int], body: int) -> bool
         return False
     if not code:
         return True
-    blocks = piece.passage.blocks
-    first = blocks.index(next(block for block in piece.blocks if block.kind is not BlockKind.HEADING))
-    while first > 0 and blocks[first].kind is BlockKind.CODE:
-        first -= 1
-    return blocks[first].kind is BlockKind.EXAMPLE
+    return piece.passage.is_announced(next(block for block in piece.blocks if block.kind is not BlockKind.HEADING))
 
 
 def _covered(span: Span, definitions: Sequence[Definition]) -> int:

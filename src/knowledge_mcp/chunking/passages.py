@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from knowledge_mcp.analysis.clauses import SectionFacts, SectionRole
 from knowledge_mcp.model.document import Block, BlockKind, Document, Section, Span
 from knowledge_mcp.ports import TokenMeasure
+from knowledge_mcp.support.checkpoints import checked
 
-__all__ = ["Passage", "Piece", "merge_small", "passages_of", "token_starts"]
+__all__ = ["Passage", "Piece", "merge_small", "passages_of", "slices", "token_starts", "token_starts_in"]
 
 _LONGEST_TOKEN = 7
 """Code points per token above which ordinary text does not go; only a guess which way of counting is cheaper."""
+_SLICE = 200_000
+"""Code points that are given to a tokenizer at once, at most; no block of an ordinary document has as many."""
 
 
 @dataclass(slots=True)
@@ -33,6 +37,23 @@ class Passage:
     blocks: list[Block]
     tokens: int = 0
     starts: list[array[int]] | None = None
+    _announced: list[bool] = field(default_factory=list[bool])
+
+    def inside(self, span: Span) -> tuple[Block, ...]:
+        """List the blocks that a span of it holds in whole or part."""
+        first = bisect_right(self.blocks, span.start, key=lambda block: block.span.end)
+        return tuple(
+            self.blocks[first : bisect_left(self.blocks, span.end, lo=first, key=lambda block: block.span.start)]
+        )
+
+    def is_announced(self, block: Block) -> bool:
+        """Tell whether a block is an example, or code that stands below one with nothing but code between."""
+        if not self._announced:
+            last = False
+            for one in self.blocks:
+                last = last if one.kind is BlockKind.CODE and self._announced else one.kind is BlockKind.EXAMPLE
+                self._announced.append(last)
+        return self._announced[bisect_left(self.blocks, block.span.start, key=lambda one: one.span.start)]
 
     @property
     def span(self) -> Span:
@@ -68,7 +89,7 @@ def _gapless(document: Document) -> Iterator[Block]:
     text = document.text
     position = 0
     section: int | None = None
-    for block in document.blocks:
+    for block in checked(document.blocks):
         span = _trim(text, max(block.span.start, position), block.span.end)
         if not span:
             continue
@@ -109,15 +130,16 @@ def passages_of(
     """
     passages: list[Passage] = []
     waiting: Passage | None = None
-    for run in _runs(document, facts):
-        current = run
+    for run in checked(_runs(document, facts)):
+        current, has_body = run, run.has_body
         if waiting is not None:
             if _goes_with(document, waiting, run):
-                current = Passage(run.section, run.clause, [*waiting.blocks, *run.blocks])
+                waiting.blocks.extend(run.blocks)  # in place: there may be very many headings in a row
+                current = Passage(run.section, run.clause, waiting.blocks)
             else:
                 _settle(document, passages, waiting, measure, capacity)
         waiting = None
-        if current.has_body:
+        if has_body:
             _weigh(current, document.text, measure, capacity(current.section))
             passages.append(current)
         else:
@@ -138,8 +160,26 @@ def _weigh(passage: Passage, text: str, measure: TokenMeasure, capacity: int) ->
 
 def token_starts(text: str, block: Block, measure: TokenMeasure) -> array[int]:
     """List where each token of a block begins, in code points of the document's text."""
-    offset = block.span.start
-    return array("q", [offset + start for start, _ in measure.token_spans(block.span.of(text))])
+    return token_starts_in(text, block.span, measure)
+
+
+def token_starts_in(text: str, span: Span, measure: TokenMeasure) -> array[int]:
+    """List where each token of a part of the text begins, slice by slice, so that a giant line takes little memory."""
+    starts = array("q")
+    for part in checked(slices(text, span)):
+        starts.extend(part.start + start for start, _ in measure.token_spans(part.of(text)))
+    return starts
+
+
+def slices(text: str, span: Span) -> Iterator[Span]:
+    """Part a span into slices that are measured one by one, cut before a blank where there is one; most are one."""
+    start = span.start
+    while span.end - start > _SLICE:
+        cut = max(text.rfind(sign, start + _SLICE // 2, start + _SLICE) for sign in ("\n", " "))
+        cut = start + _SLICE if cut < 0 else cut
+        yield Span(start, cut)
+        start = cut
+    yield Span(start, span.end)
 
 
 def _runs(document: Document, facts: SectionFacts) -> Iterator[Passage]:
@@ -197,7 +237,7 @@ def merge_small(
         capacity: tokens that a chunk of a section may have.
     """
     merged: list[Passage] = []
-    for passage in passages:
+    for passage in checked(passages):
         last = merged[-1] if merged else None
         if last is not None and last.tokens < minimum and _may_join(document, last, passage, facts, capacity):
             merged[-1] = _join(last, passage)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import accumulate
 
 from knowledge_mcp.chunking.passages import Piece
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.document import Block, Box, Document, Page, Span
+from knowledge_mcp.support.checkpoints import checked
 
-__all__ = ["lines_of", "pages_of", "with_boxes"]
+__all__ = ["LinePlaces", "PagePlaces", "pages_of", "with_boxes"]
 
 _WASTE = 0.4
 """Share of a box that may hold nothing where boxes are joined: a short heading over its paragraph is one place with it,
@@ -21,7 +25,21 @@ _GAP = 60.0
 """Points between two blocks from which on they are two places, though they stand in one column."""
 
 
-def pages_of(document: Document, piece: Piece) -> tuple[int, ...]:
+class PagePlaces:
+    """Find the pages that a part of the text stands on, without going through all of them."""
+
+    def __init__(self, pages: Sequence[Page]) -> None:
+        self._pages = sorted(pages, key=lambda page: page.span)
+        self._reach = list(accumulate((page.span.end for page in self._pages), max))
+
+    def on(self, span: Span) -> list[int]:
+        """List the numbers of pages whose text overlaps a span."""
+        first = bisect_right(self._reach, span.start)  # no page before it reaches into the span
+        last = bisect_left(self._pages, span.end, lo=first, key=lambda page: page.span.start)
+        return [page.number for page in self._pages[first:last] if page.span.overlaps(span)]
+
+
+def pages_of(places: PagePlaces, piece: Piece) -> tuple[int, ...]:
     """List the physical pages of a piece, in order; a block that is held in part counts with that part's pages only."""
     found: set[int] = set()
     for block in piece.blocks:
@@ -29,37 +47,43 @@ def pages_of(document: Document, piece: Piece) -> tuple[int, ...]:
             found.update(block.pages)
         else:
             part = Span(max(block.span.start, piece.span.start), min(block.span.end, piece.span.end))
-            by_number = {page.number: page.span for page in _between(document.pages, block.pages[0], block.pages[-1])}
-            held = [n for n in block.pages if n in by_number and by_number[n].overlaps(part)]
+            held = [number for number in places.on(part) if _has(block.pages, number)]
             found.update(held or block.pages)
     return tuple(sorted(found))
 
 
-def _between(pages: Sequence[Page], first: int, last: int) -> Sequence[Page]:
-    """Take the pages with these numbers; some may be missing where only markers in the text tell them."""
-    begin = bisect_left(pages, first, key=lambda page: page.number)
-    return pages[begin : bisect_right(pages, last, lo=begin, key=lambda page: page.number)]
+def _has(pages: Sequence[int], number: int) -> bool:
+    """Tell whether a page is one of a block's, which are in order."""
+    place = bisect_left(pages, number)
+    return place < len(pages) and pages[place] == number
 
 
-def lines_of(text: str, piece: Piece) -> tuple[int, int] | None:
-    """Return the first and last source line of a piece, None where the format has none."""
-    found = [_lines(text, piece.span, block) for block in piece.blocks if block.lines is not None]
-    known = [lines for lines in found if lines is not None]
-    if not known:
-        return None
-    return min(first for first, _ in known), max(last for _, last in known)
+class LinePlaces:
+    """Find the source lines of pieces; the lines of a block are counted once, however many pieces it is cut into."""
 
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._counted = Span(0, 0)
+        self._ends = array("q")
 
-def _lines(text: str, span: Span, block: Block) -> tuple[int, int] | None:
-    if block.lines is None or span.contains(block.span):
-        return block.lines
-    first, last = block.lines
-    height = text.count("\n", block.span.start, block.span.end)
-    if height != last - first:
-        return block.lines
-    start, end = max(block.span.start, span.start), min(block.span.end, span.end)
-    above = text.count("\n", block.span.start, start)
-    return first + above, first + above + text.count("\n", start, end)
+    def of(self, piece: Piece) -> tuple[int, int] | None:
+        """Return the first and last source line of a piece, None where the format has none."""
+        found = [self._lines(piece.span, block, block.lines) for block in piece.blocks if block.lines is not None]
+        return (min(first for first, _ in found), max(last for _, last in found)) if found else None
+
+    def _lines(self, span: Span, block: Block, lines: tuple[int, int]) -> tuple[int, int]:
+        if span.contains(block.span):
+            return lines
+        if block.span != self._counted:
+            self._counted = block.span
+            ends = re.compile("\n").finditer(self._text, block.span.start, block.span.end)
+            self._ends = array("q", (end.start() for end in ends))
+        first, last = lines
+        if len(self._ends) != last - first:
+            return lines
+        above = bisect_left(self._ends, max(block.span.start, span.start))
+        below = bisect_left(self._ends, min(block.span.end, span.end))
+        return first + above, first + max(above, below)
 
 
 # ---- boxes ----------------------------------------------------------------------------------------------------------
@@ -76,7 +100,7 @@ def with_boxes(document: Document, chunks: Sequence[Chunk]) -> list[Chunk]:
         return list(chunks)
     starts = [block.span.start for block in blocks]
     placed: list[Chunk] = []
-    for chunk in chunks:
+    for chunk in checked(chunks):
         first = max(bisect_right(starts, chunk.span.start) - 1, 0)
         near = blocks[first : bisect_left(starts, chunk.span.end)]
         held = (block for block in near if block.span.overlaps(chunk.span))

@@ -6,12 +6,13 @@ import hashlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
-from knowledge_mcp.chunking.places import with_boxes
+from knowledge_mcp.chunking.places import PagePlaces, with_boxes
 from knowledge_mcp.chunking.splitting import Splitting, shrink, split
 from knowledge_mcp.model.chunk import Chunk, ChunkType
 from knowledge_mcp.model.document import Block, BlockKind, Document, Section, Span
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.ports import TokenMeasure
+from knowledge_mcp.support.checkpoints import checked
 
 __all__ = ["RecursiveChunker"]
 
@@ -52,12 +53,12 @@ class RecursiveChunker:
             return tokens[span] <= measure.max_tokens
 
         whole = split(text, Span(0, len(text)), self._how)
-        parts = {part for span in whole for part in shrink(text, span, self._how, fits)}
+        parts = {part for span in checked(whole) for part in shrink(text, span, self._how, fits)}
         spans = sorted(parts, key=lambda span: (span.start, span.end))  # parts of overlapping pieces interleave
         places = _Places(document)
         chunks = [
             places.describe(index, span, tokens.get(span) or measure.count_tokens(span.of(text)), document_type)
-            for index, span in enumerate(spans)
+            for index, span in enumerate(checked(spans))
         ]
         return with_boxes(document, chunks)
 
@@ -69,6 +70,7 @@ class _Places:
         self._document = document
         self._blocks = document.blocks
         self._starts = [block.span.start for block in document.blocks]
+        self._pages_at = PagePlaces(document.pages)
         self._labels = {page.number: page.label for page in document.pages}
 
     def describe(self, index: int, span: Span, tokens: int, document_type: str) -> Chunk:
@@ -102,7 +104,7 @@ class _Places:
 
     def _pages(self, span: Span) -> tuple[int, ...]:
         """List the pages that a span stands on, in order."""
-        found = [page.number for page in self._document.pages if page.span.overlaps(span)]
+        found = self._pages_at.on(span)
         if not found:
             block = self._block_at(span.start)
             found = list(block.pages) if block is not None else []

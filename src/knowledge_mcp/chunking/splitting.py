@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Literal
 
 from knowledge_mcp.model.document import Span
+from knowledge_mcp.support.checkpoints import checked
 
 __all__ = ["SEPARATORS", "Splitting", "shrink", "split"]
 
@@ -46,18 +48,27 @@ def split(text: str, span: Span, how: Splitting) -> list[Span]:
 
 def _split(text: str, span: Span, how: Splitting, separators: Sequence[str]) -> Iterator[Span]:
     separator, finer = _first_present(text, span, separators)
-    small: list[Span] = []
-    for piece in _pieces(text, span, separator, how.keep):
-        if len(piece) < how.size:
-            small.append(piece)
+    if not separator:
+        yield from _even(span, how)
+        return
+    pieces = _pieces(text, span, separator, how.keep)
+    for is_small, run in groupby(pieces, key=lambda piece: len(piece) < how.size):
+        if is_small:
+            yield from _joined(checked(run), how)
             continue
-        yield from _joined(small, how)
-        small = []
-        if finer:
-            yield from _split(text, piece, how, finer)
-        else:
-            yield piece
-    yield from _joined(small, how)
+        for piece in run:
+            if finer:
+                yield from _split(text, piece, how, finer)
+            else:
+                yield piece
+
+
+def _even(span: Span, how: Splitting) -> Iterator[Span]:
+    """Cut between characters: chunks of the whole size, each with the whole overlap."""
+    for start in checked(range(span.start, span.end, how.size - how.overlap)):
+        yield Span(start, min(start + how.size, span.end))
+        if start + how.size >= span.end:
+            break
 
 
 def _first_present(text: str, span: Span, separators: Sequence[str]) -> tuple[str, Sequence[str]]:
@@ -71,9 +82,6 @@ def _first_present(text: str, span: Span, separators: Sequence[str]) -> tuple[st
 
 def _pieces(text: str, span: Span, separator: str, keep: Literal["start", "end"]) -> Iterator[Span]:
     """Cut at a separator, which stays with its piece; empty pieces are left out."""
-    if not separator:
-        yield from (Span(place, place + 1) for place in range(span.start, span.end))
-        return
     start = span.start
     for found in re.compile(re.escape(separator)).finditer(text, span.start, span.end):
         cut = found.end() if keep == "end" else found.start()
@@ -84,7 +92,7 @@ def _pieces(text: str, span: Span, separator: str, keep: Literal["start", "end"]
         yield Span(start, span.end)
 
 
-def _joined(pieces: Sequence[Span], how: Splitting) -> Iterator[Span]:
+def _joined(pieces: Iterable[Span], how: Splitting) -> Iterator[Span]:
     """Join neighbours up to the size, each chunk beginning with what the one before it ended with."""
     held: deque[Span] = deque()
     total = 0

@@ -53,7 +53,7 @@ OF_THE_SETTINGS = {
 }
 SETTINGS = {"model", "dimensions", "encoding_format", "user", "api-version"}
 LIMITS = re.compile(r"x-ratelimit-(?:limit|remaining|reset)-\w+", re.IGNORECASE)
-STARRED = re.compile(r"\S*\*{3,}\S*|\bsk-[\w*.-]+")
+STARRED = re.compile(r"(?<!\S)\S*?\*{3,}+\S*+|\bsk-[\w*.-]+")
 """A key as a service echoes it, in part or whole."""
 
 

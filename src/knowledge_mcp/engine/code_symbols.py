@@ -21,7 +21,10 @@ __all__ = [
 _NAME = re.compile(r"[A-Za-z_$][\w$]*(?:(?:::|\.|#|->)[A-Za-z_$~][\w$]*)*(?:\(\))?")
 _LOOKS_LIKE_CODE = re.compile(r"[a-z0-9][A-Z]|[A-Z][a-z]+[A-Z]|\w_\w|^_\w|::|->|\w\.\w|#\w|\(\)$|^[A-Z][A-Z0-9_]{2,}$")
 _SEPARATORS = re.compile(r"::|->|#")
-_PATH = re.compile(r"[\w.-]+/[\w./-]+|\b[\w-]+\.(?:py|js|ts|tsx|go|rs|java|c|h|cpp|cs|rb|md|json|ya?ml|toml)\b")
+_PATH = re.compile(
+    r"(?<![\w.-])[\w.-]++/[\w./-]"
+    r"|(?<![\w-])-*+\w[\w-]*+\.(?:py|js|ts|tsx|go|rs|java|c|h|cpp|cs|rb|md|json|ya?ml|toml)\b"
+)
 _QUOTED = re.compile(r"[\"'`][^\"'`]{3,}[\"'`]")
 _CUED = re.compile(
     r"(?:where (?:is|are)|find|show(?: me)?|go to|open)\s+(?:the\s+)?(?:(?:function|method|class|type|struct)\s+)?"
@@ -32,7 +35,7 @@ _CUED = re.compile(
 )
 """A question that asks for nothing but a symbol."""
 
-_CALLED = re.compile(r"([A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*)\(")
+_CALLED = re.compile(r"([A-Za-z_$][\w$]{0,99}+(?:\.[A-Za-z_$][\w$]{0,99}+){0,9}+)\(")
 _TICKED = re.compile(r"`{1,2}([A-Za-z_$][\w$.]*)(?:\(\))?`{1,2}")
 _FRAME = re.compile(r"\bline \d+, in ([A-Za-z_]\w*)")
 """A line of a traceback."""

@@ -31,6 +31,7 @@ from knowledge_mcp.model.library import DEFAULT_COLLECTION, Converted, Deposit, 
 from knowledge_mcp.model.media_types import MEDIA_TYPES, UNKNOWN, media_type_of
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import Library, OcrEngine, Reader
+from knowledge_mcp.support.checkpoints import watched
 from knowledge_mcp.support.distribution import install_command
 
 __all__ = ["ConversionDesk", "path_of"]
@@ -267,16 +268,20 @@ class ConversionDesk:
         )
 
     def _convert(self, item: SourceItem, reader: Reader, tell: Progress, cancelled: Callable[[], bool]) -> _Read:
-        def progress(done: int, total: int) -> None:
+        def stop() -> None:
             if cancelled():
                 raise CancelledError("The conversion was cancelled.")
+
+        def progress(done: int, total: int) -> None:
+            stop()
             tell(float(done), float(total), f"reading page {done} of {total}")
 
-        if cancelled():
-            raise CancelledError("The conversion was cancelled.")
+        stop()
         tell(0.0, None, f"reading {item.name}")
         try:
-            document = reader.read(item, progress)
+            with watched(stop):
+                document = reader.read(item, progress)
+                text = as_markdown(document)
         except OSError as exc:
             raise _unopened(item.uri, exc) from exc
         except KnowledgeError:
@@ -285,7 +290,6 @@ class ConversionDesk:
             raise InternalError(
                 f"{item.name} could not be converted.", details=f"{type(exc).__name__}: {exc}"[:500]
             ) from exc
-        text = as_markdown(document)
         if not text.strip():
             raise UnreadableDocumentError(
                 f"{item.name} has no text.", reason=UnreadableReason.EMPTY, source=item.uri, suggestion="Give another."

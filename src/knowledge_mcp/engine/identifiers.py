@@ -49,8 +49,8 @@ def clause_asked(topic: str) -> str | None:
 
 def spellings(identifier: str) -> str:
     """Build a search text of the ways to print an identifier: as asked, with dashes, with blanks, without either."""
-    match = re.fullmatch(r"([A-Za-z]+)[-_. ]?0*(\d[\w.()/-]*)", identifier)
+    match = re.fullmatch(r"([A-Za-z]+)[-_. ]?(\d[\w.()/-]*)", identifier)
     if match is None:
         return identifier
-    letters, number = match.groups()
+    letters, number = match.group(1), re.sub(r"^0+(?=\d)", "", match.group(2))
     return " ".join(dict.fromkeys((identifier, f"{letters}-{number}", f"{letters}{number}", f"{letters} {number}")))

@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 
 from knowledge_mcp.engine.base import Base
 from knowledge_mcp.engine.budget import Budget
+from knowledge_mcp.engine.jobs import CancelledError
 from knowledge_mcp.engine.outcomes import CANCELLED, Outcomes
 from knowledge_mcp.engine.plan import Pipeline, Plan, make_plan, skipped_file
 from knowledge_mcp.engine.prepare import Names, Prepared, embedding_key, prepare
@@ -42,6 +43,7 @@ from knowledge_mcp.model.ingest import (
 )
 from knowledge_mcp.model.publication import WholeDocument
 from knowledge_mcp.ports import Source
+from knowledge_mcp.support.checkpoints import watched
 
 __all__ = ["Ingest"]
 
@@ -58,6 +60,10 @@ _Embedded = list[Vector | str]
 
 _Batch = list[tuple[Prepared, Chunk, str]]
 """Chunks of one embedding call: whose, which, and the key under which its vector is kept."""
+
+
+class _StoppedError(CancelledError):
+    """End what is done with one file, because the run was cancelled."""
 
 
 class Ingest:
@@ -143,7 +149,10 @@ class Ingest:
                 return
             now = datetime.now(UTC).isoformat()
             try:
-                ready = prepare(self._base, self._pipeline, item, names, self._on_event, now)
+                with watched(self._stop):
+                    ready = prepare(self._base, self._pipeline, item, names, self._on_event, now)
+            except _StoppedError:
+                return
             except (InvalidInputError, TimedOutError) as exc:
                 self._fail(item.uri, exc, 0, 0)
             except KnowledgeError:
@@ -154,6 +163,10 @@ class Ingest:
                 self._fail(item.uri, defect, 0, 0)
             else:
                 yield ready
+
+    def _stop(self) -> None:
+        if self._cancelled():
+            raise _StoppedError("The ingest was cancelled.")
 
     def _dry_run(self, plan: Plan, names: Names) -> Iterator[PlannedDocument]:
         for record in plan.unchanged:

@@ -26,7 +26,7 @@ _OPENING = re.compile(
 )
 _CLOSING_MARKS = re.compile(r"(?:(?<=\s)|\A)#+\Z")
 _CELL_END = re.compile(r"(?<!\\)\|")
-_RULE = re.compile(r"[ \t|:-]*-[ \t|:-]*")
+_RULE = re.compile(r"(?=[ \t|:]*-)[ \t|:-]*+")
 
 
 def escape(text: str) -> str:

@@ -16,9 +16,11 @@ _MOST = 3
 """Names of one question that are looked up."""
 
 _TOKEN = re.compile(r"[^\s,;!?\"'`´‘’“”<>{}|]+")
+_MOST_EDGES = 20
+"""Times that a word's edges are looked at: what is wrapped deeper is no name."""
 _EDGES = ".:/-–—_*#§"
 _CLAUSE = re.compile(r"(?:[A-Za-z]|\d{1,3})(?:\.\d{1,4})+[a-z]?")
-_CODED = re.compile(r"(?=.*\d)(?=.*[A-Za-z])\w+(?:[-_.:/‐‑]\w+|\(\w{1,4}\))*")
+_CODED = re.compile(r"(?=.*\d)(?=.*[A-Za-z])\w++(?:[-.:/‐‑]\w++|\(\w{1,4}\)(?:_\w++)?+)*+")
 _SYMBOL = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|#|->)[A-Za-z_$~][\w$]*)*(?:\(\))?")
 _LOOKS_LIKE_CODE = re.compile(r"[a-z0-9][A-Z]|\w_\w|^_\w|::|->|\w\.[a-z]\w*\(|#\w|\(\)$")
 _SPACED = re.compile(r"\b([A-Z]{2,10})[ ](\d{1,5}(?:[.-]\d{1,4})*)\b")
@@ -159,10 +161,12 @@ def _add(found: dict[str, Name], token: str) -> None:
 
 def _bare(token: str) -> str:
     """Take off what is not the name's own: dots at the end, brackets without their partners."""
-    while token:
+    for _ in range(_MOST_EDGES):
         stripped = token.rstrip(_EDGES) if token.startswith("_") else token.strip(_EDGES)
-        if stripped.endswith(")") and stripped.count("(") < stripped.count(")"):
-            stripped = stripped[:-1]
+        surplus = stripped.count(")") - stripped.count("(")
+        if surplus > 0 and stripped.endswith(")"):
+            closing = len(stripped) - len(stripped.rstrip(")"))
+            stripped = stripped[: -min(surplus, closing)]
         if stripped[:1] in {"(", "["} or stripped[-1:] in {"(", "[", "]"}:
             stripped = stripped.strip("([]")
         if stripped == token:
@@ -190,7 +194,10 @@ def _pattern(key: str) -> re.Pattern[str]:
 
 
 def _part(part: str, *, first: bool) -> str:
-    return f"0*{int(part)}" if part.isdecimal() and part.isascii() and not first else re.escape(part)
+    """Match a part; zeros before a number count for nothing, and none of them is tried twice."""
+    if first or not (part.isdecimal() and part.isascii()):
+        return re.escape(part)
+    return f"0*+{part.lstrip('0')}" if part.strip("0") else "0++"
 
 
 def _same(name: Name, other: str) -> bool:

@@ -15,7 +15,7 @@ __all__ = ["NEAR", "Piece", "chain", "cover", "forms", "split_at_ellipses"]
 NEAR = 4_000
 """Most characters that an ellipsis may leave out: about a page."""
 
-_ELLIPSIS = re.compile(r"\s*(?:[\[(]\s*(?:\.{3}|\u2026)\s*[\])]|\.{3,}|\u2026|\.(?: \.){2,3}(?!\w))\s*")
+_ELLIPSIS = re.compile(r"(?:(?<!\s)\s++)?(?:[\[(]\s*+(?:\.{3}|\u2026)\s*+[\])]|\.{3,}|\u2026|\.(?: \.){2,3}(?!\w))\s*")
 _MARKS = "'\"`\u00ab\u00bb\u2018\u2019\u201a\u201c\u201d\u201e\u2039\u203a"
 _SENTENCE_END = frozenset(".!?:;")
 _CLOSING = frozenset(')]}"')

@@ -6,8 +6,9 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable
+from itertools import accumulate
 
-from knowledge_mcp.model.document import Block, BlockKind, Document, Page
+from knowledge_mcp.model.document import Block, BlockKind, Document
 from knowledge_mcp.model.structure import DocumentStructure, OutlineEntry, PageCoverage
 
 __all__ = ["STRUCTURE_VERSION", "structure_of"]
@@ -60,6 +61,7 @@ def _finder(document: Document) -> Callable[[int], int | None]:
     """Return what names the page of a place in the text: by the block there, else by the pages' own spans."""
     starts = [block.span.start for block in document.blocks]
     filled = [page for page in document.pages if len(page.span)]
+    reach = list(accumulate((page.span.end for page in filled), max))
 
     def page_of(place: int) -> int | None:
         index = bisect_right(starts, place) - 1
@@ -67,14 +69,10 @@ def _finder(document: Document) -> Callable[[int], int | None]:
             block = document.blocks[index]
             if block.pages and (place < block.span.end or place == block.span.start):
                 return block.pages[0]
-        return _by_spans(filled, place)
+        # the first page that reaches beyond the place, the last one behind all of them
+        return filled[min(bisect_right(reach, place), len(filled) - 1)].number if filled else None
 
     return page_of
-
-
-def _by_spans(pages: list[Page], place: int) -> int | None:
-    """Name the first page that reaches beyond a place, the last one behind all of them; None without pages."""
-    return next((page.number for page in pages if place < page.span.end), pages[-1].number if pages else None)
 
 
 def _counted(document: Document) -> tuple[Counter[int], Counter[int]]:

@@ -20,8 +20,9 @@ from knowledge_mcp.model.structure import OutlineEntry
 __all__ = ["Target", "Targets"]
 
 _BLOCK_END = re.compile(r"\n[ \t]*\n")
-_LEADERS = re.compile(r"(?:\.[ .]*){3,}\s*\S{1,6}\s*\Z|\s\d{1,4}\s*\Z")
+_LEADERS = re.compile(r"\.(?: *\.){2}[ .]*\s*\S{1,6}\s*\Z|\s\d{1,4}\s*\Z")
 """How an entry of a list of tables ends: a leader, or a page number."""
+_TAIL = 300
 _LABELS = {"Figure": r"(?:Figure|Fig\.)", "Annex": "(?:Annex|Appendix)"}
 _SENTENCE = re.compile(r",?[ \t]+\(?[a-z]+(?![\w-])")
 """What follows a label that only begins a sentence: "Table 4 shows …", "Figure 2, above, …"."""
@@ -250,7 +251,7 @@ def _captioned(document: HeldDocument, label: str) -> Target:
     words = _LABELS.get(word, word)
     pattern = re.compile(rf"^[ \t*_|>]*{words}\s+{re.escape(number)}(?![\w-]|\.\w)", re.IGNORECASE | re.MULTILINE)
     found = [span for match in pattern.finditer(document.text) if (span := _caption(document.text, match)) is not None]
-    entries = [span for span in found if _LEADERS.search(span.of(document.text))]
+    entries = [span for span in found if _LEADERS.search(span.of(document.text)[-_TAIL:])]
     captions = [span for span in found if span not in entries] or entries
     if not captions:
         return Target(document.record.id, reason=f"No caption of '{label}' was found in '{document.record.id}'.")

@@ -21,6 +21,7 @@ import threading
 import unicodedata
 from collections.abc import Callable
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any
 
 from knowledge_mcp.lexical.stop_words import ENGLISH
@@ -195,7 +196,9 @@ def _fold(text: str) -> str:
 def _clause_number(chunk: str) -> tuple[str, ...]:
     """Give `5.3.1` whole and cut short step by step down to two places, so that it also meets what stands above it."""
     places = chunk.lower().split(".")
-    return tuple("_".join(places[:count])[:_LONGEST_TERM] for count in range(len(places), 1, -1))
+    whole = "_".join(places)
+    ends = list(accumulate(len(place) + 1 for place in places))
+    return tuple(whole[: min(end - 1, _LONGEST_TERM)] for end in reversed(ends[1:]))
 
 
 def _singular(word: str) -> str:

@@ -7,7 +7,7 @@ import re
 __all__ = ["plain_rows"]
 
 _ROW = re.compile(r"^[ \t]*\|(.*)\|[ \t]*$", re.MULTILINE)
-_RULE = re.compile(r"^[ \t]*\|[ \t|:-]*-[ \t|:-]*\|[ \t]*(?:\n|\Z)", re.MULTILINE)
+_RULE = re.compile(r"^[ \t]*+\|(?=[ \t|:]*-)[ \t|:-]*\|[ \t]*+(?:\n|\Z)", re.MULTILINE)
 _BORDER = re.compile(r"(?<!\\)\|")
 
 

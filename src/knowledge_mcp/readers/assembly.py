@@ -26,10 +26,22 @@ from knowledge_mcp.model.document import (
     Section,
     Span,
 )
+from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.headings import NumberedTitle, split_clause_number
+from knowledge_mcp.support.checkpoints import checkpoint
 
-__all__ = ["DocumentBuilder", "NumberedTitle", "document_id", "normalise_text", "slug", "split_clause_number"]
+__all__ = [
+    "MOST_TEXT",
+    "DocumentBuilder",
+    "NumberedTitle",
+    "document_id",
+    "normalise_text",
+    "short_title",
+    "slug",
+    "split_clause_number",
+    "too_long",
+]
 
 # ---- text -----------------------------------------------------------------------------------------------------------
 
@@ -54,6 +66,10 @@ _REPLACED = {
 # Soft hyphen, zero-width space, word joiner, byte order mark; the joiners U+200C and U+200D spell words and stay.
 _DROPPED = re.compile("[\u00ad\u200b\u2060\ufeff]|[\x00-\x08\x0e-\x1f\x7f\x80-\x84\x86-\x9f]")
 _REPLACE = re.compile("\r\n|[" + "".join(key for key in _REPLACED if len(key) == 1) + "]")
+MOST_TEXT = 32_000_000
+"""Most characters of one document's text; about eight million tokens."""
+
+_LONGEST_TITLE = 2000
 _MOST_ANCHORS, _LONGEST_ANCHOR = 50_000, 200
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LINE_END_BLANKS = re.compile(r"(?<![ \t])[ \t]+(?=\n|\Z)")
@@ -67,6 +83,21 @@ def normalise_text(text: str) -> str:
     text = _REPLACE.sub(lambda match: _REPLACED[match.group()], text)
     text = _SURROGATE.sub("\ufffd", _DROPPED.sub("", text))
     return _LINE_END_BLANKS.sub("", unicodedata.normalize("NFC", text))
+
+
+def short_title(title: str) -> str:
+    """Shorten a title that is no name any more: it stands at every chunk below it. The text keeps the whole."""
+    return title if len(title) <= _LONGEST_TITLE else f"{title[:_LONGEST_TITLE].rstrip()} …"
+
+
+def too_long(item: SourceItem) -> UnreadableDocumentError:
+    """Make the error for a document with more text than one may have."""
+    return UnreadableDocumentError(
+        f"{item.name}: It holds more than {MOST_TEXT // 1_000_000} million characters of text.",
+        reason=UnreadableReason.TOO_LARGE,
+        source=item.uri,
+        suggestion="Split it into several files.",
+    )
 
 
 def slug(name: str) -> str:
@@ -162,7 +193,7 @@ class DocumentBuilder:
         line = printed if printed is not None else f"{number} {title}" if number else title
         span = self.block(BlockKind.HEADING, " ".join(line.split()), pages=pages, lines=lines, boxes=boxes)
         if span is not None:
-            clean = " ".join(normalise_text(title).split())
+            clean = short_title(" ".join(normalise_text(title).split()))
             self._headings.append(_Heading(max(level, 1), number, clean, span, source, confidence, informative))
             self._blocks[-1] = replace(self._blocks[-1], section=len(self._headings) - 1)
         return span
@@ -205,6 +236,7 @@ class DocumentBuilder:
             clean, offsets = _normalise_with_breaks(text, breaks)
         if not clean:
             return None
+        checkpoint()
         if self._parts:
             self._parts.append("\n\n")
             self._length += 2
@@ -245,10 +277,12 @@ class DocumentBuilder:
         metadata: Mapping[str, str] | None = None,
     ) -> Document:
         """Make the document; without title and id they come from the file name."""
+        if self._length > MOST_TEXT:
+            raise too_long(item)
         text = "".join(self._parts)
         return Document(
             id=id or document_id(item.name),
-            title=" ".join(normalise_text(title).split()) or PurePath(item.name).stem or item.name,
+            title=short_title(" ".join(normalise_text(title).split())) or PurePath(item.name).stem or item.name,
             document_type=document_type,
             text=text,
             sections=self._sections(len(text)),
@@ -284,7 +318,7 @@ class DocumentBuilder:
         return tuple(built)
 
     def _sections(self, length: int) -> tuple[Section, ...]:
-        starts = [heading.span.start for heading in self._headings]
+        stops = self._stops(length)
         built: list[Section] = []
         path: list[int] = []
         for index, heading in enumerate(self._headings):
@@ -292,8 +326,6 @@ class DocumentBuilder:
                 path.pop()
             parent = path[-1] if path else None
             inherited = built[parent].informative if parent is not None else False
-            following = (k for k in range(index + 1, len(starts)) if self._headings[k].level <= heading.level)
-            stop = next(following, None)
             section = Section(
                 index=index,
                 parent=parent,
@@ -301,7 +333,7 @@ class DocumentBuilder:
                 number=heading.number,
                 title=heading.title,
                 heading=heading.span,
-                span=Span(heading.span.start, length if stop is None else starts[stop] - 2),
+                span=Span(heading.span.start, stops[index]),
                 informative=inherited if heading.informative is None else heading.informative,
                 source=heading.source,
                 confidence=heading.confidence,
@@ -309,6 +341,16 @@ class DocumentBuilder:
             built.append(section)
             path.append(index)
         return tuple(built)
+
+    def _stops(self, length: int) -> list[int]:
+        """Tell where each section ends: before the next heading that is no deeper, else with the text."""
+        stops = [length] * len(self._headings)
+        open_: list[int] = []
+        for index, heading in enumerate(self._headings):
+            while open_ and self._headings[open_[-1]].level >= heading.level:
+                stops[open_.pop()] = heading.span.start - 2
+            open_.append(index)
+        return stops
 
 
 def _normalise_with_breaks(text: str, breaks: Sequence[int]) -> tuple[str, list[int]]:

@@ -16,10 +16,12 @@ from knowledge_mcp.model.document import Block, BlockKind, Document, HeadingSour
 from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.ingest import Inspection
 from knowledge_mcp.model.source import SourceItem
+from knowledge_mcp.readers.assembly import short_title
 from knowledge_mcp.readers.code_grammars import GRAMMARS
 from knowledge_mcp.readers.code_languages import LANGUAGES, language_of
 from knowledge_mcp.readers.code_outline import Outline, from_lines, from_markup, from_parse, line_starts
 from knowledge_mcp.readers.text import DecodedText, NotTextError, decode_text
+from knowledge_mcp.support.checkpoints import checked
 from knowledge_mcp.support.distribution import install_command
 from knowledge_mcp.support.sandbox import FailureKind, Limits, Sandbox, SandboxFailure
 
@@ -163,7 +165,7 @@ def _sections(text: str, outline: Outline) -> tuple[Section, ...]:
                 parent=symbol.parent,
                 level=parent.level + 1 if parent is not None else 1,
                 number=None,
-                title=symbol.name,
+                title=short_title(symbol.name),
                 heading=symbol.signature,
                 span=Span(start, max(start, end)),
                 source=HeadingSource.MARKUP,
@@ -188,7 +190,7 @@ def _blocks(text: str, outline: Outline, sections: Sequence[Section]) -> tuple[B
     blocks: list[Block] = []
     path: list[int] = []
     following = 0
-    for first, stop in pairwise([*cuts, lines]):
+    for first, stop in checked(pairwise([*cuts, lines])):
         body = text[starts[first] : starts[stop]].rstrip()
         if not body.strip():
             continue
@@ -209,7 +211,7 @@ def _openings(sections: Sequence[Section], outline: Outline, starts: Sequence[in
     """Map the line of each signature to what it opens; of several on one line the first."""
     found: dict[int, str] = {}
     line = 0
-    for section in sorted(sections, key=lambda each: each.heading.start):
+    for section in sorted(sections, key=lambda one: one.heading.start):
         while line + 1 < len(starts) - 1 and starts[line + 1] <= section.heading.start:
             line += 1
         found.setdefault(line, outline.symbols[section.index].kind)

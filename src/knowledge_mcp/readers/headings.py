@@ -39,7 +39,10 @@ _BARE = re.compile(
 )
 _ROMAN = re.compile(r"(?=[IVXLC])(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})")
 _SEPARATOR = re.compile(r"[.):,;\s]*(?:[–—-]\s+)?")
-_FORCE = re.compile(r"\s*[(\[]\s*(?P<force>informative|non-normative|normative)\s*[)\]]\s*", re.IGNORECASE)
+_FORCE = re.compile(
+    r"(?:(?<!\s)\s++)?[(\[]\s*+(?P<force>informative|non-normative|normative)\s*+[)\]]\s*+",
+    re.IGNORECASE,
+)
 
 
 def split_clause_number(text: str) -> NumberedTitle:

@@ -13,8 +13,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from knowledge_mcp.readers.assembly import MOST_TEXT
 from knowledge_mcp.readers.containers import core_properties, corrupted, member, open_archive, parse_xml
-from knowledge_mcp.readers.pieces import MOST_TEXT, facts
+from knowledge_mcp.readers.pieces import facts
 from knowledge_mcp.support.sandbox_worker import Refusal
 
 __all__ = ["epub", "escaped", "pptx", "settled"]

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from knowledge_mcp.model.document import BlockKind, Document, HeadingSource, Reference, ReferenceKind, Span
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.readers.assembly import DocumentBuilder, split_clause_number
+from knowledge_mcp.readers.assembly import MOST_TEXT, DocumentBuilder, split_clause_number
 from knowledge_mcp.readers.labels import caption_label, caption_target, example_label, note_label
 from knowledge_mcp.readers.properties import named_type, proposed_id
 from knowledge_mcp.readers.richtext import RichText, lay
@@ -21,7 +21,6 @@ from knowledge_mcp.support.sandbox_worker import Refusal
 
 __all__ = [
     "MOST_BLOCKS",
-    "MOST_TEXT",
     "Laying",
     "Piece",
     "facts",
@@ -34,9 +33,6 @@ __all__ = [
 ]
 
 Piece: TypeAlias = dict[str, Any]
-
-MOST_TEXT = 32_000_000
-"""Most characters of one document; about eight million tokens."""
 
 MOST_BLOCKS = 400_000
 _BATCH = 200_000

@@ -12,10 +12,9 @@ from knowledge_mcp.model.document import BlockKind, Document
 from knowledge_mcp.model.errors import UnreadableReason
 from knowledge_mcp.model.ingest import Inspection
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.readers.assembly import DocumentBuilder
+from knowledge_mcp.readers.assembly import MOST_TEXT, DocumentBuilder, too_long
 from knowledge_mcp.readers.containers import foreign
 from knowledge_mcp.readers.isolation import unreadable
-from knowledge_mcp.readers.pieces import MOST_TEXT
 from knowledge_mcp.readers.text import DecodedText, NotTextError, decode_text
 
 __all__ = ["MEDIA_TYPES", "PlainTextReader"]
@@ -99,7 +98,7 @@ def _decoded(item: SourceItem) -> DecodedText:
         details = error.strerror or type(error).__name__
         raise unreadable(item, UnreadableReason.INACCESSIBLE, "The file cannot be opened.", details=details) from error
     if len(data) > _MOST_BYTES:
-        raise _too_large(item)
+        raise too_long(item)
     what = foreign(data[:512], markup=False)
     if what:
         raise unreadable(
@@ -115,16 +114,7 @@ def _decoded(item: SourceItem) -> DecodedText:
             item, UnreadableReason.CORRUPTED, f"It is no text that can be read: {error}", suggestion="Save it as UTF-8."
         ) from error
     if len(decoded.text) > MOST_TEXT:
-        raise _too_large(item)
+        raise too_long(item)
     if not decoded.text.strip("\ufeff\u200b \t\r\n\x0b\x0c\ufffd"):
         raise unreadable(item, UnreadableReason.EMPTY, "The file has no text.", suggestion="Leave it out.")
     return decoded
-
-
-def _too_large(item: SourceItem) -> Exception:
-    return unreadable(
-        item,
-        UnreadableReason.TOO_LARGE,
-        f"The file holds more than {MOST_TEXT // 1_000_000} million characters.",
-        suggestion="Split it into several files.",
-    )

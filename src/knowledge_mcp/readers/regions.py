@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from knowledge_mcp.model.document import BlockKind
-from knowledge_mcp.readers.pieces import MOST_TEXT, Piece, piece, table_piece
+from knowledge_mcp.readers.assembly import MOST_TEXT
+from knowledge_mcp.readers.pieces import Piece, piece, table_piece
 from knowledge_mcp.support.sandbox_worker import Refusal
 
 __all__ = ["MOST_COLUMNS", "regions"]
@@ -15,7 +16,7 @@ MOST_COLUMNS = 16_384
 """Most cells of a row: what Excel has."""
 
 _MOST_LINES = 20
-_NUMBER = re.compile(r"[-+(]?[\d.,\s]*\d[\d.,\s]*%?\)?")
+_NUMBER = re.compile(r"[-+(]?(?=[.,\s]*\d)[\d.,\s]*+%?\)?")
 
 
 def regions(rows: Iterable[Sequence[str]]) -> Iterator[Piece]:

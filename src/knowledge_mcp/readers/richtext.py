@@ -180,10 +180,11 @@ def lay(
 
 def _references(builder: DocumentBuilder, rich: RichText, span: Span, text: str, shift: int) -> list[Reference]:
     lead = len(text) - len(text.lstrip("\n "))
+    own = rich.text
     exact = len(text.strip("\n ").rstrip()) == len(span)
     pending: list[Reference] = []
     for mark in rich.marks:
-        words = rich.text[mark.start : mark.end]
+        words = own[mark.start : mark.end]
         start = span.start + shift - lead + mark.start
         end = start + len(words)
         if not exact or start < span.start or end > span.end:

@@ -20,7 +20,7 @@ _HEAD = 1024
 _SAMPLE = 64 * 1024
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _C1 = re.compile("[\x80-\x84\x86-\x9f]")
-_RUN_OF_RETURNS = re.compile("\r+\n")
+_RUN_OF_RETURNS = re.compile("(?<!\r)\r++\n")
 
 
 class NotTextError(ValueError):

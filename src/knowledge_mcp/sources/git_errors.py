@@ -46,10 +46,11 @@ _OFFLINE = re.compile(
 _CERTIFICATE = re.compile(r"ssl|certificate|tls", re.IGNORECASE)
 _OWNER = re.compile(r"dubious ownership", re.IGNORECASE)
 _NO_REPOSITORY = re.compile(r"not a git repository", re.IGNORECASE)
-_FORBIDDEN = re.compile(r"transport '.*' not allowed|protocol .* not (?:allowed|supported)", re.IGNORECASE)
+_FORBIDDEN = re.compile(r"transport '.{0,300}' not allowed|protocol .{0,300} not (?:allowed|supported)", re.IGNORECASE)
 _DAMAGE = re.compile(
-    r"object file .* is empty|loose object .* is corrupt|bad object|unable to read (?:tree|sha1)|bad signature"
-    r"|index file (?:corrupt|smaller)|not a git repository|packfile .* cannot be accessed|reference broken"
+    r"object file .{0,300} is empty|loose object .{0,300} is corrupt|bad object"
+    r"|unable to read (?:tree|sha1)|bad signature"
+    r"|index file (?:corrupt|smaller)|not a git repository|packfile .{0,300} cannot be accessed|reference broken"
     r"|did not receive expected object|missing (?:blob|tree)|bad index file|unknown index entry|invalid sha1"
     r"|shallow file has changed|unable to resolve reference|needed a single revision|not a valid ref",
     re.IGNORECASE,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["anchor_names", "footnote_label", "image_alone", "inline_rich"]
 
 _LETTERED_ITEM = re.compile(r"\(?(?:[a-z]|[ivx]{1,4}|\d{1,2})\)\s")
-_NAME = re.compile(r"<(?:a\s[^>]*?\bname|\w+\s[^>]*?\bid)\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE)
+_NAME = re.compile(r"<(?:a\s[^>]{0,1000}?\bname|\w{1,30}+\s[^>]{0,1000}?\bid)\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE)
 
 
 def inline_rich(tokens: Sequence[Token]) -> RichText:

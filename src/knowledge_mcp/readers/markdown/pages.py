@@ -25,7 +25,7 @@ BREAK = "\x01"
 
 _MARKER = re.compile(r"[ \t]*<!--[ \t]*(?:page|slide[ \t]+number:)[ \t]*([1-9]\d{0,5})[ \t]*-->[ \t]*", re.IGNORECASE)
 _RAW_HTML = re.compile(r"[ \t]*<(?:pre|script|style|textarea)\b", re.IGNORECASE)
-_DELIMITERS = re.compile(r"[ \t]*\|?[ \t:|-]*-[ \t:|-]*")
+_DELIMITERS = re.compile(r"(?=[ \t:|]*-)[ \t:|-]*+")
 
 
 @dataclass(slots=True)

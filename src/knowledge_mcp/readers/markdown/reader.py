@@ -15,21 +15,25 @@ from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.ingest import Inspection
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.readers.assembly import DocumentBuilder
+from knowledge_mcp.readers.assembly import MOST_TEXT, DocumentBuilder, too_long
 from knowledge_mcp.readers.markdown.pages import without_markers
 from knowledge_mcp.readers.markdown.source import decode, read_frontmatter, read_source
 from knowledge_mcp.readers.properties import named_type, proposed_id
+from knowledge_mcp.support.checkpoints import checkpoint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from markdown_it import MarkdownIt
+    from markdown_it.ruler import StateBase
     from markdown_it.token import Token
 
 __all__ = ["MarkdownReader"]
 
 _MAX_NESTING = 60
 _MAX_BRACKETS = 50_000
+_MOST_PARTS = 1_500_000
+"""Blocks, and places inside them where markup may begin; each may become an object of half a kilobyte."""
 
 
 class MarkdownReader:
@@ -53,12 +57,17 @@ class MarkdownReader:
         text, warning = decode(item, read_source(item))
         front = read_frontmatter(text)
         body = _after_lines(text, front.lines)
+        if len(body) > MOST_TEXT:
+            raise too_long(item)
         if any(part.count("[") > _MAX_BRACKETS for part in body.split("\n\n")):
             raise _too_many_brackets(item)
-        source, marks = without_markers(body, _blocks)
+        try:
+            source, marks = without_markers(body, _blocks)
+            tokens = _parse(source)
+        except _TooManyTokensError as error:
+            raise too_long(item) from error
         for sentence in ([warning] if warning else []) + front.warnings + marks.warnings:
             builder.warn(sentence)
-        tokens = _parse(source)
         if any(token.level >= _MAX_NESTING - 1 for token in tokens):
             raise _too_deep(item)
         is_mdx = item.name.lower().endswith(".mdx")
@@ -115,7 +124,22 @@ def _new_parser() -> MarkdownIt:
     parser.use(deflist_plugin).use(footnote_plugin)
     # footnotes stay where they are written, cited or not
     parser.disable(["footnote_tail", "footnote_inline"])
+    parser.block.ruler.before("table", "checkpoint", _look, {"alt": []})
+    parser.inline.ruler.before("text", "checkpoint", _look)
     return parser
+
+
+class _TooManyTokensError(Exception):
+    """Say that a text has more parts than memory should hold."""
+
+
+def _look(state: StateBase, *_place: object) -> bool:
+    """Take nothing of the text, but count, and let the work be stopped; a rule that is asked at every part."""
+    checkpoint()
+    count = state.env["parts"] = state.env.get("parts", 0) + 1
+    if count > _MOST_PARTS:
+        raise _TooManyTokensError
+    return False
 
 
 def _after_lines(text: str, count: int) -> str:

@@ -21,6 +21,7 @@ from knowledge_mcp.readers.markdown.embedded_html import HtmlPiece, html_pieces
 from knowledge_mcp.readers.markdown.inline import anchor_names, image_alone, inline_rich
 from knowledge_mcp.readers.markdown.pages import PageMarks
 from knowledge_mcp.readers.richtext import RichText, lay, table_text
+from knowledge_mcp.support.checkpoints import checkpoint
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Walker"]
 
 _BULLET = "•"
-_ATTRIBUTES = re.compile(r"\s*\{:?\s*(?:#(?P<id>[\w.:-]+))?(?P<pairs>[^{}]*)\}\s*$")
+_ATTRIBUTES = re.compile(r"(?:(?<!\s)\s++)?\{:?\s*+(?:#(?P<id>[\w.:-]++))?+(?P<pairs>[^{}]*+)\}\s*$")
 _LEVEL = re.compile(r"(?:^|\s)level=\"?(\d{1,3})\"?(?=\s|$)")
 _NUMBER = re.compile(r"(?:^|\s)number=(\"[^\"]*\"|\S+)")
 _ALERT = re.compile(r"\[!(?P<kind>NOTE|TIP|IMPORTANT|WARNING|CAUTION|EXAMPLE)\]\s*", re.IGNORECASE)
@@ -83,6 +84,7 @@ class Walker:
         """Take all block tokens in order."""
         index = 0
         while index < len(tokens):
+            checkpoint()
             token = tokens[index]
             # the parser gives a term of a definition list, which is one line, an empty range
             if token.map is not None and (token.map[1] > token.map[0] or token.type == "dt_open"):

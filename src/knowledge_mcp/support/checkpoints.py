@@ -1,0 +1,63 @@
+"""Places in long work that look whether it is to stop, however deep below whoever may stop it.
+
+Whoever runs long work names what stops it once (`watched`); the loops below pass `checkpoint`, and need no argument for
+it. Outside of `watched` a checkpoint costs next to nothing and does nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextvars import ContextVar
+from typing import TypeVar
+
+__all__ = ["checked", "checkpoint", "watched"]
+
+_T = TypeVar("_T")
+_EVERY = 0.1
+"""Seconds between two looks: a look may cost a read from disk."""
+
+_look: ContextVar[Callable[[], None] | None] = ContextVar("knowledge_mcp_checkpoint", default=None)
+
+
+@contextlib.contextmanager
+def watched(stop: Callable[[], None], *, every: float = _EVERY) -> Generator[None]:
+    """Let every checkpoint of this thread below here call `stop`, which raises to end the work.
+
+    Args:
+        stop: called at a checkpoint.
+        every: seconds that pass between two calls at least.
+    """
+    due = 0.0
+
+    def look() -> None:
+        nonlocal due
+        now = time.monotonic()
+        if now >= due:
+            due = now + every
+            stop()
+
+    token = _look.set(look)
+    try:
+        yield
+    finally:
+        _look.reset(token)
+
+
+def checkpoint() -> None:
+    """Look whether the work is to stop; raises what `watched` was given raises."""
+    look = _look.get()
+    if look is not None:
+        look()
+
+
+def checked(items: Iterable[_T]) -> Iterator[_T]:
+    """Yield items, with a checkpoint before each."""
+    look = _look.get()
+    if look is None:
+        yield from items
+        return
+    for item in items:
+        look()
+        yield item

@@ -1,0 +1,149 @@
+"""Run in a child: try every pattern of the package on texts that grow, and print what grows faster than they do.
+
+The child is ended by whoever started it where one pattern alone takes for ever; its last line then names that pattern.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import FrameType
+
+from tests.house.patterns import Used, collected, pumped
+
+__all__ = ["BOUNDED", "faults", "grows_too_fast", "main"]
+
+_SHORT = (14, 20, 26)
+_LONG = 4000
+_MOST = 100_000
+_QUICK = 0.002
+"""Seconds that a linear pattern does not need for `_LONG` characters, even on a busy machine, most of the time."""
+_MEASURABLE = 0.02
+_RATIO = 3.0
+_PATIENCE = 0.5
+_SHARE = 0.05
+"""Seconds that one pattern gets; the first texts are those made of its own repeats."""
+
+BOUNDED: dict[str, tuple[int, str]] = {
+    "knowledge_mcp.readers.code_languages": (400, "lines of code are cut to 400 characters before rules read them"),
+    "knowledge_mcp.readers.code_outline": (400, "lines of code are cut to 400 characters before they are read"),
+    "knowledge_mcp.readers.pdf": (400, "lines of print, read in a child process with a limit of time"),
+    "knowledge_mcp.readers.docx": (400, "runs of text, read in a child process with a limit of time"),
+    "knowledge_mcp.engine.quote_matching._BROKEN_BEFORE": (60, "searched in the few characters before a place"),
+    "knowledge_mcp.engine.targets._LEADERS": (300, "searched in the last 300 characters of an entry"),
+    "knowledge_mcp.settings": (400, "the operator's own settings"),
+    "knowledge_mcp.analysis.defining._POINTER": (300, "longer meanings are not looked at"),
+    "knowledge_mcp.analysis.labels._PROPERTY": (80, "longer blocks are not looked at"),
+    "knowledge_mcp.cli": (400, "the operator's own words"),
+    "knowledge_mcp.evals": (400, "the operator's own files"),
+    "knowledge_mcp.testing": (400, "used by tests alone"),
+}
+"""Patterns whose texts are short, by the beginning of their place: the longest text, and why it is."""
+
+
+def grows_too_fast(run: Callable[[str], object], pump: tuple[str, str, str], most: int = _MOST) -> bool:
+    """Tell whether twice the text takes three times as long or more, or a few dozen characters a moment."""
+    for size in _SHORT:
+        if _seconds(run, _text(pump, size)) > _MEASURABLE and _least(run, _text(pump, size)) > _MEASURABLE:
+            return True
+    if most < _LONG:
+        return _least(run, _text(pump, most), 1) > 1.0
+    first = _seconds(run, _text(pump, _LONG))
+    if first >= _QUICK and first != float("inf"):
+        first = _least(run, _text(pump, _LONG))
+    if first < _QUICK or first == float("inf"):
+        return first >= _QUICK
+    size = _LONG
+    once = _least(run, _text(pump, size))
+    while once < _MEASURABLE and size < most:
+        size *= 2
+        once = _least(run, _text(pump, size))
+    return once >= _MEASURABLE and _least(run, _text(pump, 2 * size)) > _RATIO * once
+
+
+def faults(used: Iterable[Used]) -> list[str]:
+    """List the patterns that are too slow, each with the text that shows it."""
+    found: list[str] = []
+    for each in used:
+        _tell(f"at {each.place}")
+        most = next((limit for place, (limit, _) in BOUNDED.items() if each.place.startswith(place)), _MOST)
+        shown = _shown(each, most)
+        found += [shown] if shown else []
+    return found
+
+
+def _shown(used: Used, most: int) -> str | None:
+    """Find the text that shows a pattern to be slow, None where none does in the time that one pattern gets."""
+    begun = time.process_time()
+    for pump in pumped(used.pattern):
+        for method in used.methods:
+            if grows_too_fast(_runner(used.pattern, method), pump, most):
+                return f"{used.place}: {method} of {pump!r} ({used.pattern.pattern[:60]!r})"
+        if time.process_time() - begun > _SHARE:
+            break
+    return None
+
+
+def main() -> int:
+    """Try all of them, or those given as arguments."""
+    signal.signal(signal.SIGVTALRM, _end)
+    if len(sys.argv) > 1:
+        used = [Used(words, re.compile(words), ("fullmatch", "search")) for words in sys.argv[1:]]
+    else:
+        used, unknown = collected(Path(__file__).resolve().parent.parent.parent)
+        _tell(f"{len(used)} patterns; built of values: {' '.join(unknown)}")
+    found = faults(used)
+    for each in found:
+        _tell(f"TOO SLOW {each}")
+    _tell("done")
+    return int(bool(found))
+
+
+def _tell(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def _runner(pattern: re.Pattern[str], method: str) -> Callable[[str], object]:
+    if method == "finditer":
+        return lambda text: sum(1 for _ in pattern.finditer(text))
+    return getattr(pattern, method)
+
+
+def _text(pump: tuple[str, str, str], size: int) -> str:
+    before, body, behind = pump
+    return f"{before}{body * max(1, (size - len(before) - len(behind)) // len(body))}{behind}"
+
+
+def _seconds(run: Callable[[str], object], text: str) -> float:
+    """Run it, for a second of this process's time at most."""
+    begun = time.perf_counter()
+    signal.setitimer(signal.ITIMER_VIRTUAL, _PATIENCE)
+    try:
+        run(text)
+    except _TooLongError:
+        return float("inf")
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+    return time.perf_counter() - begun
+
+
+class _TooLongError(Exception):
+    """End a search that takes too long."""
+
+
+def _end(_number: int, _frame: FrameType | None) -> None:
+    raise _TooLongError
+
+
+def _least(run: Callable[[str], object], text: str, times: int = 3) -> float:
+    """Take the least of some tries, which tells what it takes where nothing else runs."""
+    return min(_seconds(run, text) for _ in range(times))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,61 @@
+"""A checkpoint deep inside long work ends it where it is told to, and does nothing where nobody watches."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from knowledge_mcp.support.checkpoints import checked, checkpoint, watched
+
+
+class StopError(Exception):
+    """What ends the work in these tests."""
+
+
+def stop() -> None:
+    raise StopError
+
+
+def test_a_checkpoint_does_nothing_where_nobody_watches() -> None:
+    checkpoint()
+    assert list(checked("abc")) == ["a", "b", "c"]
+
+
+def test_a_checkpoint_below_a_watch_raises_what_the_watch_raises() -> None:
+    with pytest.raises(StopError), watched(stop):
+        checkpoint()
+    checkpoint()
+
+
+def test_items_are_checked_one_by_one() -> None:
+    seen: list[int] = []
+    told = threading.Event()
+
+    def look() -> None:
+        if told.is_set():
+            raise StopError
+
+    def work() -> None:
+        for item in checked(range(10)):
+            seen.append(item)
+            if item == 3:
+                told.set()
+
+    with watched(look, every=0.0), pytest.raises(StopError):
+        work()
+    assert seen == [0, 1, 2, 3]
+
+
+def test_a_watch_of_one_thread_stops_no_other() -> None:
+    ended: list[str] = []
+
+    def other() -> None:
+        checkpoint()
+        ended.append("went on")
+
+    with watched(stop):
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+    assert ended == ["went on"]
