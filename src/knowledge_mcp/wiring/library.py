@@ -24,7 +24,8 @@ def build_library(settings: Settings, *, start: Start | None = None) -> Library:
     from knowledge_mcp.engine.repository_manifest import PREFIX
     from knowledge_mcp.engine.store_journal import JOBS_COLLECTION
 
-    reserved = frozenset({*COLLECTIONS.values(), JOBS_COLLECTION, "document_registry"}) - {"default"}
+    others = {*COLLECTIONS.values(), settings.collection, JOBS_COLLECTION, "document_registry"}
+    reserved = frozenset(others) - {COLLECTIONS["rag"]}
     base = build_base(settings, surface="rag", start=start)
     ocr = build_ocr(settings)
     pipeline = Pipeline(
@@ -38,7 +39,7 @@ def build_library(settings: Settings, *, start: Start | None = None) -> Library:
         pipeline,
         registry.load(registry.FETCHERS["web"])(settings),
         folder=settings.data_folder,
-        is_reserved=lambda name: name in reserved or name.startswith(PREFIX),
+        is_reserved=lambda name: name.partition(".")[0] in reserved or name in reserved or name.startswith(PREFIX),
         health_threshold_ms=settings.health_latency_threshold_ms,
     )
 
