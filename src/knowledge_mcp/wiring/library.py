@@ -12,12 +12,12 @@ from knowledge_mcp.wiring.base import COLLECTIONS, Start, build_base
 from knowledge_mcp.wiring.readers import build_ocr, build_passwords, build_readers
 
 if TYPE_CHECKING:
-    from knowledge_mcp.ports import Library
+    from knowledge_mcp.ports import SharedLibrary
 
 __all__ = ["build_conversion", "build_library"]
 
 
-def build_library(settings: Settings, *, start: Start | None = None) -> Library:
+def build_library(settings: Settings, *, start: Start | None = None) -> SharedLibrary:
     """Put the library together in this process; errors as `build_base`."""
     from knowledge_mcp.engine.library import LibraryDesk
     from knowledge_mcp.engine.plan import Pipeline

@@ -22,7 +22,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from knowledge_mcp.model.errors import KnowledgeError
-from knowledge_mcp.ports import Library
+from knowledge_mcp.ports import SharedLibrary
 from knowledge_mcp.transports.guards import HostGuard
 from knowledge_mcp.transports.keys import KeyRing
 from knowledge_mcp.transports.provider import KnowledgeProvider
