@@ -30,7 +30,7 @@ from knowledge_mcp.support.events import log_event
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
-    from knowledge_mcp.ports import Knowledge, Library
+    from knowledge_mcp.ports import Knowledge, SharedLibrary
     from knowledge_mcp.settings import Settings
     from knowledge_mcp.transports.keys import KeyRing
     from knowledge_mcp.transports.provider import KnowledgeProvider, KnowledgeProviders
@@ -224,7 +224,7 @@ def _build(
     return service, providers
 
 
-def _mcp_app(library: KnowledgeProvider[Library], settings: Settings, hosts: tuple[str, ...]) -> ASGIApp:
+def _mcp_app(library: KnowledgeProvider[SharedLibrary], settings: Settings, hosts: tuple[str, ...]) -> ASGIApp:
     from knowledge_mcp.transports.http import build_app
     from knowledge_mcp.transports.keys import KeyRing
     from knowledge_mcp.transports.mcp import build_server
@@ -241,7 +241,7 @@ def _mcp_app(library: KnowledgeProvider[Library], settings: Settings, hosts: tup
 class _Lent:
     """Lend the service's library to the tools: they use it, and do not close it."""
 
-    def __init__(self, library: KnowledgeProvider[Library]) -> None:
+    def __init__(self, library: KnowledgeProvider[SharedLibrary]) -> None:
         self._library = library
 
     def __getattr__(self, name: str) -> Any:

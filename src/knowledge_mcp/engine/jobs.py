@@ -125,18 +125,18 @@ class Jobs:
         job = Job(secrets.token_hex(8), dict(request), JobState.QUEUED, now, now, owner=self._owner)
         return self._start(RunningJob(job, journaled))
 
-    def look_up(self, job_id: str) -> Job:
+    def look_up(self, job_id: str, may_see: Callable[[Job], bool] | None = None) -> Job:
         """Return a job as it stands, also one of another process.
 
         Raises:
-            NotFoundError: none has this id, or it was forgotten after a week.
+            NotFoundError: none has this id, it was forgotten after a week, or `may_see` says no to it.
         """
         with self._lock:
             running = self._running.get(job_id)
-            if running is not None:
+            if running is not None and (may_see is None or may_see(running.job)):
                 return running.job
         job = self._journal.read(job_id) if _is_id(job_id) else None
-        if job is None:
+        if job is None or not (may_see is None or may_see(job)):
             raise NotFoundError(f"Job not found: {job_id}", suggestion="A job is forgotten a week after its end.")
         if not job.state.is_final and self._is_orphan(job):
             self.recover()

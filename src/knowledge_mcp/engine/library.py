@@ -6,6 +6,7 @@ same source takes the earlier one's place in one step.
 
 from __future__ import annotations
 
+import copy
 import difflib
 import logging
 import threading
@@ -81,7 +82,7 @@ class LibraryDesk:
         fetcher: Fetcher,
         *,
         folder: Path,
-        is_reserved: Callable[[str], bool] = bool,
+        is_reserved: Callable[[str], bool],
         workers: int = 2,
         patience: float = 10.0,
         health_threshold_ms: int = 500,
@@ -92,6 +93,8 @@ class LibraryDesk:
         self._fetcher = fetcher
         self._locks = folder / "locks"
         self._is_reserved = is_reserved
+        self._may_read: Callable[[str], bool] = _every
+        self._may_reach: Callable[[str], bool] = _every
         self._patience = patience
         self._threshold = health_threshold_ms
         self._probe = EmbeddingProbe(base)
@@ -101,19 +104,26 @@ class LibraryDesk:
         self._closing = threading.Event()
         self._watch: threading.Thread | None = None
 
+    def seen_by(self, may_read: Callable[[str], bool], may_reach: Callable[[str], bool] | None = None) -> LibraryDesk:
+        seen = copy.copy(self)
+        seen._may_read = may_read  # noqa: SLF001 - a copy of this one
+        seen._may_reach = may_reach or may_read  # noqa: SLF001 - as above
+        return seen
+
     # ---- collections
 
     def collections(self) -> list[CollectionSummary]:
         store = self._base.store
         found: dict[str, CollectionSummary] = {}
         for info in store.collections():
-            if not self._is_reserved(info.name):
+            if not self._is_reserved(info.name) and self._may_read(info.name):
                 count = store.statistics(info.name)
                 found[info.name] = CollectionSummary(
                     info.name, count.documents, count.chunks, count.tokens, info.space.label, info.created_at
                 )
         label = self._base.embedder.space.label
-        found.setdefault(DEFAULT_COLLECTION, CollectionSummary(DEFAULT_COLLECTION, 0, 0, 0, label, ""))
+        if self._may_read(DEFAULT_COLLECTION):
+            found.setdefault(DEFAULT_COLLECTION, CollectionSummary(DEFAULT_COLLECTION, 0, 0, 0, label, ""))
         return sorted(found.values(), key=lambda each: each.name)
 
     def drop_collection(self, collection: str) -> int:
@@ -135,9 +145,10 @@ class LibraryDesk:
     def where(self, document_id: str) -> str:
         store = self._base.store
         names = [info.name for info in store.collections() if not self._is_reserved(info.name)]
-        for name in names:
+        for name in filter(self._may_reach, names):
             if store.document(name, document_id) is not None:
                 return name
+        names = list(filter(self._may_read, names))
         known = [record.id for name in names[:20] for record in store.documents(name)[:1000]] if names else []
         near = difflib.get_close_matches(document_id[:200], known, 3)
         hint = f"Did you mean {', '.join(near)}?" if near else "List the documents of a collection to see their ids."
@@ -223,9 +234,10 @@ class LibraryDesk:
             raise
 
     def job(self, job_id: str) -> IngestJob:
-        return shown_job(self._jobs.look_up(job_id))
+        return shown_job(self._jobs.look_up(job_id, lambda job: self._may_reach(str(job.request["collection"]))))
 
     def cancel_job(self, job_id: str) -> IngestJob:
+        self.job(job_id)
         return shown_job(self._jobs.cancel(job_id))
 
     def job_counts(self) -> Mapping[str, int]:
@@ -269,12 +281,17 @@ class LibraryDesk:
     def _existing(self, collection: str) -> Base:
         """Return the base of a collection that is there; `default` need not be."""
         base = self._of(checked_name(collection, self._is_reserved))
-        if collection != DEFAULT_COLLECTION and not base.exists():
+        if (collection != DEFAULT_COLLECTION and not base.exists()) or not self._may_reach(collection):
             raise self._no_collection(collection)
         return base
 
     def _no_collection(self, collection: str) -> NotFoundError:
         names: Collection[str] = [each.name for each in self.collections()]
         near = difflib.get_close_matches(collection, names, 1, 0.5)
-        hint = f"Did you mean '{near[0]}'?" if near else f"There are: {', '.join(sorted(names)[:20])}."
+        there = f"There are: {', '.join(sorted(names)[:20])}." if names else "List the collections to see their names."
+        hint = f"Did you mean '{near[0]}'?" if near else there
         return NotFoundError(f"Collection not found: {collection}", suggestion=hint)
+
+
+def _every(_: str) -> bool:
+    return True

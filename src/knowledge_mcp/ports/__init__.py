@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from knowledge_mcp.ports.answering import Fusion, Knowledge, Reranker, Synonyms
 from knowledge_mcp.ports.embedding import Embedder, TokenMeasure
-from knowledge_mcp.ports.library import Fetcher, Library
+from knowledge_mcp.ports.library import Fetcher, Library, SharedLibrary
 from knowledge_mcp.ports.reading import Chunker, Classifier, OcrEngine, Reader, Source
 from knowledge_mcp.ports.storing import Analyser, Store
 
@@ -23,6 +23,7 @@ __all__ = [
     "OcrEngine",
     "Reader",
     "Reranker",
+    "SharedLibrary",
     "Source",
     "Store",
     "Synonyms",

@@ -9,7 +9,7 @@ from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.library import CollectionSummary, Deposit, Deposited, Fetched, IngestJob, LibraryDocument
 from knowledge_mcp.model.query import HealthReport, SearchAnswer, SearchQuery
 
-__all__ = ["Fetcher", "Library"]
+__all__ = ["Fetcher", "Library", "SharedLibrary"]
 
 
 class Fetcher(Protocol):
@@ -115,4 +115,17 @@ class Library(Protocol):
 
     def close(self) -> None:
         """Free everything."""
+        ...
+
+
+class SharedLibrary(Library, Protocol):
+    """Serve many, each of whom may see some collections only."""
+
+    def seen_by(self, may_read: Callable[[str], bool], may_reach: Callable[[str], bool] | None = None) -> Library:
+        """Return the library as one sees it: what one may not reach is answered like what is not there.
+
+        Args:
+            may_read: tells by name which collections are listed and suggested.
+            may_reach: tells which are found when named, and whose documents and jobs; `may_read` where not given.
+        """
         ...

@@ -6,6 +6,7 @@ by shared words, and its web is what the test says it is. It knows nothing of me
 
 from __future__ import annotations
 
+import copy
 import difflib
 import re
 import threading
@@ -77,6 +78,8 @@ class FakeLibrary:
         self._web = dict(web or {})
         self._before: Callable[[str], None] = before or (lambda _: None)
         self._degraded = degraded
+        self._may_read: Callable[[str], bool] = lambda _: True
+        self._may_reach = self._may_read
         self._lock = threading.RLock()
         self._collections: dict[str, dict[str, LibraryDocument]] = {DEFAULT_COLLECTION: {}}
         self._jobs: dict[str, _Job] = {}
@@ -88,6 +91,13 @@ class FakeLibrary:
         self.warmed_up = threading.Event()
         self.closed = False
 
+    def seen_by(self, may_read: Callable[[str], bool], may_reach: Callable[[str], bool] | None = None) -> FakeLibrary:
+        """Return the library as one sees it."""
+        seen = copy.copy(self)
+        seen._may_read = may_read  # noqa: SLF001 - a copy of this one
+        seen._may_reach = may_reach or may_read  # noqa: SLF001 - as above
+        return seen
+
     # ---- collections
 
     def collections(self) -> list[CollectionSummary]:
@@ -95,7 +105,7 @@ class FakeLibrary:
         self._before("collections")
         with self._lock:
             held = {name: list(documents.values()) for name, documents in sorted(self._collections.items())}
-        return [_summary(name, documents) for name, documents in held.items()]
+        return [_summary(name, documents) for name, documents in held.items() if self._may_read(name)]
 
     def drop_collection(self, collection: str) -> int:
         """Remove one; `default` is emptied."""
@@ -291,20 +301,21 @@ class FakeLibrary:
             tell(state="done", done=100.0, message="done", result=result)
 
     def _held(self, collection: str) -> dict[str, LibraryDocument]:
-        if collection in self._collections:
+        if collection in self._collections and self._may_reach(collection):
             return self._collections[collection]
-        near = difflib.get_close_matches(collection, self._collections) or sorted(self._collections)
+        names = sorted(filter(self._may_read, self._collections))
+        near = difflib.get_close_matches(collection, names) or names
         raise NotFoundError(f"There is no collection '{collection}'.", suggestion=f"There is {', '.join(near)}.")
 
     def _job(self, job_id: str) -> _Job:
-        if job_id not in self._jobs:
+        if job_id not in self._jobs or not self._may_reach(self._jobs[job_id].told.collection):
             raise NotFoundError(f"There is no job '{job_id}'.")
         return self._jobs[job_id]
 
     def _find(self, document_id: str) -> LibraryDocument:
         with self._lock:
-            for documents in self._collections.values():
-                if document_id in documents:
+            for name, documents in self._collections.items():
+                if document_id in documents and self._may_reach(name):
                     return documents[document_id]
         raise NotFoundError(f"There is no document '{document_id}'.")
 

@@ -12,19 +12,20 @@ from knowledge_mcp.wiring.base import COLLECTIONS, Start, build_base
 from knowledge_mcp.wiring.readers import build_ocr, build_passwords, build_readers
 
 if TYPE_CHECKING:
-    from knowledge_mcp.ports import Library
+    from knowledge_mcp.ports import SharedLibrary
 
 __all__ = ["build_conversion", "build_library"]
 
 
-def build_library(settings: Settings, *, start: Start | None = None) -> Library:
+def build_library(settings: Settings, *, start: Start | None = None) -> SharedLibrary:
     """Put the library together in this process; errors as `build_base`."""
     from knowledge_mcp.engine.library import LibraryDesk
     from knowledge_mcp.engine.plan import Pipeline
     from knowledge_mcp.engine.repository_manifest import PREFIX
     from knowledge_mcp.engine.store_journal import JOBS_COLLECTION
 
-    reserved = frozenset({*COLLECTIONS.values(), JOBS_COLLECTION, "document_registry"}) - {"default"}
+    others = {*COLLECTIONS.values(), settings.collection, JOBS_COLLECTION, "document_registry"}
+    reserved = frozenset(others) - {COLLECTIONS["rag"]}
     base = build_base(settings, surface="rag", start=start)
     ocr = build_ocr(settings)
     pipeline = Pipeline(
@@ -38,7 +39,7 @@ def build_library(settings: Settings, *, start: Start | None = None) -> Library:
         pipeline,
         registry.load(registry.FETCHERS["web"])(settings),
         folder=settings.data_folder,
-        is_reserved=lambda name: name in reserved or name.startswith(PREFIX),
+        is_reserved=lambda name: name.partition(".")[0] in reserved or name in reserved or name.startswith(PREFIX),
         health_threshold_ms=settings.health_latency_threshold_ms,
     )
 

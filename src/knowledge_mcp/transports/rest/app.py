@@ -22,7 +22,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from knowledge_mcp.model.errors import KnowledgeError
-from knowledge_mcp.ports import Library
+from knowledge_mcp.ports import SharedLibrary
 from knowledge_mcp.transports.guards import HostGuard
 from knowledge_mcp.transports.keys import KeyRing
 from knowledge_mcp.transports.provider import KnowledgeProvider
@@ -90,7 +90,7 @@ class RestService:
 
 
 def build_rest_app(
-    library: KnowledgeProvider[Library],
+    library: KnowledgeProvider[SharedLibrary],
     keys: KeyRing,
     *,
     options: RestOptions,
@@ -182,7 +182,7 @@ class _Fork:
 
 
 def _lifespan(
-    library: KnowledgeProvider[Library], tracing: Tracing, mcp_app: ASGIApp | None
+    library: KnowledgeProvider[SharedLibrary], tracing: Tracing, mcp_app: ASGIApp | None
 ) -> Callable[[FastAPI], contextlib.AbstractAsyncContextManager[None]]:
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncGenerator[None]:

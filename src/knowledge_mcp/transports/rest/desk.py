@@ -20,7 +20,7 @@ from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import KnowledgeError, NotFoundError
 from knowledge_mcp.model.library import Deposit, Deposited
 from knowledge_mcp.model.query import Check, HealthReport
-from knowledge_mcp.ports import Library
+from knowledge_mcp.ports import Library, SharedLibrary
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.transports.provider import KnowledgeProvider
 from knowledge_mcp.transports.rest.errors import REQUEST_ID, Refusal, failure_of
@@ -61,7 +61,7 @@ class RestDesk:
 
     def __init__(
         self,
-        library: KnowledgeProvider[Library],
+        library: KnowledgeProvider[SharedLibrary],
         metrics: RestMetrics,
         tracing: Tracing,
         *,
@@ -77,7 +77,7 @@ class RestDesk:
         self._checks = anyio.CapacityLimiter(2)
         self._report: tuple[float, HealthReport] | None = None
 
-    async def read(self, name: str, work: Callable[[Library], T]) -> T:
+    async def read(self, name: str, work: Callable[[SharedLibrary], T]) -> T:
         """Do something short on the Library, on a worker thread; its errors pass."""
 
         def run() -> T:

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from knowledge_mcp.model.errors import AuthError
+from knowledge_mcp.ports import Library, SharedLibrary
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.transports.guards import HostGuard
 from knowledge_mcp.transports.keys import ANONYMOUS, Key, KeyRing
@@ -17,7 +18,7 @@ from knowledge_mcp.transports.rest.access import KEY, client_of
 from knowledge_mcp.transports.rest.errors import REQUEST_ID, Failure, Refusal, send_failure
 from knowledge_mcp.transports.rest.metrics import RestMetrics
 
-__all__ = ["CorsGate", "HostGate", "KeyGate", "key_of", "may_use", "need_read", "need_write"]
+__all__ = ["CorsGate", "HostGate", "KeyGate", "key_of", "may_use", "need_write", "reachable", "readable"]
 
 logger = logging.getLogger(__name__)
 
@@ -187,16 +188,24 @@ def key_of(request: Request) -> Key:
     return key
 
 
-def need_read(key: Key, collection: str) -> None:
-    """Refuse a key that may not read a collection with 403."""
-    if not key.may_read(collection):
-        raise _lacks(key, "read", collection)
+def readable(library: SharedLibrary, key: Key) -> Library:
+    """Return the library with the collections only that a key may read."""
+    return library.seen_by(key.may_read)
+
+
+def reachable(library: SharedLibrary, key: Key) -> Library:
+    """Return the library with what a key may read or write; only what it may read is listed and suggested."""
+    return library.seen_by(key.may_read, lambda name: key.may_read(name) or key.may_write(name))
 
 
 def need_write(key: Key, collection: str) -> None:
-    """Refuse a key that may not write a collection with 403."""
+    """Refuse a key that may not write a collection with 403, whether there is such a collection or not."""
     if not key.may_write(collection):
-        raise _lacks(key, "write", collection)
+        raise Refusal(
+            403,
+            f"The key '{key.name}' may not write the collection '{collection}'.",
+            "Use another key, or ask for the right.",
+        )
 
 
 def may_use(request: Request, right: str, what: str) -> None:
@@ -213,11 +222,3 @@ def may_use(request: Request, right: str, what: str) -> None:
             f"The key '{key.name}' may not {right} '{what}'.", suggestion="Use another key, or ask for the right."
         )
         raise refusal
-
-
-def _lacks(key: Key, right: str, collection: str) -> Refusal:
-    return Refusal(
-        403,
-        f"The key '{key.name}' may not {right} the collection '{collection}'.",
-        "Use another key, or ask for the right.",
-    )

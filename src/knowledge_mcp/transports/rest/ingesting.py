@@ -17,7 +17,7 @@ from starlette.responses import Response
 
 from knowledge_mcp.model.library import Deposit, IngestJob
 from knowledge_mcp.model.media_types import UNKNOWN, media_type_of
-from knowledge_mcp.ports import Library
+from knowledge_mcp.ports import SharedLibrary
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.transports.keys import Key
 from knowledge_mcp.transports.rest.answers import AcceptedAnswer, IngestAnswer, JobAnswer
@@ -25,7 +25,7 @@ from knowledge_mcp.transports.rest.bodies import JsonRoute, media_type_of_body, 
 from knowledge_mcp.transports.rest.desk import RestDesk
 from knowledge_mcp.transports.rest.documentation import failures
 from knowledge_mcp.transports.rest.errors import REQUEST_ID, Refusal
-from knowledge_mcp.transports.rest.gates import key_of, need_write
+from knowledge_mcp.transports.rest.gates import key_of, need_write, reachable
 from knowledge_mcp.transports.rest.models import IngestRequest, IngestUrlRequest, Metadata, UploadFields
 from knowledge_mcp.transports.rest.views import accepted, ingested, job_answer
 
@@ -110,20 +110,18 @@ class _Ingesting:
     async def job(self, job_id: str, key: Annotated[Key, Depends(key_of)]) -> Response:
         """Tell how far an ingestion is that nobody waits for."""
 
-        def look(library: Library) -> IngestJob:
-            job = library.job(_job_id(job_id))
-            if not (key.may_read(job.collection) or key.may_write(job.collection)):
-                raise Refusal(403, f"The key '{key.name}' may not read the collection '{job.collection}'.")
-            return job
+        def look(library: SharedLibrary) -> IngestJob:
+            return reachable(library, key).job(_job_id(job_id))
 
         return _json(job_answer(await self._desk.read("library.job", look)))
 
     async def cancel(self, job_id: str, key: Annotated[Key, Depends(key_of)]) -> Response:
         """Tell an ingestion to stop; nothing of it is kept."""
 
-        def stop(library: Library) -> IngestJob:
-            need_write(key, library.job(_job_id(job_id)).collection)
-            return library.cancel_job(job_id)
+        def stop(library: SharedLibrary) -> IngestJob:
+            seen = reachable(library, key)
+            need_write(key, seen.job(_job_id(job_id)).collection)
+            return seen.cancel_job(job_id)
 
         job = await self._desk.read("library.cancel_job", stop)
         log_event(logger, logging.INFO, "job_cancelled", job_id=job.id, key=key.name, collection=job.collection)

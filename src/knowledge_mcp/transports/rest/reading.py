@@ -15,7 +15,7 @@ from starlette.responses import Response
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.model.query import SearchAnswer
-from knowledge_mcp.ports import Library
+from knowledge_mcp.ports import Library, SharedLibrary
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.transports.keys import Key
 from knowledge_mcp.transports.rest.answers import (
@@ -30,7 +30,7 @@ from knowledge_mcp.transports.rest.bodies import JsonRoute
 from knowledge_mcp.transports.rest.desk import RestDesk, records_of
 from knowledge_mcp.transports.rest.documentation import failures
 from knowledge_mcp.transports.rest.errors import REQUEST_ID, Refusal, failure_of
-from knowledge_mcp.transports.rest.gates import key_of, need_read, need_write
+from knowledge_mcp.transports.rest.gates import key_of, need_write, reachable, readable
 from knowledge_mcp.transports.rest.models import (
     CollectionName,
     DocumentQuery,
@@ -57,14 +57,14 @@ class _Reading:
 
     async def search(self, request: Request, body: SearchRequest, key: _KeyOf) -> Response:
         """Find the best passages of one collection, with where they stand; nothing found is an empty list."""
-        need_read(key, body.collection)
         started = self._clock()
         told: dict[str, Any] = {
             "request_id": request.scope[REQUEST_ID], "query": body.query, "collection": body.collection,
             "mode": body.mode, "key": key.name,
         }  # fmt: skip
 
-        def ask(library: Library) -> tuple[SearchAnswer, int, bytes]:
+        def ask(shared: SharedLibrary) -> tuple[SearchAnswer, int, bytes]:
+            library = readable(shared, key)
             answer = library.search_in(body.collection, body.search())
             return answer, *_found(library, body, answer)
 
@@ -86,27 +86,31 @@ class _Reading:
     async def collections(self, page: Annotated[PageQuery, Query()], key: _KeyOf) -> Response:
         """List the collections that the key may read, by name; `default` is always there."""
 
-        def look(library: Library) -> bytes:
-            readable = [each for each in library.collections() if key.may_read(each.name)]
-            wanted = readable[page.offset : page.offset + page.limit]
-            return _bytes(CollectionsAnswer(collections=[*map(collection_listed, wanted)], total=len(readable)))
+        def look(library: SharedLibrary) -> bytes:
+            listed = readable(library, key).collections()
+            wanted = listed[page.offset : page.offset + page.limit]
+            return _bytes(CollectionsAnswer(collections=[*map(collection_listed, wanted)], total=len(listed)))
 
         return _json(await self._desk.read("library.collections", look))
 
     async def drop(self, name: CollectionName, key: _KeyOf) -> Response:
         """Remove a collection with all its documents."""
-        need_write(key, name)
-        gone = await self._desk.read("library.drop_collection", lambda library: library.drop_collection(name))
+
+        def act(library: SharedLibrary) -> int:
+            if key.may_read(name):
+                need_write(key, name)
+            return reachable(library, key).drop_collection(name)
+
+        gone = await self._desk.read("library.drop_collection", act)
         log_event(logger, logging.INFO, "removed", collection=name, documents=gone, key=key.name)
         return _json(_bytes(CollectionDeleted(status="deleted", collection=name, documents=gone)))
 
     async def documents(self, page: Annotated[DocumentsQuery, Query()], key: _KeyOf) -> Response:
         """List the documents of a collection, by title."""
-        need_read(key, page.collection)
 
-        def look(library: Library) -> bytes:
+        def look(library: SharedLibrary) -> bytes:
             part = page.name_contains.casefold()
-            fitting = [each for each in library.records(page.collection) if part in _names(each)]
+            fitting = [each for each in readable(library, key).records(page.collection) if part in _names(each)]
             fitting.sort(key=lambda each: (each.title.casefold(), each.id))
             wanted = fitting[page.offset : page.offset + page.limit]
             listed = [document_listed(each, page.collection) for each in wanted]
@@ -117,9 +121,8 @@ class _Reading:
     async def document(self, doc_id: str, part: Annotated[DocumentQuery, Query()], key: _KeyOf) -> Response:
         """Return a document: its passages in order, what is known of it, with `text=true` its whole text."""
 
-        def look(library: Library) -> bytes:
-            held = library.find(_document_id(doc_id))
-            need_read(key, held.collection)
+        def look(library: SharedLibrary) -> bytes:
+            held = readable(library, key).find(_document_id(doc_id))
             return _bytes(document(held, limit=part.limit, offset=part.offset, text=part.text))
 
         return _json(await self._desk.read("library.find", look))
@@ -127,9 +130,10 @@ class _Reading:
     async def remove(self, doc_id: str, key: _KeyOf) -> Response:
         """Remove a document with its passages."""
 
-        def act(library: Library) -> int:
-            need_write(key, library.where(_document_id(doc_id)))
-            return library.remove_document(doc_id)
+        def act(library: SharedLibrary) -> int:
+            seen = reachable(library, key)
+            need_write(key, seen.where(_document_id(doc_id)))
+            return seen.remove_document(doc_id)
 
         gone = await self._desk.read("library.remove_document", act)
         log_event(logger, logging.INFO, "removed", doc_id=doc_id, chunks=gone, key=key.name)
