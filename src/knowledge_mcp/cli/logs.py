@@ -17,7 +17,7 @@ from knowledge_mcp.support.events import EVENT_FIELDS
 
 __all__ = ["JsonFormatter", "TextFormatter", "set_up_logging"]
 
-_OURS = "knowledge_mcp"
+_OURS = ("knowledge_mcp", "__main__")  # the second is a command of ours that runs as `python -m`
 """Whose log the level is for. Libraries are shown from WARNING: parsers tell of every token at DEBUG, text and all."""
 _TEXT_LIMIT = 4000
 _LEVELS = {"WARNING": "warn", "CRITICAL": "error"}
@@ -117,6 +117,7 @@ def set_up_logging(level: str, form: Literal["text", "json"] = "text") -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(max(logging.getLevelNamesMapping()[level], logging.WARNING))
-    logging.getLogger(_OURS).setLevel(level)
+    for name in _OURS:
+        logging.getLogger(name).setLevel(level)
     logging.captureWarnings(capture=True)
     logging.raiseExceptions = False
