@@ -51,13 +51,11 @@ class LocalKnowledge:
 
     def lookup(self, term: str) -> LookupAnswer:
         """Find definitions of a term, or terms like it."""
-        with self._base.snapshot():
-            return lookup.lookup(self._base, term)
+        return lookup.lookup(self._base, term)
 
     def requirements(self, query: RequirementQuery) -> RequirementAnswer:
         """Find mandatory statements on a topic."""
-        with self._base.snapshot():
-            return requirements.requirements(self._base, query)
+        return requirements.requirements(self._base, query)
 
     def stats(self) -> Stats:
         """Count what there is."""
