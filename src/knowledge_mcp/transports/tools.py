@@ -21,7 +21,7 @@ from knowledge_mcp.support.events import log_event
 from knowledge_mcp.surfaces.arguments import parse
 from knowledge_mcp.surfaces.contract import Call, Surface, Tool, ToolDesk
 from knowledge_mcp.surfaces.shortening import compact, shorten
-from knowledge_mcp.transports.errors import crash, error_result
+from knowledge_mcp.transports.errors import CALLERS_MISTAKES, crash, error_result
 from knowledge_mcp.transports.provider import KnowledgeProviders
 from knowledge_mcp.transports.threads import Threads
 
@@ -102,7 +102,7 @@ class ToolRunner:
             return _result(payload, tool, with_links=with_links)
         log_event(
             logger,
-            logging.ERROR,
+            logging.WARNING if error.code in CALLERS_MISTAKES else logging.ERROR,
             "query_failed",
             **received,
             error_code=error.code.value,
