@@ -234,7 +234,9 @@ class LibraryDesk:
             raise
 
     def job(self, job_id: str) -> IngestJob:
-        return shown_job(self._jobs.look_up(job_id, lambda job: self._may_reach(str(job.request["collection"]))))
+        return shown_job(
+            self._jobs.look_up(job_id, lambda job: self._may_reach(str(job.request.get("collection", ""))))
+        )
 
     def cancel_job(self, job_id: str) -> IngestJob:
         self.job(job_id)
