@@ -189,6 +189,28 @@ async def test_what_a_key_may_not_read_is_answered_like_what_is_not_there(tmp_pa
             assert "secret" not in seen[1][0][1], (method, path)
 
 
+@pytest.mark.parametrize("wait", [True, False])
+async def test_a_key_that_may_only_write_is_not_told_what_was_there_before(tmp_path: Path, *, wait: bool) -> None:
+    ring = KeyRing(KEY, keys_file(tmp_path, json.dumps(LIMITED)))
+    blind = {"Authorization": "Bearer writer-key"}
+    async with make_world(keys=ring, key=None) as world:
+        owner = {"Authorization": f"Bearer {KEY}"}
+        place = {"collection": "docs", "filename": "gate.md"}
+        body: dict[str, Any] = {"text": "The gate opens at six.", "metadata": place}
+        told: list[dict[str, Any]] = []
+        for text in ("The gate opens at six.", "The gate opens at seven."):
+            answer = await world.client.post("/ingest", json=body, headers=owner)
+            assert answer.status_code == 200
+            answer = await world.client.post("/ingest", json={**body, "text": text, "wait": wait}, headers=blind)
+            found = answer.json()
+            while "job_id" in found and "result" not in found:
+                found = (await world.client.get(f"/jobs/{found['job_id']}", headers=blind)).json()
+            told.append(found.get("result", found))
+        for each in told:
+            assert (each["unchanged"], each["replaced"], each["reused"]) == (False, False, 0)
+            assert each["embedded"] == each["chunks"]
+
+
 async def test_a_job_is_shown_to_readers_and_writers_and_stopped_by_writers_of_its_collection(tmp_path: Path) -> None:
     ring = KeyRing(KEY, keys_file(tmp_path, json.dumps(LIMITED)))
     async with make_world(keys=ring) as world:

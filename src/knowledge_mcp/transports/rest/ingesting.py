@@ -113,7 +113,7 @@ class _Ingesting:
         def look(library: SharedLibrary) -> IngestJob:
             return reachable(library, key).job(_job_id(job_id))
 
-        return _json(job_answer(await self._desk.read("library.job", look)))
+        return _json(job_answer(await self._desk.read("library.job", look), key))
 
     async def cancel(self, job_id: str, key: Annotated[Key, Depends(key_of)]) -> Response:
         """Tell an ingestion to stop; nothing of it is kept."""
@@ -125,11 +125,11 @@ class _Ingesting:
 
         job = await self._desk.read("library.cancel_job", stop)
         log_event(logger, logging.INFO, "job_cancelled", job_id=job.id, key=key.name, collection=job.collection)
-        return _json(job_answer(job))
+        return _json(job_answer(job, key))
 
     async def _take(self, request: Request, deposit: Any, *, size: int | None, wait: bool) -> Response:
         if wait:
-            return _json(ingested(await self._desk.ingest(request, deposit, size=size)))
+            return _json(ingested(await self._desk.ingest(request, deposit, size=size), key_of(request)))
         job = await self._desk.read("library.submit", lambda library: library.submit(deposit()))
         self._desk.metrics.ingest("accepted")
         log_event(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -12,6 +13,7 @@ from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import ErrorCode
 from knowledge_mcp.model.library import CollectionSummary, Deposited, IngestJob, LibraryDocument
 from knowledge_mcp.model.query import Hit
+from knowledge_mcp.transports.keys import Key
 from knowledge_mcp.transports.rest.answers import (
     AcceptedAnswer,
     CollectionAnswer,
@@ -42,8 +44,10 @@ __all__ = [
 ]
 
 
-def ingested(done: Deposited) -> IngestAnswer:
-    """Tell what became of a deposit."""
+def ingested(done: Deposited, key: Key) -> IngestAnswer:
+    """Tell what became of a deposit; who may not read the collection is not told what was there before."""
+    if not key.may_read(done.collection):
+        done = replace(done, unchanged=False, replaced=False, embedded=done.chunks, reused=0)
     return IngestAnswer(
         status="ingested", doc_id=done.document_id, chunks=done.chunks, collection=done.collection, title=done.title,
         source=done.source, pages=done.pages, unchanged=done.unchanged, replaced=done.replaced, embedded=done.embedded,
@@ -69,11 +73,11 @@ def accepted(job: IngestJob) -> AcceptedAnswer:
     return AcceptedAnswer(status="accepted", job_id=job.id)
 
 
-def job_answer(job: IngestJob) -> JobAnswer:
-    """Tell how far a job is."""
+def job_answer(job: IngestJob, key: Key) -> JobAnswer:
+    """Tell a key how far a job is."""
     more: dict[str, Any] = {}
     if job.result is not None:
-        more["result"] = ingested(job.result)
+        more["result"] = ingested(job.result, key)
     if job.state == "failed":
         status = _STATUS.get(job.error, 500)
         more["error"] = JobFailure(
