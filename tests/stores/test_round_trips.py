@@ -75,7 +75,8 @@ def test_a_search_asks_once_for_the_collection_and_once_for_each_thing(
     (record, *_) = world.knowledge.documents()
     for ask, most in (
         (lambda: world.knowledge.requirements(RequirementQuery("how often is a turbine greased")), 9),
-        (lambda: world.knowledge.lookup("turbine"), 4),
+        # no definition is found: what is like the term is embedded before a second snapshot is opened
+        (lambda: world.knowledge.lookup("turbine"), 6),
         (lambda: world.knowledge.read(ReadQuery(record.id, clause="1")), 9),
     ):
         sent.clear()
