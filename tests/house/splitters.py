@@ -41,5 +41,5 @@ SPLITTERS: dict[str, Callable[[str], object]] = {
     "terms": split_term,
     "expansions": lambda text: expansion_fits("API", text),
 }
-SPLITTERS["a careless one"] = lambda text: [text[: each.start()].count("a") for each in re.finditer("a", text)]
-"""It looks back at every word, and must be found."""
+SPLITTERS["a careless one"] = lambda text: [text.count("a") + text.count("b") for _ in re.finditer("a", text)]
+"""It looks through the whole text at every word, and must be found."""
