@@ -10,7 +10,6 @@ import copy
 import difflib
 import logging
 import threading
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict
 from datetime import timedelta
@@ -234,14 +233,14 @@ class LibraryDesk:
             raise
 
     def job(self, job_id: str) -> IngestJob:
-        return shown_job(self._jobs.look_up(job_id, lambda job: self._may_reach(str(job.request["collection"]))))
+        return shown_job(self._jobs.look_up(job_id, lambda job: self._may_reach(str(job.request.get("collection")))))
 
     def cancel_job(self, job_id: str) -> IngestJob:
         self.job(job_id)
         return shown_job(self._jobs.cancel(job_id))
 
     def job_counts(self) -> Mapping[str, int]:
-        return Counter(job.state.value for job in self._journal.all())
+        return self._jobs.counts()
 
     def _work(self, request: Mapping[str, Any], line: Line) -> Mapping[str, Any]:
         deposit = request_from_json(request, self._journal.content)
