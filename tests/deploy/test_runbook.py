@@ -51,7 +51,7 @@ def test_a_command_of_the_runbook_exists_with_its_options(line: list[str]) -> No
 
 
 def test_the_commands_of_the_runbook_are_found_at_all() -> None:
-    assert {line[1] for line in _commands("knowledge")} == {"doctor", "migrate", "reembed"}
+    assert {line[1] for line in _commands("knowledge")} == {"backup", "doctor", "migrate", "reembed", "restore"}
     assert "--drain" in container(build("base"), "rag-api")["command"]
 
 

@@ -21,6 +21,7 @@ OTHER_SURFACES = {"Repositories surface"}
 """Groups of settings that nothing deployed here reads; REPO_CLONE_PATH is set in the image for pk-mcp all the same."""
 
 LEFT_OUT = {
+    "MCP_TRUSTED_PROXIES": "which addresses the router's pods have is the cluster's own",
     "CHROMADB_HOST": "the store is Qdrant, or SQLite in dev; the image has no ChromaDB",
     "CHROMADB_PATH": "as CHROMADB_HOST",
     "CHROMADB_PORT": "as CHROMADB_HOST",

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
-from knowledge_mcp.model.chunk import Chunk
-from knowledge_mcp.model.query import SearchQuery
+from knowledge_mcp.model.chunk import Chunk, Vector
+from knowledge_mcp.model.query import RequirementQuery, SearchQuery
 from knowledge_mcp.stores.sqlite import SqliteStore
-from tests.engine.world import World
+from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+from tests.engine.world import PUMPS, World
 
 
 class Losing(SqliteStore):
@@ -39,4 +41,49 @@ def test_a_document_deleted_amid_a_search_is_in_it_whole_and_in_none_after_it(tm
     assert len(amid.hits) == 1
     assert store.lost == ""
     assert world.knowledge.search(SearchQuery("how often is a pump greased")).hits == ()
+    store.close()
+
+
+class Watched(SqliteStore):
+    """Count the snapshots that are open."""
+
+    open = 0
+
+    @contextmanager
+    def snapshot(self, collection: str) -> Generator[None]:
+        with super().snapshot(collection):
+            self.open += 1
+            try:
+                yield
+            finally:
+                self.open -= 1
+
+
+class Outside(HashingEmbedder):
+    """Count questions, and those asked while a snapshot of the store was open."""
+
+    def __init__(self, store: Watched) -> None:
+        super().__init__()
+        self._store = store
+        self.asked = self.inside = 0
+
+    def embed_query(self, text: str) -> Vector:
+        self.asked += 1
+        self.inside += self._store.open
+        return super().embed_query(text)
+
+
+def test_no_question_is_embedded_while_a_snapshot_is_open(tmp_path: Path) -> None:
+    store = Watched(tmp_path / "knowledge.db", EnglishAnalyser())
+    embedder = Outside(store)
+    world = World(tmp_path / "documents", store=store, embedder=embedder)
+    world.write("pumps.md", PUMPS)
+    world.ingest()
+    world.knowledge.search(SearchQuery("how often is a pump greased"))
+    world.knowledge.requirements(RequirementQuery("battery of the station"))
+    world.knowledge.lookup("outages of the power")
+    assert embedder.asked == 3
+    assert embedder.inside == 0
+    assert world.knowledge.lookup("outage").definitions
+    assert embedder.asked == 3  # what is defined costs no embedding
     store.close()

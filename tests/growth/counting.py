@@ -26,10 +26,10 @@ class Counting:
 
         def call(*arguments: Any, **named: Any) -> Any:
             self.calls[name] += 1
-            answer = found(*arguments, **named)
-            if isinstance(answer, list | dict):
-                self.given += len(cast("Sized", answer))
-            return answer
+            answer: Any = found(*arguments, **named)
+            held = cast("Sized", answer) if isinstance(answer, (list, dict)) else ()
+            self.given += len(held)
+            return cast("Any", answer)
 
         return call
 

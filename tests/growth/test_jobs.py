@@ -27,7 +27,11 @@ def job(number: int, state: JobState = JobState.DONE, owner: str = "gone") -> Jo
     return Job(f"{number:016x}", {"n": number}, state, AT, LATER, owner=owner, result={})
 
 
-def jobs_over(journal: Journal, work: Callable[..., Any] = lambda request, line: {}) -> Jobs:
+def nothing(*_: object) -> dict[str, Any]:
+    return {}
+
+
+def jobs_over(journal: Journal, work: Callable[..., dict[str, Any]] = nothing) -> Jobs:
     return Jobs(journal, work, explain=explain, workers=1)  # a second job waits, and adds no calls of its own
 
 

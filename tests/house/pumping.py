@@ -62,45 +62,60 @@ def grows_too_fast(run: Callable[[str], object], pump: tuple[str, str, str], mos
     while once < _MEASURABLE and size < most:
         size *= 2
         once = _least(run, _text(pump, size))
+    if once == float("inf"):
+        return True
     return once >= _MEASURABLE and _least(run, _text(pump, 2 * size)) > _RATIO * once
 
 
-def faults(used: Iterable[Used]) -> list[str]:
+def faults(used: Iterable[Used], share: float = _SHARE) -> list[str]:
     """List the patterns that are too slow, each with the text that shows it."""
     found: list[str] = []
     for each in used:
         _tell(f"at {each.place}")
         most = next((limit for place, (limit, _) in BOUNDED.items() if each.place.startswith(place)), _MOST)
-        shown = _shown(each, most)
+        shown = _shown(each, most, share)
         found += [shown] if shown else []
     return found
 
 
-def _shown(used: Used, most: int) -> str | None:
+def _shown(used: Used, most: int, share: float) -> str | None:
     """Find the text that shows a pattern to be slow, None where none does in the time that one pattern gets."""
     begun = time.process_time()
     for pump in pumped(used.pattern):
         for method in used.methods:
             if grows_too_fast(_runner(used.pattern, method), pump, most):
                 return f"{used.place}: {method} of {pump!r} ({used.pattern.pattern[:60]!r})"
-        if time.process_time() - begun > _SHARE:
+        if time.process_time() - begun > share:
             break
     return None
 
 
 def main() -> int:
-    """Try all of them, or those given as arguments."""
+    """Try all of them, or those given as arguments, each for as long as it takes; or the splitters of words."""
     signal.signal(signal.SIGVTALRM, _end)
+    if sys.argv[1:] == ["--splitters"]:
+        return _splitters()
+    share = float("inf") if len(sys.argv) > 1 else _SHARE
     if len(sys.argv) > 1:
         used = [Used(words, re.compile(words), ("fullmatch", "search")) for words in sys.argv[1:]]
     else:
         used, unknown = collected(Path(__file__).resolve().parent.parent.parent)
         _tell(f"{len(used)} patterns; built of values: {' '.join(unknown)}")
-    found = faults(used)
+    found = faults(used, share)
     for each in found:
         _tell(f"TOO SLOW {each}")
     _tell("done")
     return int(bool(found))
+
+
+def _splitters() -> int:
+    from tests.house.splitters import PUMPS, SPLITTERS
+
+    for name, splitter in SPLITTERS.items():
+        slow = [pump for pump in PUMPS if grows_too_fast(splitter, pump)]
+        _tell(f"TOO SLOW {name}: {slow}" if slow else f"at {name}")
+    _tell("done")
+    return 0
 
 
 def _tell(line: str) -> None:

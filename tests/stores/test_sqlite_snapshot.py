@@ -199,3 +199,30 @@ def test_an_older_index_is_made_anew_amid_a_snapshot_that_has_begun_to_read(tmp_
         assert [hit.chunk_id for hit in found(store, "alpha")] == ["1"]
         assert [each.id for each in store.definitions("c", "alpha")] == ["1"]
     store.close()
+
+
+def test_the_index_of_one_collection_is_loaded_while_others_are_searched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = opened(tmp_path / "knowledge.db")
+    store.create_collection("slow", SPACE)
+    put(store, "d", [Passage("alpha", id="1")])
+    put(store, "e", [Passage("alpha", id="2")], collection="slow")
+    entered, release, first = threading.Event(), threading.Event(), threading.Lock()
+    load = sqlite_view.next_view
+
+    def next_view(*arguments: Any) -> sqlite_view.View:
+        if first.acquire(blocking=False):
+            entered.set()
+            assert release.wait(60)
+        return load(*arguments)
+
+    monkeypatch.setattr(sqlite_view, "next_view", next_view)
+    with ThreadPoolExecutor(1) as another:
+        waiting = another.submit(store.search, "slow", vector=None, text="alpha", filter=None, limit=9)
+        assert entered.wait(60)
+        assert [hit.chunk_id for hit in found(store, "alpha")] == ["1"]
+        assert not waiting.done()
+        release.set()
+        assert [hit.chunk_id for hit in waiting.result().lexical or ()] == ["2"]
+    store.close()

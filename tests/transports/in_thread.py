@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -24,12 +25,13 @@ class _Server(uvicorn.Server):
 
 
 @contextmanager
-def serving(app: ASGIApp, *, grace: int = 5) -> Generator[str]:
+def serving(app: ASGIApp, *, grace: int = 5, http: str | Callable[..., Any] = "h11") -> Generator[str]:
     """Serve an app on a free port of the loopback until the block ends; gives its address.
 
     Args:
         app: what to serve.
         grace: seconds that open answers get to end.
+        http: makes the protocol of a connection.
     """
     with socket.create_server(("127.0.0.1", 0)) as listener:
         config = uvicorn.Config(
@@ -38,7 +40,7 @@ def serving(app: ASGIApp, *, grace: int = 5) -> Generator[str]:
             access_log=False,
             server_header=False,
             ws="none",
-            http="h11",  # as the product is served
+            http=http,  # pyright: ignore[reportArgumentType] - a class is asked for, and only called
             timeout_graceful_shutdown=grace,
         )
         server = _Server(config)

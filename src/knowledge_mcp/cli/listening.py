@@ -110,4 +110,4 @@ def listen(
             max_body_bytes=settings.max_body_bytes,
         )
         started()
-        http.serve(app, listener, log_level, running=lambda: server.running)
+        http.serve(app, listener, log_level, proxies=settings.trusted_proxies, running=lambda: server.running)

@@ -166,6 +166,7 @@ def _serve(arguments: Arguments) -> int:
             grace=arguments.grace,
             drain=drain,
             log_level=level,
+            proxies=settings.trusted_proxies,
             started=lambda address: _log_start(arguments, settings, start, keys, address),
         )
     finally:

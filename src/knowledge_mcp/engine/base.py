@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
+from knowledge_mcp.engine.wanted import still_wanted
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.damage import leave_out, noticing
@@ -137,6 +138,7 @@ class Base:
             SpaceMismatchError: the collection that was searched may be in another space than the vector.
             KnowledgeError: as the store's.
         """
+        still_wanted()
         try:
             found = self.store.search(self.collection, vector=vector, text=text, filter=filter, limit=limit)
         except InvalidInputError:
@@ -148,6 +150,7 @@ class Base:
 
     def query_vector(self, text: str) -> Vector:
         """Embed a question in the collection's space; the first one makes sure that it is the embedder's."""
+        still_wanted()
         if not self._checked.is_set():
             self.check_space()
             self._checked.set()
@@ -170,6 +173,7 @@ class Passages:
 
     def get(self, chunk_ids: Sequence[str]) -> list[Chunk]:
         """Return passages in the order asked; one that has just gone is left out."""
+        still_wanted()
         missing = [each for each in chunk_ids if each not in self._known]
         if missing:
             self._known.update(dict.fromkeys(missing))

@@ -89,7 +89,8 @@ def job_from_json(text: str) -> Job:
 class Journal(Protocol):
     """Keep jobs over the end of a process; several processes may share one. Thread-safe.
 
-    Jobs that have ended are kept apart: a week of them costs nobody anything who begins, follows or looks for jobs. A journal that cannot be written raises `InternalError`, or what its store says.
+    Jobs that have ended are kept apart: a week of them costs nothing when one is begun, followed or looked for. A
+    journal that cannot be written raises `InternalError`, or what its store says.
     """
 
     def hold(self, owner: str) -> Callable[[], None]:

@@ -19,7 +19,7 @@ from typing import Any
 from knowledge_mcp.engine import documents, retrieve
 from knowledge_mcp.engine.base import Base, base_of
 from knowledge_mcp.engine.health import EmbeddingProbe, health
-from knowledge_mcp.engine.jobs import CancelledError, Jobs, Line, Progress, tell_nobody
+from knowledge_mcp.engine.jobs import CancelledError, Job, Jobs, Line, Progress, tell_nobody
 from knowledge_mcp.engine.library_values import (
     checked_name,
     deposited,
@@ -233,7 +233,10 @@ class LibraryDesk:
             raise
 
     def job(self, job_id: str) -> IngestJob:
-        return shown_job(self._jobs.look_up(job_id, lambda job: self._may_reach(str(job.request.get("collection")))))
+        def may_see(job: Job) -> bool:
+            return self._may_reach(str(job.request.get("collection", "")))
+
+        return shown_job(self._jobs.look_up(job_id, may_see))
 
     def cancel_job(self, job_id: str) -> IngestJob:
         self.job(job_id)

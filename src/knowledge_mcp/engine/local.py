@@ -64,15 +64,11 @@ class LocalKnowledge:
 
     def lookup(self, term: str) -> LookupAnswer:
         """Find definitions of a term, or terms like it."""
-        with self._base.snapshot():
-            return sound_answer(self._base, lambda: lookup.lookup(self._base, term), lambda each: each.definitions)
+        return sound_answer(self._base, lambda: lookup.lookup(self._base, term), lambda each: each.definitions)
 
     def requirements(self, query: RequirementQuery) -> RequirementAnswer:
         """Find mandatory statements on a topic."""
-        with self._base.snapshot():
-            return sound_answer(
-                self._base, lambda: requirements.requirements(self._base, query), lambda each: each.hits
-            )
+        return sound_answer(self._base, lambda: requirements.requirements(self._base, query), lambda each: each.hits)
 
     def stats(self) -> Stats:
         """Count what there is."""

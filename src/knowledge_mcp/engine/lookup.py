@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from knowledge_mcp.engine.base import PASSING, Base, Records
 from knowledge_mcp.engine.cite import cite
-from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition
+from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition, Vector
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.query import DefinitionHit, Equals, LookupAnswer
 from knowledge_mcp.support.typing_errors import letters_apart, typing_errors_within
@@ -39,6 +39,26 @@ def lookup(base: Base, term: str) -> LookupAnswer:
         raise InvalidInputError("The term is empty.", suggestion="Give the term to look up.")
     if not base.exists():
         return LookupAnswer(term=term, definitions=())
+    with base.snapshot():
+        hits = _defined(base, keys)
+    if hits:
+        return LookupAnswer(term=term, definitions=hits)
+    vector: Vector | None = None
+    degraded: tuple[str, ...] = ()
+    try:
+        vector = base.query_vector(term)
+    except PASSING as exc:
+        degraded = (f"Similar terms are by spelling only: {exc.message}",)
+    with base.snapshot():
+        hits = _defined(base, keys)  # it may have come while the term was embedded
+        if hits:
+            return LookupAnswer(term=term, definitions=hits)
+        similar, failed = _similar_terms(base, term, vector)
+    return LookupAnswer(term=term, definitions=(), similar_terms=similar, degraded=degraded + failed)
+
+
+def _defined(base: Base, keys: Iterable[str]) -> tuple[DefinitionHit, ...]:
+    """List the definitions under the first key that has any."""
     for key in keys:
         hits = tuple(
             hit
@@ -46,9 +66,8 @@ def lookup(base: Base, term: str) -> LookupAnswer:
             if key in _keys(base, (hit.definition.term, *hit.definition.aliases))
         )
         if hits:
-            return LookupAnswer(term=term, definitions=hits)
-    similar, degraded = _similar_terms(base, term)
-    return LookupAnswer(term=term, definitions=(), similar_terms=similar, degraded=degraded)
+            return hits
+    return ()
 
 
 def _readings(base: Base, term: str) -> list[str]:
@@ -90,10 +109,10 @@ def _shortens(inner: str, words: str) -> bool:
     )
 
 
-def _similar_terms(base: Base, term: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _similar_terms(base: Base, term: str, vector: Vector | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
     degraded: tuple[str, ...] = ()
     try:
-        semantic = _semantic_terms(base, term)
+        semantic = _semantic_terms(base, term, vector) if vector is not None else []
     except PASSING as exc:
         semantic = []
         degraded = (f"Similar terms are by spelling only: {exc.message}",)
@@ -104,10 +123,10 @@ def _similar_terms(base: Base, term: str) -> tuple[tuple[str, ...], tuple[str, .
     return tuple(names.values()), degraded
 
 
-def _semantic_terms(base: Base, term: str) -> list[str]:
+def _semantic_terms(base: Base, term: str, vector: Vector) -> list[str]:
     """List up to three terms whose definition chunks are nearer than .5, nearest first."""
     legs = base.search(
-        vector=base.query_vector(term),
+        vector=vector,
         text=None,
         filter=Equals("chunk_type", ChunkType.DEFINITION.value),
         limit=4 * _SIMILAR,

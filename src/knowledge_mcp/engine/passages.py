@@ -43,7 +43,7 @@ def passage(
     for each in holding:
         if each.span.of(text) != each.content:
             why = "The passage is not what the canonical text says at its place."
-            raise DamagedError("passage", document_id, each.id, why=why)
+            raise DamagedError.of("passage", document_id, each.id, why=why)
     labels = _labels(span, holding, structure)
     lines = [chunk.lines for chunk in holding if chunk.lines is not None]
     locator = Locator(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from knowledge_mcp.engine.base import Base, Records
 from knowledge_mcp.engine.cite import cite_statement
 from knowledge_mcp.engine.identifiers import clause_asked, identifier_key, identifiers_asked, is_below, spellings
-from knowledge_mcp.engine.retrieve import search
+from knowledge_mcp.engine.retrieve import Asked, ask, search_asked
 from knowledge_mcp.model.chunk import Chunk, Modality, Statement
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.query import (
@@ -44,10 +44,19 @@ def requirements(base: Base, query: RequirementQuery) -> RequirementAnswer:
     mandatory sentences: a sentence's score is its chunk's, lowered by up to half where the sentence itself holds fewer
     of the topic's words.
     """
-    filters: list[Filter] = []
-    documents: tuple[str, ...] | None = None
     if not base.exists():
         return RequirementAnswer(hits=(), documents=None)
+    if query.standard is not None and not documents_named(base.store.documents(base.collection), query.standard):
+        return RequirementAnswer(hits=(), documents=())
+    topic = ask(base, SearchQuery(text=query.topic, filter=Equals("normative", True)))
+    with base.snapshot():
+        return _found_in(base, query, topic)
+
+
+def _found_in(base: Base, query: RequirementQuery, topic: Asked) -> RequirementAnswer:
+    """Find requirements in one state of the store."""
+    filters: list[Filter] = []
+    documents: tuple[str, ...] | None = None
     if query.standard is not None:
         documents = documents_named(base.store.documents(base.collection), query.standard)
         if not documents:
@@ -64,7 +73,7 @@ def requirements(base: Base, query: RequirementQuery) -> RequirementAnswer:
     degraded: tuple[str, ...] = ()
     also_asked: tuple[str, ...] = ()
     if len(found.hits) < query.limit:
-        degraded, also_asked = _by_topic(base, query, filters, records, found)
+        degraded, also_asked = _by_topic(base, query, topic, filters, records, found)
     ordered = sorted(
         found.hits.values(), key=lambda each: (-each.score, each.chunk.document_id, each.statement.span.start)
     )
@@ -118,11 +127,12 @@ def _holding(base: Base, text: str, filters: Sequence[Filter], records: Records)
 
 
 def _by_topic(
-    base: Base, query: RequirementQuery, filters: Sequence[Filter], records: Records, found: _Found
+    base: Base, query: RequirementQuery, topic: Asked, filters: Sequence[Filter], records: Records, found: _Found
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Search for the topic; returns what failed on the way, and what was asked for beside the topic's own words."""
     most = found.most
-    answer = search(base, SearchQuery(text=query.topic, limit=max(_PLACES, query.limit), filter=And(tuple(filters))))
+    wider = SearchQuery(text=query.topic, limit=max(_PLACES, query.limit), filter=And(tuple(filters)))
+    answer = search_asked(base, wider, topic)
     wanted = set(base.analyser.query_terms(query.topic))
     records.expect(hit.chunk.document_id for hit in answer.hits if hit.chunk.statements)
     for hit in answer.hits:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from knowledge_mcp.engine.answerability import estimate
 from knowledge_mcp.engine.base import PASSING, USUAL_WEIGHT, Base, Passages, Records
@@ -21,12 +22,33 @@ from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.query import Hit, LegHit, LegResults, SearchAnswer, SearchMode, SearchQuery
 from knowledge_mcp.support.events import log_event
 
-__all__ = ["search"]
+__all__ = ["Asked", "ask", "search", "search_asked"]
 
 _SPARE = 10
 """Hits found beyond twice the wanted ones where some will be folded or left out."""
 
 _logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Hold what a question needs before the store is read: its vector and the unit of its cosines.
+
+    Attributes:
+        text: the question, with what is asked for beside its own words.
+        also_asked: these words.
+        mode: the one that is possible.
+        vector: of `text`, None for a search by words.
+        unit: `nearness` of the embedder.
+        degraded: what failed.
+    """
+
+    text: str
+    also_asked: tuple[str, ...]
+    mode: SearchMode
+    vector: Vector | None
+    unit: float
+    degraded: tuple[str, ...]
 
 
 def search(base: Base, query: SearchQuery) -> SearchAnswer:
@@ -44,8 +66,17 @@ def search(base: Base, query: SearchQuery) -> SearchAnswer:
         raise InvalidInputError("The query is empty.", suggestion="Ask with at least one word.")
     if not base.exists():
         return SearchAnswer(hits=(), mode=query.mode, searched_documents=0)
+    return search_asked(base, query, ask(base, query))
+
+
+def ask(base: Base, query: SearchQuery) -> Asked:
+    """Embed a question; no snapshot may be open, for this may take as long as a remote service takes.
+
+    Raises:
+        KnowledgeError: as `search`.
+    """
     degraded: list[str] = []
-    wanted, also_asked = _wanted(base, query), other_words(base, query)
+    also_asked = other_words(base, query)
     asked = with_other_words(query.text, also_asked)
     mode = _possible_mode(base, query, degraded)
     vector: Vector | None = None
@@ -57,9 +88,17 @@ def search(base: Base, query: SearchQuery) -> SearchAnswer:
                 raise
             degraded.append(f"The semantic leg failed ({exc.message}); results are keyword matches only.")
             mode = SearchMode.KEYWORD
+    unit = nearness(base.embedder) if mode is SearchMode.HYBRID and base.blends and query.weight is None else 1.0
+    return Asked(asked, also_asked, mode, vector, unit, tuple(degraded))
+
+
+def search_asked(base: Base, query: SearchQuery, question: Asked) -> SearchAnswer:
+    """Find the best chunks for a question that was embedded; errors as `search`."""
+    degraded, wanted = list(question.degraded), _wanted(base, query)
+    mode, asked, also_asked = question.mode, question.text, question.also_asked
     with base.snapshot():
         legs = base.search(
-            vector=vector,
+            vector=question.vector,
             text=asked if mode is not SearchMode.SEMANTIC else None,
             filter=query.filter,
             limit=max(base.depth, wanted) if mode is SearchMode.HYBRID else wanted,
@@ -68,7 +107,7 @@ def search(base: Base, query: SearchQuery) -> SearchAnswer:
         statistics = base.store.statistics(base.collection)
         wider = dataclasses.replace(query, limit=wanted)
         passages = Passages(base)
-        ranked = _ranked(base, passages, wider, asked, mode, vector, legs, statistics.chunks)
+        ranked = _ranked(base, passages, wider, question, mode, legs, statistics.chunks)
         hits = _hits(base, passages, ranked)
     for reason in degraded:
         log_event(_logger, logging.WARNING, "search_degraded", reason=reason)
@@ -116,9 +155,8 @@ def _ranked(
     base: Base,
     passages: Passages,
     query: SearchQuery,
-    asked: str,
+    question: Asked,
     mode: SearchMode,
-    vector: Vector | None,
     legs: LegResults,
     chunks: int,
 ) -> list[Ranked]:
@@ -126,8 +164,9 @@ def _ranked(
     dense = legs.dense if mode is not SearchMode.KEYWORD else None
     lexical = legs.lexical if mode is not SearchMode.SEMANTIC else None
     by_scores = base.blends and query.weight is None and mode is SearchMode.HYBRID
+    vector = question.vector
     if by_scores and vector is not None and dense is not None and lexical is not None:
-        in_full = words_in_full(len(base.analyser.query_terms(asked)), chunks) / nearness(base.embedder)
+        in_full = words_in_full(len(base.analyser.query_terms(question.text)), chunks) / question.unit
         ranked = _blended(base, passages, query, vector, dense, lexical, in_full)
     else:
         named = USUAL_WEIGHT if query.weight is None else query.weight

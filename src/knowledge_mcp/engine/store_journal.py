@@ -1,8 +1,9 @@
 """A journal of jobs in the store itself, so that every replica of a service sees the same jobs.
 
 A job is the record of a document without passages in a collection of its own; the bytes that it needs stand beside it
-in parts. A job that has ended is moved to a second collection, which is read as a whole only to forget what is old. A process is alive as long as its own record there changes, by the clock of whoever looks: the clocks of two
-machines are never compared.
+in parts. A job that has ended is moved to a second collection, which is read as a whole only to forget what is old. A
+process is alive as long as its own record there changes, by the clock of whoever looks: the clocks of two machines
+are never compared.
 """
 
 from __future__ import annotations

@@ -236,18 +236,32 @@ class DamagedError(InternalError):
         what: the part: "passage", "record", "canonical text", "structure" or "vector".
         document_id: whose it is, empty where not even that can be read.
         chunk_id: of a passage or its vector, else empty.
-        why: what was found.
     """
 
     default_suggestion = "Ingest the document again with --force; `knowledge doctor` lists everything that is damaged."
 
-    def __init__(self, what: str, document_id: str = "", chunk_id: str = "", *, why: str = "") -> None:
-        name = f"{what} {chunk_id}" if chunk_id else what
-        whose = f" of document '{document_id}'" if document_id else ""
-        super().__init__(f"The {name}{whose} is damaged in the store.", details=why)
+    def __init__(
+        self,
+        message: str,
+        *,
+        details: str = "",
+        suggestion: str | None = None,
+        what: str = "",
+        document_id: str = "",
+        chunk_id: str = "",
+    ) -> None:
+        super().__init__(message, details=details, suggestion=suggestion)
         self.what = what
         self.document_id = document_id
         self.chunk_id = chunk_id
+
+    @classmethod
+    def of(cls, what: str, document_id: str = "", chunk_id: str = "", *, why: str = "") -> DamagedError:
+        """Say that a part is damaged, and why that is known."""
+        name = f"{what} {chunk_id}" if chunk_id else what
+        whose = f" of document '{document_id}'" if document_id else ""
+        message = f"The {name}{whose} is damaged in the store."
+        return cls(message, details=why, what=what, document_id=document_id, chunk_id=chunk_id)
 
 
 _MOST_OF_A_REASON = 300

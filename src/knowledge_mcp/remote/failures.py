@@ -20,6 +20,7 @@ from knowledge_mcp.model.errors import (
     ConfigError,
     ConnectionFailedError,
     ContentRefusedError,
+    DamagedError,
     InternalError,
     InvalidInputError,
     KnowledgeError,
@@ -109,11 +110,16 @@ def error_object(error: KnowledgeError) -> dict[str, Any]:
     }
 
 
+_OF_DAMAGE = ("what", "document_id", "chunk_id")
+
+
 def _more(error: KnowledgeError) -> dict[str, Any]:
     if isinstance(error, UnreadableDocumentError):
         return {"reason": error.reason.value, "source": error.source, "facts": error.facts}
     if isinstance(error, RateLimitedError):
         return {"retry_after": error.retry_after}
+    if isinstance(error, DamagedError):
+        return {name: getattr(error, name) for name in _OF_DAMAGE}
     if isinstance(error, ContentRefusedError):
         vectors = [None if each is None else base64.b64encode(each).decode() for each in error.vectors]
         return {"vectors": vectors, "reasons": {str(place): words for place, words in error.reasons.items()}}
@@ -139,6 +145,8 @@ def _rebuilt(payload: Mapping[str, Any], words: str, key: str) -> KnowledgeError
         elif issubclass(kind, ContentRefusedError):
             named["vectors"] = [None if each is None else base64.b64decode(each) for each in said["vectors"]]
             named["reasons"] = {int(place): str(why) for place, why in dict(said["reasons"]).items()}
+        elif issubclass(kind, DamagedError):
+            named |= {name: str(said.get(name) or "") for name in _OF_DAMAGE}
         elif issubclass(kind, RateLimitedError):
             named["retry_after"] = None if said.get("retry_after") is None else float(said["retry_after"])
     except (KeyError, TypeError, ValueError):

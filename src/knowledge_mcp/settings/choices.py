@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -166,10 +167,23 @@ def _address_problems(settings: Settings) -> list[str]:
         for origin in settings.allowed_origins
         if not origin.startswith(("https://", "http://")) or origin.count("/") > 2
     )
+    problems.extend(
+        f"MCP_TRUSTED_PROXIES holds '{proxy}': an address or a network such as 10.128.0.0/14 is meant."
+        for proxy in settings.trusted_proxies
+        if not _is_network(proxy)
+    )
     token = settings.mcp_api_key.get_secret_value() if settings.mcp_api_key is not None else "-"
     if not token.isascii() or not token.isprintable() or " " in token:
         problems.append("MCP_API_KEY may hold only visible ASCII characters: it is sent in an HTTP header.")
     return problems
+
+
+def _is_network(text: str) -> bool:
+    try:
+        ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        return False
+    return True
 
 
 def _embedding_problems(settings: Settings, surface: str) -> list[str]:

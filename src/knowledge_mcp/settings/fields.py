@@ -94,6 +94,11 @@ class _OtherSettings(BaseModel):
         "MCP_ALLOWED_ORIGINS", (), "Comma-separated browser origins (`https://app.example.com`) that are accepted.",
         widens=True, group=_SERVE, example="https://app.example.com",
     )  # fmt: skip
+    trusted_proxies: Words = setting(
+        "MCP_TRUSTED_PROXIES", (), "Comma-separated addresses or networks (`10.0.0.5`, `10.128.0.0/14`) of reverse "
+        "proxies: their `X-Forwarded-For` is believed, and no limit by address applies to their connections.",
+        widens=True, group=_SERVE, example="10.0.0.5",
+    )  # fmt: skip
     max_body_bytes: int = setting(
         "MCP_MAX_BODY_BYTES", 4194304, "Largest HTTP request that is read, in bytes.",
         group=_SERVE, ge=1024, le=1073741824,

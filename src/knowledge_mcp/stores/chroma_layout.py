@@ -126,7 +126,7 @@ def chunk_of(found: Found) -> Chunk:
         whole["content"] = found.document
     except UNREADABLE as exc:
         document_id, chunk_id = (str(found.metadata.get(name, "")) for name in ("document_id", "chunk_id"))
-        raise DamagedError("passage", document_id, chunk_id, why=f"{type(exc).__name__}: {exc}") from exc
+        raise DamagedError.of("passage", document_id, chunk_id, why=f"{type(exc).__name__}: {exc}") from exc
     return chunk_from_json(json.dumps(whole, ensure_ascii=False))
 
 

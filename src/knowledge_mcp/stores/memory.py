@@ -203,7 +203,7 @@ class MemoryStore:
         with self._lock:
             found = self._get(collection).documents.get(document_id)
             if found is not None and check_sum(found.text) != found.check_sum:
-                leave_out(DamagedError("canonical text", document_id, why="It is not the one that was stored."))
+                leave_out(DamagedError.of("canonical text", document_id, why="It is not the one that was stored."))
                 return None
             return found.text if found else None
 

@@ -117,7 +117,7 @@ def checked_chunk(chunk: Chunk) -> Chunk:
         DamagedError: it is not.
     """
     if hashlib.sha256(_bytes(chunk.content)).hexdigest() != chunk.content_hash:
-        raise DamagedError("passage", chunk.document_id, chunk.id, why="Its content is not that of its hash.")
+        raise DamagedError.of("passage", chunk.document_id, chunk.id, why="Its content is not that of its hash.")
     return chunk
 
 
@@ -161,9 +161,9 @@ def record_from_json(text: str | bytes, document_id: str = "") -> DocumentRecord
         data["warnings"] = tuple(data["warnings"])
         record = DocumentRecord(**data)
     except UNREADABLE as exc:
-        raise DamagedError("record", document_id or _said(text, "id"), why=f"{type(exc).__name__}: {exc}") from exc
+        raise DamagedError.of("record", document_id or _said(text, "id"), why=f"{type(exc).__name__}: {exc}") from exc
     if document_id and record.id != document_id:
-        raise DamagedError("record", document_id, why=f"It is the one of '{record.id}'.")
+        raise DamagedError.of("record", document_id, why=f"It is the one of '{record.id}'.")
     return record
 
 
@@ -186,15 +186,15 @@ def checked_part(record: str | bytes, document_id: str, part: str, text: str | b
         sums = _RECORD_SUMS.match(_bytes(record))
         expected = sums[_SUM_OF[part]].decode() if sums else None
         if text is None:
-            raise DamagedError(part, document_id, why="It is missing.")
+            raise DamagedError.of(part, document_id, why="It is missing.")
         if expected is not None and check_sum(text) != expected:
-            raise DamagedError(part, document_id, why="It is not the one that was stored.")
+            raise DamagedError.of(part, document_id, why="It is not the one that was stored.")
         try:
             read = text.decode() if isinstance(text, bytes) else text
         except UnicodeDecodeError as exc:
-            raise DamagedError(part, document_id, why=str(exc)) from exc
+            raise DamagedError.of(part, document_id, why=str(exc)) from exc
         if expected is None and part == "canonical text" and known.chunk_count and not read.strip():
-            raise DamagedError(part, document_id, why="It is empty.")
+            raise DamagedError.of(part, document_id, why="It is empty.")
         return read
     except DamagedError as exc:
         leave_out(exc)
@@ -254,7 +254,7 @@ def _bytes(text: str | bytes) -> bytes:
 
 
 def _damaged_chunk(text: str | bytes, error: Exception) -> DamagedError:
-    return DamagedError(
+    return DamagedError.of(
         "passage", _said(text, "document_id"), _said(text, "id"), why=f"{type(error).__name__}: {error}"
     )
 
@@ -305,7 +305,7 @@ def structure_from_json(text: str) -> DocumentStructure:
     try:
         return _structure_of(json.loads(text))
     except UNREADABLE as exc:
-        raise DamagedError("structure", why=f"{type(exc).__name__}: {exc}") from exc
+        raise DamagedError.of("structure", why=f"{type(exc).__name__}: {exc}") from exc
 
 
 def _structure_of(data: dict[str, list[list[Any]]]) -> DocumentStructure:

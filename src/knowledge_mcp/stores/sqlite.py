@@ -69,6 +69,7 @@ class SqliteStore:
         self._views: dict[int, View] = {}
         self._views_of: FileIdentity | None = None
         self._views_lock = threading.Lock()
+        self._loading: dict[int, threading.Lock] = {}
         self._workers: ThreadPoolExecutor | None = None
         self._held: Held[_Snapshot] = Held()
 
@@ -358,14 +359,17 @@ class SqliteStore:
             if connection.file != self._views_of:  # another file has taken the store's place
                 self._views.clear()
                 self._views_of = connection.file
+            loading = self._loading.setdefault(place.id, threading.Lock())
+        with loading:  # of one collection: the others are searched meanwhile
             last, state = self._views.get(place.id), state_of(connection, place.id)
             is_behind = last is not None and last.version > state.version
             if is_behind and not behind:
                 return None
             with self._database.decoding():
                 view = next_view(connection, place.id, place.space.dimensions, last, state)
-            if not is_behind:
-                self._views[place.id] = view
+            with self._views_lock:
+                if not is_behind and connection.file == self._views_of:
+                    self._views[place.id] = view
             return view
 
     @contextlib.contextmanager

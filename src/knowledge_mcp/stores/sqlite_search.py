@@ -192,7 +192,7 @@ def dense_hits(
 def _leave_out(connection: Session, view: View, slots: NDArray[np.int64]) -> None:
     """Name chunks whose vectors cannot be compared; their words can still be found."""
     for name in names_of(connection, view.keys[slots]):
-        leave_out(DamagedError("vector", "", name, why="It is of another length, or no numbers."))
+        leave_out(DamagedError.of("vector", "", name, why="It is of another length, or no numbers."))
 
 
 def cosines(connection: Session, view: View, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
@@ -209,7 +209,7 @@ def cosines(connection: Session, view: View, vector: Vector, chunk_ids: Sequence
         found.update(zip(keys, products(matrix, np.arange(len(keys)), vector).tolist(), strict=True))
     for name in [each for each, score in found.items() if not math.isfinite(score)]:
         del found[name]
-        leave_out(DamagedError("vector", "", name, why="It is of another length, or no numbers."))
+        leave_out(DamagedError.of("vector", "", name, why="It is of another length, or no numbers."))
     return found
 
 

@@ -48,7 +48,7 @@ def damaged_vectors(connection: Session, collection: int, dimensions: int) -> It
             if not _SHORTEST < norm < _LONGEST:
                 why = f"Its norm is {norm:.3g}."
         if why:
-            yield _finding(DamagedError("vector", document_id, chunk_id, why=why))
+            yield _finding(DamagedError.of("vector", document_id, chunk_id, why=why))
 
 
 def unchecked_documents(connection: Session, collection: int) -> int:

@@ -14,11 +14,12 @@ from knowledge_mcp.surfaces.arguments import nearest
 from knowledge_mcp.surfaces.errors import render_error
 from knowledge_mcp.surfaces.shortening import compact
 
-__all__ = ["crash", "error_result", "missing_argument", "protocol_error", "unknown_name"]
+__all__ = ["CALLERS_MISTAKES", "crash", "error_result", "missing_argument", "protocol_error", "unknown_name"]
 
 logger = logging.getLogger(__name__)
 
-_CALLER_S_FAULT = frozenset({ErrorCode.INVALID_INPUT, ErrorCode.NOT_FOUND})
+CALLERS_MISTAKES = frozenset({ErrorCode.INVALID_INPUT, ErrorCode.NOT_FOUND})
+"""Codes of failures that another call would not have; they are no error of the server."""
 
 
 def error_result(payload: dict[str, Any]) -> CallToolResult:
@@ -33,7 +34,7 @@ def error_result(payload: dict[str, Any]) -> CallToolResult:
 
 def protocol_error(error: KnowledgeError, **data: Any) -> MCPError:
     """Build a JSON-RPC error with our object in `data`: -32602 where the request is at fault, else -32603."""
-    code = INVALID_PARAMS if error.code in _CALLER_S_FAULT else INTERNAL_ERROR
+    code = INVALID_PARAMS if error.code in CALLERS_MISTAKES else INTERNAL_ERROR
     return MCPError(code=code, message=error.message, data={**data, **render_error(error)})
 
 

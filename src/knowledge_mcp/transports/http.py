@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import socket
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from mcp.server.transport_security import TransportSecuritySettings
@@ -84,7 +84,12 @@ def build_app(
 
 
 def serve(
-    app: ASGIApp, listener: socket.socket, log_level: str = "INFO", *, running: Callable[[], int] = lambda: 0
+    app: ASGIApp,
+    listener: socket.socket,
+    log_level: str = "INFO",
+    *,
+    proxies: Sequence[str] = (),
+    running: Callable[[], int] = lambda: 0,
 ) -> None:
     """Serve until SIGTERM or SIGINT, then return.
 
@@ -94,6 +99,7 @@ def serve(
         app: as `build_app` makes it.
         listener: a listening socket; it is closed at the end.
         log_level: of the HTTP server's own log.
+        proxies: addresses and networks whose `X-Forwarded-For` is believed.
         running: how many calls are under way.
 
     Raises:
@@ -106,6 +112,7 @@ def serve(
         listener,
         grace=STREAM_SECONDS,
         log_level=log_level,
+        proxies=proxies,
         may_stop=lambda: running() == 0,
         patience=CALL_SECONDS,
     )

@@ -6,18 +6,20 @@ Imports uvicorn: whoever serves over stdio never loads this.
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from types import FrameType
-from typing import Any
+from typing import Any, cast
 
 import uvicorn
 
 from knowledge_mcp.model.errors import InternalError
+from knowledge_mcp.transports.connections import Connection, Connections, usual_limits
 from knowledge_mcp.transports.listening import address_of
 
 __all__ = ["serve_until_told"]
@@ -26,6 +28,10 @@ logger = logging.getLogger(__name__)
 
 _LOOKS_EVERY = 0.05
 
+_KEEP_ALIVE_SECONDS = 75
+"""How long an idle connection stays open: longer than clients and proxies keep theirs, so that none sends into a
+closing one."""
+
 
 def serve_until_told(
     app: Any,
@@ -33,7 +39,7 @@ def serve_until_told(
     *,
     grace: float,
     log_level: str,
-    keep_alive: int = 5,
+    proxies: Sequence[str] = (),
     told: Callable[[], None] = lambda: None,
     may_stop: Callable[[], bool] = lambda: False,
     patience: float = 0.0,
@@ -49,7 +55,7 @@ def serve_until_told(
         listener: a listening socket.
         grace: seconds that open answers get to end once it stops; then they are cut.
         log_level: of the HTTP server's own log.
-        keep_alive: seconds that an idle connection stays open.
+        proxies: addresses and networks whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed; nobody else's.
         told: called once, at the first signal.
         may_stop: whether nothing is under way that somebody waits for.
         patience: seconds.
@@ -65,9 +71,12 @@ def serve_until_told(
         server_header=False,
         lifespan="on",
         ws="none",
-        http="h11",  # httptools, which uvicorn takes where it finds it, leaves blanks around header values
+        # h11: httptools, which uvicorn takes where it finds it, leaves blanks around header values
+        http=cast("type[Connection]", functools.partial(Connection, Connections(usual_limits(), proxies))),
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=list(proxies),
         loop="asyncio",
-        timeout_keep_alive=keep_alive,
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=max(1, round(grace)),
     )
     server = _StoppingServer(config, told, may_stop, patience)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 import hashlib
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import anyio
-import anyio.to_thread
 from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult, ContentBlock, ResourceLink, TextContent
 
@@ -21,9 +21,10 @@ from knowledge_mcp.support.events import log_event
 from knowledge_mcp.surfaces.arguments import parse
 from knowledge_mcp.surfaces.contract import Call, Surface, Tool, ToolDesk
 from knowledge_mcp.surfaces.shortening import compact, shorten
-from knowledge_mcp.transports.errors import crash, error_result
+from knowledge_mcp.transports.errors import CALLERS_MISTAKES, crash, error_result
 from knowledge_mcp.transports.progress import telling
 from knowledge_mcp.transports.provider import KnowledgeProviders
+from knowledge_mcp.transports.threads import Threads
 
 __all__ = ["FIRST_VERSION_WITH_LINKS", "MAX_LINKS", "ToolRunner"]
 
@@ -49,7 +50,8 @@ class ToolRunner:
 
     def __init__(self, providers: KnowledgeProviders) -> None:
         self._providers = providers
-        self._limiters: dict[int, anyio.CapacityLimiter] = {}
+        self._short = Threads(MAX_THREADS)
+        self._long = Threads(MAX_LONG, limit=math.inf)
 
     async def call(
         self,
@@ -61,8 +63,8 @@ class ToolRunner:
     ) -> CallToolResult:
         """Answer one call; every failure but cancellation becomes a result that says so.
 
-        A cancelled call is answered to nobody: its thread runs on to its end, and nobody waits for it; a tool that
-        takes long is told, and stops by itself.
+        A cancelled call is answered to nobody: nobody waits for it, and it ends when it next looks whether somebody
+        does; its place is free when it has ended.
         """
         gave_up = threading.Event()
         started = time.perf_counter()
@@ -81,13 +83,12 @@ class ToolRunner:
             async def answer(progress: Progress) -> dict[str, Any]:
                 line = Call(progress=progress, cancelled=gave_up.is_set)
                 ask = functools.partial(self._answer, surface, tool, request, line)
-                return await self.in_thread(ask, at_once=MAX_LONG if tool.run_long else MAX_THREADS)
+                return await (self._long if tool.run_long else self._short).run(ask, gave_up=gave_up)
 
             payload = await telling(context, answer)
         except KnowledgeError as exc:
             error = exc
         except anyio.get_cancelled_exc_class():
-            gave_up.set()
             log_event(logger, logging.INFO, "query_cancelled", **received, latency_ms=_milliseconds(started))
             raise
         except Exception as exc:  # noqa: BLE001 - logged by crash(); the client must get an answer
@@ -106,7 +107,7 @@ class ToolRunner:
             return _result(payload, tool, with_links=with_links)
         log_event(
             logger,
-            logging.ERROR,
+            logging.WARNING if error.code in CALLERS_MISTAKES else logging.ERROR,
             "query_failed",
             **received,
             error_code=error.code.value,
@@ -116,10 +117,9 @@ class ToolRunner:
         rendered: dict[str, Any] | None = getattr(error, "rendered", None)  # by the surface of another machine
         return error_result(surface.render_error(error) if rendered is None else rendered)
 
-    async def in_thread(self, function: Callable[[], T], *, at_once: int = MAX_THREADS) -> T:
-        """Run a blocking function on a worker thread, so many at a time; cancelling frees the caller at once."""
-        limiter = self._limiters.setdefault(at_once, anyio.CapacityLimiter(at_once))
-        return await anyio.to_thread.run_sync(function, abandon_on_cancel=True, limiter=limiter)
+    async def in_thread(self, function: Callable[[], T]) -> T:
+        """Run a blocking function on a worker thread, beside the tools that answer soon."""
+        return await self._short.run(function)
 
     def _answer(self, surface: Surface, tool: Tool, request: Any, line: Call) -> dict[str, Any]:
         knowledge = self._providers.get(surface.name)

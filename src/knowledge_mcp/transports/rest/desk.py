@@ -5,19 +5,20 @@ Searches and look-ups, ingestions, and the readiness check wait among themselves
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 import anyio
-import anyio.to_thread
 from starlette.requests import Request
 
 from knowledge_mcp.engine.jobs import CancelledError
 from knowledge_mcp.model.collection import DocumentRecord
-from knowledge_mcp.model.errors import KnowledgeError, NotFoundError
+from knowledge_mcp.model.errors import KnowledgeError, NotFoundError, RateLimitedError
 from knowledge_mcp.model.library import Deposit, Deposited
 from knowledge_mcp.model.query import Check, HealthReport
 from knowledge_mcp.ports import Library, SharedLibrary
@@ -26,6 +27,7 @@ from knowledge_mcp.transports.provider import KnowledgeProvider
 from knowledge_mcp.transports.rest.errors import REQUEST_ID, Refusal, failure_of
 from knowledge_mcp.transports.rest.metrics import RestMetrics
 from knowledge_mcp.transports.rest.tracing import Tracing
+from knowledge_mcp.transports.threads import Threads
 
 __all__ = ["RestDesk", "records_of"]
 
@@ -71,10 +73,10 @@ class RestDesk:
         self.metrics = metrics
         self._tracing = tracing
         self._clock = clock
-        self._reads = anyio.CapacityLimiter(MAX_READS)
-        self._ingests = anyio.CapacityLimiter(MAX_INGESTS)
+        self._reads = Threads(MAX_READS)
+        self._ingests = Threads(MAX_INGESTS, waiting=MAX_WAITING, patience=math.inf, limit=math.inf)
         self._checking = threading.Lock()
-        self._checks = anyio.CapacityLimiter(2)
+        self._checks = Threads(2)
         self._report: tuple[float, HealthReport] | None = None
 
     async def read(self, name: str, work: Callable[[SharedLibrary], T]) -> T:
@@ -84,7 +86,7 @@ class RestDesk:
             with self._tracing.work(name):
                 return work(self._library.get())
 
-        return await anyio.to_thread.run_sync(run, abandon_on_cancel=True, limiter=self._reads)
+        return await self._reads.run(run)
 
     async def ingest(self, request: Request, deposit: Callable[[], Deposit], *, size: int | None) -> Deposited:
         """Take a document in; stop where the client leaves.
@@ -98,7 +100,7 @@ class RestDesk:
             KnowledgeError: what the Library says.
             Refusal: too many wait already, or the client has left.
         """
-        if self._ingests.statistics().tasks_waiting >= MAX_WAITING:
+        if self._ingests.places.statistics().tasks_waiting >= MAX_WAITING:
             text = f"{MAX_WAITING} ingestions wait already."
             raise Refusal(503, text, "Try again later, or with wait=false.", {"Retry-After": "10"})
         stop = threading.Event()
@@ -122,7 +124,7 @@ class RestDesk:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(watch)
             try:
-                await anyio.to_thread.run_sync(run, abandon_on_cancel=True, limiter=self._ingests)
+                await self._ingests.run(run, gave_up=stop)
             finally:
                 left = stop.is_set()
                 stop.set()
@@ -166,8 +168,8 @@ class RestDesk:
         if self._report is not None and self._clock() - self._report[0] < READY_KEPT_SECONDS:
             return self._report[1]
         report: HealthReport | None = None
-        with anyio.move_on_after(READY_SECONDS):
-            report = await anyio.to_thread.run_sync(self._check, abandon_on_cancel=True, limiter=self._checks)
+        with contextlib.suppress(RateLimitedError), anyio.move_on_after(READY_SECONDS):
+            report = await self._checks.run(self._check)
         if report is None:
             log_event(logger, logging.ERROR, "readiness_check_slow", seconds=READY_SECONDS)
             return _down("does not answer in time")

@@ -44,6 +44,7 @@ from knowledge_mcp.remote.values import RIGHTS, codec_of, method_of
 from knowledge_mcp.transports.errors import crash
 from knowledge_mcp.transports.rest.engine_tools import answering, tool_of
 from knowledge_mcp.transports.rest.streaming import Streaming, Tell
+from knowledge_mcp.transports.threads import Threads
 
 __all__ = ["HEARTBEAT", "May", "engine_router"]
 
@@ -85,7 +86,7 @@ def engine_router(
         may: refuses what a key must not do.
     """
     router = APIRouter(prefix="/engine", include_in_schema=False)
-    calls, ingests = anyio.CapacityLimiter(_CALLS), anyio.CapacityLimiter(_INGESTS)
+    calls, ingests = Threads(_CALLS), anyio.CapacityLimiter(_INGESTS)
 
     def admitted(request: Request, surface: str, method: str) -> None:
         try:
@@ -95,7 +96,7 @@ def engine_router(
         if surface not in surfaces:
             raise NotFoundError(f"There is no engine '{surface[:60]}' here.", suggestion=f"Use {', '.join(surfaces)}.")
 
-    _add_tools(router, get_knowledge, admitted, calls, ingests)
+    _add_tools(router, get_knowledge, admitted, calls.places, ingests)
 
     @router.post("/{surface}/ingest")
     async def ingest(surface: str, request: Request) -> Response:
@@ -118,7 +119,7 @@ def engine_router(
         try:
             admitted(request, surface, method)
             answer = functools.partial(_answered, get_knowledge, surface, method, await request.body())
-            content = await anyio.to_thread.run_sync(answer, limiter=calls)
+            content = await calls.run(answer)
         except HTTPException:
             raise
         except Exception as exc:  # noqa: BLE001 - answered, all of it

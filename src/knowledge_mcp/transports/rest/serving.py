@@ -8,7 +8,7 @@ changes nothing: those who signal a whole group of processes send it twice.
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from knowledge_mcp.transports.listening import address_of
 from knowledge_mcp.transports.rest.app import RestService
@@ -19,9 +19,6 @@ __all__ = ["GRACE_SECONDS", "serve_rest"]
 GRACE_SECONDS = 25.0
 """How long running requests may go on after a signal to stop; what ends the process by force waits 30, usually."""
 
-KEEP_ALIVE_SECONDS = 75
-"""How long an idle connection stays open: longer than proxies keep theirs, so that none sends into a closing one."""
-
 
 def serve_rest(
     service: RestService,
@@ -30,6 +27,7 @@ def serve_rest(
     grace: float = GRACE_SECONDS,
     drain: float = 0.0,
     log_level: str = "INFO",
+    proxies: Sequence[str] = (),
     started: Callable[[str], None] | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT, then return.
@@ -40,6 +38,7 @@ def serve_rest(
         grace: seconds that running requests get to end; then they are cancelled.
         drain: seconds between readiness turning to 503 and the last connection being accepted.
         log_level: of the HTTP server's own log.
+        proxies: addresses and networks whose `X-Forwarded-For` is believed.
         started: called with the address, from which on connections wait to be accepted.
 
     Raises:
@@ -56,7 +55,7 @@ def serve_rest(
         listener,
         grace=grace,
         log_level=log_level,
-        keep_alive=KEEP_ALIVE_SECONDS,
+        proxies=proxies,
         told=told,
         patience=drain,
     )

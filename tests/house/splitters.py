@@ -1,0 +1,45 @@
+"""What cuts or reads words, and texts that would make a careless one look at the same words again and again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from knowledge_mcp.analysis.entries import expansion_fits, split_term
+from knowledge_mcp.analysis.identifiers import requirement_identifier
+from knowledge_mcp.analysis.modality import detect_convention, force_of
+from knowledge_mcp.analysis.references import find_references
+from knowledge_mcp.analysis.sentences import sentence_spans
+from knowledge_mcp.engine.code_symbols import names_in, words_worth
+from knowledge_mcp.engine.names import Name, asked_for
+from knowledge_mcp.engine.quote_words import read_words
+from knowledge_mcp.lexical.analyser import EnglishAnalyser
+
+__all__ = ["PUMPS", "SPLITTERS"]
+
+PUMPS = tuple(
+    ("", body, "\x00")
+    for body in (
+        *"_a.1()[]{|`\"'“”‘*<>-:;,!…é \n\t",
+        *(".\n", "a_", "a.", "1.", "(a", "a)", "[a", "`a", '"a', "“a", "1-a", "a::", "a/", "|a\n", "-\n", "\n\n"),
+        *("shall ", "e.g. ", "a b", "key words ", "(a) ", " \n", "5.1 ", "and 5.4 "),
+    )
+)
+
+SPLITTERS: dict[str, Callable[[str], object]] = {
+    "names": asked_for.__wrapped__,
+    "the pattern of a name": lambda text: Name("a0-0-0", "a0-0-0", is_clause=False).pattern.search(f"a{text}"),
+    "sentences": sentence_spans,
+    "analyser": EnglishAnalyser().document_terms,
+    "quotes": read_words,
+    "symbols": names_in,
+    "worth of words": words_worth,
+    "identifiers": requirement_identifier,
+    "references": find_references,
+    "force": force_of,
+    "convention": detect_convention,
+    "terms": split_term,
+    "expansions": lambda text: expansion_fits("API", text),
+}
+SPLITTERS["a careless one"] = lambda text: [text[: each.start()].count("a") for each in re.finditer("a", text)]
+"""It looks back at every word, and must be found."""
