@@ -19,6 +19,7 @@ from knowledge_mcp.model.errors import (
     NotFoundError,
 )
 from knowledge_mcp.model.library import Fetched, IngestJob
+from knowledge_mcp.ports import Store
 from knowledge_mcp.ranking.fusion import fuse
 from knowledge_mcp.readers.markdown import MarkdownReader
 from knowledge_mcp.stores.memory import MemoryStore
@@ -61,7 +62,7 @@ class Shelf:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.store = MemoryStore(EnglishAnalyser())
+        self.store: Store = MemoryStore(EnglishAnalyser())
         self.web = Web()
         self.desks: list[LibraryDesk] = []
 

@@ -41,9 +41,10 @@ def costs_with(ended: int) -> list[tuple[dict[str, int], int]]:
     journal = StoreJournal(store.store, HashingEmbedder().space, beat=3600.0)
     for number in range(ended):
         journal.write(job(number))
-    let = threading.Event()
+    begun, let = threading.Event(), threading.Event()
 
     def work(*_: object) -> dict[str, Any]:
+        begun.set()
         assert let.wait(30)
         return {}
 
@@ -52,8 +53,7 @@ def costs_with(ended: int) -> list[tuple[dict[str, int], int]]:
     jobs.counts()
     other.recover()
     running = jobs.submit({"n": -1}, journaled=True)
-    while running.job.state is not JobState.RUNNING:
-        threading.Event().wait(0.01)
+    assert begun.wait(30)
     costs = [
         counted(store, ask)
         for ask in (
