@@ -12,13 +12,14 @@ from knowledge_mcp.engine.base import Base
 from knowledge_mcp.engine.journal import JobState
 from knowledge_mcp.engine.library import LibraryDesk
 from knowledge_mcp.engine.plan import Pipeline
-from knowledge_mcp.engine.store_journal import JOBS_COLLECTION, StoreJournal
+from knowledge_mcp.engine.store_journal import ENDED_COLLECTION, JOBS_COLLECTION, StoreJournal
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.errors import (
     NotFoundError,
 )
 from knowledge_mcp.model.library import Fetched, IngestJob
+from knowledge_mcp.ports import Store
 from knowledge_mcp.ranking.fusion import fuse
 from knowledge_mcp.readers.markdown import MarkdownReader
 from knowledge_mcp.stores.memory import MemoryStore
@@ -61,7 +62,7 @@ class Shelf:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.store = MemoryStore(EnglishAnalyser())
+        self.store: Store = MemoryStore(EnglishAnalyser())
         self.web = Web()
         self.desks: list[LibraryDesk] = []
 
@@ -89,7 +90,7 @@ class Shelf:
             Pipeline(readers, ClauseChunker(), DocumentClassifier()),
             self.web,
             folder=self.folder,
-            is_reserved=lambda name: name in {JOBS_COLLECTION, "application_docs"},
+            is_reserved=lambda name: name in {JOBS_COLLECTION, ENDED_COLLECTION, "application_docs"},
             patience=5.0,
         )
         self.desks.append(desk)

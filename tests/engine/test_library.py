@@ -168,10 +168,12 @@ class Narrow(MemoryStore):
 
     listing: bool = True
 
-    def documents(self, collection: str, document_ids: Sequence[str] | None = None) -> list[DocumentRecord]:
-        if document_ids is None and not self.listing and collection != JOBS_COLLECTION:
+    def documents(
+        self, collection: str, document_ids: Sequence[str] | None = None, *, limit: int | None = None
+    ) -> list[DocumentRecord]:
+        if document_ids is None and limit is None and not self.listing and collection != JOBS_COLLECTION:
             raise AssertionError("all records were listed")
-        return super().documents(collection, document_ids)
+        return super().documents(collection, document_ids, limit=limit)
 
 
 @pytest.mark.requirement("D-SCALE-corpus")

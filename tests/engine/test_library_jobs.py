@@ -128,12 +128,12 @@ def test_a_job_of_the_journal_that_cannot_be_read_is_left_out(shelf: Shelf, capl
     job = Job("00112233445566ff", {}, JobState.QUEUED, "2026-01-01T00:00:00+00:00", "2026-01-01T00:00:00+00:00")
     journal.write(job)
     assert journal.read(job.id) == job
-    assert journal.all() == [job]
+    assert journal.open() == [job]
     record = shelf.store.document(JOBS_COLLECTION, f"job:{job.id}")
     assert record is not None
     damaged = replace(record, metadata=(("job", job_to_json(job)[:-5]),))
     shelf.store.publish(JOBS_COLLECTION, damaged, "-", "1")
-    assert journal.all() == []
+    assert journal.open() == []
     assert "cannot be read" in caplog.text
 
 

@@ -217,6 +217,7 @@ def test_a_job_that_took_its_process_down_three_times_is_failed(tmp_path: Path) 
     assert running.wait(10)
     jobs.close()
     path = tmp_path / f"{running.job.id}.json"
+    (tmp_path / "ended" / path.name).rename(path)
     fields = json.loads(path.read_text())
     path.write_text(json.dumps({**fields, "state": "running", "attempts": 3, "result": None}))
     later = jobs_in(tmp_path)
@@ -230,10 +231,11 @@ def test_old_jobs_are_forgotten_and_damaged_ones_do_no_harm(tmp_path: Path) -> N
     jobs = jobs_in(tmp_path)
     running = jobs.submit({"n": 1}, journaled=True)
     assert running.wait(10)
-    path = tmp_path / f"{running.job.id}.json"
+    path = tmp_path / "ended" / f"{running.job.id}.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "updated_at": "2020-01-01T00:00:00+00:00"}))
     (tmp_path / "ffffffffffffffff.json").write_text("{")
     jobs.recover()
+    jobs.forget_old()
     assert not path.exists()
     with pytest.raises(NotFoundError):
         jobs.look_up("ffffffffffffffff")

@@ -134,9 +134,11 @@ class _CutsLongStructures(MemoryStore):
 
 
 class _AnswersEmptyForUnknownCollections(MemoryStore):
-    def documents(self, collection: str, document_ids: Sequence[str] | None = None) -> list[DocumentRecord]:
+    def documents(
+        self, collection: str, document_ids: Sequence[str] | None = None, *, limit: int | None = None
+    ) -> list[DocumentRecord]:
         try:
-            return super().documents(collection, document_ids)
+            return super().documents(collection, document_ids, limit=limit)
         except NotFoundError:
             return []
 

@@ -4,19 +4,38 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+from collections.abc import Collection, Iterable
+from itertools import islice
 
 from knowledge_mcp.engine.base import Base, Records
 from knowledge_mcp.engine.cite import cite
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import DamagedError, NotFoundError
+from knowledge_mcp.ports import Store
 
-__all__ = ["chunk_by_id", "document", "document_chunks", "document_text", "documents", "remove"]
+__all__ = ["chunk_by_id", "document", "document_chunks", "document_text", "documents", "near_ids", "remove"]
+
+_MOST_COMPARED, _MOST_COLLECTIONS = 500, 5
+"""Ids of a collection, and collections, that one which is not there is compared with: milliseconds for who guesses."""
+_LONGEST_ID = 200
 
 
-def documents(base: Base) -> list[DocumentRecord]:
-    """List all records by id."""
-    return base.store.documents(base.collection) if base.exists() else []
+def documents(base: Base, document_ids: Collection[str] | None = None) -> list[DocumentRecord]:
+    """List records by id: all, or those of some ids that are there."""
+    wanted = None if document_ids is None else list(document_ids)
+    return base.store.documents(base.collection, wanted) if base.exists() and wanted != [] else []
+
+
+def near_ids(store: Store, collections: Iterable[str], wanted: str) -> list[str]:
+    """Name up to three documents whose ids look like one that is not there.
+
+    What is read for it is bounded: so many records of so many collections, whichever the store gives first.
+    """
+    known: list[str] = []
+    for name in islice(collections, _MOST_COLLECTIONS):
+        known.extend(record.id for record in store.documents(name, limit=_MOST_COMPARED))
+    return difflib.get_close_matches(wanted[:_LONGEST_ID], known, 3)
 
 
 def document(base: Base, document_id: str) -> DocumentRecord:
@@ -68,7 +87,6 @@ def remove(base: Base, document_id: str) -> int:
 
 
 def _no_document(base: Base, document_id: str) -> NotFoundError:
-    known = [record.id for record in documents(base)]
-    near = difflib.get_close_matches(document_id, known, n=3)
+    near = near_ids(base.store, [base.collection] if base.exists() else [], document_id)
     hint = f"Did you mean {', '.join(near)}?" if near else "List the documents to see which ids exist."
     return NotFoundError(f"No document has the id '{document_id}'.", suggestion=hint)

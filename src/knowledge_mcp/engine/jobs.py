@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import secrets
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -28,11 +30,17 @@ Progress = Callable[[float, float | None, str], None]
 
 _logger = logging.getLogger(__name__)
 _KEPT = timedelta(days=7)
+_SWEPT_EVERY = 3600.0
+"""Seconds between two looks at all jobs that have ended, for those that are old."""
+_LOOKED_EVERY = 30.0
+"""Seconds for which a new job needs no look for those whose process is gone."""
 _MOST_ATTEMPTS = 3
 _WRITTEN_EVERY = 2.0
 """Seconds between two notes of a job's progress in the journal."""
 _STOPPING = 5.0
 """Seconds that a job gets to notice that it is to stop."""
+_COUNTED_EVERY = 60.0
+"""Seconds that a count of the jobs that have ended is good for."""
 _JOB_ID = "0123456789abcdef"
 
 
@@ -101,6 +109,8 @@ class Jobs:
         self._owner = secrets.token_hex(8)
         self._free: Callable[[], None] | None = None
         self._closing = False
+        self._looked = self._swept = self._counted_at = -math.inf
+        self._counted = Counter[str]()
         self._idle = threading.Condition(self._lock)
 
     def submit(self, request: Mapping[str, Any], *, journaled: bool) -> RunningJob:
@@ -116,7 +126,8 @@ class Jobs:
             InternalError: the journal cannot be written.
         """
         if journaled:
-            self.recover()
+            if time.monotonic() - self._looked >= _LOOKED_EVERY:
+                self.recover()
             with self._lock:
                 for running in self._running.values():
                     if running.journaled and running.job.request == request and not running.stop.is_set():
@@ -139,7 +150,9 @@ class Jobs:
         if job is None or not (may_see is None or may_see(job)):
             raise NotFoundError(f"Job not found: {job_id}", suggestion="A job is forgotten a week after its end.")
         if not job.state.is_final and self._is_orphan(job):
-            self.recover()
+            with self._journal.recovering() as may:
+                if may:
+                    self._rescue(job)
             with self._lock:
                 running = self._running.get(job_id)
             return running.job if running is not None else self._journal.read(job_id) or job
@@ -163,16 +176,31 @@ class Jobs:
 
     def recover(self) -> int:
         """Take up the jobs whose process is gone; returns how many. Those begun three times are failed instead."""
+        self._looked = time.monotonic()
         taken = 0
         with self._journal.recovering() as may:
-            for job in self._journal.all() if may else ():
-                if job.state.is_final and _is_old(job):
-                    self._journal.forget(job.id)
-                elif not job.state.is_final and self._is_orphan(job):
-                    # read anew: its process may have ended it, and then itself, since all were read
-                    now = self._journal.read(job.id)
-                    taken += self._take_up(now) if now is not None and not now.state.is_final else 0
+            for job in self._journal.open() if may else ():
+                if job.state.is_final:  # by an earlier version, or by a process that was ended while it wrote that
+                    self._journal.write(job)
+                elif self._is_orphan(job):
+                    taken += self._rescue(job)
+        if time.monotonic() - self._swept >= _SWEPT_EVERY:
+            self.forget_old()
         return taken
+
+    def forget_old(self) -> None:
+        """Forget the jobs that ended a week ago."""
+        self._swept = time.monotonic()
+        for job in self._journal.ended():
+            if _is_old(job):
+                self._journal.forget(job.id)
+
+    def counts(self) -> Mapping[str, int]:
+        """Count the jobs that are remembered by state; of those that have ended the count may be a minute old."""
+        now = time.monotonic()
+        if now - self._counted_at >= _COUNTED_EVERY:
+            self._counted_at, self._counted = now, Counter(job.state.value for job in self._journal.ended())
+        return self._counted + Counter(job.state.value for job in self._journal.open() if not job.state.is_final)
 
     def close(self, patience: float = 10.0) -> None:
         """Let running jobs end, at most so long, then stop them; what is written down is taken up by the next start."""
@@ -292,6 +320,16 @@ class Jobs:
                 _logger.exception("the job's state could not be written down")
 
     # ---- the journal
+
+    def _rescue(self, job: Job) -> int:
+        """Take up a job whose process is gone; its process may have ended it, and then itself, since it was read."""
+        now = self._journal.read(job.id)
+        if now is None:
+            return 0
+        if now.state.is_final:
+            self._journal.write(now)
+            return 0
+        return self._take_up(now)
 
     def _take_up(self, job: Job) -> int:
         if job.attempts >= _MOST_ATTEMPTS:

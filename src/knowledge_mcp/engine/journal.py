@@ -89,7 +89,8 @@ def job_from_json(text: str) -> Job:
 class Journal(Protocol):
     """Keep jobs over the end of a process; several processes may share one. Thread-safe.
 
-    A journal that cannot be written raises `InternalError`, or what its store says.
+    Jobs that have ended are kept apart: a week of them costs nothing when one is begun, followed or looked for. A
+    journal that cannot be written raises `InternalError`, or what its store says.
     """
 
     def hold(self, owner: str) -> Callable[[], None]:
@@ -101,15 +102,19 @@ class Journal(Protocol):
         ...
 
     def write(self, job: Job) -> None:
-        """Write a job's state in place of the one before."""
+        """Write a job's state in place of the one before; one that has ended goes to where these are kept."""
         ...
 
     def read(self, job_id: str) -> Job | None:
         """Return a job as it was last written, None where there is none that can be read."""
         ...
 
-    def all(self) -> list[Job]:
-        """List all jobs by id."""
+    def open(self) -> list[Job]:
+        """List the jobs by id that have not ended; also those that an earlier version ended, until they are written."""
+        ...
+
+    def ended(self) -> list[Job]:
+        """List the jobs by id that have ended: a week of them, so this is asked seldom."""
         ...
 
     def forget(self, job_id: str) -> None:
@@ -125,7 +130,7 @@ class Journal(Protocol):
         ...
 
     def settled(self, job_id: str) -> None:
-        """Take that word away: the job has ended."""
+        """Take that word away, and what else is left of the job where open ones are kept: it has ended."""
         ...
 
     def recovering(self) -> AbstractContextManager[bool]:
@@ -150,17 +155,24 @@ class FolderJournal:
         return not locks.is_free(self._folder / "locks", owner)
 
     def write(self, job: Job) -> None:
-        self._mapped(lambda: write_whole(self._file(job.id), job_to_json(job).encode(), private=True))
+        file = self._ended(job.id) if job.state.is_final else self._file(job.id)
+        self._mapped(lambda: write_whole(file, job_to_json(job).encode(), private=True))
+        if job.state.is_final:
+            self._file(job.id).unlink(missing_ok=True)
 
     def read(self, job_id: str) -> Job | None:
-        return self._read(self._file(job_id))
+        open_one = self._read(self._file(job_id))
+        return self._read(self._ended(job_id)) or open_one  # it is written there before it goes from here
 
-    def all(self) -> list[Job]:
-        found = (self._read(path) for path in sorted(self._folder.glob("*.json")))
-        return [job for job in found if job is not None]
+    def open(self) -> list[Job]:
+        return self._all(self._folder)
+
+    def ended(self) -> list[Job]:
+        return self._all(self._folder / "ended")
 
     def forget(self, job_id: str) -> None:
         self._file(job_id).unlink(missing_ok=True)
+        self._ended(job_id).unlink(missing_ok=True)
 
     def ask_to_stop(self, job_id: str) -> None:
         self._mapped(lambda: self._mark(job_id).touch())
@@ -170,6 +182,8 @@ class FolderJournal:
 
     def settled(self, job_id: str) -> None:
         self._mark(job_id).unlink(missing_ok=True)
+        if self._ended(job_id).exists():
+            self._file(job_id).unlink(missing_ok=True)
 
     @contextlib.contextmanager
     def recovering(self) -> Generator[bool]:
@@ -182,6 +196,13 @@ class FolderJournal:
 
     def _file(self, job_id: str) -> Path:
         return self._folder / f"{job_id}.json"
+
+    def _ended(self, job_id: str) -> Path:
+        return self._folder / "ended" / f"{job_id}.json"
+
+    def _all(self, folder: Path) -> list[Job]:
+        found = (self._read(path) for path in sorted(folder.glob("*.json")))
+        return [job for job in found if job is not None]
 
     def _mark(self, job_id: str) -> Path:
         return self._folder / f"{job_id}.cancel"

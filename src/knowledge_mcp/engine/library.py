@@ -10,7 +10,6 @@ import copy
 import difflib
 import logging
 import threading
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict
 from datetime import timedelta
@@ -133,8 +132,8 @@ class LibraryDesk:
         log_event(_logger, logging.INFO, "collection_deleted", collection=collection, documents=gone)
         return gone
 
-    def records(self, collection: str) -> list[DocumentRecord]:
-        return documents.documents(self._existing(collection))
+    def records(self, collection: str, document_ids: Collection[str] | None = None) -> list[DocumentRecord]:
+        return documents.documents(self._existing(collection), document_ids)
 
     def search_in(self, collection: str, query: SearchQuery) -> SearchAnswer:
         base = self._existing(collection)
@@ -144,13 +143,11 @@ class LibraryDesk:
 
     def where(self, document_id: str) -> str:
         store = self._base.store
-        names = [info.name for info in store.collections() if not self._is_reserved(info.name)]
+        names = self._names()
         for name in filter(self._may_reach, names):
             if store.document(name, document_id) is not None:
                 return name
-        names = list(filter(self._may_read, names))
-        known = [record.id for name in names[:20] for record in store.documents(name)[:1000]] if names else []
-        near = difflib.get_close_matches(document_id[:200], known, 3)
+        near = documents.near_ids(store, filter(self._may_read, names), document_id)
         hint = f"Did you mean {', '.join(near)}?" if near else "List the documents of a collection to see their ids."
         raise NotFoundError(f"Document not found: {document_id[:200]}", suggestion=hint)
 
@@ -244,7 +241,7 @@ class LibraryDesk:
         return shown_job(self._jobs.cancel(job_id))
 
     def job_counts(self) -> Mapping[str, int]:
-        return Counter(job.state.value for job in self._journal.all())
+        return self._jobs.counts()
 
     def _work(self, request: Mapping[str, Any], line: Line) -> Mapping[str, Any]:
         deposit = request_from_json(request, self._journal.content)
@@ -288,10 +285,13 @@ class LibraryDesk:
             raise self._no_collection(collection)
         return base
 
+    def _names(self) -> list[str]:
+        return [info.name for info in self._base.store.collections() if not self._is_reserved(info.name)]
+
     def _no_collection(self, collection: str) -> NotFoundError:
-        names: Collection[str] = [each.name for each in self.collections()]
+        names = sorted(filter(self._may_read, {DEFAULT_COLLECTION, *self._names()}))
         near = difflib.get_close_matches(collection, names, 1, 0.5)
-        there = f"There are: {', '.join(sorted(names)[:20])}." if names else "List the collections to see their names."
+        there = f"There are: {', '.join(names[:20])}." if names else "List the collections to see their names."
         hint = f"Did you mean '{near[0]}'?" if near else there
         return NotFoundError(f"Collection not found: {collection}", suggestion=hint)
 

@@ -1,8 +1,9 @@
 """A journal of jobs in the store itself, so that every replica of a service sees the same jobs.
 
 A job is the record of a document without passages in a collection of its own; the bytes that it needs stand beside it
-in parts. A process is alive as long as its own record there changes, by the clock of whoever looks: the clocks of two
-machines are never compared.
+in parts. A job that has ended is moved to a second collection, which is read as a whole only to forget what is old. A
+process is alive as long as its own record there changes, by the clock of whoever looks: the clocks of two machines
+are never compared.
 """
 
 from __future__ import annotations
@@ -23,10 +24,12 @@ from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace
 from knowledge_mcp.model.errors import KnowledgeError, NotFoundError
 from knowledge_mcp.ports import Store
 
-__all__ = ["JOBS_COLLECTION", "StoreJournal"]
+__all__ = ["ENDED_COLLECTION", "JOBS_COLLECTION", "StoreJournal"]
 
 JOBS_COLLECTION = "knowledge_jobs"
-"""Where jobs are kept; no collection of anybody's documents."""
+"""Where jobs are kept until they end; no collection of anybody's documents."""
+ENDED_COLLECTION = "knowledge_jobs_ended"
+"""Where they are kept for a week after that."""
 
 _BEAT = 10.0
 """Seconds between two signs of life."""
@@ -70,7 +73,7 @@ class StoreJournal:
         self._signs = SignsOfLife(dead.total_seconds(), clock)
         self._left = SignsOfLife(dead.total_seconds(), clock)
         self._lock = threading.Lock()
-        self._made = False
+        self._made: set[str] = set()
         self._asked: dict[str, tuple[float, bool]] = {}
 
     # ---- who is alive
@@ -107,17 +110,23 @@ class StoreJournal:
     # ---- jobs
 
     def write(self, job: Job) -> None:
-        self._put(_JOB, job.id, job_to_json(job))
+        if job.state.is_final:
+            self._put(_JOB, job.id, job_to_json(job), where=ENDED_COLLECTION)
+            self._drop(_JOB, job.id)
+        else:
+            self._put(_JOB, job.id, job_to_json(job))
 
     def read(self, job_id: str) -> Job | None:
-        record = self._get(_JOB, job_id)
+        open_one = self._get(_JOB, job_id)
+        ended = self._get(_JOB, job_id, ENDED_COLLECTION)  # later: it is written there before it goes from the others
+        record = ended or open_one
         return None if record is None else _job_of(record)
 
-    def all(self) -> list[Job]:
-        if not self._is_there():
-            return []
-        found = (_job_of(each) for each in self._store.documents(JOBS_COLLECTION) if each.id.startswith(f"{_JOB}:"))
-        return [job for job in found if job is not None]
+    def open(self) -> list[Job]:
+        return self._all(JOBS_COLLECTION)
+
+    def ended(self) -> list[Job]:
+        return self._all(ENDED_COLLECTION)
 
     def forget(self, job_id: str) -> None:
         job = self.read(job_id)
@@ -125,6 +134,7 @@ class StoreJournal:
             self.drop_content(str(job.request.get("content_id", "")))
         self._drop(_STOP, job_id)
         self._drop(_JOB, job_id)
+        self._drop(_JOB, job_id, ENDED_COLLECTION)
 
     # ---- being told to stop
 
@@ -147,6 +157,7 @@ class StoreJournal:
         self._drop(_STOP, job_id)
         job = self.read(job_id)
         if job is not None and job.state.is_final:
+            self._drop(_JOB, job_id)
             self.drop_content(str(job.request.get("content_id", "")))
 
     @contextlib.contextmanager
@@ -216,21 +227,27 @@ class StoreJournal:
             yield f"{_CONTENT}:{content_id}.{number}"
             number += 1
 
-    def _is_there(self) -> bool:
+    def _is_there(self, where: str = JOBS_COLLECTION) -> bool:
         with self._lock:
-            self._made = self._made or self._store.collection(JOBS_COLLECTION) is not None
-            return self._made
+            if where not in self._made and self._store.collection(where) is not None:
+                self._made.add(where)
+            return where in self._made
 
-    def _get(self, kind: str, name: str) -> DocumentRecord | None:
-        return self._store.document(JOBS_COLLECTION, f"{kind}:{name}") if self._is_there() else None
+    def _all(self, where: str) -> list[Job]:
+        records = self._store.documents(where) if self._is_there(where) else ()
+        found = (_job_of(each) for each in records if each.id.startswith(f"{_JOB}:"))
+        return [job for job in found if job is not None]
 
-    def _drop(self, kind: str, name: str) -> None:
-        if self._is_there():
-            self._store.delete_document(JOBS_COLLECTION, f"{kind}:{name}")
+    def _get(self, kind: str, name: str, where: str = JOBS_COLLECTION) -> DocumentRecord | None:
+        return self._store.document(where, f"{kind}:{name}") if self._is_there(where) else None
 
-    def _put(self, kind: str, name: str, value: str, *, text: str = "-") -> None:
-        if not self._is_there():
-            self._store.create_collection(JOBS_COLLECTION, self._space)
+    def _drop(self, kind: str, name: str, where: str = JOBS_COLLECTION) -> None:
+        if self._is_there(where):
+            self._store.delete_document(where, f"{kind}:{name}")
+
+    def _put(self, kind: str, name: str, value: str, *, text: str = "-", where: str = JOBS_COLLECTION) -> None:
+        if not self._is_there(where):
+            self._store.create_collection(where, self._space)
         now = datetime.now(UTC).isoformat()
         record = DocumentRecord(
             id=f"{kind}:{name}",
@@ -248,7 +265,7 @@ class StoreJournal:
             updated_at=now,
             metadata=((_LABEL, value),) if value else (),
         )
-        self._store.publish(JOBS_COLLECTION, record, text, secrets.token_hex(16))
+        self._store.publish(where, record, text, secrets.token_hex(16))
 
 
 def _job_of(record: DocumentRecord) -> Job | None:

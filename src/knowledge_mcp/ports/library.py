@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
 from knowledge_mcp.model.collection import DocumentRecord
@@ -85,8 +85,8 @@ class Library(Protocol):
         """
         ...
 
-    def records(self, collection: str) -> list[DocumentRecord]:
-        """List a collection's documents by id; errors as `search_in`."""
+    def records(self, collection: str, document_ids: Collection[str] | None = None) -> list[DocumentRecord]:
+        """List a collection's documents by id: all, or those of some ids that are there; errors as `search_in`."""
         ...
 
     def find(self, document_id: str) -> LibraryDocument:

@@ -164,8 +164,13 @@ class Store(Protocol):
         """Return a document's record, None where there is none."""
         ...
 
-    def documents(self, collection: str, document_ids: Sequence[str] | None = None) -> list[DocumentRecord]:
-        """List records by id: all of them, or those of the ids given for which there is a document."""
+    def documents(
+        self, collection: str, document_ids: Sequence[str] | None = None, *, limit: int | None = None
+    ) -> list[DocumentRecord]:
+        """List records by id: all of them, or those of the ids given for which there is a document.
+
+        With a `limit` at most so many of all are read; which ones is for the store to choose.
+        """
         ...
 
     def document_text(self, collection: str, document_id: str) -> str | None:

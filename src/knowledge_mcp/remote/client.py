@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -144,8 +145,14 @@ class RemoteLibrary:
             body["filters"] = _filters(query.filter)
         return read(Found, self._connection.ask(Ask("POST", "/search", body=body))).value(query.mode)
 
-    def records(self, collection: str) -> list[DocumentRecord]:
-        """List a collection's documents by id."""
+    def records(self, collection: str, document_ids: Collection[str] | None = None) -> list[DocumentRecord]:
+        """List a collection's documents by id, or some of them."""
+        if document_ids is not None:
+            glances: list[LibraryDocument] = []
+            for document_id in sorted(document_ids):
+                with contextlib.suppress(NotFoundError):
+                    glances.append(self._glance(document_id))
+            return [each.record for each in glances if each.collection == collection]
         found: dict[str, DocumentRecord] = {}
         seen = 0
         while True:

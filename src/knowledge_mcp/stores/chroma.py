@@ -215,10 +215,12 @@ class ChromaStore:
 
         return self._at(collection, lambda _, view: record(view, document_id))
 
-    def documents(self, collection: str, document_ids: Sequence[str] | None = None) -> list[DocumentRecord]:
+    def documents(
+        self, collection: str, document_ids: Sequence[str] | None = None, *, limit: int | None = None
+    ) -> list[DocumentRecord]:
         from knowledge_mcp.stores.chroma_reading import records
 
-        return self._at(collection, lambda place, _: records(place, document_ids))
+        return self._at(collection, lambda place, _: records(place, document_ids, limit))
 
     def document_text(self, collection: str, document_id: str) -> str | None:
         from knowledge_mcp.stores.chroma_reading import document_text

@@ -194,10 +194,12 @@ class Table:
         answer = self._call(lambda each: each.get(where=where, include=["uris"]))
         return {name: uri or "" for name, uri in zip(answer["ids"], answer["uris"] or (), strict=True)}
 
-    def rows(self, *, ids: Sequence[str] | None = None, where: Where | None = None) -> list[Found]:
-        """Read entries by id or by what fits, in no order."""
+    def rows(
+        self, *, ids: Sequence[str] | None = None, where: Where | None = None, limit: int | None = None
+    ) -> list[Found]:
+        """Read entries by id, or all or any few of those that fit, in no order."""
         if ids is None:
-            return self._rows(None, where)
+            return self._rows(None, where, limit)
         found: list[Found] = []
         for start in range(0, len(ids), MOST_READ):
             found.extend(self._rows(list(ids[start : start + MOST_READ]), where))
@@ -240,8 +242,9 @@ class Table:
         """Count all entries."""
         return int(self._call(lambda each: each.count()))
 
-    def _rows(self, ids: list[str] | None, where: Where | None) -> list[Found]:
-        answer = self._call(lambda each: each.get(ids=ids, where=where, include=["metadatas", "documents", "uris"]))
+    def _rows(self, ids: list[str] | None, where: Where | None, limit: int | None = None) -> list[Found]:
+        parts = ["metadatas", "documents", "uris"]
+        answer = self._call(lambda each: each.get(ids=ids, where=where, limit=limit, include=parts))
         count = len(answer["ids"])
         blank = [None] * count
         return [

@@ -46,14 +46,14 @@ def record(view: View, document_id: str) -> DocumentRecord | None:
     return next(iter(sound([] if found is None else [found], _record)), None)
 
 
-def records(place: Place, document_ids: Sequence[str] | None = None) -> list[DocumentRecord]:
-    """Read records by id: all of them, or those of some documents."""
+def records(place: Place, document_ids: Sequence[str] | None = None, limit: int | None = None) -> list[DocumentRecord]:
+    """Read records by id: all of them, any few, or those of some documents."""
     if document_ids is None:
-        found = place.documents.rows(where={"kind": {"$eq": "document"}})
+        found = place.documents.rows(where={"kind": {"$eq": "document"}}, limit=limit)
     else:
         found = place.documents.rows(ids=[document_entry(each) for each in dict.fromkeys(document_ids)])
     there = [each for each in found if each.metadata.get("record")]
-    return sorted(sound(there, _record), key=lambda each: each.id)
+    return sorted(sound(there, _record), key=lambda each: each.id)[:limit]
 
 
 def document_text(place: Place, document_id: str) -> str | None:

@@ -193,11 +193,13 @@ class MemoryStore:
             found = self._get(collection).documents.get(document_id)
             return found.record if found else None
 
-    def documents(self, collection: str, document_ids: Sequence[str] | None = None) -> list[DocumentRecord]:
+    def documents(
+        self, collection: str, document_ids: Sequence[str] | None = None, *, limit: int | None = None
+    ) -> list[DocumentRecord]:
         with self._lock:
             documents = self._get(collection).documents
             wanted = documents.keys() if document_ids is None else documents.keys() & set(document_ids)
-            return [documents[document_id].record for document_id in sorted(wanted)]
+            return [documents[document_id].record for document_id in sorted(wanted)[:limit]]
 
     def document_text(self, collection: str, document_id: str) -> str | None:
         with self._lock:

@@ -209,11 +209,13 @@ class QdrantStore:
 
         return self._read(collection, lambda place: record(self._connection, place, document_id))
 
-    def documents(self, collection: str, document_ids: Sequence[str] | None = None) -> list[DocumentRecord]:
+    def documents(
+        self, collection: str, document_ids: Sequence[str] | None = None, *, limit: int | None = None
+    ) -> list[DocumentRecord]:
         need_library()
         from knowledge_mcp.stores.qdrant_reading import records
 
-        return self._read(collection, lambda place: records(self._connection, place, document_ids))
+        return self._read(collection, lambda place: records(self._connection, place, document_ids, limit))
 
     def document_text(self, collection: str, document_id: str) -> str | None:
         need_library()

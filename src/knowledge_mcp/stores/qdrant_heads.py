@@ -103,10 +103,10 @@ def _head(payload: Mapping[str, Any]) -> Head:
     )
 
 
-def heads(connection: Connection, place: Place, *, whole: bool = False) -> Iterator[Head]:
-    """Yield all records; with `whole` the documents' own ones come along."""
+def heads(connection: Connection, place: Place, *, whole: bool = False, most: int | None = None) -> Iterator[Head]:
+    """Yield all records, or at most so many; with `whole` the documents' own ones come along."""
     kept = models.Filter(must=[equals("kind", "document")])
-    for point in connection.scroll(place.records, kept, [*_NUMBERS, "record"] if whole else _NUMBERS):
+    for point in connection.scroll(place.records, kept, [*_NUMBERS, "record"] if whole else _NUMBERS, most=most):
         yield _head(point.payload or {})
 
 

@@ -54,13 +54,15 @@ def record(connection: Connection, place: Place, document_id: str) -> DocumentRe
     return next(iter(sound([] if head is None else [head], _announced)), None)
 
 
-def records(connection: Connection, place: Place, document_ids: Sequence[str] | None = None) -> list[DocumentRecord]:
-    """Read records by id: all of them, or those of some documents."""
+def records(
+    connection: Connection, place: Place, document_ids: Sequence[str] | None = None, limit: int | None = None
+) -> list[DocumentRecord]:
+    """Read records by id: all of them, any few, or those of some documents."""
     if document_ids is None:
-        found = heads(connection, place, whole=True)
+        found = heads(connection, place, whole=True, most=limit)
     else:
         found = (head for some in _some(document_ids) for head in heads_of(connection, place, some))
-    return sorted(sound(found, _announced), key=lambda each: each.id)
+    return sorted(sound(found, _announced), key=lambda each: each.id)[:limit]
 
 
 def document_text(connection: Connection, place: Place, document_id: str) -> str | None:

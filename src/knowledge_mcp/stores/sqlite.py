@@ -236,10 +236,12 @@ class SqliteStore:
 
         return self._read(collection, lambda connection, place: record(connection, place.id, document_id))
 
-    def documents(self, collection: str, document_ids: Sequence[str] | None = None) -> list[DocumentRecord]:
+    def documents(
+        self, collection: str, document_ids: Sequence[str] | None = None, *, limit: int | None = None
+    ) -> list[DocumentRecord]:
         from knowledge_mcp.stores.sqlite_reading import records
 
-        return self._read(collection, lambda connection, place: records(connection, place.id, document_ids))
+        return self._read(collection, lambda connection, place: records(connection, place.id, document_ids, limit))
 
     def document_text(self, collection: str, document_id: str) -> str | None:
         from knowledge_mcp.stores.sqlite_reading import document_text

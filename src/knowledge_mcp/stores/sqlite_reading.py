@@ -44,11 +44,15 @@ def record(connection: Session, collection: int, document_id: str) -> DocumentRe
     return next(iter(sound(found, _record)), None)
 
 
-def records(connection: Session, collection: int, document_ids: Sequence[str] | None = None) -> list[DocumentRecord]:
-    """Read records by document id: all of them, or those of some ids."""
+def records(
+    connection: Session, collection: int, document_ids: Sequence[str] | None = None, limit: int | None = None
+) -> list[DocumentRecord]:
+    """Read records by document id: all of them, the first few, or those of some ids."""
     if document_ids is None:
-        select = "SELECT CAST(record AS BLOB), document_id FROM documents WHERE collection = ? ORDER BY document_id"
-        return sound(connection.rows(select, (collection,)), _record)
+        select = (
+            "SELECT CAST(record AS BLOB), document_id FROM documents WHERE collection = ? ORDER BY document_id LIMIT ?"
+        )
+        return sound(connection.rows(select, (collection, -1 if limit is None else limit)), _record)
     known: list[DocumentRecord] = []
     for asked in _batches(dict.fromkeys(document_ids)):
         select = (
@@ -56,7 +60,7 @@ def records(connection: Session, collection: int, document_ids: Sequence[str] | 
             f" WHERE collection = ? AND document_id IN ({_marks(asked)})"
         )
         known.extend(sound(connection.rows(select, (collection, *asked)), _record))
-    return sorted(known, key=lambda each: each.id)
+    return sorted(known, key=lambda each: each.id)[:limit]
 
 
 def _record(row: Row) -> DocumentRecord:

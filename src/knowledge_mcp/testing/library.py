@@ -12,7 +12,7 @@ import re
 import threading
 import uuid
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -188,11 +188,12 @@ class FakeLibrary:
             hits.append(Hit(chunk, score, _cite(chunk), dense, lexical))
         return SearchAnswer(tuple(hits), query.mode, len(documents), self._degraded)
 
-    def records(self, collection: str) -> list[DocumentRecord]:
-        """List a collection's documents by id."""
+    def records(self, collection: str, document_ids: Collection[str] | None = None) -> list[DocumentRecord]:
+        """List a collection's documents by id, or some of them."""
         self._before("records")
         with self._lock:
-            return [document.record for _, document in sorted(self._held(collection).items())]
+            held = sorted(self._held(collection).items())
+            return [document.record for name, document in held if document_ids is None or name in document_ids]
 
     def find(self, document_id: str) -> LibraryDocument:
         """Return one whole."""

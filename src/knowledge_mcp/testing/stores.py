@@ -250,6 +250,8 @@ class StoreContract(SnapshotContract):
             assert [each.id for each in store.documents("c")] == ["Z", "a", "b", "ä"]
             assert [each.id for each in store.documents("c", ["b", "none", "Z", "b"])] == ["Z", "b"]
             assert store.documents("c", []) == []
+            assert len({each.id for each in store.documents("c", limit=2)} & {"Z", "a", "b", "ä"}) == 2
+            assert len(store.documents("c", limit=9)) == 4
             assert [each.index for each in store.document_chunks("c", "b")] == [0, 1, 2]
 
     def test_chunks_come_in_the_order_asked_without_those_unknown(self) -> None:

@@ -12,16 +12,17 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import anyio
-import anyio.from_thread
 from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult, ContentBlock, ResourceLink, TextContent
 
+from knowledge_mcp.engine.jobs import Progress
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.surfaces.arguments import parse
 from knowledge_mcp.surfaces.contract import Call, Surface, Tool, ToolDesk
 from knowledge_mcp.surfaces.shortening import compact, shorten
 from knowledge_mcp.transports.errors import CALLERS_MISTAKES, crash, error_result
+from knowledge_mcp.transports.progress import telling
 from knowledge_mcp.transports.provider import KnowledgeProviders
 from knowledge_mcp.transports.threads import Threads
 
@@ -78,9 +79,13 @@ class ToolRunner:
                 query_hash=_hash(request.subject()),
                 filters=request.filters(),
             )
-            line = Call(progress=_reporter(context, gave_up), cancelled=gave_up.is_set)
-            answer = functools.partial(self._answer, surface, tool, request, line)
-            payload = await (self._long if tool.run_long else self._short).run(answer, gave_up=gave_up)
+
+            async def answer(progress: Progress) -> dict[str, Any]:
+                line = Call(progress=progress, cancelled=gave_up.is_set)
+                ask = functools.partial(self._answer, surface, tool, request, line)
+                return await (self._long if tool.run_long else self._short).run(ask, gave_up=gave_up)
+
+            payload = await telling(context, answer)
         except KnowledgeError as exc:
             error = exc
         except anyio.get_cancelled_exc_class():
@@ -126,22 +131,6 @@ class ToolRunner:
             return shorten(payload, tool.items)
         response = tool.run(knowledge, request) if tool.run_long is None else tool.run_long(knowledge, request, line)
         return shorten(response.model_dump(mode="json", exclude_unset=True), tool.items)
-
-
-def _reporter(
-    context: Context[Any, Any] | None, gave_up: threading.Event
-) -> Callable[[float, float | None, str], None]:
-    """Carry progress from a worker thread to the client; what cannot be told is left untold."""
-
-    def report(done: float, total: float | None, message: str) -> None:
-        if context is None or gave_up.is_set():
-            return
-        try:
-            anyio.from_thread.run(context.report_progress, done, total, message)
-        except Exception as exc:  # noqa: BLE001 - the work goes on whoever listens
-            logger.debug("progress was not told: %s", exc)
-
-    return report
 
 
 def _result(payload: dict[str, Any], tool: Tool, *, with_links: bool) -> CallToolResult:

@@ -22,9 +22,9 @@ def build_library(settings: Settings, *, start: Start | None = None) -> SharedLi
     from knowledge_mcp.engine.library import LibraryDesk
     from knowledge_mcp.engine.plan import Pipeline
     from knowledge_mcp.engine.repository_manifest import PREFIX
-    from knowledge_mcp.engine.store_journal import JOBS_COLLECTION
+    from knowledge_mcp.engine.store_journal import ENDED_COLLECTION, JOBS_COLLECTION
 
-    others = {*COLLECTIONS.values(), settings.collection, JOBS_COLLECTION, "document_registry"}
+    others = {*COLLECTIONS.values(), settings.collection, JOBS_COLLECTION, ENDED_COLLECTION, "document_registry"}
     reserved = frozenset(others) - {COLLECTIONS["rag"]}
     base = build_base(settings, surface="rag", start=start)
     ocr = build_ocr(settings)

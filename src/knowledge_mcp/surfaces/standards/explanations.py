@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from knowledge_mcp.model.errors import NotFoundError
 from knowledge_mcp.model.query import RequirementAnswer, SearchAnswer, SearchMode, SearchQuery
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.surfaces.arguments import nearest
@@ -71,11 +72,12 @@ def _excluded_by_filters(knowledge: Knowledge, filters: dict[str, Any]) -> tuple
     named = ", ".join(f"{name}={value}" for name, value in filters.items())
     suggestions = ["Remove filters"]
     if wanted := filters.get("document_id"):
-        known = [record.id for record in knowledge.documents()]
-        for missing in [name for name in wanted if name not in known][:5]:
-            near = nearest(missing, known)
-            hint = f" Did you mean '{near}'?" if near else ""
-            suggestions.append(f"There is no document '{missing[:100]}'.{hint}")
+        for name in wanted[:5]:
+            try:
+                knowledge.document(name)
+            except NotFoundError as exc:
+                hint = f" {exc.suggestion}" if exc.suggestion.startswith("Did you mean") else ""
+                suggestions.append(f"There is no document '{name[:100]}'.{hint}")
     return (
         f"{_NO_RESULT} with these filters ({named[:500]}); without them there are matches.",
         suggestions,

@@ -10,18 +10,17 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from typing import TypeVar
 
 import anyio
 from starlette.requests import Request
 
 from knowledge_mcp.engine.jobs import CancelledError
-from knowledge_mcp.model.collection import DocumentRecord
-from knowledge_mcp.model.errors import KnowledgeError, NotFoundError, RateLimitedError
+from knowledge_mcp.model.errors import KnowledgeError, RateLimitedError
 from knowledge_mcp.model.library import Deposit, Deposited
 from knowledge_mcp.model.query import Check, HealthReport
-from knowledge_mcp.ports import Library, SharedLibrary
+from knowledge_mcp.ports import SharedLibrary
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.transports.provider import KnowledgeProvider
 from knowledge_mcp.transports.rest.errors import REQUEST_ID, Refusal, failure_of
@@ -29,7 +28,7 @@ from knowledge_mcp.transports.rest.metrics import RestMetrics
 from knowledge_mcp.transports.rest.tracing import Tracing
 from knowledge_mcp.transports.threads import Threads
 
-__all__ = ["RestDesk", "records_of"]
+__all__ = ["RestDesk"]
 
 logger = logging.getLogger(__name__)
 
@@ -209,14 +208,3 @@ class RestDesk:
 def _down(why: str) -> HealthReport:
     check = Check(up=False, latency_ms=0, message=why)
     return HealthReport("unhealthy", check, check, "")
-
-
-def records_of(library: Library, collection: str, document_ids: Iterable[str]) -> Mapping[str, DocumentRecord]:
-    """Return the records of some documents of a collection; those that went meanwhile are left out."""
-    found: dict[str, DocumentRecord] = {}
-    for document_id in document_ids:
-        try:
-            found[document_id] = library.record(document_id, collection=collection)
-        except NotFoundError:
-            logger.debug("document %s went while it was found", document_id)
-    return found

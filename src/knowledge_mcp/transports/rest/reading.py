@@ -27,7 +27,7 @@ from knowledge_mcp.transports.rest.answers import (
     SearchAnswerBody,
 )
 from knowledge_mcp.transports.rest.bodies import JsonRoute
-from knowledge_mcp.transports.rest.desk import RestDesk, records_of
+from knowledge_mcp.transports.rest.desk import RestDesk
 from knowledge_mcp.transports.rest.documentation import failures
 from knowledge_mcp.transports.rest.errors import REQUEST_ID, Refusal, failure_of
 from knowledge_mcp.transports.rest.gates import key_of, need_write, reachable, readable
@@ -168,7 +168,8 @@ def reading_routes(desk: RestDesk, *, clock: Callable[[], float] = time.perf_cou
 def _found(library: Library, body: SearchRequest, answer: SearchAnswer) -> tuple[int, bytes]:
     """Count the results, and write them down; those below the score asked for are counted, too."""
     kept = [hit for hit in answer.hits if hit.score >= body.min_score]
-    records = records_of(library, body.collection, {hit.chunk.document_id for hit in kept})
+    wanted = sorted({hit.chunk.document_id for hit in kept})
+    records = {each.id: each for each in library.records(body.collection, wanted)} if wanted else {}
     more: dict[str, Any] = {}
     if body.min_score > 0:
         more["below_min_score"] = len(answer.hits) - len(kept)

@@ -1,15 +1,16 @@
-"""An answer that comes line by line while a thread works on it; a client that leaves ends the work."""
+"""An answer that comes line by line while a thread works on it; a client that leaves ends the work.
+
+One that reads too slowly, or not at all, holds nothing up: of what it has not read, the latest lines wait for it.
+"""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import anyio
-import anyio.from_thread
 import anyio.to_thread
 from fastapi import Response
 from starlette.types import Receive, Scope, Send
@@ -17,11 +18,12 @@ from starlette.types import Receive, Scope, Send
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.remote.failures import error_object
 from knowledge_mcp.transports.errors import crash
+from knowledge_mcp.transports.outbox import Outbox
 
 __all__ = ["Streaming", "Tell"]
 
 Tell = Callable[[Mapping[str, Any]], None]
-"""Send one JSON object as a line; thread-safe, never raises for a client that left."""
+"""Send one JSON object as a line; thread-safe, never waits for the client, never raises for one that left."""
 
 
 class Streaming(Response):
@@ -55,30 +57,32 @@ class Streaming(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = [(name, value) for name, value in self.raw_headers if name != b"content-length"]
+        lines = Outbox[bytes]()
         try:
             await send({"type": "http.response.start", "status": 200, "headers": headers})
-            lines, told = anyio.create_memory_object_stream[bytes](float("inf"))
             async with anyio.create_task_group() as group:
                 group.start_soon(self._listen, receive)
-                group.start_soon(self._work, lines.send_nowait, lines.close)
-                with told:
-                    await self._tell(told.receive, send)
+                group.start_soon(self._work, lines)
+                await self._tell(lines, send)
                 group.cancel_scope.cancel()
         finally:
             self._gave_up.set()
-            if self._at_end is not None:
-                self._at_end()
+            self._end()
 
-    async def _tell(self, receive_line: Callable[[], Any], send: Send) -> None:
+    async def _tell(self, lines: Outbox[bytes], send: Send) -> None:
         while True:
-            line = b""
+            line: bytes | None = b""
             with anyio.move_on_after(self._heartbeat):
-                try:
-                    line = await receive_line()
-                except anyio.EndOfStream:
-                    break
+                line = await lines.get()
+            if line is None:
+                break
             await send({"type": "http.response.body", "body": line + b"\n", "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    def _end(self) -> None:
+        at_end, self._at_end = self._at_end, None
+        if at_end is not None:
+            at_end()
 
     async def _listen(self, receive: Receive) -> None:
         try:
@@ -87,11 +91,9 @@ class Streaming(Response):
         finally:
             self._gave_up.set()  # on the way out too: the thread is waited for
 
-    async def _work(self, line: Callable[[bytes], None], close: Callable[[], None]) -> None:
+    async def _work(self, lines: Outbox[bytes]) -> None:
         def tell(payload: Mapping[str, Any]) -> None:
-            told = json.dumps(payload, allow_nan=False, separators=(",", ":")).encode()
-            with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-                anyio.from_thread.run_sync(line, told)
+            lines.put(json.dumps(payload, allow_nan=False, separators=(",", ":")).encode())
 
         def work() -> None:
             try:
@@ -104,4 +106,5 @@ class Streaming(Response):
         try:
             await anyio.to_thread.run_sync(work, limiter=self._limiter)
         finally:
-            close()
+            self._end()  # whoever reads on, and however slowly, holds no files
+            lines.close()
