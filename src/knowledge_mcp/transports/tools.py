@@ -105,15 +105,7 @@ class ToolRunner:
             )
             with_links = protocol_version is None or protocol_version >= FIRST_VERSION_WITH_LINKS
             return _result(payload, tool, with_links=with_links)
-        log_event(
-            logger,
-            logging.WARNING if error.code in CALLERS_MISTAKES else logging.ERROR,
-            "query_failed",
-            **received,
-            error_code=error.code.value,
-            error_message=error.message,
-            latency_ms=_milliseconds(started),
-        )
+        _tell_failure(error, started, received)
         rendered: dict[str, Any] | None = getattr(error, "rendered", None)  # by the surface of another machine
         return error_result(surface.render_error(error) if rendered is None else rendered)
 
@@ -131,6 +123,18 @@ class ToolRunner:
             return shorten(payload, tool.items)
         response = tool.run(knowledge, request) if tool.run_long is None else tool.run_long(knowledge, request, line)
         return shorten(response.model_dump(mode="json", exclude_unset=True), tool.items)
+
+
+def _tell_failure(error: KnowledgeError, started: float, received: Mapping[str, str]) -> None:
+    log_event(
+        logger,
+        logging.WARNING if error.code in CALLERS_MISTAKES else logging.ERROR,
+        "query_failed",
+        **received,
+        error_code=error.code.value,
+        error_message=error.message,
+        latency_ms=_milliseconds(started),
+    )
 
 
 def _result(payload: dict[str, Any], tool: Tool, *, with_links: bool) -> CallToolResult:
