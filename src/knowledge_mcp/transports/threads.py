@@ -72,7 +72,8 @@ class Threads:
         task.add_done_callback(self._ended)
         try:
             with anyio.CancelScope(shield=stay):
-                return await asyncio.shield(task)
+                await asyncio.shield(task)
+            return task.result()
         finally:
             if not task.done():
                 left.set()
