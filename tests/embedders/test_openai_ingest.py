@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from knowledge_mcp.engine import local
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import AuthError, ConnectionFailedError, KnowledgeError, QuotaExceededError
 from knowledge_mcp.ports import Store
@@ -94,6 +95,12 @@ def _undisturbed(
     server.requests.clear()
     server.answered.clear()
     return content, texts
+
+
+@pytest.fixture(autouse=True)
+def _measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Count passages only, whether or not this process has measured the space's unit, which is embedded once."""
+    monkeypatch.setattr(local, "measure_once", id)
 
 
 @pytest.mark.requirement("A-REQ-REL-002")

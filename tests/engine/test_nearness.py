@@ -7,15 +7,18 @@ import math
 import struct
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
 from knowledge_mcp.engine import nearness as measuring
 from knowledge_mcp.engine.nearness import PAIRS, nearness
 from knowledge_mcp.model.chunk import Vector
-from knowledge_mcp.model.collection import EmbeddingSpace
+from knowledge_mcp.model.collection import EmbeddingSpace, EmbeddingUsage
 from knowledge_mcp.model.errors import ConnectionFailedError
+from knowledge_mcp.model.query import SearchQuery
 from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+from tests.engine.world import PUMPS, World
 
 DIMENSIONS = len(PAIRS) + 1
 
@@ -75,24 +78,75 @@ def test_it_is_measured_once_for_a_space_and_not_at_all_where_the_constants_were
     assert chosen.calls == 0
 
 
+class Service(Narrow):
+    """The same by a service, which must be asked; it may fail, or hang."""
+
+    kept: list[Vector] | None = None
+
+    def documents_at_hand(self, texts: Sequence[str]) -> list[Vector] | None:
+        del texts
+        return self.kept
+
+    def measured(self) -> float:
+        """Wait until the thread that measures has ended."""
+        measuring.measure_once(self)
+        return nearness(self)
+
+
 def test_a_service_that_fails_is_left_alone_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    embedder = Narrow(0.66, 0.42)
+    embedder = Service(0.66, 0.42)
     embedder.fails = True
-    assert [nearness(embedder), nearness(embedder)] == [1.0, 1.0]
+    assert [embedder.measured(), embedder.measured()] == [1.0, 1.0]
     assert embedder.calls == 1
     embedder.fails = False
     monkeypatch.setattr(measuring, "_AGAIN", 0.0)
-    assert nearness(embedder) < 0.5
+    assert embedder.measured() < 0.5
 
 
-def test_a_question_does_not_wait_for_a_slow_service_and_the_next_ones_have_its_unit(
+def test_a_question_never_waits_for_a_service_and_the_next_ones_have_its_unit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(measuring, "_PATIENCE", 0.01)
-    embedder = Narrow(0.66, 0.42)
+    monkeypatch.setattr(measuring, "_PATIENCE", threading.TIMEOUT_MAX)  # who waited would wait for ever
+    embedder = Service(0.66, 0.42)
     embedder.answers.clear()
-    assert [nearness(embedder), nearness(embedder)] == [1.0, 1.0]
+    assert [nearness(embedder) for _ in range(20)] == [1.0] * 20
     embedder.answers.set()
     monkeypatch.setattr(measuring, "_PATIENCE", 30.0)
-    assert nearness(embedder) < 0.5
+    assert embedder.measured() < 0.5
     assert embedder.calls == 1
+
+
+def test_what_a_cache_holds_is_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = Service(0.66, 0.42), Service(0.66, 0.42)
+    unit = first.measured()
+    second.kept = first.embed_documents([text for pair in PAIRS for text in pair])
+    monkeypatch.setattr(measuring, "_KNOWN", {})
+    monkeypatch.setattr(measuring, "_TRIED", {})
+    assert nearness(second) == unit
+    assert second.calls == 0
+
+
+def test_an_ingest_that_asked_a_service_has_the_unit_measured_for_the_first_question(tmp_path: Path) -> None:
+    class Paid(HashingEmbedder):
+        asked = 0
+
+        @property
+        def usage(self) -> EmbeddingUsage:
+            return EmbeddingUsage(requests=self.asked)
+
+        def documents_at_hand(self, texts: Sequence[str]) -> list[Vector] | None:
+            del texts
+            return None
+
+        def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+            self.asked += 1
+            return super().embed_documents(texts)
+
+    paid = Paid()
+    world = World(tmp_path, embedder=paid)
+    world.write("pumps.md", PUMPS)
+    world.ingest()
+    asked = paid.asked
+    world.knowledge.search(SearchQuery("battery"))
+    assert paid.asked == asked
+    assert paid.space.fingerprint in measuring._KNOWN  # pyright: ignore[reportPrivateUsage]

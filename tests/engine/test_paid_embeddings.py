@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from knowledge_mcp.engine import local
 from knowledge_mcp.engine.health import PAID_PROBE_SECONDS, EmbeddingProbe
 from knowledge_mcp.model.collection import DocumentStatus
 from knowledge_mcp.model.errors import ConfigError, QuotaExceededError
@@ -21,6 +22,12 @@ def world_of(tmp_path: Path, embedder: HashingEmbedder) -> World:
     world.write("pumps.md", PUMPS)
     world.write("valves.md", VALVES)
     return world
+
+
+@pytest.fixture(autouse=True)
+def _measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Count passages only, whether or not this process has measured the space's unit, which is embedded once."""
+    monkeypatch.setattr(local, "measure_once", id)
 
 
 @pytest.mark.requirement("CLARIFY-002", "A-REQ-IF-002")

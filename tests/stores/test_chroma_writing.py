@@ -6,7 +6,9 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Generator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -233,6 +235,33 @@ def test_a_writer_that_may_be_at_work_is_left_alone_until_it_is_late(
     store.publish_whole("c", [whole("d", ["long after"])], lambda _: None)
     assert store.verify("c") == []
     assert [each.content for each in store.document_chunks("c", "d")] == ["long after"]
+
+
+@pytest.mark.parametrize("hours", [-3, 3])
+def test_a_writer_on_another_machine_is_at_work_whatever_its_clock_says_until_it_was_watched(
+    store: ChromaStore, monkeypatch: pytest.MonkeyPatch, hours: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chroma_holders.platform, "node", lambda: "elsewhere")
+        patch.setattr(chroma_holders.time, "time", lambda: datetime.now(UTC).timestamp() + 3600 * hours)
+        holders = killed_writer(store, os.getpid())
+    for _ in range(2):
+        store.publish_whole("c", [whole("e", ["other"])], lambda _: None)
+        assert documents_of(store).ids({"kind": {"$eq": "staged"}}) == holders
+    later = time.monotonic() + 121
+    monkeypatch.setattr(chroma_holders.time, "monotonic", lambda: later)
+    store.publish_whole("c", [whole("e", ["another"])], lambda _: None)
+    assert documents_of(store).ids({"kind": {"$eq": "staged"}}) == []
+    assert store.verify("c") == []
+
+
+def test_what_was_left_days_ago_needs_no_watching(store: ChromaStore) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chroma_holders.platform, "node", lambda: "elsewhere")
+        patch.setattr(chroma_holders.time, "time", lambda: datetime.now(UTC).timestamp() - 3 * 86_400)
+        killed_writer(store, os.getpid())
+    store.publish_whole("c", [whole("e", ["other"])], lambda _: None)
+    assert documents_of(store).ids({"kind": {"$eq": "staged"}}) == []
 
 
 def test_a_process_of_somebody_else_counts_as_running(store: ChromaStore, monkeypatch: pytest.MonkeyPatch) -> None:

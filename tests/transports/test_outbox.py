@@ -18,6 +18,7 @@ from knowledge_mcp.surfaces.contract import Call
 from knowledge_mcp.transports import progress
 from knowledge_mcp.transports.outbox import MOST_WAITING, Outbox
 from knowledge_mcp.transports.rest.streaming import Streaming, Tell
+from knowledge_mcp.transports.threads import Threads
 from tests.transports.test_long_tools import Done, Nothing, server_with
 
 pytestmark = pytest.mark.anyio
@@ -47,7 +48,7 @@ class Slow:
 
 
 async def answered(work: Callable[[Tell, threading.Event], None], client: Slow, at_end: Callable[[], None]) -> None:
-    stream = Streaming(work, anyio.CapacityLimiter(1), what="test", heartbeat=60.0, at_end=at_end)
+    stream = Streaming(work, Threads(1), what="test", heartbeat=60.0, at_end=at_end)
     await stream({"type": "http"}, client.receive, client.send)
 
 

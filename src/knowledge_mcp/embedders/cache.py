@@ -110,6 +110,11 @@ class CachedEmbedder:
             ) from refusal
         return [known[text] for text in texts]
 
+    def documents_at_hand(self, texts: Sequence[str]) -> list[Vector] | None:
+        self._refuse_when_closed()
+        known = self._look_up(self._space.document_prefix, texts)
+        return [known[text] for text in texts] if all(text in known for text in texts) else None
+
     def embed_query(self, text: str) -> Vector:
         self._refuse_when_closed()
         refuse_blanks([text])

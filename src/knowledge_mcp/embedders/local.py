@@ -102,6 +102,9 @@ class LocalEmbedder:
         prefix = self._prepare(texts).files.config.document_prefix
         return self._embed([prefix + text for text in texts], logging.WARNING) if texts else []
 
+    def documents_at_hand(self, texts: Sequence[str]) -> list[Vector] | None:
+        return self.embed_documents(texts)
+
     def embed_query(self, text: str) -> Vector:
         prefix = self._prepare([text]).files.config.query_prefix
         return self._embed([prefix + text], logging.INFO)[0]

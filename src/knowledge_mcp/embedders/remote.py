@@ -123,6 +123,9 @@ class RemoteEmbedder:
         }
         return self._delivered([found[text] for text in readable])
 
+    def documents_at_hand(self, texts: Sequence[str]) -> list[Vector] | None:
+        return None
+
     def embed_query(self, text: str) -> Vector:
         self._refuse_when_closed()
         refuse_blanks([text])

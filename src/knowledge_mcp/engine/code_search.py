@@ -30,6 +30,7 @@ from knowledge_mcp.engine.code_symbols import (
 from knowledge_mcp.engine.repository_manifest import MANIFEST_ID, path_of
 from knowledge_mcp.engine.repository_values import CodeAnswer, CodeHit, CodeQuery, RepositoryInfo, RepositoryParts
 from knowledge_mcp.engine.soundness import notes_of
+from knowledge_mcp.engine.wanted import inherited, while_wanted
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.damage import noticing
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, NotFoundError, SpaceMismatchError
@@ -106,7 +107,9 @@ class CodeSearch:
             self._embed(query, trip)
         found: list[CodeHit] = []
         only = len(collections) == 1
-        every = self._lanes.map(lambda name: self._searched(query, name, describe, trip, only=only), collections)
+        every = self._lanes.map(
+            inherited(lambda name: self._searched(query, name, describe, trip, only=only)), collections
+        )
         searched = sorted((each for each in every if each is not None), key=lambda each: each.info.name)
         for one in searched:
             trip.degraded |= one.trip.degraded
@@ -239,7 +242,7 @@ class CodeSearch:
         worth = words_worth(query.text)
         asked = asks_for_symbol(query.text)
         rated: list[Candidate] = []
-        for chunk_id in found:
+        for chunk_id in while_wanted(found):
             bm25 = max(said.get(chunk_id, unseen), 0.0)
             if trip.mode == "keyword":
                 similarity = by_words(bm25)
@@ -263,17 +266,17 @@ class CodeSearch:
         """List the files that language and path allow; None for all."""
         if query.language is None and query.path is None:
             return None
-        records = [each for each in base.store.documents(base.collection) if each.id != MANIFEST_ID]
+        records = [each for each in while_wanted(base.store.documents(base.collection)) if each.id != MANIFEST_ID]
         if query.language is not None:
             wanted = query.language.strip().casefold()
             there = {dict(each.metadata).get("language", "").casefold() for each in records}
-            records = [each for each in records if has_language(each, wanted)]
+            records = [each for each in while_wanted(records) if has_language(each, wanted)]
             if not records:
                 known = ", ".join(sorted(each for each in there if each))
                 trip.notes[f"{info.name} has no {query.language}; it has: {known}."] = None
         if query.path is not None:
             before = bool(records)
-            records = [each for each in records if glob_matches(path_of(each.id), query.path)]
+            records = [each for each in while_wanted(records) if glob_matches(path_of(each.id), query.path)]
             if before and not records:
                 trip.notes[f"No file of {info.name} matches the path {query.path}."] = None
         return {each.id for each in records}
@@ -308,7 +311,7 @@ class CodeSearch:
         wanted: defaultdict[str, list[str]] = defaultdict(list)
         for hit in hits:
             wanted[hit.repository.collection].append(hit.chunk.document_id)
-        found = self._lanes.map(lambda name: Records(base_of(self._base, name), wanted[name]), list(wanted))
+        found = self._lanes.map(inherited(lambda name: Records(base_of(self._base, name), wanted[name])), list(wanted))
         records = dict(zip(wanted, found, strict=True))
         return tuple(replace(hit, record=records[hit.repository.collection].get(hit.chunk.document_id)) for hit in hits)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
+from knowledge_mcp.engine.wanted import while_wanted
 from knowledge_mcp.model.collection import DocumentRecord
 
 __all__ = ["Designation", "Directory", "Likeness", "designation_of", "designations", "names_of"]
@@ -187,7 +188,7 @@ class Directory:
 
     def __init__(self, records: Iterable[DocumentRecord]) -> None:
         self._known: dict[str, list[tuple[DocumentRecord, Designation, bool]]] = {}
-        for record in records:
+        for record in while_wanted(records):
             for name, slug in names_of(record):
                 for known, start, end in _standing(name, slug=slug):
                     is_whole = start == 0 and not name[end:].strip(" ()[]")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from knowledge_mcp.engine import documents
 from knowledge_mcp.engine.base import Base
+from knowledge_mcp.engine.wanted import while_wanted
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.document import Span
@@ -45,7 +46,7 @@ def held_document(base: Base, document_id: str) -> HeldDocument:
         InternalError: it was replaced again and again.
     """
     record = documents.document(base, document_id)
-    for _ in range(_TRIES):
+    for _ in while_wanted(range(_TRIES)):
         text = base.store.document_text(base.collection, document_id)
         structure = base.store.document_structure(base.collection, document_id) or NO_STRUCTURE
         chunks = base.store.document_chunks(base.collection, document_id)
@@ -82,7 +83,7 @@ def outline_of(chunks: Iterable[Chunk]) -> tuple[OutlineEntry, ...]:
     ordered = sorted(chunks, key=lambda chunk: (chunk.span.start, chunk.index))
     numbers = _numbers(ordered)
     found: dict[tuple[str, ...], OutlineEntry] = {}
-    for chunk in ordered:
+    for chunk in while_wanted(ordered):
         path = _path(chunk)
         for level in range(1, len(path) + 1):
             known = found.get(path[:level])

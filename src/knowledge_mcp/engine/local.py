@@ -19,6 +19,7 @@ from knowledge_mcp.engine import (
 )
 from knowledge_mcp.engine.base import Base
 from knowledge_mcp.engine.ingest import Ingest
+from knowledge_mcp.engine.nearness import measure_once
 from knowledge_mcp.engine.plan import Pipeline
 from knowledge_mcp.engine.soundness import sound_answer
 from knowledge_mcp.model.chunk import Chunk
@@ -146,7 +147,10 @@ class LocalKnowledge:
             on_event or (lambda _: None),
             cancelled or (lambda: False),
         )
-        return run.run(source, on_unreadable or (lambda _: True))
+        report = run.run(source, on_unreadable or (lambda _: True))
+        if self._base.blends and self._base.embedder.usage.requests:
+            measure_once(self._base.embedder)  # of a service, which no question is to wait for
+        return report
 
     def remove(self, document_id: str) -> int:
         """Remove a document; returns how many chunks went."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from knowledge_mcp.engine.base import PASSING, Base, Records
 from knowledge_mcp.engine.cite import cite
+from knowledge_mcp.engine.wanted import while_wanted
 from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition, Vector
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.query import DefinitionHit, Equals, LookupAnswer
@@ -88,7 +89,7 @@ def definitions_in(base: Base, chunks: Iterable[Chunk]) -> list[DefinitionHit]:
     records = Records(base, (chunk.document_id for chunk in chunks if chunk.definitions))
     seen: set[tuple[str, int, str]] = set()
     hits: list[DefinitionHit] = []
-    for chunk in (each for each in chunks if each.document_id not in records.damaged):
+    for chunk in while_wanted(each for each in chunks if each.document_id not in records.damaged):
         for definition in chunk.definitions:
             place = (chunk.document_id, definition.span.start, definition.term)
             if place not in seen:
@@ -160,7 +161,7 @@ def _fuzzy_terms(base: Base, term: str, *, sure: bool) -> list[str]:
     words = term.partition("(")[0].strip() or term
     forms = [_Form(each, each.casefold(), base.analyser.term_key(each)) for each in dict.fromkeys((term, words))]
     near: list[tuple[int, bool, int, int, int, str]] = []
-    for key, printed in base.store.defined_terms(base.collection).items():
+    for key, printed in while_wanted(base.store.defined_terms(base.collection).items()):
         other = _Form(printed, printed.casefold(), key)
         near += [rank for form in forms if (rank := _rank(form, other, sure)) is not None]
     return list(dict.fromkeys(printed for *_, printed in sorted(near)))[:_SIMILAR]

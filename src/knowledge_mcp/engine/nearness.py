@@ -21,7 +21,7 @@ from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.ports import Embedder
 from knowledge_mcp.support.events import log_event
 
-__all__ = ["PAIRS", "nearness"]
+__all__ = ["PAIRS", "measure_once", "nearness"]
 
 _logger = logging.getLogger(__name__)
 
@@ -54,8 +54,10 @@ PAIRS = (
 )  # fmt: skip
 """Questions with their answers; of words no pair shares more than it must."""
 
+_TEXTS = tuple(text for pair in PAIRS for text in pair)
+
 _PATIENCE = 5.0
-"""Seconds that a question waits for the unit; a service that is slower is measured for the ones after it."""
+"""Seconds that an ingest waits for the unit; a question never waits for a service that tells it."""
 
 _AGAIN = 300.0
 """Seconds from a try that failed to the next one: the embedder has retries of its own."""
@@ -70,38 +72,60 @@ def nearness(embedder: Embedder) -> float:
     """Return the unit of an embedder's cosines: 1 where the constants were chosen, less where cosines lie closer.
 
     It is the same for the same space, so it is measured once a process, by one call that embeds sixteen short texts.
-    While it is not known, because that failed or takes long, it is 1.
+    No question waits for a service: where vectors of the texts are not at hand, they are asked for on another thread,
+    and the unit is 1 until they have come. A cache of embeddings keeps them for every process.
     """
     space = embedder.space
     if space.model == CHOSEN_IN:
         return 1.0
     if space.fingerprint not in _KNOWN:
-        measuring = _started(embedder, space)
-        if measuring is not None:
-            measuring.join(_PATIENCE)
+        with _LOCK:
+            if not _is_known(embedder, space):
+                _start(embedder, space)
     return _KNOWN.get(space.fingerprint, 1.0)
 
 
-def _started(embedder: Embedder, space: EmbeddingSpace) -> threading.Thread | None:
-    """Return the thread that measures a space, None where there is none because the last one has just failed."""
-    with _LOCK:
-        tried, running = _TRIED.get(space.fingerprint, (-math.inf, None))
-        if running is not None and running.is_alive():
-            return running
-        if time.monotonic() - tried < _AGAIN:
-            return None
+def measure_once(embedder: Embedder) -> None:
+    """Have the unit measured before the first question needs it; a service that is slow is waited for only briefly."""
+    nearness(embedder)
+    _, measuring = _TRIED.get(embedder.space.fingerprint, (0.0, None))
+    if measuring is not None:
+        measuring.join(_PATIENCE)
+
+
+def _is_known(embedder: Embedder, space: EmbeddingSpace) -> bool:
+    """Tell whether the unit is known, or can be worked out from what is at hand."""
+    if space.fingerprint in _KNOWN:
+        return True
+    try:
+        vectors = embedder.documents_at_hand(_TEXTS)
+    except KnowledgeError as exc:
+        log_event(_logger, logging.INFO, "nearness_unknown", model=space.model, reason=exc.message)
+        return True  # that it is 1, for now: the question will fail of itself
+    if vectors is not None:
+        _keep(space, vectors)
+    return vectors is not None
+
+
+def _start(embedder: Embedder, space: EmbeddingSpace) -> None:
+    """Measure a space on a thread of its own, unless one does, or has just failed."""
+    tried, running = _TRIED.get(space.fingerprint, (-math.inf, None))
+    if (running is None or not running.is_alive()) and time.monotonic() - tried >= _AGAIN:
         running = threading.Thread(target=_measure, args=(embedder, space), name="nearness", daemon=True)
         _TRIED[space.fingerprint] = time.monotonic(), running
         running.start()
-        return running
 
 
 def _measure(embedder: Embedder, space: EmbeddingSpace) -> None:
     try:
-        vectors = embedder.embed_documents([text for pair in PAIRS for text in pair])
+        vectors = embedder.embed_documents(_TEXTS)
     except KnowledgeError as exc:
         log_event(_logger, logging.INFO, "nearness_unknown", model=space.model, reason=exc.message)
         return
+    _keep(space, vectors)
+
+
+def _keep(space: EmbeddingSpace, vectors: Sequence[Vector]) -> None:
     unit = min(_MOST, max(_LEAST, _gap(vectors[0::2], vectors[1::2]) / _GAP))
     _KNOWN[space.fingerprint] = unit
     log_event(_logger, logging.INFO, "nearness_measured", model=space.model, unit=round(unit, 3))

@@ -12,6 +12,7 @@ from itertools import islice
 
 from knowledge_mcp.engine.quote_matching import follow, whole_span
 from knowledge_mcp.engine.quote_words import LINE_END_HYPHEN, Words, plain_letters, read_words
+from knowledge_mcp.engine.wanted import still_wanted
 from knowledge_mcp.model.document import Span
 
 __all__ = ["Searched", "Sought", "sought"]
@@ -183,6 +184,7 @@ class Searched:
         copy, tried = self._searched(), 0
         match = pattern.search(copy)
         while match is not None and tried < _MOST_TRIED:
+            still_wanted()
             if match.start() == 0 or not _goes_on(copy, match.start()):
                 tried += 1
                 yield self._original(match.start()), self._original(match.end())

@@ -12,6 +12,7 @@ from knowledge_mcp.engine.passages import passage
 from knowledge_mcp.engine.quote_finding import Searched, Sought
 from knowledge_mcp.engine.quote_matching import Likeness, alike
 from knowledge_mcp.engine.quote_parts import Piece, chain, cover, forms, split_at_ellipses
+from knowledge_mcp.engine.wanted import while_wanted
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.damage import leave_out, noticing
 from knowledge_mcp.model.document import Span
@@ -165,7 +166,7 @@ class _Comparison:
     def _searched(self, document_ids: Sequence[str]) -> list[tuple[str, Searched]]:
         """Read the texts of documents, leaving out those that have just gone."""
         read: list[tuple[str, Searched]] = []
-        for document_id in document_ids:
+        for document_id in while_wanted(document_ids):
             if document_id not in self._texts:
                 text = self._base.store.document_text(self._base.collection, document_id)
                 self._texts[document_id] = None if text is None else Searched(text)
@@ -291,7 +292,7 @@ class _Comparison:
 
 def _most_alike(part: Sought, searched: Searched) -> Likeness | None:
     best: Likeness | None = None
-    for words in searched.windows(part):
+    for words in while_wanted(searched.windows(part)):
         found = alike(part.text, part.words, searched.text, words)
         if found is not None and (best is None or found.similarity > best.similarity):
             best = found

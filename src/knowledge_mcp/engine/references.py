@@ -15,6 +15,7 @@ from knowledge_mcp.engine.held import HeldDocument, held_document
 from knowledge_mcp.engine.outline import named_section
 from knowledge_mcp.engine.placing import placed, section_at
 from knowledge_mcp.engine.targets import Target, Targets
+from knowledge_mcp.engine.wanted import while_wanted
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.document import Reference, ReferenceKind, Span
@@ -87,9 +88,9 @@ def references_of(targets: Targets, document_id: str, query: ReferenceQuery, men
     document = targets.document(document_id)
     place = _place(document, query)
     standing = list(_standing_in(document, document.chunks))
-    inside = [each for each in standing if place.span.contains(each.reference.span)]
-    outgoing = [each for each in inside if not _is_own_name(targets, each)]
-    near = [] if place.is_whole else [each for each in standing if _is_led(targets, each, place)]
+    inside = [each for each in while_wanted(standing) if place.span.contains(each.reference.span)]
+    outgoing = [each for each in while_wanted(inside) if not _is_own_name(targets, each)]
+    near = [] if place.is_whole else [each for each in while_wanted(standing) if _is_led(targets, each, place)]
     far, degraded = _from_outside(targets, place, mentions)
     incoming = [*near, *far]
     more = max(len(outgoing) - query.limit, 0) + max(len(incoming) - query.limit, 0)
@@ -127,7 +128,7 @@ def _place(document: HeldDocument, query: ReferenceQuery) -> _Place:
 def _standing_in(document: HeldDocument, chunks: Iterable[Chunk]) -> Iterator[_Found]:
     """Yield the references that stand in passages of one document, in reading order, each once."""
     found: dict[tuple[Span, str], _Found] = {}
-    for chunk in chunks:
+    for chunk in while_wanted(chunks):
         for reference in chunk.links:
             found.setdefault((reference.span, reference.target), _Found(reference, document, chunk.span))
     for _, each in sorted(found.items(), key=lambda item: item[0]):
@@ -179,7 +180,7 @@ def _from_outside(targets: Targets, place: _Place, mentions: Mentions) -> tuple[
         leads_here = _names if name in names else _links
         naming = [
             chunk
-            for chunk in found
+            for chunk in while_wanted(found)
             if (source := chunk.document_id) != record.id
             and any(leads_here(targets, link, record, source) for link in chunk.links)
         ]
@@ -192,7 +193,7 @@ def _from_outside(targets: Targets, place: _Place, mentions: Mentions) -> tuple[
 
 
 def _leading(targets: Targets, place: _Place, by_document: dict[str, dict[str, Chunk]]) -> Iterator[_Found]:
-    for document_id in sorted(by_document):
+    for document_id in while_wanted(sorted(by_document)):
         try:
             document = targets.document(document_id)
         except NotFoundError:

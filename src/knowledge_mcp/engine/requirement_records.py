@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from knowledge_mcp.engine.cite import cite_statement
+from knowledge_mcp.engine.wanted import while_wanted
 from knowledge_mcp.model.chunk import Chunk, Modality, Statement
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.document import Span
@@ -80,14 +81,14 @@ def requirement_records(
     wanted = modalities or frozenset({Modality.REQUIREMENT})
     holders: dict[Span, Chunk] = {}
     statements: dict[Span, Statement] = {}
-    for chunk in chunks:
+    for chunk in while_wanted(chunks):
         for statement in chunk.statements:
             holders.setdefault(statement.span, chunk)
             statements.setdefault(statement.span, statement)
     ordered = [statements[span] for span in sorted(statements)]
     return [
         _record(document, group, holders[group[0].span], text, structure)
-        for group in group_statements(ordered)
+        for group in while_wanted(group_statements(ordered))
         if (group[0].identifier and modalities is None) or any(each.modality in wanted for each in group)
     ]
 

@@ -10,6 +10,7 @@ from knowledge_mcp.engine.base import Base, Records
 from knowledge_mcp.engine.cite import cite_statement
 from knowledge_mcp.engine.identifiers import clause_asked, identifier_key, identifiers_asked, is_below, spellings
 from knowledge_mcp.engine.retrieve import Asked, ask, search_asked
+from knowledge_mcp.engine.wanted import while_wanted
 from knowledge_mcp.model.chunk import Chunk, Modality, Statement
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.query import (
@@ -100,7 +101,7 @@ class _Found:
 
 def _by_identifier(base: Base, identifier: str, filters: Sequence[Filter], records: Records, found: _Found) -> None:
     key = identifier_key(identifier)
-    for chunk in _holding(base, spellings(identifier), filters, records):
+    for chunk in while_wanted(_holding(base, spellings(identifier), filters, records)):
         for statement in chunk.statements:
             own = identifier_key(statement.identifier or "")
             if own == key or is_below(own, key):
@@ -109,7 +110,7 @@ def _by_identifier(base: Base, identifier: str, filters: Sequence[Filter], recor
 
 
 def _by_clause(base: Base, clause: str, filters: Sequence[Filter], records: Records, found: _Found) -> None:
-    for chunk in _holding(base, clause, [*filters, Prefix("clause_number", clause)], records):
+    for chunk in while_wanted(_holding(base, clause, [*filters, Prefix("clause_number", clause)], records)):
         for statement in chunk.statements:
             number = statement.clause_number or chunk.clause_number
             if statement.modality is Modality.REQUIREMENT:
@@ -135,7 +136,7 @@ def _by_topic(
     answer = search_asked(base, wider, topic)
     wanted = set(base.analyser.query_terms(query.topic))
     records.expect(hit.chunk.document_id for hit in answer.hits if hit.chunk.statements)
-    for hit in answer.hits:
+    for hit in while_wanted(answer.hits):
         for statement in hit.chunk.statements:
             if statement.modality is Modality.REQUIREMENT:
                 score = most * _score(base, statement, hit, wanted)
@@ -148,7 +149,7 @@ def documents_named(records: list[DocumentRecord], standard: str) -> tuple[str, 
     wanted = _words(standard)
     return tuple(
         record.id
-        for record in records
+        for record in while_wanted(records)
         if wanted and (wanted <= _words(f"{record.id} {record.title}") or _solid(standard) in _solid(record.id))
     )
 

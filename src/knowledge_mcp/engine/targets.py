@@ -12,6 +12,7 @@ from knowledge_mcp.engine.anchors import find_anchor
 from knowledge_mcp.engine.designations import Designation, Directory, Likeness, designation_of
 from knowledge_mcp.engine.held import HeldDocument
 from knowledge_mcp.engine.outline import find_sections
+from knowledge_mcp.engine.wanted import while_wanted
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.document import Reference, ReferenceKind, Span
 from knowledge_mcp.model.errors import NotFoundError
@@ -69,10 +70,10 @@ class Targets:
         self._known: dict[tuple[str, ReferenceKind, str], Target] = {}
         self._documents: dict[str, tuple[DocumentRecord | None, str, str]] = {}
         self._numbers: dict[str, dict[str, list[OutlineEntry]]] = {}
-        self._by_id = {record.id: record for record in records}
+        self._by_id = {record.id: record for record in while_wanted(records)}
         self._by_path: dict[str, list[DocumentRecord]] = {}
         self._by_stem: dict[str, list[DocumentRecord]] = {}
-        for record in records:
+        for record in while_wanted(records):
             path = record.source_path.replace("\\", "/").rstrip("/")
             self._by_path.setdefault(path, []).append(record)
             self._by_stem.setdefault(_parted(path)[0], []).append(record)
@@ -250,7 +251,11 @@ def _captioned(document: HeldDocument, label: str) -> Target:
     word, _, number = label.partition(" ")
     words = _LABELS.get(word, word)
     pattern = re.compile(rf"^[ \t*_|>]*{words}\s+{re.escape(number)}(?![\w-]|\.\w)", re.IGNORECASE | re.MULTILINE)
-    found = [span for match in pattern.finditer(document.text) if (span := _caption(document.text, match)) is not None]
+    found = [
+        span
+        for match in while_wanted(pattern.finditer(document.text))
+        if (span := _caption(document.text, match)) is not None
+    ]
     entries = [span for span in found if _LEADERS.search(span.of(document.text)[-_TAIL:])]
     captions = [span for span in found if span not in entries] or entries
     if not captions:

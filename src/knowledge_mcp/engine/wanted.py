@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import contextvars
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 from knowledge_mcp.engine.jobs import CancelledError
 from knowledge_mcp.model.errors import TimedOutError
 
-__all__ = ["still_wanted", "wanted_until"]
+__all__ = ["inherited", "still_wanted", "wanted_until", "while_wanted"]
 
+A = TypeVar("A")
 T = TypeVar("T")
 
 _LOOK: contextvars.ContextVar[Callable[[], None] | None] = contextvars.ContextVar("still_wanted", default=None)
@@ -44,3 +45,25 @@ def still_wanted() -> None:
     look = _LOOK.get()
     if look is not None:
         look()
+
+
+def while_wanted(items: Iterable[T]) -> Iterator[T]:
+    """Yield items as long as the answer is wanted; errors as `still_wanted`."""
+    for each in items:
+        still_wanted()
+        yield each
+
+
+def inherited(function: Callable[[A], T]) -> Callable[[A], T]:
+    """Make a function end early on other threads too, as soon as the answer for which it was made is not wanted."""
+    look = _LOOK.get()
+
+    def run(item: A) -> T:
+        token = _LOOK.set(look)
+        try:
+            still_wanted()
+            return function(item)
+        finally:
+            _LOOK.reset(token)
+
+    return run

@@ -54,6 +54,10 @@ class Embedder(TokenMeasure, Protocol):
         """
         ...
 
+    def documents_at_hand(self, texts: Sequence[str]) -> list[Vector] | None:
+        """Give what `embed_documents` gives without asking a service; None where one would have to be asked."""
+        ...
+
     def embed_query(self, text: str) -> Vector:
         """Embed one question."""
         ...

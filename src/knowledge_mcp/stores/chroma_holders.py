@@ -16,7 +16,15 @@ from knowledge_mcp.stores.chroma_places import Place
 __all__ = ["holder_row", "holders_of", "is_abandoned", "of_documents", "staged_entry", "writing_row"]
 
 _LONGEST_SECONDS = 120.0
-"""Time after which a whole document that is neither visible nor gone is taken for a killed writer's."""
+"""Time after which a whole document that is neither visible nor gone is taken for a killed writer's: since this process
+first saw its holder, by its own clock, for two machines tell different times, and a clock may be set."""
+
+_SURELY_OVER = 86_400.0
+"""The same by the clock of the day, as far as a clock is hardly wrong: commands that end soon watch nobody for long."""
+
+_MOST_SEEN = 10_000
+_SEEN: dict[str, float] = {}
+"""When holders were first seen here; of more than so many the oldest are forgotten, and count as new again."""
 
 
 def staged_entry(document_id: str, name: str) -> str:
@@ -57,7 +65,17 @@ def is_abandoned(holder: Found) -> bool:
         return False
     host, _, process = str(holder.metadata.get("writer")).rpartition(" ")
     gone = host == platform.node() and process.isdecimal() and not _is_running(int(process))
-    return gone or float(since) < time.time() - _LONGEST_SECONDS
+    return gone or _seen_for(holder.id) > _LONGEST_SECONDS or time.time() - float(since) > _SURELY_OVER
+
+
+def _seen_for(holder: str) -> float:
+    """Tell how long ago a holder was first seen, in seconds; each has a name of its own."""
+    now = time.monotonic()
+    since = _SEEN.setdefault(holder, now)
+    if len(_SEEN) > _MOST_SEEN:
+        for oldest in list(_SEEN)[: _MOST_SEEN // 10]:
+            _SEEN.pop(oldest, None)
+    return now - since
 
 
 def _is_running(process: int) -> bool:

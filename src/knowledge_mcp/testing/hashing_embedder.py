@@ -105,6 +105,9 @@ class HashingEmbedder:
             raise ContentRefusedError(f"{len(reasons)} texts were refused.", vectors=vectors, reasons=reasons)
         return accepted
 
+    def documents_at_hand(self, texts: Sequence[str]) -> list[Vector] | None:
+        return self.embed_documents(texts)
+
     def embed_query(self, text: str) -> Vector:
         return self._embed(self._checked([text])[0], self.queries)
 

@@ -50,12 +50,14 @@ class Threads:
         self._limit = limit
         self._running: set[asyncio.Task[object]] = set()
 
-    async def run(self, function: Callable[[], T], *, gave_up: threading.Event | None = None) -> T:
+    async def run(self, function: Callable[[], T], *, gave_up: threading.Event | None = None, stay: bool = False) -> T:
         """Run a function; cancelling frees the caller at once, and the place once the function has ended.
 
         Args:
             function: what it reads of an engine it stops reading soon after the caller left (`engine.wanted`).
             gave_up: set when the caller leaves.
+            stay: a caller that is cancelled waits for the end of what runs, because that uses what goes with the
+                caller; one that waits for a place leaves at once all the same.
 
         Raises:
             RateLimitedError: too many wait, or it has waited too long.
@@ -69,7 +71,9 @@ class Threads:
         self._running.add(task)
         task.add_done_callback(self._ended)
         try:
-            return await asyncio.shield(task)
+            with anyio.CancelScope(shield=stay):
+                await asyncio.shield(task)
+            return task.result()
         finally:
             if not task.done():
                 left.set()

@@ -95,14 +95,8 @@ class ToolRunner:
             error = crash(f"tool {tool.name}", exc)
         else:
             count = len(payload[tool.items]) if tool.items in payload else 0
-            log_event(
-                logger,
-                logging.INFO,
-                "query_complete",
-                **received,
-                result_count=count,
-                latency_ms=_milliseconds(started),
-            )
+            took = _milliseconds(started)
+            log_event(logger, logging.INFO, "query_complete", **received, result_count=count, latency_ms=took)
             with_links = protocol_version is None or protocol_version >= FIRST_VERSION_WITH_LINKS
             return _result(payload, tool, with_links=with_links)
         _tell_failure(error, started, received)

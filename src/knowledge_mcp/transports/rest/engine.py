@@ -12,6 +12,7 @@ import functools
 import hashlib
 import json
 import logging
+import math
 import shutil
 import tempfile
 import threading
@@ -20,7 +21,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
-import anyio
 import anyio.to_thread
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
@@ -86,7 +86,7 @@ def engine_router(
         may: refuses what a key must not do.
     """
     router = APIRouter(prefix="/engine", include_in_schema=False)
-    calls, ingests = Threads(_CALLS), anyio.CapacityLimiter(_INGESTS)
+    calls, ingests = Threads(_CALLS), Threads(_INGESTS, limit=math.inf)
 
     def admitted(request: Request, surface: str, method: str) -> None:
         try:
@@ -96,7 +96,7 @@ def engine_router(
         if surface not in surfaces:
             raise NotFoundError(f"There is no engine '{surface[:60]}' here.", suggestion=f"Use {', '.join(surfaces)}.")
 
-    _add_tools(router, get_knowledge, admitted, calls.places, ingests)
+    _add_tools(router, get_knowledge, admitted, calls, ingests)
 
     @router.post("/{surface}/ingest")
     async def ingest(surface: str, request: Request) -> Response:
@@ -133,8 +133,8 @@ def _add_tools(
     router: APIRouter,
     get_desk: Callable[[str], Any],
     admitted: Callable[[Request, str, str], None],
-    calls: anyio.CapacityLimiter,
-    ingests: anyio.CapacityLimiter,
+    calls: Threads,
+    ingests: Threads,
 ) -> None:
     """Add the route that runs tools whole; one that writes needs the right to, as `remove` does."""
 
@@ -150,8 +150,8 @@ def _add_tools(
             raise
         except Exception as exc:  # noqa: BLE001 - answered, all of it
             return _refused(exc, f"engine {surface} {name}")
-        limiter = calls if found.run_long is None else ingests
-        return answering(lambda: get_desk(surface), surface, name, arguments, limiter, heartbeat=HEARTBEAT)
+        threads = calls if found.run_long is None else ingests
+        return answering(lambda: get_desk(surface), surface, name, arguments, threads, heartbeat=HEARTBEAT)
 
 
 # ---- one call
@@ -272,7 +272,7 @@ def _item(form: FormData, folder: Path, place: int, told: Mapping[str, Any]) -> 
     return opened(told["item"], {"open": functools.partial(path.open, "rb"), "path": path})
 
 
-def _ingesting(get_knowledge: Callable[[], Knowledge], run: _Run, limiter: anyio.CapacityLimiter) -> Streaming:
+def _ingesting(get_knowledge: Callable[[], Knowledge], run: _Run, threads: Threads) -> Streaming:
     """Ingest while the client listens; one that leaves ends it."""
 
     def work(tell: Tell, gave_up: threading.Event) -> None:
@@ -291,7 +291,7 @@ def _ingesting(get_knowledge: Callable[[], Knowledge], run: _Run, limiter: anyio
         )
         tell({"report": _REPORT.encode(report), "asked": asked.is_set()})
 
-    return Streaming(work, limiter, what="engine ingest", heartbeat=HEARTBEAT, at_end=lambda: _forget(run.folder))
+    return Streaming(work, threads, what="engine ingest", heartbeat=HEARTBEAT, at_end=lambda: _forget(run.folder))
 
 
 def _forget(folder: Path | None) -> None:

@@ -6,13 +6,12 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import anyio
-
 from knowledge_mcp.model.errors import KnowledgeError, NotFoundError
 from knowledge_mcp.surfaces.arguments import parse
 from knowledge_mcp.surfaces.catalogue import load_surfaces
 from knowledge_mcp.surfaces.contract import Call, Surface, Tool
 from knowledge_mcp.transports.rest.streaming import Streaming, Tell
+from knowledge_mcp.transports.threads import Threads
 
 __all__ = ["answering", "tool_of"]
 
@@ -38,7 +37,7 @@ def answering(
     surface: str,
     name: str,
     arguments: Mapping[str, Any],
-    limiter: anyio.CapacityLimiter,
+    threads: Threads,
     *,
     heartbeat: float,
 ) -> Streaming:
@@ -65,4 +64,4 @@ def answering(
         else:
             tell({"result": response.model_dump(mode="json", exclude_unset=True)})
 
-    return Streaming(work, limiter, what=f"engine {surface} {name}", heartbeat=heartbeat)
+    return Streaming(work, threads, what=f"engine {surface} {name}", heartbeat=heartbeat)

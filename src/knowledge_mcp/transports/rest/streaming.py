@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import anyio
-import anyio.to_thread
 from fastapi import Response
 from starlette.types import Receive, Scope, Send
 
-from knowledge_mcp.model.errors import KnowledgeError
+from knowledge_mcp.model.errors import KnowledgeError, RateLimitedError
 from knowledge_mcp.remote.failures import error_object
 from knowledge_mcp.transports.errors import crash
 from knowledge_mcp.transports.outbox import Outbox
+from knowledge_mcp.transports.threads import Threads
 
 __all__ = ["Streaming", "Tell"]
 
@@ -32,7 +32,7 @@ class Streaming(Response):
     Args:
         work: tells its lines on a worker thread, and looks now and then whether the client has left; an error becomes
             the last line, `{"error": …}`.
-        limiter: how many such may work at a time.
+        threads: on which such work runs, so many at a time; what finds no place there is told to come again.
         what: is done, for the log.
         heartbeat: seconds of silence after which a sign of life is sent.
         at_end: called in any case, once nobody works any more.
@@ -41,7 +41,7 @@ class Streaming(Response):
     def __init__(
         self,
         work: Callable[[Tell, threading.Event], None],
-        limiter: anyio.CapacityLimiter,
+        threads: Threads,
         *,
         what: str,
         heartbeat: float,
@@ -49,7 +49,7 @@ class Streaming(Response):
     ) -> None:
         super().__init__(media_type="application/x-ndjson")
         self._do = work
-        self._limiter = limiter
+        self._threads = threads
         self._what = what
         self._heartbeat = heartbeat
         self._at_end = at_end
@@ -61,7 +61,7 @@ class Streaming(Response):
         try:
             await send({"type": "http.response.start", "status": 200, "headers": headers})
             async with anyio.create_task_group() as group:
-                group.start_soon(self._listen, receive)
+                group.start_soon(self._listen, receive, group.cancel_scope)
                 group.start_soon(self._work, lines)
                 await self._tell(lines, send)
                 group.cancel_scope.cancel()
@@ -84,12 +84,13 @@ class Streaming(Response):
         if at_end is not None:
             at_end()
 
-    async def _listen(self, receive: Receive) -> None:
+    async def _listen(self, receive: Receive, answering: anyio.CancelScope) -> None:
         try:
             while (await receive())["type"] != "http.disconnect":
                 pass
+            answering.cancel()  # what waits for a place leaves at once; what runs is waited for
         finally:
-            self._gave_up.set()  # on the way out too: the thread is waited for
+            self._gave_up.set()
 
     async def _work(self, lines: Outbox[bytes]) -> None:
         def tell(payload: Mapping[str, Any]) -> None:
@@ -104,7 +105,9 @@ class Streaming(Response):
                 tell({"error": error_object(crash(self._what, exc))})
 
         try:
-            await anyio.to_thread.run_sync(work, limiter=self._limiter)
+            await self._threads.run(work, gave_up=self._gave_up, stay=True)
+        except RateLimitedError as exc:
+            tell({"error": error_object(exc)})
         finally:
             self._end()  # whoever reads on, and however slowly, holds no files
             lines.close()
