@@ -29,10 +29,12 @@ class Served:
 
 
 @contextlib.contextmanager
-def served(before: Callable[[str], None] | None = None) -> Generator[Served]:
+def served(before: Callable[[str], None] | None = None, keys: KeyRing | None = None) -> Generator[Served]:
     """Run the service on a thread until the block ends."""
     library = FakeLibrary(before=before)
-    service = build_rest_app(KnowledgeProvider(lambda: library), KeyRing(KEY), options=Options(), version="9.9.9")
+    service = build_rest_app(
+        KnowledgeProvider(lambda: library), keys or KeyRing(KEY), options=Options(), version="9.9.9"
+    )
     headers = {"Authorization": f"Bearer {KEY}"}
     with serving(service) as url, httpx.Client(base_url=url, headers=headers, timeout=30) as client:
         assert client.get("/health").status_code == 200

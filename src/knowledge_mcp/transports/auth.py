@@ -11,7 +11,8 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from knowledge_mcp.transports.guards import send_error
-from knowledge_mcp.transports.keys import KeyRing
+from knowledge_mcp.transports.keys import Key, KeyRing
+from knowledge_mcp.transports.revoking import serve_while_valid
 
 __all__ = ["BearerAuth"]
 
@@ -29,7 +30,7 @@ class BearerAuth:
     Args:
         app: what stands behind.
         keys: the tokens by name; one that is limited to some collections is refused, for limits are not looked at here.
-            A token that is taken out of its file is refused from the next request on.
+            A token that is taken out of its file is refused from the next request on, and its open streams end.
     """
 
     def __init__(self, app: ASGIApp, keys: KeyRing) -> None:
@@ -46,20 +47,19 @@ class BearerAuth:
             await self._app(scope, receive, send)
             return
         given = Headers(scope=scope).getlist("authorization")
-        name = self._recognise(given[0]) if len(given) == 1 else None
-        if name is None:
+        key = self._recognise(given[0]) if len(given) == 1 else None
+        if key is None:
             await self._refuse(scope, send, missing=not given)
             return
-        scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=name, scopes=[]))
-        await self._app(scope, receive, send)
+        scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=key.name, scopes=[]))
+        valid = self._keys.validity(_token(given[0]), key)
+        await serve_while_valid(self._app, scope, receive, send, valid)
 
-    def _recognise(self, header: str) -> str | None:
-        scheme, _, value = header.partition(" ")
-        token = value.strip(" ").encode("latin-1")  # the bytes as they came
-        found = self._keys.recognise(token)
+    def _recognise(self, header: str) -> Key | None:
+        found = self._keys.recognise(_token(header))
         if found is None or not found.may_do_everything:
             return None
-        return found.name if scheme.lower() == "bearer" else None
+        return found if header.partition(" ")[0].lower() == "bearer" else None
 
     @staticmethod
     async def _refuse(scope: Scope, send: Send, *, missing: bool) -> None:
@@ -75,3 +75,7 @@ class BearerAuth:
             await send({"type": "websocket.close", "code": 1008})
             return
         await send_error(send, 401, "unauthorized", "A valid bearer token is required.", [_CHALLENGE])
+
+
+def _token(header: str) -> bytes:
+    return header.partition(" ")[2].strip(" ").encode("latin-1")  # the bytes as they came

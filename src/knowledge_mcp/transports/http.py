@@ -8,6 +8,7 @@ import socket
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+import anyio
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.middleware.cors import CORSMiddleware
@@ -19,6 +20,7 @@ from knowledge_mcp.transports.auth import BearerAuth
 from knowledge_mcp.transports.guards import BodyLimit, HostGuard
 from knowledge_mcp.transports.keys import KeyRing
 from knowledge_mcp.transports.mcp import KnowledgeServer
+from knowledge_mcp.transports.sessions import SessionLimit
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -69,13 +71,16 @@ def build_app(
     async def lifespan(_: Starlette) -> AsyncGenerator[None]:
         server.providers.start_warm_up()
         try:
-            async with server.session_manager.run():
+            async with server.session_manager.run(), anyio.create_task_group() as group:
+                group.start_soon(sessions.close_revoked)
                 yield
+                group.cancel_scope.cancel()
         finally:
             server.close()
 
     routes = [Route("/health", health, methods=["GET"]), *streamable.routes, *sse.routes]
-    app: ASGIApp = BodyLimit(Starlette(routes=routes, lifespan=lifespan), max_body_bytes)
+    sessions = SessionLimit(Starlette(routes=routes, lifespan=lifespan))
+    app: ASGIApp = BodyLimit(sessions, max_body_bytes)
     if keys.required:
         app = BearerAuth(app, keys)
     if origins := list(allowed_origins):

@@ -143,18 +143,25 @@ class KeyRing:
 
     def recognise(self, shown: bytes) -> Key | None:
         """Return the key whose secret was shown, None where there is none."""
+        digest = hashlib.sha256(shown).digest()
+        found = None
+        for key, known in self._current().items():  # all of them, so that the time does not tell which one it was
+            if hmac.compare_digest(digest, known):
+                found = key
+        return found
+
+    def validity(self, shown: bytes, key: Key) -> Callable[[], bool]:
+        """Return what tells whether the secret that was shown is still that key's, with the same rights."""
+        digest = hashlib.sha256(shown).digest()
+        return lambda: self._current().get(key) == digest
+
+    def _current(self) -> dict[Key, bytes]:
         with self._lock:
             now = self._clock()
             if self._path is not None and now - self._checked >= RECHECK_SECONDS:
                 self._checked = now
                 self._look()
-            keys = list(self._keys.items())
-        digest = hashlib.sha256(shown).digest()
-        found = None
-        for key, known in keys:  # all of them, so that the time does not tell which one it was
-            if hmac.compare_digest(digest, known):
-                found = key
-        return found
+            return dict(self._keys)
 
     def _look(self, *, first: bool = False) -> None:
         """Read the file where it is another one than last time."""

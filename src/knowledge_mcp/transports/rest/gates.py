@@ -17,6 +17,7 @@ from knowledge_mcp.transports.keys import ANONYMOUS, Key, KeyRing
 from knowledge_mcp.transports.rest.access import KEY, client_of
 from knowledge_mcp.transports.rest.errors import REQUEST_ID, Failure, Refusal, send_failure
 from knowledge_mcp.transports.rest.metrics import RestMetrics
+from knowledge_mcp.transports.revoking import serve_while_valid
 
 __all__ = ["CorsGate", "HostGate", "KeyGate", "key_of", "may_use", "need_write", "reachable", "readable"]
 
@@ -150,16 +151,18 @@ class KeyGate:
             text = f"The key '{key.name}' is limited to some collections, and this address knows no such limits."
             await send_failure(scope, send, Failure(403, text, "Use a key with all rights."))
             return
-        await self._app(scope, receive, send)
+        if not self._keys.required:
+            await self._app(scope, receive, send)
+            return
+        await serve_while_valid(self._app, scope, receive, send, self._keys.validity(_token(given[0]), key))
 
     def _recognise(self, given: Sequence[str]) -> Key | None:
         if not self._keys.required:
             return ANONYMOUS
         if len(given) != 1:
             return None
-        scheme, _, value = given[0].partition(" ")
-        found = self._keys.recognise(value.strip(" ").encode("latin-1"))  # the bytes as they came
-        return found if scheme.lower() == "bearer" else None
+        found = self._keys.recognise(_token(given[0]))
+        return found if given[0].partition(" ")[0].lower() == "bearer" else None
 
     async def _refuse(self, scope: Scope, send: Send, *, missing: bool) -> None:
         self._metrics.refused(missing=missing)
@@ -173,6 +176,10 @@ class KeyGate:
             await send_failure(scope, send, Failure(401, text, "Send the key in the Authorization header.", headers))
             return
         await send_failure(scope, send, Failure(403, "The key is not valid.", "Ask for a valid key."))
+
+
+def _token(header: str) -> bytes:
+    return header.partition(" ")[2].strip(" ").encode("latin-1")  # the bytes as they came
 
 
 def _shows_one(given: Sequence[str]) -> bool:
