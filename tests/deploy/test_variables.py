@@ -44,6 +44,7 @@ LEFT_OUT = {
     "HYBRID_FUSION": "scores are blended by default",
     "IMAGE_RATIO_THRESHOLD": "the planning surface's",
     "IMAGE_SKIP": "the planning surface's",
+    "INDEX_MEMORY_MB": "Qdrant holds the indexes",
     "MCP_MAX_BODY_BYTES": "the MCP server takes questions and addresses only; uploads have RAG_MAX_UPLOAD_BYTES",
     "OCR_ENGINE": "tesseract is the one in the image",
     "OPENAI_API_KEY": "texts are embedded by Azure OpenAI, or locally",

@@ -142,7 +142,7 @@ class _Kept(MemoryStore):
 SERVER = _Kept(EnglishAnalyser())
 
 
-def server(_options: object, _analyser: Analyser) -> MemoryStore:
+def server(_options: object, _analyser: Analyser, _memory: object) -> MemoryStore:
     """Give the one store of this process, as a builder of the registry would."""
     return SERVER
 

@@ -89,6 +89,12 @@ class StoreSettings(BaseModel):
     chromadb_token: SecretStr | None = setting(
         "CHROMADB_TOKEN", None, "Token sent to that server.", group=_STORE, example="your-token"
     )
+    index_memory_mb: int = setting(
+        "INDEX_MEMORY_MB", 1024,
+        "Megabytes that the indexes of all collections may take together in one process (`sqlite`, `chromadb`); "
+        "the one searched least recently goes first and is read again when it is needed.",
+        group=_STORE, ge=16,
+    )  # fmt: skip
 
     @property
     def data_folder(self) -> Path:

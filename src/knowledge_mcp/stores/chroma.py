@@ -10,9 +10,9 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
 from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord, EmbeddingSpace, StoreStatistics
@@ -30,6 +30,7 @@ from knowledge_mcp.stores.chroma_profiles import PROFILES, Profile
 from knowledge_mcp.stores.chroma_size import StorageSize
 from knowledge_mcp.stores.filters import check_filter
 from knowledge_mcp.stores.held import Held
+from knowledge_mcp.stores.index_memory import IndexMemory
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy
 
@@ -56,6 +57,7 @@ class ChromaStore:
         policy: retries of a server's passing failures.
         limits: memory that one collection may take for its searches; None for the usual.
         profiles: which collections are also there in the form that a specification gives them.
+        memory: shared by the process's stores, bounds what searches hold; None for one of its own.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class ChromaStore:
         policy: RetryPolicy = SPECIFIED,
         limits: Limits | None = None,
         profiles: Mapping[str, Profile] = PROFILES,
+        memory: IndexMemory | None = None,
     ) -> None:
         self._analyser = analyser
         self._connection = Connection(address, policy)
@@ -77,6 +80,7 @@ class ChromaStore:
         self._copies: dict[str, Specified] = {}
         self._held: Held[tuple[Place, View]] = Held()
         self._size = StorageSize(self._connection)
+        self._memory = memory or IndexMemory()
 
     @property
     def backend(self) -> str:
@@ -297,20 +301,30 @@ class ChromaStore:
 
     # inside
 
+    def drop_index(self, key: Hashable) -> None:
+        """Let the view of a collection go; the next search reads it again."""
+        with self._lock:
+            known = self._known.get(cast("str", key))
+            if known is not None:
+                self._known[known[0].token] = (known[0], self._new_view(known[0]))
+
     def _at(self, name: str, what: Callable[[Place, View], T]) -> T:
         """Do something in a collection; one that is dropped meanwhile is looked up again."""
+        place, view = self._held.get(name) or self._look_up(name)
         try:
-            return what(*(self._held.get(name) or self._look_up(name)))
+            done = what(place, view)
         except GoneError:
             self._held.drop(name)
             self._forget()
-            return what(*self._look_up(name))
+            place, view = self._look_up(name)
+            done = what(place, view)
+        known = self._known.get(place.token)
+        if known is not None and known[1] is view and view.bytes:
+            self._memory.used(self, place.token, view.bytes)
+        return done
 
     def _look_up(self, name: str) -> tuple[Place, View]:
         """Find who has the name now; what is known of a collection stays with it when it is renamed."""
-        from knowledge_mcp.stores.chroma_slots import Limits
-        from knowledge_mcp.stores.chroma_view import View
-
         names = self._names()
         entry = names.find(name)
         if entry is None:
@@ -322,7 +336,13 @@ class ChromaStore:
         place = names.open(entry)
         self._copy(name, place)
         with self._lock:
-            return self._known.setdefault(entry.id, (place, View(place, self._analyser, self._limits or Limits())))
+            return self._known.setdefault(entry.id, (place, self._new_view(place)))
+
+    def _new_view(self, place: Place) -> View:
+        from knowledge_mcp.stores.chroma_slots import Limits
+        from knowledge_mcp.stores.chroma_view import View
+
+        return View(place, self._analyser, self._limits or Limits())
 
     def _names(self) -> Catalogue:
         from knowledge_mcp.stores.chroma_places import Catalogue
@@ -336,6 +356,7 @@ class ChromaStore:
         with self._lock:
             self._known.clear()
             self._copies.clear()
+        self._memory.forget(self)
 
     def _specified(self, name: str, place: Place) -> Specified:
         """Open the specified collections of a name; for the collection that has it."""
@@ -378,6 +399,6 @@ class ChromaStore:
             drop_specified(self._connection, self._profiles[name])
 
 
-def from_options(options: ChromaOptions, analyser: Analyser) -> ChromaStore:
+def from_options(options: ChromaOptions, analyser: Analyser, memory: IndexMemory | None = None) -> ChromaStore:
     """Describe the store that the settings name; it is opened by its first call."""
-    return ChromaStore(address_of(options), analyser)
+    return ChromaStore(address_of(options), analyser, memory=memory)

@@ -17,6 +17,12 @@ from knowledge_mcp.stores.chroma_places import Place
 __all__ = ["Block", "Limits", "State", "Still", "scaled_vectors"]
 
 
+_CHUNK = 900
+"""Bytes that a chunk's id, key, kinds and clause take with what maps them, roughly."""
+_TERM = 70
+"""Bytes of a term in the list of its document, roughly."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Say how much memory one collection may take in one process, in bytes.
@@ -47,6 +53,13 @@ class Block:
     def size(self) -> int:
         return len(self.index.ids)
 
+    @property
+    def bytes(self) -> int:
+        """Estimate what this takes of memory, with its chunks' places in the maps of a view, without vectors."""
+        index = self.index
+        arrays = (self.kinds, self.clauses, index.lengths, index.ends, index.places, index.counts)
+        return sum(each.nbytes for each in arrays) + _CHUNK * self.size + _TERM * len(index.terms)
+
     @functools.cached_property
     def places(self) -> dict[str, int]:
         """Map chunk ids to their slots."""
@@ -68,6 +81,13 @@ class State:
     clauses: NDArray[np.uint32]
     vectors: NDArray[np.float32] | None = None
     masks: dict[Filter, NDArray[np.bool_]] = field(default_factory=dict[Filter, NDArray[np.bool_]])
+
+    @property
+    def bytes(self) -> int:
+        """Count what the arrays take; the vectors twice, for the blocks have them too."""
+        vectors = 0 if self.vectors is None else 2 * self.vectors.nbytes
+        arrays = self.norms.nbytes + self.kinds.nbytes + self.clauses.nbytes + vectors
+        return arrays + (1 + len(self.masks)) * self.alive.nbytes
 
 
 class Still(threading.local):

@@ -71,6 +71,7 @@ class View:
         self._keyed: dict[str, Block] = {}
         self._postings: dict[str, array[int]] = {}
         self._bytes = 0
+        self._held = 0
         self._kind_names: dict[tuple[str, str, str], int] = {}
         self._clause_names: dict[str | None, int] = {}
         self._size = 0
@@ -90,6 +91,13 @@ class View:
     def chunks(self) -> int:
         """Count the visible chunks."""
         return sum(block.size for block in self._by_entry.values())
+
+    @property
+    def bytes(self) -> int:
+        """Estimate what this takes of memory; vectors are held by block and as one matrix."""
+        state = self._state
+        arrays = 0 if state is None else state.bytes
+        return self._held + (0 if self.too_large else self._bytes) + arrays
 
     @property
     def too_large(self) -> bool:
@@ -211,6 +219,7 @@ class View:
         self._owners.update(dict.fromkeys(index.ids, block))
         self._keyed.update(dict.fromkeys(index.keys, block))
         self._state = None
+        self._held += block.bytes
         self._bytes += 8 * len(index.places) + sum(240 for term in index.terms if term not in self._postings)
         if self.too_large:
             self._postings.clear()

@@ -335,6 +335,6 @@ def _best(hits: Iterable[LegHit] | None, allowed: set[str], limit: int) -> tuple
     return tuple(sorted(kept, key=lambda hit: (-hit.score, hit.chunk_id))[: max(0, limit)])
 
 
-def from_options(_: object, analyser: Analyser) -> MemoryStore:
-    """Make an empty store; it needs no setting."""
+def from_options(_: object, analyser: Analyser, __: object = None) -> MemoryStore:
+    """Make an empty store; it needs no setting, and holds no indexes but its contents."""
     return MemoryStore(analyser)

@@ -418,8 +418,8 @@ class QdrantStore:
         return counted, length
 
 
-def from_options(options: QdrantOptions, analyser: Analyser) -> QdrantStore:
-    """Make the store that the settings name; it connects at its first use.
+def from_options(options: QdrantOptions, analyser: Analyser, _: object = None) -> QdrantStore:
+    """Make the store that the settings name; it connects at its first use, and the server holds the indexes.
 
     Raises:
         ConfigError: there is no address.

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
 from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord, EmbeddingSpace, StoreStatistics
@@ -26,6 +26,7 @@ from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.checks import check_query, check_vectors
 from knowledge_mcp.stores.filters import check_filter
 from knowledge_mcp.stores.held import Held
+from knowledge_mcp.stores.index_memory import IndexMemory
 from knowledge_mcp.stores.payload import space_to_json
 from knowledge_mcp.stores.sqlite_places import Place, every_place, find_place, place_of
 from knowledge_mcp.stores.versions import is_newer, newer_index
@@ -56,12 +57,15 @@ class SqliteStore:
         analyser: gives the terms of the lexical leg; a collection indexed by an older version is indexed again at its
             first use, the index of a newer one is left as it is.
         patience: seconds to wait for other writers.
+        memory: shared by the process's stores, bounds what searches hold; None for one of its own.
 
     Raises:
         ConnectionFailedError, InternalError, ConfigError: as `sqlite_connection.Database` says.
     """
 
-    def __init__(self, path: Path, analyser: Analyser, *, patience: float = 120.0) -> None:
+    def __init__(
+        self, path: Path, analyser: Analyser, *, patience: float = 120.0, memory: IndexMemory | None = None
+    ) -> None:
         from knowledge_mcp.stores.sqlite_connection import Database
 
         self._analyser = analyser
@@ -72,6 +76,7 @@ class SqliteStore:
         self._loading: dict[int, threading.Lock] = {}
         self._workers: ThreadPoolExecutor | None = None
         self._held: Held[_Snapshot] = Held()
+        self._memory = memory or IndexMemory()
 
     @property
     def backend(self) -> str:
@@ -89,6 +94,7 @@ class SqliteStore:
         with self._views_lock:
             workers, self._workers = self._workers, None
             self._views.clear()
+        self._memory.forget(self)
         if workers is not None:
             workers.shutdown(wait=True)
         self._database.close()
@@ -136,6 +142,7 @@ class SqliteStore:
             drop(connection, int(found[0][0]))
         with self._views_lock:
             self._views.pop(int(found[0][0]), None)
+        self._memory.forget(self, int(found[0][0]))
         return True
 
     def rename_collections(self, names: Mapping[str, str]) -> None:
@@ -330,6 +337,11 @@ class SqliteStore:
 
     # inside
 
+    def drop_index(self, key: Hashable) -> None:
+        """Let the view of a collection go; the next search reads it again."""
+        with self._views_lock:
+            self._views.pop(cast("int", key), None)
+
     def _pool(self) -> ThreadPoolExecutor:
         with self._views_lock:
             if self._workers is None:
@@ -361,6 +373,7 @@ class SqliteStore:
             if connection.file != self._views_of:  # another file has taken the store's place
                 self._views.clear()
                 self._views_of = connection.file
+                self._memory.forget(self)
             loading = self._loading.setdefault(place.id, threading.Lock())
         with loading:  # of one collection: the others are searched meanwhile
             last, state = self._views.get(place.id), state_of(connection, place.id)
@@ -370,9 +383,12 @@ class SqliteStore:
             with self._database.decoding():
                 view = next_view(connection, place.id, place.space.dimensions, last, state)
             with self._views_lock:
-                if not is_behind and connection.file == self._views_of:
+                kept = not is_behind and connection.file == self._views_of
+                if kept:
                     self._views[place.id] = view
-            return view
+        if kept:
+            self._memory.used(self, place.id, view.bytes)
+        return view
 
     @contextlib.contextmanager
     def _reading(self, name: str, *, indexed: bool = False) -> Generator[tuple[Session, Place]]:
@@ -445,6 +461,6 @@ class SqliteOptions(Protocol):
     def store_file(self) -> Path: ...
 
 
-def from_options(options: SqliteOptions, analyser: Analyser) -> SqliteStore:
+def from_options(options: SqliteOptions, analyser: Analyser, memory: IndexMemory | None = None) -> SqliteStore:
     """Open the store that the settings name."""
-    return SqliteStore(options.store_file, analyser)
+    return SqliteStore(options.store_file, analyser, memory=memory)

@@ -8,6 +8,7 @@ buffers that only grow are shared between states, so an older view stays right w
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -28,6 +29,10 @@ FLOATS_UP_TO = 16_384
 
 _AT_ONCE = 2_048
 _FILTERS_KEPT = 16
+_INTEGER = sys.getsizeof(1 << 20)
+_CLAUSE = 100
+"""Bytes that a number of a clause takes beside its place in the map, and a block with its document's id."""
+_BLOCK = 220
 _BLOCKS = """
 SELECT first_slot, size, document_id, keys, bits, lengths, fields FROM blocks
 WHERE collection = ? AND first_slot >= ? ORDER BY first_slot
@@ -49,6 +54,11 @@ class _Growing(Generic[T]):
         if self._width is None:
             return (capacity,)
         return (self._width, capacity) if self._by_columns else (capacity, self._width)
+
+    @property
+    def bytes(self) -> int:
+        """Count the bytes that are taken, those yet to be filled too."""
+        return self._data.nbytes
 
     @property
     def _capacity(self) -> int:
@@ -92,6 +102,19 @@ class _Buffers:
     clause_names: dict[str | None, int] = field(default_factory=lambda: {None: 0})
     blocks: dict[int, tuple[str, int]] = field(default_factory=dict[int, tuple[str, int]])
 
+    @property
+    def bytes(self) -> int:
+        """Count what the arrays take, and estimate what names and maps do."""
+        arrays = (self.bits, self.keys, self.lengths, self.kinds, self.clauses, self.floats)
+        name = sys.getsizeof(self.names[-1]) + _INTEGER if self.names else 0
+        return (
+            sum(each.bytes for each in arrays if each is not None)
+            + sum(sys.getsizeof(each) for each in (self.names, self.slots, self.clause_names, self.blocks))
+            + name * len(self.names)
+            + _CLAUSE * len(self.clause_names)
+            + _BLOCK * len(self.blocks)
+        )
+
 
 @dataclass
 class View:
@@ -107,6 +130,7 @@ class View:
         names: chunk ids by slot, those beyond `size` are of later states; None in larger collections.
         keys: `chunks.key` of each slot.
         norms: BM25's length norm of each slot.
+        held: bytes of the arrays and buffers, without the masks of filters.
     """
 
     collection: int
@@ -121,7 +145,13 @@ class View:
     keys: NDArray[np.int64]
     norms: NDArray[np.float64]
     buffers: _Buffers
+    held: int
     _masks: dict[Filter, NDArray[np.bool_]] = field(default_factory=dict[Filter, NDArray[np.bool_]])
+
+    @property
+    def bytes(self) -> int:
+        """Count what this takes of memory."""
+        return self.held + len(self._masks) * self.size
 
     def mask(self, filter: Filter | None) -> NDArray[np.bool_] | None:
         """Tell which slots a search may find, None where it may find all."""
@@ -212,6 +242,7 @@ def next_view(connection: Session, collection: int, dimensions: int, last: View 
     chunks = int(np.count_nonzero(alive))
     everywhere = chunks == size
     mean = float(lengths.sum() if everywhere else lengths[alive].sum()) / max(chunks, 1) or 1.0
+    norms = K1 * (1.0 - B + B * lengths / mean)
     return View(
         collection=collection,
         epoch=epoch,
@@ -223,8 +254,9 @@ def next_view(connection: Session, collection: int, dimensions: int, last: View 
         floats=None if buffers.floats is None else buffers.floats.upto(size),
         names=None if buffers.floats is None else buffers.names,
         keys=buffers.keys.upto(size),
-        norms=K1 * (1.0 - B + B * lengths / mean),
+        norms=norms,
         buffers=buffers,
+        held=buffers.bytes + norms.nbytes + alive.nbytes,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from knowledge_mcp.settings import Settings, blends_scores, choose_embedding, ch
 if TYPE_CHECKING:
     from knowledge_mcp.engine.base import Base
     from knowledge_mcp.ports import Analyser, Reranker, Store, Synonyms
+    from knowledge_mcp.stores.index_memory import IndexMemory
 
 __all__ = ["COLLECTIONS", "Start", "build_base", "build_store", "try_start"]
 
@@ -42,7 +44,8 @@ class Start:
 
 def build_store(settings: Settings, backend: str) -> Store:
     """Make one kind of store as the settings describe it; nothing is connected before its use."""
-    store: Store = registry.load(registry.STORES[backend])(settings, registry.load(registry.ANALYSER)())
+    memory = _index_memory(settings.index_memory_mb)
+    store: Store = registry.load(registry.STORES[backend])(settings, registry.load(registry.ANALYSER)(), memory)
     return store
 
 
@@ -95,6 +98,14 @@ def build_base(settings: Settings, *, surface: str = "standards", start: Start |
         synonyms=_synonyms(settings, analyser) if surface in RERANKED else None,
         degraded=degraded,
     )
+
+
+@functools.cache
+def _index_memory(megabytes: int) -> IndexMemory:
+    """Make the budget that all stores of this process share."""
+    from knowledge_mcp.stores.index_memory import IndexMemory
+
+    return IndexMemory(megabytes << 20)
 
 
 def _reranker(settings: Settings) -> Reranker | None:
