@@ -25,6 +25,7 @@ __all__ = [
     "Piece",
     "facts",
     "heading",
+    "hidden_piece",
     "messages",
     "named",
     "piece",
@@ -69,6 +70,8 @@ def piece(kind: BlockKind, text: str, *, marker: str = "", depth: int = 0) -> Pi
 def rich_piece(kind: BlockKind, rich: RichText, *, marker: str = "", depth: int = 0) -> Piece:
     """Write one block with the links that stand in it."""
     written = piece(kind, rich.text, marker=marker, depth=depth)
+    if rich.hidden:
+        written["hidden"] = dict(rich.hidden)
     if rich.marks:
         written["links"] = [[mark.start, mark.end, mark.target] for mark in rich.marks]
     return written
@@ -104,6 +107,11 @@ def facts(*, title: str = "", metadata: Mapping[str, str] | None = None, warning
     return {"facts": {"title": title, "metadata": dict(metadata or {}), "warnings": list(warnings)}}
 
 
+def hidden_piece(counted: Mapping[str, int]) -> Piece:
+    """Write how many characters were left out because nobody sees them, by `HiddenReason`; later ones add up."""
+    return {"hidden": {str(reason): count for reason, count in counted.items() if count}}
+
+
 def messages(pieces: Iterable[Piece]) -> Iterator[dict[str, Any]]:
     """Send pieces in batches, and facts as they come.
 
@@ -113,7 +121,7 @@ def messages(pieces: Iterable[Piece]) -> Iterator[dict[str, Any]]:
     batch: list[Piece] = []
     size, sent, blocks = 0, 0, 0
     for each in pieces:
-        if "facts" in each:
+        if "facts" in each or each.keys() == {"hidden"}:
             yield each
             continue
         length = len(each.get("text", "")) + len(each.get("heading", ""))
@@ -157,12 +165,14 @@ class Laying:
     def take(self, message: Mapping[str, Any]) -> None:
         """Lay down what one message says."""
         for each in message.get("blocks", ()):
+            self.builder.leave_out(each.get("hidden", {}))
             if "heading" in each:
                 self._heading(each)
             else:
                 self._block(each)
         self.untitled = message.get("untitled", self.untitled)
         told = message.get("facts")
+        self.builder.leave_out(message.get("hidden", {}))
         if told:
             self.title = told["title"] or self.title
             self.metadata.update(told["metadata"])
