@@ -23,6 +23,7 @@ __all__ = [
     "MOST_BLOCKS",
     "Laying",
     "Piece",
+    "counting",
     "facts",
     "heading",
     "hidden_piece",
@@ -70,10 +71,15 @@ def piece(kind: BlockKind, text: str, *, marker: str = "", depth: int = 0) -> Pi
 def rich_piece(kind: BlockKind, rich: RichText, *, marker: str = "", depth: int = 0) -> Piece:
     """Write one block with the links that stand in it."""
     written = piece(kind, rich.text, marker=marker, depth=depth)
-    if rich.hidden:
-        written["hidden"] = dict(rich.hidden)
     if rich.marks:
         written["links"] = [[mark.start, mark.end, mark.target] for mark in rich.marks]
+    return counting(written, rich)
+
+
+def counting(written: Piece, rich: RichText) -> Piece:
+    """Say in a heading or a block what was left out of its text because nobody sees it."""
+    if rich.hidden:
+        written["hidden"] = dict(rich.hidden)
     return written
 
 
