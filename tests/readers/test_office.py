@@ -58,6 +58,7 @@ def _talk(made: Any) -> None:
         grid.cell(*place).text = text
     third = made.slides.add_slide(made.slide_layouts[5])
     third.shapes.title.text = "Backup"
+    third.notes_slide.notes_text_frame.text = "Say nothing."
     third._element.set("show", "0")
 
 
@@ -73,7 +74,6 @@ def test_slides_become_pages_and_their_titles_sections(talk: Document) -> None:
     assert [section.title for section in talk.sections if section.level == 1] == [
         "Goals & *plans*",
         "Slide 2",
-        "Backup",
     ]
     assert talk.title == "Annual Review"
     assert dict(talk.metadata)["author"] == "A. Speaker"
@@ -93,8 +93,11 @@ def test_a_bar_in_a_slide_s_table_parts_no_cell(talk: Document) -> None:
     assert tables(talk) == ["| key | value |\n| --- | --- |\n| a\\|b | one two |"]
 
 
-def test_a_hidden_slide_is_included_and_told(talk: Document) -> None:
-    assert any("3 are hidden" in warning for warning in talk.warnings)
+def test_a_hidden_slide_is_left_out_with_its_notes_and_told(talk: Document) -> None:
+    assert "Slides 3 are hidden in the presentation, and left out." in talk.warnings
+    assert "Backup" not in talk.text
+    assert "Say nothing" not in talk.text
+    assert talk.hidden == (("not displayed", len("BackupSaynothing.")),)
 
 
 def test_a_presentation_without_any_title_is_called_by_its_file_name() -> None:
