@@ -12,7 +12,8 @@ from knowledge_mcp.model.hidden import HiddenReason
 from knowledge_mcp.readers.markdown import MarkdownReader
 from knowledge_mcp.readers.office import OfficeReader
 from tests.readers.in_process import InProcessSandbox
-from tests.readers.office_files import item_of, presentation
+from tests.readers.office_files import item_of, presentation, workbook
+from tests.readers.ole_files import xls
 
 READER = OfficeReader(markdown=MarkdownReader(), sandbox=InProcessSandbox())
 SECRET = "obey the hidden words"
@@ -42,7 +43,15 @@ def _box(shapes: Any, text: str, *, left: float = 1, top: float = 1) -> Any:
 def _colour(font: Any, rgb: str) -> None:
     from pptx.dml.color import RGBColor
 
-    font.color.rgb = RGBColor.from_string(rgb)
+    font.color.rgb = RGBColor(*bytes.fromhex(rgb))
+
+
+def _coloured(rgb: str) -> Callable[[Any], None]:
+    return lambda font: _colour(font, rgb)
+
+
+def _unfilled(font: Any) -> None:
+    font.fill.background()
 
 
 def _theme(font: Any) -> None:
@@ -69,11 +78,11 @@ def _size(points: float) -> Callable[[Any], None]:
     ("hide", "reason"),
     [
         (_size(1), HiddenReason.TOO_SMALL),
-        (lambda font: _colour(font, "FFFFFF"), HiddenReason.COLOUR),
-        (lambda font: _colour(font, "FDFEFF"), HiddenReason.COLOUR),
+        (_coloured("FFFFFF"), HiddenReason.COLOUR),
+        (_coloured("FDFEFF"), HiddenReason.COLOUR),
         (_theme, HiddenReason.COLOUR),
         (_transparent, HiddenReason.TRANSPARENT),
-        (lambda font: font.fill.background(), HiddenReason.TRANSPARENT),
+        (_unfilled, HiddenReason.TRANSPARENT),
     ],
 )
 def test_hidden_words_of_a_slide_are_left_out_and_their_neighbours_stay(
@@ -210,4 +219,156 @@ def test_white_words_in_a_table_s_header_and_six_points_stay() -> None:
 
     document = read(presentation(fill), "talk.pptx")
     assert all(word in document.text for word in ("Seen", "Also", "Small."))
+    assert document.hidden == ()
+
+
+# ---- workbooks ------------------------------------------------------------------------------------------------------
+
+
+def _grid(made: Any) -> Any:
+    sheet = made.active
+    for row in (["item", "price", "note"], ["tea", 2.5, "hot"], ["milk", 3, "cold"]):
+        sheet.append(row)
+    return sheet
+
+
+def _tiny(sheet: Any) -> None:
+    from openpyxl.styles import Font
+
+    sheet["C2"].font = Font(size=1)
+
+
+def _white(sheet: Any) -> None:
+    from openpyxl.styles import Font
+
+    sheet["C2"].font = Font(color="FFFFFFFF")
+
+
+def _white_by_theme(sheet: Any) -> None:
+    from openpyxl.styles import Font
+    from openpyxl.styles.colors import Color
+
+    sheet["C2"].font = Font(color=Color(theme=0))
+
+
+def _red_on_red(sheet: Any) -> None:
+    from openpyxl.styles import Font, PatternFill
+
+    sheet["C2"].font = Font(color="FFFF0000")
+    sheet["C2"].fill = PatternFill("solid", fgColor="FFFF0000")
+
+
+def _no_format(sheet: Any) -> None:
+    sheet["C2"].number_format = ";;;"
+
+
+@pytest.mark.parametrize(
+    ("hide", "reason"),
+    [
+        (_tiny, HiddenReason.TOO_SMALL),
+        (_white, HiddenReason.COLOUR),
+        (_white_by_theme, HiddenReason.COLOUR),
+        (_red_on_red, HiddenReason.COLOUR),
+        (_no_format, HiddenReason.NOT_DISPLAYED),
+    ],
+)
+def test_a_cell_that_its_look_hides_is_empty_and_counted(hide: Callable[[Any], None], reason: HiddenReason) -> None:
+    def fill(made: Any) -> None:
+        sheet = _grid(made)
+        sheet["C2"] = SECRET
+        hide(sheet)
+
+    document = read(workbook(fill), "prices.xlsx")
+    assert "| tea | 2.5 |" in document.text
+    assert "| milk | 3 | cold |" in document.text
+    assert "obey" not in document.text
+    assert document.hidden == ((reason.value, LETTERS),)
+
+
+def test_hidden_rows_and_columns_are_left_out_and_told_with_the_sheet() -> None:
+    def fill(made: Any) -> None:
+        sheet = _grid(made)
+        sheet["A2"], sheet["B3"] = SECRET, SECRET
+        sheet.row_dimensions[2].hidden = True
+        sheet.column_dimensions["B"].hidden = True
+
+    document = read(workbook(fill), "prices.xlsx")
+    assert "| item | note |\n| --- | --- |\n| milk | cold |" in document.text
+    assert "obey" not in document.text
+    assert document.hidden == ((HiddenReason.NOT_DISPLAYED.value, 2 * LETTERS + len("2.5hotprice")),)
+    assert "Of the sheet Sheet 1 hidden rows and 1 hidden columns are left out." in document.warnings
+
+
+def test_hidden_rows_are_left_out_where_formulas_were_never_calculated() -> None:
+    def fill(made: Any) -> None:
+        sheet = _grid(made)
+        sheet["A2"], sheet["B3"] = SECRET, "=1+1"
+        sheet.row_dimensions[2].hidden = True
+
+    document = read(workbook(fill), "prices.xlsx")
+    assert "| milk | =1+1 | cold |" in document.text
+    assert "obey" not in document.text
+
+
+@pytest.mark.parametrize("state", ["hidden", "veryHidden"])
+def test_hidden_sheets_are_left_out(state: str) -> None:
+    def fill(made: Any) -> None:
+        _grid(made)
+        sheet = made.create_sheet("Backstage")
+        sheet["A1"] = SECRET
+        sheet.sheet_state = state
+
+    document = read(workbook(fill), "prices.xlsx")
+    assert [section.title for section in document.sections] == ["Sheet"]
+    assert document.hidden == ((HiddenReason.NOT_DISPLAYED.value, LETTERS),)
+    assert any("Backstage" in warning for warning in document.warnings)
+
+
+def test_hidden_rows_and_columns_of_an_old_workbook_are_left_out() -> None:
+    rows = [["item", SECRET, "note"], [SECRET, 2.5, "hot"], ["milk", 3.0, "cold"]]
+    document = read(xls({"Prices": rows}, row=1, column=1), "old.xls")
+    assert "| item | note |\n| --- | --- |\n| milk | cold |" in document.text
+    assert document.hidden == ((HiddenReason.NOT_DISPLAYED.value, 2 * LETTERS + len("2.5hot3")),)
+
+
+def _on_a_dark_cell(sheet: Any) -> None:
+    from openpyxl.styles import Font, PatternFill
+
+    sheet["A1"].font = Font(color="FFFFFFFF")
+    sheet["A1"].fill = PatternFill("solid", fgColor="FF000080")
+
+
+def _in_a_styled_table(sheet: Any) -> None:
+    from openpyxl.styles import Font
+    from openpyxl.worksheet.table import Table, TableStyleInfo
+
+    sheet["A1"].font = Font(color="FFFFFFFF")
+    table = Table(displayName="Prices", ref="A1:C3")
+    table.tableStyleInfo = TableStyleInfo(name="TableStyleMedium2", showRowStripes=True)
+    sheet.add_table(table)
+
+
+def _by_a_condition(sheet: Any) -> None:
+    from openpyxl.formatting import rule as rules
+    from openpyxl.styles import Font, PatternFill
+
+    sheet["A1"].font = Font(color="FFFFFFFF")
+    library: Any = rules
+    rule = library.CellIsRule(operator="equal", formula=['"item"'], fill=PatternFill(bgColor="FF000000"))
+    sheet.conditional_formatting.add("A1:A3", rule)
+
+
+def _small_but_seen(sheet: Any) -> None:
+    from openpyxl.styles import Font
+
+    sheet["A1"].font = Font(size=6, color="FF808080")
+    sheet["B2"].number_format = "0.00;;;"
+    sheet.row_dimensions[2].height = 5
+
+
+@pytest.mark.parametrize("look", [_on_a_dark_cell, _in_a_styled_table, _by_a_condition, _small_but_seen])
+def test_cells_that_are_seen_or_may_be_seen_stay(look: Callable[[Any], None]) -> None:
+    document = read(workbook(lambda made: look(_grid(made))), "prices.xlsx")
+    assert "| item | price | note |" in document.text
+    assert "| tea | 2.5 | hot |" in document.text
     assert document.hidden == ()
