@@ -12,7 +12,7 @@ from knowledge_mcp.model.hidden import HiddenReason
 from knowledge_mcp.readers.markdown import MarkdownReader
 from knowledge_mcp.readers.office import OfficeReader
 from tests.readers.in_process import InProcessSandbox
-from tests.readers.office_files import item_of, presentation, workbook
+from tests.readers.office_files import item_of, odt, presentation, workbook
 from tests.readers.ole_files import xls
 
 READER = OfficeReader(markdown=MarkdownReader(), sandbox=InProcessSandbox())
@@ -371,4 +371,126 @@ def test_cells_that_are_seen_or_may_be_seen_stay(look: Callable[[Any], None]) ->
     document = read(workbook(lambda made: look(_grid(made))), "prices.xlsx")
     assert "| item | price | note |" in document.text
     assert "| tea | 2.5 | hot |" in document.text
+    assert document.hidden == ()
+
+
+# ---- OpenDocument texts ---------------------------------------------------------------------------------------------
+
+
+def _text_style(name: str, look: str, *, family: str = "text", parent: str = "", more: str = "") -> str:
+    inherits = f'style:parent-style-name="{parent}"' if parent else ""
+    return (
+        f'<style:style style:name="{name}" style:family="{family}" {inherits}>{more}<style:text-properties {look}/>'
+        "</style:style>"
+    )
+
+
+_SPAN = f'<text:p>Before <text:span text:style-name="X">{SECRET} </text:span>after.</text:p>'
+_GREY = '<style:paragraph-properties fo:background-color="#808080"/>'
+
+
+@pytest.mark.parametrize(
+    ("body", "styles", "reason"),
+    [
+        (_SPAN, _text_style("X", 'text:display="none"'), HiddenReason.NOT_DISPLAYED),
+        (_SPAN, _text_style("Y", 'text:display="none"') + _text_style("X", "", parent="Y"), HiddenReason.NOT_DISPLAYED),
+        (_SPAN, _text_style("X", 'fo:font-size="1pt"'), HiddenReason.TOO_SMALL),
+        (_SPAN, _text_style("X", 'fo:font-size="0.02cm"'), HiddenReason.TOO_SMALL),
+        (_SPAN, _text_style("X", 'fo:color="#ffffff"'), HiddenReason.COLOUR),
+        (_SPAN, _text_style("X", 'fo:color="#ffff00" fo:background-color="#ffff00"'), HiddenReason.COLOUR),
+        (
+            _SPAN.replace("<text:p>", '<text:p text:style-name="P">'),
+            _text_style("P", "", family="paragraph", more=_GREY) + _text_style("X", 'fo:color="#808080"'),
+            HiddenReason.COLOUR,
+        ),
+        (
+            f'<text:p>Before after.</text:p><text:p text:style-name="P">{SECRET}</text:p>',
+            _text_style("P", 'text:display="none"', family="paragraph"),
+            HiddenReason.NOT_DISPLAYED,
+        ),
+        (
+            f'<text:p>Before <text:hidden-text text:is-hidden="true">{SECRET}</text:hidden-text>after.</text:p>',
+            "",
+            HiddenReason.NOT_DISPLAYED,
+        ),
+        (
+            f'<text:p>Before after.</text:p><text:p><text:hidden-paragraph text:is-hidden="true"/>{SECRET}</text:p>',
+            "",
+            HiddenReason.NOT_DISPLAYED,
+        ),
+        (
+            f'<text:p>Before after.</text:p><text:section text:display="none"><text:p>{SECRET}</text:p></text:section>',
+            "",
+            HiddenReason.NOT_DISPLAYED,
+        ),
+        (
+            '<text:p>Before after.<draw:frame text:anchor-type="page" svg:x="-9cm" svg:width="2cm"><draw:text-box>'
+            f"<text:p>{SECRET}</text:p></draw:text-box></draw:frame></text:p>",
+            "",
+            HiddenReason.OFF_PAGE,
+        ),
+    ],
+)
+def test_hidden_text_of_an_opendocument_file_is_left_out_and_counted(
+    body: str, styles: str, reason: HiddenReason
+) -> None:
+    document = read(odt(body, styles=styles), "notes.odt")
+    assert document.text == "Before after."
+    assert document.hidden == ((reason.value, LETTERS),)
+
+
+def test_hidden_rows_cells_headings_and_notes_are_counted() -> None:
+    style = _text_style("X", 'text:display="none"')
+    hidden = f'<text:span text:style-name="X">{SECRET}</text:span>'
+    cells = "".join(f"<table:table-cell><text:p>{text}</text:p></table:table-cell>" for text in ("Seen", hidden))
+    body = (
+        f'<text:h text:outline-level="1">Scope{hidden}</text:h><table:table><table:table-row>{cells}</table:table-row>'
+        f'<table:table-row table:visibility="collapse">{cells}</table:table-row></table:table>'
+        f"<text:p>Cited<text:note><text:note-citation>1</text:note-citation><text:note-body><text:p>Noted{hidden}"
+        "</text:p></text:note-body></text:note></text:p>"
+    )
+    document = read(odt(body, styles=style), "notes.odt")
+    assert [section.title for section in document.sections] == ["Scope"]
+    assert "Noted" in document.text
+    assert "obey" not in document.text
+    assert document.hidden == ((HiddenReason.NOT_DISPLAYED.value, 4 * LETTERS + len("Seen")),)
+
+
+_WHITE = _text_style("X", 'fo:color="#ffffff"')
+_SEEN = '<text:p text:style-name="P"><text:span text:style-name="X">Seen.</text:span></text:p>'
+
+
+def _celled(inner: str) -> str:
+    return (
+        f"<table:table><table:table-row><table:table-cell table:style-name='C'>{inner}</table:table-cell>"
+        "</table:table-row></table:table>"
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "styles"),
+    [
+        (_SEEN, _WHITE + _text_style("P", "", family="paragraph", more=_GREY)),
+        (_SEEN, _text_style("X", 'fo:color="#ffffff" fo:background-color="#000000"')),
+        (
+            _celled(_SEEN),
+            _WHITE + '<style:style style:name="C" style:family="table-cell"><style:table-cell-properties '
+            'fo:background-color="#000080"/></style:style>',
+        ),
+        (
+            _SEEN,
+            _WHITE + '<style:page-layout><style:page-layout-properties fo:background-color="#000000"/>'
+            "</style:page-layout>",
+        ),
+        (_SEEN, _WHITE + '<style:style><style:graphic-properties style:run-through="background"/></style:style>'),
+        (f"<text:p><draw:frame><draw:text-box>{_SEEN}</draw:text-box></draw:frame></text:p>", _WHITE),
+        (_SEEN, _text_style("X", 'fo:font-size="6pt"')),
+        (_SEEN.replace("Seen", "Seen \u6771"), _text_style("X", 'fo:font-size="1pt" style:font-size-asian="10pt"')),
+        (_SEEN, _text_style("P", 'text:display="none"', family="paragraph") + _text_style("X", 'text:display="true"')),
+        ('<text:p>Seen.<text:hidden-paragraph text:is-hidden="false"/></text:p>', ""),
+    ],
+)  # fmt: skip
+def test_text_of_an_opendocument_file_that_is_seen_or_may_be_seen_stays(body: str, styles: str) -> None:
+    document = read(odt(body, styles=styles), "notes.odt")
+    assert "Seen" in document.text
     assert document.hidden == ()

@@ -169,7 +169,7 @@ def _colour(colour: Any, scheme: dict[str, str]) -> str:
         return str(colour.rgb)[-6:]
     if colour.type == "theme":
         names = ("lt1", "dk1")
-        return scheme.get(names[colour.theme], "") if colour.theme in {0, 1} else ""
+        return scheme.get(names[int(colour.theme)], "") if colour.theme in {0, 1} else ""
     if colour.type == "indexed" and colour.indexed < len(palette):
         return str(palette[colour.indexed])[-6:]
     return ""
