@@ -88,18 +88,26 @@ _ODF = " ".join(
         ("draw", "drawing"),
         ("meta", "meta"),
         ("svg", "svg-compatible"),
+        ("fo", "xsl-fo-compatible"),
     )
 )
 
 
 def odt(
-    body: str, *, outline: str = "", meta: str = "", kind: str = "text", further: Mapping[str, str] | None = None
+    body: str,
+    *,
+    outline: str = "",
+    meta: str = "",
+    styles: str = "",
+    kind: str = "text",
+    further: Mapping[str, str] | None = None,
 ) -> bytes:
-    """Write an OpenDocument file: what stands in its body, its outline levels, its properties."""
+    """Write an OpenDocument file: what stands in its body, its outline levels, its properties, its own styles."""
     more = 'xmlns:xlink="http://www.w3.org/1999/xlink" xmlns:dc="http://purl.org/dc/elements/1.1/"'
     members = {
         "mimetype": f"application/vnd.oasis.opendocument.{kind}",
-        "content.xml": f"<office:document-content {_ODF} {more}><office:body><office:text>{body}</office:text>"
+        "content.xml": f"<office:document-content {_ODF} {more}><office:automatic-styles>{styles}"
+        f"</office:automatic-styles><office:body><office:text>{body}</office:text>"
         "</office:body></office:document-content>",
         "styles.xml": f"<office:document-styles {_ODF} {more}><office:styles><text:outline-style>{outline}"
         "</text:outline-style></office:styles></office:document-styles>",

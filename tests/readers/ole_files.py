@@ -117,8 +117,15 @@ def message(
 # ---- .xls -----------------------------------------------------------------------------------------------------------
 
 
-def xls(sheets: Mapping[str, Sequence[Sequence[str | float]]], *, hidden: str = "", encrypted: bool = False) -> bytes:
-    """Write an .xls workbook (BIFF8) of texts and numbers."""
+def xls(
+    sheets: Mapping[str, Sequence[Sequence[str | float]]],
+    *,
+    hidden: str = "",
+    encrypted: bool = False,
+    row: int = -1,
+    column: int = -1,
+) -> bytes:
+    """Write an .xls workbook (BIFF8) of texts and numbers; a sheet, a row and a column from 0 may be hidden."""
     begin = _record(0x809, struct.pack("<HHHHII", 0x600, 0x5, 0x0DBB, 0x07CC, 0, 6))
     lock = _record(0x2F, struct.pack("<HHH", 1, 1, 1) + b"\1" * 48) if encrypted else b""
     names = [struct.pack("<BB", len(name), 0) + name.encode("latin-1") for name in sheets]
@@ -126,12 +133,16 @@ def xls(sheets: Mapping[str, Sequence[Sequence[str | float]]], *, hidden: str = 
     bound, bodies = b"", b""
     for (title, rows), name in zip(sheets.items(), names, strict=True):
         bound += _record(0x85, struct.pack("<IBB", place + len(bodies), 1 if title == hidden else 0, 0) + name)
-        bodies += _sheet(rows)
+        bodies += _sheet(rows, row, column)
     return ole({"Workbook": (begin + lock + bound + _record(0x0A, b"") + bodies).ljust(_CUT_OFF, b"\0")})
 
 
-def _sheet(rows: Sequence[Sequence[str | float]]) -> bytes:
+def _sheet(rows: Sequence[Sequence[str | float]], hidden_row: int, hidden_column: int) -> bytes:
     written = _record(0x809, struct.pack("<HHHHII", 0x600, 0x10, 0x0DBB, 0x07CC, 0, 6))
+    if hidden_column >= 0:
+        written += _record(0x7D, struct.pack("<HHHHHH", hidden_column, hidden_column, 2304, 0, 1, 0))
+    if hidden_row >= 0:
+        written += _record(0x208, struct.pack("<HHHHHHI", hidden_row, 0, 9, 255, 0, 0, 0x20))
     for y, row in enumerate(rows):
         for x, value in enumerate(row):
             if isinstance(value, str):

@@ -58,6 +58,7 @@ def _talk(made: Any) -> None:
         grid.cell(*place).text = text
     third = made.slides.add_slide(made.slide_layouts[5])
     third.shapes.title.text = "Backup"
+    third.notes_slide.notes_text_frame.text = "Say nothing."
     third._element.set("show", "0")
 
 
@@ -73,7 +74,6 @@ def test_slides_become_pages_and_their_titles_sections(talk: Document) -> None:
     assert [section.title for section in talk.sections if section.level == 1] == [
         "Goals & *plans*",
         "Slide 2",
-        "Backup",
     ]
     assert talk.title == "Annual Review"
     assert dict(talk.metadata)["author"] == "A. Speaker"
@@ -93,8 +93,11 @@ def test_a_bar_in_a_slide_s_table_parts_no_cell(talk: Document) -> None:
     assert tables(talk) == ["| key | value |\n| --- | --- |\n| a\\|b | one two |"]
 
 
-def test_a_hidden_slide_is_included_and_told(talk: Document) -> None:
-    assert any("3 are hidden" in warning for warning in talk.warnings)
+def test_a_hidden_slide_is_left_out_with_its_notes_and_told(talk: Document) -> None:
+    assert "Slides 3 are hidden in the presentation, and left out." in talk.warnings
+    assert "Backup" not in talk.text
+    assert "Say nothing" not in talk.text
+    assert talk.hidden == (("not displayed", len("BackupSaynothing.")),)
 
 
 def test_a_presentation_without_any_title_is_called_by_its_file_name() -> None:
@@ -166,7 +169,7 @@ def _accounts(made: Any) -> None:
 @pytest.mark.requirement("D-REQ-1.4")
 def test_sheets_become_sections_with_their_tables_whole() -> None:
     document = read(workbook(_accounts), "accounts.xlsx")
-    assert [section.title for section in document.sections] == ["Costs | 2024", "Secret"]
+    assert [section.title for section in document.sections] == ["Costs | 2024"]
     assert tables(document) == [
         "| year | item | share | when | sum |\n| --- | --- | --- | --- | --- |\n"
         "| 2020 | paper | 25% | 2020-01-02 | =1+1 |\n"
@@ -176,10 +179,12 @@ def test_sheets_become_sections_with_their_tables_whole() -> None:
     assert document.title == "accounts"
 
 
-def test_a_hidden_sheet_is_included_and_told() -> None:
+def test_a_hidden_sheet_is_left_out_counted_and_told() -> None:
     document = read(workbook(_accounts), "accounts.xlsx")
-    assert path_of(document, "hidden words") == ["Secret"]
-    assert any("Secret" in warning for warning in document.warnings)
+    assert "hidden words" not in document.text
+    assert "The sheet Secret is hidden in the workbook, and left out: 11 characters." in document.warnings
+    assert document.hidden == (("not displayed", 11),)
+    assert dict(document.metadata)["sheets"] == "Costs | 2024, Empty"
 
 
 def test_a_cell_at_the_far_end_of_a_sheet_costs_no_table_of_that_size() -> None:
@@ -213,14 +218,14 @@ def test_old_workbooks_are_read_alike() -> None:
     document = read(data, "old.xls")
     assert tables(document) == [
         "| item | price |\n| --- | --- |\n| tea | 2.5 |\n| milk | 3 |",
-        "| é\\| | x |\n| --- | --- |",
     ]
-    assert [section.title for section in document.sections] == ["Prices", "More"]
+    assert [section.title for section in document.sections] == ["Prices"]
     assert any("More" in warning for warning in document.warnings)
+    assert document.hidden == (("not displayed", 3),)
 
 
 def test_a_new_workbook_under_the_old_name_is_read() -> None:
-    assert "hidden words" in read(workbook(_accounts), "accounts.xls").text
+    assert "Costs of the year" in read(workbook(_accounts), "accounts.xls").text
 
 
 # ---- e-books --------------------------------------------------------------------------------------------------------

@@ -139,6 +139,7 @@ class Inspected:
                 }
                 for each in self.structure.sections
             ],
+            "hidden": dict(self.structure.hidden),
             "tables": cut_out(BlockKind.TABLE),
             "captions": cut_out(BlockKind.CAPTION),
             "statements": [

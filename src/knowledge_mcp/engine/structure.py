@@ -13,7 +13,7 @@ from knowledge_mcp.model.structure import DocumentStructure, OutlineEntry, PageC
 
 __all__ = ["STRUCTURE_VERSION", "structure_of"]
 
-STRUCTURE_VERSION = "structure/2"
+STRUCTURE_VERSION = "structure/3"
 """Part of every pipeline's fingerprint: to be counted up when documents must be read again for what is made here."""
 
 _BLANK = re.compile(r"\s+")
@@ -54,6 +54,7 @@ def structure_of(document: Document) -> DocumentStructure:
             for each in document.pages
         ),
         anchors=document.anchors,
+        hidden=document.hidden,
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from knowledge_mcp.model.hidden import Hidden
+
 __all__ = [
     "Anchor",
     "Block",
@@ -253,6 +255,7 @@ class Document:
         references: explicit links and fields known to the format (the analysis adds those it finds in the text).
         metadata: flat, from frontmatter or core properties: edition, version, date, author, language …
         anchors: names of places in the text that links may lead to, each name once, by place.
+        hidden: characters left out because no reader of the file sees them, by reason; a warning says so too.
         warnings: what was lost or doubtful, one sentence each; never empty when text was lost.
         source_uri: `SourceItem.uri`.
         sha256: `SourceItem.sha256`.
@@ -273,6 +276,7 @@ class Document:
     metadata: tuple[tuple[str, str], ...] = ()
     warnings: tuple[str, ...] = field(default=())
     anchors: tuple[Anchor, ...] = ()
+    hidden: Hidden = ()
 
     def ancestors(self, section: int | None) -> tuple[Section, ...]:
         """List a section with all above it, outermost first; empty for None."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from knowledge_mcp.model.document import Anchor, Span
+from knowledge_mcp.model.hidden import Hidden
 
 __all__ = ["NO_STRUCTURE", "DocumentStructure", "OutlineEntry", "PageCoverage"]
 
@@ -56,11 +57,12 @@ class PageCoverage:
 
 @dataclass(frozen=True, slots=True)
 class DocumentStructure:
-    """Hold the section tree, the coverage and the anchors of one document; each empty where the format has none."""
+    """Hold the sections, pages and anchors of one document, and the hidden characters left out; each may be empty."""
 
     sections: tuple[OutlineEntry, ...] = ()
     pages: tuple[PageCoverage, ...] = ()
     anchors: tuple[Anchor, ...] = ()
+    hidden: Hidden = ()
 
 
 NO_STRUCTURE = DocumentStructure()

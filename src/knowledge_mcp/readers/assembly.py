@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
@@ -27,8 +28,10 @@ from knowledge_mcp.model.document import (
     Span,
 )
 from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
+from knowledge_mcp.model.hidden import hidden_sentence, listed_hidden
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.headings import NumberedTitle, split_clause_number
+from knowledge_mcp.readers.invisible import without_hidden
 from knowledge_mcp.support.checkpoints import checkpoint
 
 __all__ = [
@@ -63,8 +66,8 @@ _REPLACED = {
     "\ufb05": "st",
     "\ufb06": "st",
 }
-# Soft hyphen, zero-width space, word joiner, byte order mark; the joiners U+200C and U+200D spell words and stay.
-_DROPPED = re.compile("[\u00ad\u200b\u2060\ufeff]|[\x00-\x08\x0e-\x1f\x7f\x80-\x84\x86-\x9f]")
+# Soft hyphens and control characters.
+_DROPPED = re.compile("[\u00ad]|[\x00-\x08\x0e-\x1f\x7f\x80-\x84\x86-\x9f]")
 _REPLACE = re.compile("\r\n|[" + "".join(key for key in _REPLACED if len(key) == 1) + "]")
 MOST_TEXT = 32_000_000
 """Most characters of one document's text; about eight million tokens."""
@@ -75,11 +78,13 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _LINE_END_BLANKS = re.compile(r"(?<![ \t])[ \t]+(?=\n|\Z)")
 
 
-def normalise_text(text: str) -> str:
+def normalise_text(text: str, hidden: Counter[str] | None = None) -> str:
     """Clean text for the canonical text: NFC, lines end with LF, ligatures spelled, invisible characters gone.
 
     Tabs and leading blanks stay (code needs them), blanks at line ends go. A lone surrogate becomes U+FFFD. Idempotent.
+    What hides words (`without_hidden`) is counted in `hidden`.
     """
+    text = without_hidden(text, hidden)
     text = _REPLACE.sub(lambda match: _REPLACED[match.group()], text)
     text = _SURROGATE.sub("\ufffd", _DROPPED.sub("", text))
     return _LINE_END_BLANKS.sub("", unicodedata.normalize("NFC", text))
@@ -148,6 +153,7 @@ class DocumentBuilder:
         self._references: list[Reference] = []
         self._anchors: dict[str, int] = {}
         self._warnings: dict[str, None] = {}
+        self._hidden: Counter[str] = Counter()
 
     @property
     def length(self) -> int:
@@ -230,10 +236,10 @@ class DocumentBuilder:
             breaks = [offset + len(marker) + 1 for offset in breaks]
             text = f"{marker} {text}"
         if kind is BlockKind.CODE:
-            clean, offsets = normalise_text(text).lstrip("\n").rstrip(), []
+            clean, offsets = normalise_text(text, self._hidden).lstrip("\n").rstrip(), []
             clean = clean if clean.strip() else ""
         else:
-            clean, offsets = _normalise_with_breaks(text, breaks)
+            clean, offsets = _normalise_with_breaks(text, breaks, self._hidden)
         if not clean:
             return None
         checkpoint()
@@ -267,6 +273,10 @@ class DocumentBuilder:
         """Keep a warning once."""
         self._warnings[sentence] = None
 
+    def leave_out(self, counted: Mapping[str, int]) -> None:
+        """Count characters that were left out because nobody sees them, by `HiddenReason`."""
+        self._hidden.update(counted)
+
     def build(
         self,
         item: SourceItem,
@@ -279,6 +289,9 @@ class DocumentBuilder:
         """Make the document; without title and id they come from the file name."""
         if self._length > MOST_TEXT:
             raise too_long(item)
+        hidden = listed_hidden(self._hidden)
+        if hidden:
+            self.warn(hidden_sentence(hidden))
         text = "".join(self._parts)
         return Document(
             id=id or document_id(item.name),
@@ -295,6 +308,7 @@ class DocumentBuilder:
             metadata=tuple((key, normalise_text(value)) for key, value in (metadata or {}).items()),
             warnings=tuple(self._warnings),
             anchors=tuple(sorted((Anchor(*each) for each in self._anchors.items()), key=lambda each: each.place)),
+            hidden=hidden,
         )
 
     def _extend_pages(self, span: Span, pages: Sequence[int], offsets: Sequence[int]) -> None:
@@ -353,9 +367,9 @@ class DocumentBuilder:
         return stops
 
 
-def _normalise_with_breaks(text: str, breaks: Sequence[int]) -> tuple[str, list[int]]:
+def _normalise_with_breaks(text: str, breaks: Sequence[int], hidden: Counter[str]) -> tuple[str, list[int]]:
     """Normalise and strip a text and carry the offsets along."""
-    pieces = [normalise_text(text[a:b]) for a, b in zip([0, *breaks], [*breaks, len(text)], strict=True)]
+    pieces = [normalise_text(text[a:b], hidden) for a, b in zip([0, *breaks], [*breaks, len(text)], strict=True)]
     # a combining mark at a break may join its base only now, and blanks before a break are no line end
     if not breaks:
         return pieces[0].strip(), []

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.errors import UnreadableReason
+from knowledge_mcp.model.hidden import hidden_sentence, summed_hidden
 from knowledge_mcp.model.ingest import Inspection
 from knowledge_mcp.model.media_types import media_type_of
 from knowledge_mcp.model.source import SourceItem
@@ -115,6 +116,9 @@ class ConvertingReader:
         )
         document = self._markdown.read(inner)
         shell = laying.build(item)
+        said = {hidden_sentence(shell.hidden), hidden_sentence(document.hidden)}
+        hidden = summed_hidden((shell.hidden, document.hidden))
+        warnings = [sentence for sentence in (*shell.warnings, *document.warnings) if sentence not in said]
         return dataclasses.replace(
             document,
             id=shell.id,
@@ -124,5 +128,6 @@ class ConvertingReader:
             blocks=tuple(dataclasses.replace(block, lines=None) for block in document.blocks),
             media_type=item.media_type,
             metadata=shell.metadata,
-            warnings=(*shell.warnings, *document.warnings),
+            warnings=(*warnings, *filter(None, [hidden_sentence(hidden)])),
+            hidden=hidden,
         )

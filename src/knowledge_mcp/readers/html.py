@@ -17,7 +17,7 @@ MEDIA_TYPES = {".htm": "text/html", ".html": "text/html", ".xhtml": "application
 class HtmlReader(ConvertingReader):
     """Read HTML and XHTML; headings make the sections, links become references, there are no pages. Thread-safe."""
 
-    label = "html-2"
+    label = "html-3"
     jobs: ClassVar[Mapping[str, str]] = dict.fromkeys(MEDIA_TYPES.values(), "knowledge_mcp.readers.html_job:page")
 
     def _arguments(self, item: SourceItem) -> dict[str, str]:

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.readers.containers import foreign, magic_of, mislabelled
+from knowledge_mcp.readers.html_hidden import take_out_hidden
 from knowledge_mcp.readers.html_main import main_content
 from knowledge_mcp.readers.html_walk import parse_html, walk_html
-from knowledge_mcp.readers.pieces import Piece, facts, messages
+from knowledge_mcp.readers.pieces import Piece, facts, hidden_piece, messages
 from knowledge_mcp.readers.text import NotTextError, decode_text
 from knowledge_mcp.support.sandbox_worker import Refusal
 
@@ -73,15 +74,21 @@ def page(path: str, *, check: bool, uri: str = "") -> Iterator[dict[str, Any]]:
 
 
 def _pieces(root: Element, text: str, warning: str, uri: str) -> Iterator[Piece]:
+    from lxml import etree
+
     title, metadata = _described(root)
     warnings = [warning] if warning else []
+    hidden = take_out_hidden(root)
     if uri.startswith("https://"):
-        pieces, why = main_content(root, text, list(walk_html(root, base=uri)), uri, title)
+        shown = etree.tostring(root, encoding="unicode", method="html") if hidden else text
+        pieces, why = main_content(root, shown, list(walk_html(root, base=uri)), uri, title)
         if why:
             warnings.append(why)
         yield from pieces
     else:
         yield from walk_html(root)
+    if hidden:
+        yield hidden_piece(hidden)
     yield facts(title=title, metadata=metadata, warnings=warnings)
 
 

@@ -1,7 +1,7 @@
 """In the child: HTML to headings and blocks, by one walk over the tree without recursion.
 
 What a reader of the page sees is kept: words, lists, tables, code, alternative texts of pictures; links become
-references. Scripts, styles and comments say nothing and are left out.
+references. Scripts, styles and comments say nothing and are left out; what the page hides, `html_hidden` takes out.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 
 from knowledge_mcp.model.document import BlockKind, ReferenceKind
+from knowledge_mcp.readers.html_hidden import take_out_hidden
 from knowledge_mcp.readers.html_tables import TableCells, is_data_table
-from knowledge_mcp.readers.pieces import Piece, heading, named, piece, rich_piece
+from knowledge_mcp.readers.pieces import Piece, counting, heading, hidden_piece, named, piece, rich_piece
 from knowledge_mcp.readers.richtext import RichText
 from knowledge_mcp.support.sandbox_worker import Refusal
 
@@ -40,8 +41,12 @@ _MOST_NAMES, _MOST_OF_ONE, _LONGEST_NAME = 50_000, 50, 200
 
 
 def html_pieces(text: str, *, base: str = "") -> Iterator[Piece]:
-    """Write a page's, or a part of a page's, headings and blocks; errors as `parse_html`."""
-    return walk_html(parse_html(text), base=base)
+    """Write a page's, or a part of a page's, headings and blocks, and count what it hides; errors as `parse_html`."""
+    root = parse_html(text)
+    hidden = take_out_hidden(root)
+    yield from walk_html(root, base=base)
+    if hidden:
+        yield hidden_piece(hidden)
 
 
 def parse_html(text: str) -> Element:
@@ -196,13 +201,14 @@ class _Walk:
         rich, self._rich = self._rich, RichText(verbatim=self._pre > 0)
         self._links = [(0, link[1]) if link else None for link in self._links]
         if rich.is_blank:
+            self._out.extend([hidden_piece(rich.hidden)] if rich.hidden else [])
             return
         if self._heading or self._pre or self._caption:
             self._flush_term()
         if self._heading:
-            self._put(heading(rich.text, self._heading))
+            self._put(counting(heading(rich.text, self._heading), rich))
         elif self._pre:
-            self._put(piece(BlockKind.CODE, rich.text.strip("\n")))
+            self._put(counting(piece(BlockKind.CODE, rich.text.strip("\n")), rich))
         elif self._caption:
             self._put(rich_piece(BlockKind.CAPTION, rich))
         elif self._term is not None:
@@ -263,6 +269,7 @@ class _Walk:
             # the term waits for what defines it
             written = self._out.pop()
             self._term = RichText(f"{written['text'].strip().rstrip(':')}: ")
+            self._term.hidden.update(written.get("hidden", {}))
             self._term_names = written.get("anchors", [])
         elif tag in {"dd", "dl"}:
             self._flush_term()
@@ -270,8 +277,8 @@ class _Walk:
     def _flush_term(self) -> None:
         term, self._term = self._term, None
         if term is not None:
-            written = rich_piece(BlockKind.PARAGRAPH, RichText(term.text.strip().removesuffix(":")))
-            self._out.append(named(written, self._term_names))
+            written = piece(BlockKind.PARAGRAPH, term.text.strip().removesuffix(":"))
+            self._out.append(named(counting(written, term), self._term_names))
 
     def _next_marker(self) -> str:
         if not self._lists or self._lists[-1] is None:

@@ -53,7 +53,7 @@ class OfficeReader(ConvertingReader):
         installed: tells whether a module is there.
     """
 
-    label = "office-1"
+    label = "office-3"
     jobs: ClassVar[Mapping[str, str]] = {
         _EPUB: f"{_ROOM}.office_markitdown:epub",
         _MSG: f"{_ROOM}.office_mail:msg",

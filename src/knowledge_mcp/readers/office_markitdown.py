@@ -7,15 +7,18 @@ settled: slide texts, which it leaves as they are, are escaped, so that they com
 
 from __future__ import annotations
 
+import io
+import math
 import re
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from knowledge_mcp.readers.assembly import MOST_TEXT
 from knowledge_mcp.readers.containers import core_properties, corrupted, member, open_archive, parse_xml
-from knowledge_mcp.readers.pieces import facts
+from knowledge_mcp.readers.office_slides_hidden import seen_of
+from knowledge_mcp.readers.pieces import facts, hidden_piece
 from knowledge_mcp.support.sandbox_worker import Refusal
 
 __all__ = ["epub", "escaped", "pptx", "settled"]
@@ -26,7 +29,6 @@ _BATCH = 500_000
 _MOST_MARKDOWN = 12_000_000
 _SPECIAL = re.compile(r"([\\`*_\[\]<>&|~$#!])")
 _ITEM = re.compile(r"^(\s*)([-+=]|\d{1,9}[.)])(?=\s|$|[-=])")
-_HIDDEN = re.compile(rb"<\w*:?sld\s[^>]*\bshow=[\"'](?:0|false)[\"']")
 _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 _SLIDE = re.compile(r"^<!-- Slide number: (\d+) -->$", re.MULTILINE)
 _IMAGE = re.compile(r"!\[(?P<words>[^\]]*)\]\([^)]*\)")
@@ -48,24 +50,27 @@ def pptx(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
         Refusal: it is no presentation, locked, damaged, empty or too large.
     """
     with open_archive(path, _PRESENTATION, needs=("ppt/presentation.xml",)) as archive:
-        slides, hidden = _slides(archive)
+        slides, size = _slides(archive)
         if check:
-            yield {"pages": slides}
+            yield {"pages": len(slides)}
             return
         properties = core_properties(archive)
-    text = _converted(path, ".pptx", _PRESENTATION)
+        seen = seen_of(archive, slides, size)
+        changed = _changed(archive, seen.members) if seen.members else None
+    text = _converted(path, ".pptx", _PRESENTATION, source=changed)
     markdown, pictures = settled(text)
-    warnings = [f"Slides {_listed(hidden)} are hidden in the presentation, and included."] if hidden else []
+    warnings = [f"Slides {_listed(seen.slides)} are hidden in the presentation, and left out."] if seen.slides else []
     if pictures:
         warnings.append(f"{pictures} pictures have no description; text in them is not read.")
     yield facts(title=properties.pop("title", ""), metadata=properties, warnings=warnings)
+    yield hidden_piece(seen.hidden)
     if re.search(r"-->\s+# Slide \d+$", markdown[:80], re.MULTILINE):
         yield {"untitled": True}
     yield from _sent(markdown)
 
 
-def _slides(archive: zipfile.ZipFile) -> tuple[int, list[int]]:
-    """Count the slides, and give the numbers of those that are not shown."""
+def _slides(archive: zipfile.ZipFile) -> tuple[list[str], tuple[float, float]]:
+    """Give the names of the slides' parts, and the width and height of a slide in EMU."""
     root = parse_xml(member(archive, "ppt/presentation.xml") or b"", _PRESENTATION)
     relations = member(archive, "ppt/_rels/presentation.xml.rels")
     targets: dict[str, str] = {}
@@ -73,14 +78,25 @@ def _slides(archive: zipfile.ZipFile) -> tuple[int, list[int]]:
         target = relation.get("Target", "")
         targets[relation.get("Id", "")] = target.lstrip("/") if target.startswith("/") else f"ppt/{target}"
     names = [targets.get(slide.get(_RELATION, ""), "") for slide in root.iter("{*}sldId")]
-    hidden: list[int] = []
+    there = set(archive.namelist())
     for number, name in enumerate(names, 1):
-        data = member(archive, name)
-        if data is None:
+        if name not in there:
             raise corrupted(_PRESENTATION, f"slide {number} is missing")
-        if _HIDDEN.search(data[:4000]):
-            hidden.append(number)
-    return len(names), hidden
+    size = root.find("{*}sldSz")
+    sides = [size.get(key, "") if size is not None else "" for key in ("cx", "cy")]
+    known = all(side.isascii() and side.isdigit() and 0 < len(side) < 12 for side in sides)
+    return names, (float(sides[0]), float(sides[1])) if known else (math.inf, math.inf)
+
+
+def _changed(archive: zipfile.ZipFile, members: Mapping[str, bytes]) -> BinaryIO:
+    """Write an archive again with some of its members changed."""
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as written:
+        for info in archive.infolist():
+            if not info.is_dir():
+                written.writestr(info.filename, members.get(info.filename) or archive.read(info))
+    target.seek(0)
+    return target
 
 
 def settled(text: str) -> tuple[str, int]:
@@ -215,7 +231,8 @@ def _package(archive: zipfile.ZipFile) -> tuple[dict[str, str], int]:
 # ---- both -----------------------------------------------------------------------------------------------------------
 
 
-def _converted(path: str, extension: str, wanted: str, **options: Any) -> str:
+def _converted(path: str, extension: str, wanted: str, *, source: BinaryIO | None = None, **options: Any) -> str:
+    """Convert a file, or what stands in its place."""
     from markitdown import MarkItDown, MarkItDownException, StreamInfo
     from markitdown.converters import EpubConverter
 
@@ -223,7 +240,7 @@ def _converted(path: str, extension: str, wanted: str, **options: Any) -> str:
 
     engine = MarkItDown(enable_builtins=False, enable_plugins=False)
     engine.register_converter(SlideConverter() if extension == ".pptx" else EpubConverter())
-    with Path(path).open("rb") as stream:
+    with source or Path(path).open("rb") as stream:
         try:
             result = engine.convert_stream(stream, stream_info=StreamInfo(extension=extension), **options)
         except MarkItDownException as error:

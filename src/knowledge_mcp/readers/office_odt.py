@@ -1,18 +1,31 @@
 """In the child: OpenDocument texts (.odt): headings with their computed numbers, lists, tables, notes, links.
 
 Ours because MarkItDown reads no OpenDocument. Deleted text (tracked changes) is no part of the document; comments are
-left out, and told.
+left out, and told; what nobody sees is left out, and counted.
 """
 
 from __future__ import annotations
 
 import zipfile
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.model.document import BlockKind, ReferenceKind
+from knowledge_mcp.model.hidden import HiddenReason
 from knowledge_mcp.readers.containers import core_properties, corrupted, member, open_archive, parse_xml
-from knowledge_mcp.readers.pieces import Piece, facts, heading, messages, named, piece, rich_piece, table_piece
+from knowledge_mcp.readers.office_odt_hidden import Look, Looks, length_of, unseen_element
+from knowledge_mcp.readers.pieces import (
+    Piece,
+    facts,
+    heading,
+    hidden_piece,
+    messages,
+    named,
+    piece,
+    rich_piece,
+    table_piece,
+)
 from knowledge_mcp.readers.richtext import RichText
 from knowledge_mcp.support.sandbox_worker import Refusal
 
@@ -65,8 +78,11 @@ def _pieces(archive: zipfile.ZipFile, content: Element) -> Iterator[Piece]:
     if body is None:
         raise corrupted(_WANTED, "its content has no text body")
     properties = core_properties(archive, "meta.xml")
-    walk = _Walk(_Numbers(archive))
+    data = member(archive, "styles.xml")
+    styles = parse_xml(data, _WANTED) if data else None
+    walk = _Walk(_Numbers(styles), Looks(root for root in (styles, content) if root is not None))
     yield from walk.blocks(body, 0)
+    yield hidden_piece(walk.hidden)
     warnings: list[str] = []
     comments = sum(1 for _ in body.iter("{*}annotation"))
     if comments:
@@ -79,11 +95,9 @@ def _pieces(archive: zipfile.ZipFile, content: Element) -> Iterator[Piece]:
 class _Numbers:
     """Count headings as the document's outline numbering does; nothing where it has none."""
 
-    def __init__(self, archive: zipfile.ZipFile) -> None:
+    def __init__(self, styles: Element | None) -> None:
         self._levels: dict[int, tuple[str, str, str, int, int]] = {}
         self._counts: dict[int, int] = {}
-        data = member(archive, "styles.xml")
-        styles = parse_xml(data, _WANTED) if data else None
         for level in styles.iter(f"{_TEXT}outline-level-style") if styles is not None else ():
             form = level.get(f"{_STYLE}num-format", "")
             if form in {"1", "a", "A", "i", "I"}:
@@ -115,10 +129,12 @@ class _Numbers:
 
 
 class _Walk:
-    """Write the blocks of a body."""
+    """Write the blocks of a body; `hidden` counts what nobody sees."""
 
-    def __init__(self, numbers: _Numbers) -> None:
+    def __init__(self, numbers: _Numbers, looks: Looks) -> None:
         self._numbers = numbers
+        self._looks = looks
+        self.hidden: Counter[str] = Counter()
         self._notes: list[Piece] = []
 
     def blocks(self, parent: Element, depth: int, marker: str = "", within: int = -1) -> Iterator[Piece]:
@@ -127,6 +143,8 @@ class _Walk:
             raise Refusal("unsupported", f"It nests its parts more than {_MOST_DEPTH} levels deep.")
         for element in parent:
             name = _local(element)
+            if self._is_unseen(element):
+                continue
             if name == "h" and within < 0:
                 yield from self._heading(element)
             elif name in {"p", "h"}:
@@ -168,13 +186,13 @@ class _Walk:
         for box in element.iter("{*}text-box"):
             # a box within a box is written with the outer one
             outer = next((a for a in box.iterancestors() if a is element or _local(a) == "text-box"), element)
-            if outer is element:
+            if outer is element and not any(map(self._is_unseen, _between(box, element))):
                 yield from self.blocks(box, depth + 1)
 
     def _table(self, element: Element) -> Piece:
         rows: list[list[str]] = []
         for row in element.iter(f"{_TABLE}table-row"):
-            if next(row.iterancestors(f"{_TABLE}table"), None) is not element:
+            if next(row.iterancestors(f"{_TABLE}table"), None) is not element or self._is_unseen(row):
                 continue
             cells: list[str] = []
             for cell in row:
@@ -187,52 +205,86 @@ class _Walk:
         return table_piece([row for row in rows if any(row)]) if any(map(any, rows)) else piece(BlockKind.TABLE, "")
 
     def _cell(self, cell: Element) -> str:
-        parts = (
-            part
-            for part in cell.iter(f"{_TEXT}p", f"{_TEXT}h")
+        texts: list[str] = []
+        for part in cell.iter(f"{_TEXT}p", f"{_TEXT}h"):
             # the words of a note or a comment stand elsewhere or nowhere
-            if not any(_local(above) in {"note", "annotation"} for above in part.iterancestors())
-        )
-        return " ".join(self._inline(part).text.strip() for part in parts)
+            if any(_local(above) in {"note", "annotation"} for above in part.iterancestors()):
+                continue
+            reason = next(filter(None, map(unseen_element, _between(part, cell))), None)
+            if reason is None:
+                texts.append(self._inline(part).text.strip())
+            else:
+                self.hidden[reason] += length_of(part)
+        return " ".join(texts)
 
     def _inline(self, element: Element) -> RichText:
         rich = RichText()
-        self._collect(rich, element, 0)
+        self._collect(rich, element, 0, self._looks.paragraph(element))
+        self.hidden.update(rich.hidden)
+        rich.hidden.clear()
         return rich
 
-    def _collect(self, rich: RichText, element: Element, depth: int) -> None:
+    def _is_unseen(self, element: Element) -> bool:
+        """Tell whether nothing of an element is seen, and count it then."""
+        reason = unseen_element(element)
+        if reason is not None:
+            self.hidden[reason] += length_of(element)
+        return reason is not None
+
+    def _show(self, rich: RichText, text: str | None, look: Look) -> None:
+        reason = look.reason(text) if text else None
+        if reason is None:
+            rich.add(text or "")
+        else:
+            rich.hidden[reason] += len("".join((text or "").split()))
+
+    def _collect(self, rich: RichText, element: Element, depth: int, look: Look) -> None:
         if depth > _MOST_DEPTH:
             raise Refusal("unsupported", f"It nests its text more than {_MOST_DEPTH} levels deep.")
-        rich.add(element.text or "")
+        self._show(rich, element.text, look)
         for child in element:
             name = _local(child)
             if name in {"s", "tab"}:
                 rich.add(" ")
             elif name == "line-break":
                 rich.break_line()
+            elif name == "note" and look.hidden:
+                self.hidden[HiddenReason.NOT_DISPLAYED] += length_of(child)
             elif name == "note":
                 self._note(rich, child)
             elif name == "a":
                 start = len(rich)
-                self._collect(rich, child, depth + 1)
+                self._collect(rich, child, depth + 1, look)
                 target = child.get(_LINK, "")
                 rich.mark(start, None if target.startswith("#") else ReferenceKind.LINK, target)
             elif name == "frame":
                 titles = [found.text or "" for found in child.iterchildren("{*}title", "{*}desc")]
                 rich.add(" ".join(titles))
-            elif name not in _SKIPPED:
-                self._collect(rich, child, depth + 1)
-            rich.add(child.tail or "")
+            elif name not in _SKIPPED and not self._is_unseen(child):
+                own = self._looks.behind(child, self._looks.span(child).over(look)) if name == "span" else look
+                self._collect(rich, child, depth + 1, own)
+            self._show(rich, child.tail, look)
 
     def _note(self, rich: RichText, note: Element) -> None:
         mark = note.find(f"{_TEXT}note-citation")
         citation = "".join(mark.itertext()).strip() if mark is not None else "*"
         body = RichText(f"[{citation}] ")
         for part in note.iter(f"{_TEXT}p"):
-            self._collect(body, part, 1)
+            self._collect(body, part, 1, self._looks.paragraph(part))
             body.add(" ")
+        self.hidden.update(body.hidden)
+        body.hidden.clear()
         rich.add(f"[{citation}]")
         self._notes.append(rich_piece(BlockKind.FOOTNOTE, body, marker=f"[{citation}]"))
+
+
+def _between(inner: Element, outer: Element) -> Iterator[Element]:
+    """Give an element and those around it, up to another."""
+    yield inner
+    for above in inner.iterancestors():
+        if above is outer:
+            return
+        yield above
 
 
 def _local(element: Element) -> str:

@@ -9,14 +9,22 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
-import re
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from knowledge_mcp.readers.containers import OLE, core_properties, corrupted, magic_of, ole_refusal, open_archive
-from knowledge_mcp.readers.pieces import Piece, facts, heading, messages
+from knowledge_mcp.readers.office_sheets_hidden import (
+    Look,
+    SheetMarks,
+    Sieve,
+    look_of,
+    old_look_of,
+    old_marks_of,
+    scanned,
+)
+from knowledge_mcp.readers.pieces import Piece, facts, heading, hidden_piece, messages
 from knowledge_mcp.readers.regions import regions
 from knowledge_mcp.support.sandbox_worker import Refusal
 
@@ -25,7 +33,6 @@ __all__ = ["workbook"]
 _WANTED = "an Excel workbook"
 _WORKBOOKS = ("xl/workbook.xml",)
 _MOST_SHEETS = 1000
-_FORMULA = re.compile(rb"<f[\s>/]")
 _MIDNIGHT = dt.time(0, 0)
 
 
@@ -39,14 +46,15 @@ def workbook(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
         yield from _old(path, check=check)
         return
     with open_archive(path, _WANTED, needs=_WORKBOOKS) as archive:
-        formulas = _has_formulas(archive)
-        yield from _new(path, archive, formulas=formulas, check=check)
+        yield from _new(path, archive, {} if check else scanned(archive), check=check)
 
 
 # ---- .xlsx ----------------------------------------------------------------------------------------------------------
 
 
-def _new(path: str, archive: zipfile.ZipFile, *, formulas: bool, check: bool) -> Iterator[dict[str, Any]]:
+def _new(
+    path: str, archive: zipfile.ZipFile, marks: Mapping[str, SheetMarks], *, check: bool
+) -> Iterator[dict[str, Any]]:
     import warnings
 
     import openpyxl
@@ -56,37 +64,48 @@ def _new(path: str, archive: zipfile.ZipFile, *, formulas: bool, check: bool) ->
         # as streams: a name would have to have one of the right extensions
         with Path(path).open("rb") as one, Path(path).open("rb") as other:
             book: Any = openpyxl.load_workbook(one, read_only=True, data_only=True)
-            written: Any = openpyxl.load_workbook(other, read_only=True) if formulas and not check else None
+            formulas = any(each.has_formulas for each in marks.values())
+            written: Any = openpyxl.load_workbook(other, read_only=True) if formulas else None
             if check:
                 yield {"pages": None}
                 return
-            yield from messages(_new_pieces(archive, book, written))
+            yield from messages(_new_pieces(archive, book, written, marks))
     except (KeyError, ValueError, TypeError, AttributeError, IndexError, SyntaxError) as error:
         raise corrupted(_WANTED, error) from error
 
 
-def _new_pieces(archive: zipfile.ZipFile, book: Any, written: Any) -> Iterator[Piece]:
+def _new_pieces(archive: zipfile.ZipFile, book: Any, written: Any, marks: Mapping[str, SheetMarks]) -> Iterator[Piece]:
     properties = core_properties(archive)
     _bound(len(book.sheetnames))
     told = [*_told_of_parts(archive)]
-    hidden: list[str] = []
+    names: list[str] = []
+    looks: dict[int, Look] = {}
     for sheet in book.worksheets:
-        if sheet.sheet_state != "visible":
-            hidden.append(sheet.title)
+        is_hidden = sheet.sheet_state != "visible"
+        # openpyxl's stream of a sheet keeps the name of its part to itself
+        said = marks.get(getattr(sheet, "_worksheet_path", ""), SheetMarks())
+        sieve = Sieve(said, all_hidden=is_hidden)
         sheet.reset_dimensions()
-        rows = _new_rows(sheet, written[sheet.title] if written is not None else None)
-        yield from _sheet(sheet.title, rows)
+        rows = _new_rows(sheet, written[sheet.title] if written is not None else None, looks, book.loaded_theme)
+        yield from _sheet(sheet.title, sieve.sift(rows))
+        yield hidden_piece(sieve.hidden)
+        told += _told_of_hidden(sheet.title, sieve, is_hidden=is_hidden)
+        names += [] if is_hidden else [sheet.title]
     yield facts(
         title=properties.pop("title", ""),
-        metadata=properties | {"sheets": ", ".join(book.sheetnames)[:2000]},
-        warnings=[*told, *_hidden(hidden)],
+        metadata=properties | {"sheets": ", ".join(names)[:2000]},
+        warnings=told,
     )
 
 
-def _new_rows(sheet: Any, formulas: Any) -> Iterator[list[str]]:
+_Row: TypeAlias = tuple[list[str], list["Look | None"]]
+
+
+def _new_rows(sheet: Any, formulas: Any, looks: dict[int, Look], theme: bytes | None) -> Iterator[_Row]:
+    """Yield the texts of rows with the looks of their cells; `looks` keeps what is known of each style."""
     if formulas is None:
         for row in sheet.iter_rows():
-            yield [_shown(cell.value, cell) for cell in row]
+            yield [_shown(cell.value, cell) for cell in row], [_look(cell, looks, theme) for cell in row]
         return
     formulas.reset_dimensions()
     for row, other in itertools.zip_longest(sheet.iter_rows(), formulas.iter_rows(), fillvalue=()):
@@ -96,20 +115,17 @@ def _new_rows(sheet: Any, formulas: Any) -> Iterator[list[str]]:
             if value is None and formula is not None:
                 value = getattr(formula.value, "text", formula.value)
             cells.append(_shown(value, cell))
-        yield cells
+        yield cells, [_look(cell, looks, theme) for cell in row]
 
 
-def _has_formulas(archive: zipfile.ZipFile) -> bool:
-    """Tell whether any sheet holds a formula: then its text is read too, for where no value was ever calculated."""
-    for name in archive.namelist():
-        if name.startswith("xl/worksheets/") and name.endswith(".xml"):
-            with archive.open(name) as stream:
-                tail = b""
-                while block := stream.read(1 << 20):
-                    if _FORMULA.search(tail + block):
-                        return True
-                    tail = block[-4:]
-    return False
+def _look(cell: Any, looks: dict[int, Look], theme: bytes | None) -> Look | None:
+    """Tell how a cell is shown by its style; None for as any cell is."""
+    style = getattr(cell, "_style_id", 0)
+    if not style:
+        return None
+    if style not in looks:
+        looks[style] = look_of(cell, theme)
+    return looks[style] if looks[style].reason is not None else None
 
 
 def _told_of_parts(archive: zipfile.ZipFile) -> Iterator[str]:
@@ -137,7 +153,7 @@ def _old(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
 
     try:
         # sheets are parsed one by one; the log of odd records is nobody's reading
-        book: Any = xlrd.open_workbook(path, on_demand=True, logfile=io.StringIO())
+        book: Any = xlrd.open_workbook(path, on_demand=True, formatting_info=True, logfile=io.StringIO())
         if check:
             yield {"pages": None}
             return
@@ -168,21 +184,25 @@ def _old_refusal(path: str, error: Exception) -> Refusal:
 
 def _old_pieces(book: Any) -> Iterator[Piece]:
     _bound(book.nsheets)
-    hidden: list[str] = []
+    names: list[str] = []
+    told: list[str] = []
     for index in range(book.nsheets):
         sheet = book.sheet_by_index(index)
-        if sheet.visibility:
-            hidden.append(sheet.name)
-        yield from _sheet(sheet.name, _old_rows(book, sheet))
+        is_hidden = bool(sheet.visibility)
+        sieve = Sieve(old_marks_of(sheet), all_hidden=is_hidden)
+        yield from _sheet(sheet.name, sieve.sift(_old_rows(book, sheet)))
+        yield hidden_piece(sieve.hidden)
+        told += _told_of_hidden(sheet.name, sieve, is_hidden=is_hidden)
+        names += [] if is_hidden else [sheet.name]
         book.unload_sheet(index)
     metadata = {"author": book.user_name} if book.user_name else {}
-    sheets = {"sheets": ", ".join(book.sheet_names())[:2000]}
-    yield facts(metadata=metadata | sheets, warnings=_hidden(hidden))
+    yield facts(metadata=metadata | {"sheets": ", ".join(names)[:2000]}, warnings=told)
 
 
-def _old_rows(book: Any, sheet: Any) -> Iterator[list[str]]:
+def _old_rows(book: Any, sheet: Any) -> Iterator[_Row]:
     import xlrd
 
+    looks: dict[int, Look | None] = {}
     for number in range(sheet.nrows):
         cells: list[str] = []
         for cell in sheet.row(number):
@@ -194,7 +214,10 @@ def _old_rows(book: Any, sheet: Any) -> Iterator[list[str]]:
             elif cell.ctype == xlrd.XL_CELL_ERROR:
                 value = xlrd.error_text_from_code.get(value, "#ERROR")
             cells.append(_shown(value, None))
-        yield cells
+            if cell.xf_index is not None and cell.xf_index not in looks:
+                look = old_look_of(book, cell.xf_index)
+                looks[cell.xf_index] = look if look.reason is not None else None
+        yield cells, [looks.get(cell.xf_index) for cell in sheet.row(number)]
 
 
 def _old_date(value: float, mode: Any) -> Any:
@@ -245,8 +268,13 @@ def _percent(value: float, cell: Any) -> str:
     return f"{value * 100:.12g}%" if "%" in pattern and '"' not in pattern else ""
 
 
-def _hidden(names: Sequence[str]) -> list[str]:
-    return [f"These sheets are hidden in the workbook, and included: {', '.join(names)[:500]}."] if names else []
+def _told_of_hidden(title: str, sieve: Sieve, *, is_hidden: bool) -> list[str]:
+    """Tell what is left out of a sheet because it is hidden."""
+    if is_hidden:
+        return [f"The sheet {title} is hidden in the workbook, and left out: {sieve.hidden.total():,} characters."]
+    counts = ((sieve.rows, "hidden rows"), (len(sieve.columns), "hidden columns"))
+    told = " and ".join(f"{count:,} {what}" for count, what in counts if count)
+    return [f"Of the sheet {title} {told} are left out."] if told else []
 
 
 def _bound(count: int) -> None:

@@ -23,8 +23,10 @@ __all__ = [
     "MOST_BLOCKS",
     "Laying",
     "Piece",
+    "counting",
     "facts",
     "heading",
+    "hidden_piece",
     "messages",
     "named",
     "piece",
@@ -71,6 +73,13 @@ def rich_piece(kind: BlockKind, rich: RichText, *, marker: str = "", depth: int 
     written = piece(kind, rich.text, marker=marker, depth=depth)
     if rich.marks:
         written["links"] = [[mark.start, mark.end, mark.target] for mark in rich.marks]
+    return counting(written, rich)
+
+
+def counting(written: Piece, rich: RichText) -> Piece:
+    """Say in a heading or a block what was left out of its text because nobody sees it."""
+    if rich.hidden:
+        written["hidden"] = dict(rich.hidden)
     return written
 
 
@@ -104,6 +113,11 @@ def facts(*, title: str = "", metadata: Mapping[str, str] | None = None, warning
     return {"facts": {"title": title, "metadata": dict(metadata or {}), "warnings": list(warnings)}}
 
 
+def hidden_piece(counted: Mapping[str, int]) -> Piece:
+    """Write how many characters were left out because nobody sees them, by `HiddenReason`; later ones add up."""
+    return {"hidden": {str(reason): count for reason, count in counted.items() if count}}
+
+
 def messages(pieces: Iterable[Piece]) -> Iterator[dict[str, Any]]:
     """Send pieces in batches, and facts as they come.
 
@@ -113,7 +127,7 @@ def messages(pieces: Iterable[Piece]) -> Iterator[dict[str, Any]]:
     batch: list[Piece] = []
     size, sent, blocks = 0, 0, 0
     for each in pieces:
-        if "facts" in each:
+        if "facts" in each or each.keys() == {"hidden"}:
             yield each
             continue
         length = len(each.get("text", "")) + len(each.get("heading", ""))
@@ -157,12 +171,14 @@ class Laying:
     def take(self, message: Mapping[str, Any]) -> None:
         """Lay down what one message says."""
         for each in message.get("blocks", ()):
+            self.builder.leave_out(each.get("hidden", {}))
             if "heading" in each:
                 self._heading(each)
             else:
                 self._block(each)
         self.untitled = message.get("untitled", self.untitled)
         told = message.get("facts")
+        self.builder.leave_out(message.get("hidden", {}))
         if told:
             self.title = told["title"] or self.title
             self.metadata.update(told["metadata"])

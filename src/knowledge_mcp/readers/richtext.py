@@ -7,6 +7,7 @@ come, so that the offsets of references stay right, and `lay` puts the result in
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -38,6 +39,7 @@ class RichText:
         self._verbatim = verbatim
         self.marks: list[Mark] = []
         self.breaks: list[int] = []
+        self.hidden: Counter[str] = Counter()
         if text:
             self.add(text)
 
@@ -65,7 +67,7 @@ class RichText:
         clean = text
         if not (text.isascii() and text.isprintable()):
             # a closing bar keeps the blanks at the end, which normalise_text takes away at line ends
-            clean = normalise_text(f"{text}|")[:-1]
+            clean = normalise_text(f"{text}|", self.hidden)[:-1]
         if not self._verbatim:
             if "  " in clean or "\t" in clean or "\n" in clean:
                 clean = _BLANKS.sub(" ", clean)
@@ -104,6 +106,7 @@ class RichText:
             text, positions = _escaped(text)
         base = self._length
         self._append(text)
+        self.hidden.update(other.hidden)
         for mark in other.marks:
             self.marks.append(Mark(base + positions[mark.start], base + positions[mark.end], mark.kind, mark.target))
         self.breaks.extend(base + positions[place] for place in other.breaks)
@@ -163,6 +166,7 @@ def lay(
         The block's span, None where it was empty; and the references that are still to be resolved, which the builder
         was not given: their kind is LINK for now and their target is that of the mark.
     """
+    builder.leave_out(rich.hidden)
     prefix = f"{marker} " if kind is BlockKind.LIST_ITEM and marker else ""
     text = f"{prefix}{rich.text}"
     breaks = [place + len(prefix) for place in rich.breaks]

@@ -270,6 +270,7 @@ def structure_to_json(structure: DocumentStructure) -> str:
     if structure == NO_STRUCTURE:
         return ""
     anchors = {"anchors": [[each.name, each.place] for each in structure.anchors]} if structure.anchors else {}
+    hidden = {"hidden": [list(each) for each in structure.hidden]} if structure.hidden else {}
     return _dump(
         {
             "sections": [
@@ -290,6 +291,7 @@ def structure_to_json(structure: DocumentStructure) -> str:
                 for each in structure.pages
             ],
             **anchors,
+            **hidden,
         }
     )
 
@@ -319,6 +321,7 @@ def _structure_of(data: dict[str, list[list[Any]]]) -> DocumentStructure:
             for number, label, start, end, method, characters, tables, figures, note in data["pages"]
         ),
         anchors=tuple(Anchor(name, place) for name, place in data.get("anchors", ())),
+        hidden=tuple((str(reason), int(count)) for reason, count in data.get("hidden", ())),
     )
 
 

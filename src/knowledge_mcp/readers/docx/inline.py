@@ -1,24 +1,28 @@
 """One Word paragraph to text: runs, fields, links, tracked changes as accepted, symbols, equations.
 
 What a reader of the final document sees is kept; deleted and moved-away text, hidden text, comments and the older
-duplicate of a drawing are not. One hidden text is kept: the tag that requirement tools put before a requirement.
+duplicate of a drawing are not. What is hidden is counted. One hidden text is kept: the tag that requirement tools put
+before a requirement.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from knowledge_mcp.model.document import ReferenceKind
+from knowledge_mcp.model.hidden import HiddenReason
 from knowledge_mcp.readers.docx.equations import equation_text
 from knowledge_mcp.readers.docx.fields import Fields
+from knowledge_mcp.readers.docx.looks import Looks, properties_of, unseen_drawing
 from knowledge_mcp.readers.docx.ooxml import Element, attribute, child, is_on, local, value
 from knowledge_mcp.readers.docx.package import Relation
 from knowledge_mcp.readers.docx.symbols import has_private_characters, letters_for_symbols, raised_or_lowered
 from knowledge_mcp.readers.richtext import RichText
 
-__all__ = ["Paragraph", "ParagraphReader", "visible_children"]
+__all__ = ["Paragraph", "ParagraphReader", "visible_children", "visible_length"]
 
 _HIDDEN_TAG = re.compile(
     r"\s*[\[<(]?[A-Z][A-Za-z]{0,11}(?:[-_. ][A-Za-z0-9]{1,12}){0,4}?[-_. ]?\d{1,6}(?:\.\d{1,4}){0,4}[a-z]?[\])>]?"
@@ -33,6 +37,7 @@ _CONTAINERS = frozenset(
 )
 _DRAWINGS = frozenset({"drawing", "pict", "object"})
 _NONE: Mapping[str, Element] = {}
+_LETTERS = frozenset({"t", "sym", "noBreakHyphen"})
 _CHARACTERS = {"tab": "\t", "ptab": "\t", "noBreakHyphen": "-"}
 
 
@@ -74,12 +79,26 @@ def visible_children(element: Element) -> list[Element]:
     return [part for part in element if local(part) not in _SKIPPED]
 
 
-class ParagraphReader:
-    """Read paragraphs in document order, so that fields go on from one to the next."""
+def visible_length(element: Element) -> int:
+    """Count the characters that are not blank in all runs of an element."""
+    count = 0
+    pending = [element]
+    while pending:
+        part = pending.pop()
+        if local(part) == "t":
+            count += len("".join((part.text or "").split()))
+        pending.extend(visible_children(part))
+    return count
 
-    def __init__(self, relations: Mapping[str, Relation]) -> None:
+
+class ParagraphReader:
+    """Read paragraphs in document order, so that fields go on from one to the next; `hidden` counts what is unseen."""
+
+    def __init__(self, relations: Mapping[str, Relation], looks: Looks) -> None:
         self._relations = relations
+        self._looks = looks
         self.fields = Fields()
+        self.hidden: Counter[str] = Counter()
 
     def read(self, element: Element, *, verbatim: bool = False) -> Paragraph:
         """Read one `p` element; `verbatim` keeps blanks (code)."""
@@ -87,6 +106,8 @@ class ParagraphReader:
         paragraph = Paragraph(RichText(verbatim=verbatim), style=value(element, "pPr", "pStyle"))
         in_contents = self.fields.in_contents
         self._inside(element, paragraph)
+        self.hidden.update(paragraph.text.hidden)
+        paragraph.text.hidden.clear()
         text = paragraph.text.text.rstrip()
         paragraph.is_contents = (in_contents or self.fields.in_contents) and (
             self.fields.saw_page_reference or re.search(r"(?:\s|\.)(?:\d+|[ivxlc]+)$", text) is not None
@@ -109,7 +130,7 @@ class ParagraphReader:
             elif name in _CONTAINERS or name == "AlternateContent":
                 self._inside(part, paragraph)
             elif name in _DRAWINGS:
-                _read_drawing(part, paragraph)
+                self._drawing(part, paragraph)
 
     def _hyperlink(self, element: Element, paragraph: Paragraph) -> None:
         start = len(paragraph.text)
@@ -129,18 +150,31 @@ class ParagraphReader:
         paragraph.sequence = self.fields.end(paragraph.text) or paragraph.sequence
 
     def _run(self, run: Element, paragraph: Paragraph) -> None:
-        properties = _named(child(run, "rPr"))
-        if is_on(properties.get("vanish")):
+        properties = properties_of(child(run, "rPr"))
+        reason = self._looks.reason(properties, paragraph.style, run)
+        if reason is HiddenReason.NOT_DISPLAYED:
             tag = "".join(part.text or "" for part in run if local(part) == "t")
             if not paragraph.text.text.strip() and _HIDDEN_TAG.fullmatch(tag):
                 self._show(f"{tag.strip()} ", paragraph)
+            elif not self.fields.hides_text:
+                self.hidden[reason] += visible_length(run)
             self._fields_only(run, paragraph)
             return
         before = len(paragraph.text)
         for part in visible_children(run):
-            self._run_part(part, properties, paragraph)
+            if reason is not None and local(part) in _LETTERS:
+                self.hidden[reason] += 0 if self.fields.hides_text else visible_length(part) or 1
+            else:
+                self._run_part(part, properties, paragraph)
         if is_on(properties.get("b")):
             paragraph.bold += len(paragraph.text) - before
+
+    def _drawing(self, element: Element, paragraph: Paragraph) -> None:
+        reason = unseen_drawing(element)
+        if reason is None:
+            _read_drawing(element, paragraph)
+        else:
+            self.hidden[reason] += visible_length(element)
 
     def _fields_only(self, run: Element, paragraph: Paragraph) -> None:
         """Follow the fields of a hidden run; hidden bookmarks and indexes are often field codes."""
@@ -167,7 +201,7 @@ class ParagraphReader:
             paragraph.notes.append((name.removesuffix("Reference"), attribute(part, "id") or ""))
             self._show(f"[^{name[0] if name[0] == 'e' else ''}{attribute(part, 'id')}]", paragraph)
         elif name in _DRAWINGS:
-            _read_drawing(part, paragraph)
+            self._drawing(part, paragraph)
         elif name in {"AlternateContent", "ruby"}:
             self._nested(part, properties, paragraph)
 
@@ -205,16 +239,6 @@ class ParagraphReader:
     def _show(self, text: str, paragraph: Paragraph) -> None:
         if not self.fields.hides_text:
             paragraph.text.add(text)
-
-
-def _named(properties: Element | None) -> Mapping[str, Element]:
-    """Give a run's properties by name, of each name the first."""
-    if properties is None:
-        return _NONE
-    named: dict[str, Element] = {}
-    for part in properties:
-        named.setdefault(local(part), part)
-    return named
 
 
 def _read_drawing(element: Element, paragraph: Paragraph) -> None:

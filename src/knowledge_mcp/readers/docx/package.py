@@ -87,6 +87,13 @@ class Package:
         name = self._resolve(self.main, found.target) if found else f"word/{kind}.xml"
         return self.member(name)
 
+    @property
+    def headers(self) -> list[str]:
+        """List the names of the parts that stand on every page."""
+        kinds = {"header", "footer"}
+        found = (each for each in self.relations.values() if each.kind in kinds and not each.external)
+        return [self._resolve(self.main, each.target) for each in found]
+
     def member(self, name: str) -> bytes | None:
         """Return a member's bytes by its name, None where it is missing."""
         info = self._names.get(name)

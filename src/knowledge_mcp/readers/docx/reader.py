@@ -8,6 +8,7 @@ trees are off; and a child process would cost more (start and imports) than read
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["DocxReader"]
 
+_BEHIND = re.compile(rb"""behindDoc=["'](?:1|true|on)|z-index:\s*-""")
+"""What a drawing behind the text has."""
 _NO_TEXT = "has no text"
 _NO_TEXT_SUGGESTION = "If its pages are pictures, save it as PDF and ingest that with OCR."
 
@@ -33,7 +36,7 @@ class DocxReader:
 
     @property
     def version(self) -> str:
-        return "docx-3"
+        return "docx-4"
 
     def check(self, item: SourceItem) -> Inspection:
         from knowledge_mcp.readers.docx.ooxml import body_items
@@ -78,15 +81,18 @@ class DocxReader:
 
 def _walk(package: Package, builder: DocumentBuilder) -> str:
     """Walk over the body; returns the first paragraph in a title style, "" without one."""
+    from knowledge_mcp.readers.docx.looks import Looks
     from knowledge_mcp.readers.docx.numbering import Numbering
     from knowledge_mcp.readers.docx.ooxml import body_items
     from knowledge_mcp.readers.docx.styles import Styles
     from knowledge_mcp.readers.docx.walker import Walker
 
-    styles = Styles(_parsed(package, "styles"))
+    root = _parsed(package, "styles")
+    styles = Styles(root)
+    looks = Looks(root, page=lambda: _page_colour(package))
     numbering = Numbering(_parsed(package, "numbering"), styles)
     notes = _notes(package, "footnote") | _notes(package, "endnote")
-    walker = Walker(builder, styles, numbering, package.relations, notes)
+    walker = Walker(builder, styles, looks, numbering, package.relations, notes)
     with package.open_main() as stream:
         for element in body_items(stream):
             walker.feed(element)
@@ -100,6 +106,25 @@ def _parsed(package: Package, kind: str) -> Element | None:
 
     data = package.part(kind)
     return parse(data) if data is not None else None
+
+
+def _page_colour(package: Package) -> str:
+    """Return the colour of the pages; empty where drawings stand behind the text, or the pages are coloured."""
+    from knowledge_mcp.readers.colours import WHITE
+
+    settings = package.part("settings")
+    if settings is not None and b"displayBackgroundShape" in settings:
+        return ""
+    for name in package.headers:
+        if _BEHIND.search(package.member(name) or b""):
+            return ""
+    with package.open_main() as stream:
+        tail = b""
+        while data := stream.read(1 << 20):
+            if _BEHIND.search(tail + data):
+                return ""
+            tail = data[-100:]
+    return WHITE
 
 
 def _notes(package: Package, kind: str) -> dict[tuple[str, str], list[Element]]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from knowledge_mcp.model.document import BlockKind, HeadingSource, Reference, ReferenceKind
 from knowledge_mcp.readers.assembly import DocumentBuilder, NumberedTitle, split_clause_number
 from knowledge_mcp.readers.docx.inline import Paragraph, ParagraphReader, visible_children
+from knowledge_mcp.readers.docx.looks import Looks
 from knowledge_mcp.readers.docx.numbering import Label, Numbering
 from knowledge_mcp.readers.docx.ooxml import Element, attribute, child, is_on, local, value
 from knowledge_mcp.readers.docx.package import Relation
@@ -45,6 +46,7 @@ class Walker:
         self,
         builder: DocumentBuilder,
         styles: Styles,
+        looks: Looks,
         numbering: Numbering,
         relations: Mapping[str, Relation],
         notes: Notes,
@@ -52,7 +54,7 @@ class Walker:
         self._builder = builder
         self._styles = styles
         self._numbering = numbering
-        self._reader = ParagraphReader(relations)
+        self._reader = ParagraphReader(relations, looks)
         self._notes = notes
         self._anchors: dict[str, _Anchor] = {}
         self._places: dict[str, int] = {}
@@ -101,6 +103,7 @@ class Walker:
             elif name in self._places:
                 self._builder.anchor([name], self._places[name])
                 self._builder.reference(reference)
+        self._builder.leave_out(self._reader.hidden)
         if self._unknown_symbols:
             self._builder.warn(f"{self._unknown_symbols} signs of symbol fonts are not known and stand as ▪.")
 

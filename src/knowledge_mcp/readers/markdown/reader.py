@@ -16,6 +16,7 @@ from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.ingest import Inspection
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.assembly import MOST_TEXT, DocumentBuilder, too_long
+from knowledge_mcp.readers.markdown.hidden import take_out_hidden
 from knowledge_mcp.readers.markdown.pages import without_markers
 from knowledge_mcp.readers.markdown.source import decode, read_frontmatter, read_source
 from knowledge_mcp.readers.properties import named_type, proposed_id
@@ -41,7 +42,7 @@ class MarkdownReader:
 
     @property
     def version(self) -> str:
-        return "markdown-3"
+        return "markdown-4"
 
     def check(self, item: SourceItem) -> Inspection:
         text, _ = decode(item, read_source(item))
@@ -72,6 +73,7 @@ class MarkdownReader:
             raise _too_deep(item)
         is_mdx = item.name.lower().endswith(".mdx")
         walker = Walker(builder, first_line=front.lines + 1, is_mdx=is_mdx, marks=marks)
+        builder.leave_out(take_out_hidden(tokens))
         walker.walk(tokens)
         walker.finish()
         if not builder.has_text:

@@ -154,6 +154,7 @@ class Walker:
             self._block(rich)
             return
         names = [*self._waiting_names, *anchor_names(children)]
+        self._builder.leave_out(rich.hidden)
         words = rich.text.strip()
         attributes = _ATTRIBUTES.search(words)
         pairs = ""
@@ -236,6 +237,7 @@ class Walker:
             return
         self._waiting_names.extend(anchor_names(children))
         if rich.is_blank:
+            self._builder.leave_out(rich.hidden)
             return
         if self._is_mdx and all(_MDX_CODE.fullmatch(line) for line in inline.content.split("\n")):
             self._lay(BlockKind.CODE, RichText(inline.content, verbatim=True))

@@ -97,6 +97,10 @@ class OutlineResponse(Response):
     pages: int = Field(default=0, description="Physical pages, where the format has any.")
     sections: list[OutlineSection] = Field(default=[])
     coverage: list[PageResult] = Field(default=[])
+    hidden: dict[str, int] = Field(
+        default={},
+        description="With coverage: characters left out since no reader sees them, by reason.",
+    )
     total: int = Field(description="Entries that fit the question, in all answers together.")
     next_cursor: int = Field(default=0, description="There is more: ask again with this cursor.")
     message: str = ""

@@ -38,6 +38,8 @@ def outline(knowledge: Knowledge, request: OutlineRequest) -> OutlineResponse:
     if request.coverage:
         pages = _pages(structure, scope)
         total = len(pages)
+        if structure.hidden:
+            more["hidden"] = dict(structure.hidden)
         more["coverage"] = _part([_page(page) for page in _asked(pages, request)], total, request, more)
         if not pages:
             more["message"] = _no_pages(record)

@@ -1,0 +1,278 @@
+"""How the text of a Word document looks, by its styles: is a run hidden, too small, or in the colour of its ground.
+
+Where telling is uncertain (a table style that shades some rows, a drawing behind the text, a pattern) text counts as
+seen.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from knowledge_mcp.model.hidden import HiddenReason
+from knowledge_mcp.readers.colours import WHITE, is_alike
+from knowledge_mcp.readers.docx.ooxml import Element, attribute, child, is_on, local, value
+
+__all__ = ["Looks", "properties_of", "unseen_drawing"]
+
+_MAX_INHERITANCE = 20
+_TOO_SMALL = 2
+"""Half points."""
+_FARTHEST_POINTS = 22 * 72.0
+"""Word's largest page, in points: what lies farther out than that is on no page."""
+_EMU_PER_POINT = 12700.0
+_HIGHLIGHTS = {
+    "black": "000000", "blue": "0000FF", "cyan": "00FFFF", "green": "00FF00", "magenta": "FF00FF", "red": "FF0000",
+    "yellow": "FFFF00", "white": "FFFFFF", "darkBlue": "000080", "darkCyan": "008080", "darkGreen": "008000",
+    "darkMagenta": "800080", "darkRed": "800000", "darkYellow": "808000", "darkGray": "808080", "lightGray": "C0C0C0",
+}  # fmt: skip
+_HIDING = frozenset({"vanish", "specVanish", "sz", "szCs", "color"})
+_AWAY = re.compile(r"(?:^|;)\s*(?:margin-left|margin-top|left|top)\s*:\s*(-?\d{1,9}(?:\.\d{1,9})?)(pt|in|cm|mm)?")
+_UNITS = {"pt": 1.0, "in": 72.0, "cm": 28.35, "mm": 2.835, "": 1.0}
+
+
+def properties_of(element: Element | None) -> Mapping[str, Element]:
+    """Give properties by name, of each name the first."""
+    named: dict[str, Element] = {}
+    for part in element if element is not None else ():
+        named.setdefault(local(part), part)
+    return named
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What is known of how text looks; None where nothing says it.
+
+    Attributes:
+        vanish: whether it is hidden.
+        size, complex_size: half points; the second for scripts that are written from right to left.
+        colour: RRGGBB, or "auto".
+        ground: RRGGBB behind it, "auto" for what is behind that, "" for what is unknown.
+    """
+
+    vanish: bool | None = None
+    size: int | None = None
+    complex_size: int | None = None
+    colour: str | None = None
+    ground: str | None = None
+
+    def over(self, other: _Look) -> _Look:
+        """Give this look where it says something, else the other."""
+        return _Look(
+            other.vanish if self.vanish is None else self.vanish,
+            other.size if self.size is None else self.size,
+            other.complex_size if self.complex_size is None else self.complex_size,
+            self.colour or other.colour,
+            other.ground if self.ground is None else self.ground,
+        )
+
+    @property
+    def is_plain(self) -> bool:
+        """Tell whether nothing in it can hide text."""
+        small = self.size is not None and self.size <= _TOO_SMALL
+        small = small or (self.complex_size is not None and self.complex_size <= _TOO_SMALL)
+        return not self.vanish and not small and self.colour in {None, "auto"}
+
+
+_NOTHING = _Look()
+
+
+@dataclass(frozen=True, slots=True)
+class _Style:
+    based_on: str | None
+    look: _Look
+    paragraph_ground: str | None
+    shades: bool
+
+
+class Looks:
+    """Answer how runs look. Styles are resolved once each.
+
+    Args:
+        root: the part with the styles, None without one.
+        page: gives the colour of the pages, empty where it is unknown; asked at most once, and only when it matters.
+    """
+
+    def __init__(self, root: Element | None, page: Callable[[], str] = lambda: WHITE) -> None:
+        self._styles: dict[str, _Style] = {}
+        self._chains: dict[str | None, _Look] = {}
+        self._defaults = _look(properties_of(child(root, "docDefaults", "rPrDefault", "rPr")))
+        self._default: str | None = None
+        self._ask_page = page
+        self._page: str | None = None
+        for element in root if root is not None else ():
+            if local(element) == "style":
+                self._add(element)
+
+    def reason(self, properties: Mapping[str, Element], style_id: str | None, run: Element) -> HiddenReason | None:
+        """Tell why a run with these properties, in a paragraph of a style, is not seen; None where it is."""
+        base = self._of_paragraph(style_id)
+        written = self._chain(value(properties["rStyle"])) if "rStyle" in properties else _NOTHING
+        if base.is_plain and written.is_plain and _HIDING.isdisjoint(properties):
+            return None
+        own = _look(properties)
+        if self._vanishes(own, written, base):
+            return HiddenReason.NOT_DISPLAYED
+        look = own.over(written).over(base)
+        size = look.complex_size if is_on(properties.get("rtl")) or is_on(properties.get("cs")) else look.size
+        if size is not None and size <= _TOO_SMALL:
+            return HiddenReason.TOO_SMALL
+        if look.colour in {None, "auto"}:
+            return None
+        ground = self._ground(run) if look.ground in {None, "auto"} else look.ground
+        return HiddenReason.COLOUR if is_alike(look.colour, ground) else None
+
+    def _vanishes(self, own: _Look, written: _Look, base: _Look) -> bool:
+        """Combine the switches: a run's own counts, else those of its two styles undo each other."""
+        if own.vanish is not None:
+            return own.vanish
+        return bool(self._defaults.vanish) or bool(written.vanish) != bool(base.vanish)
+
+    def _of_paragraph(self, style_id: str | None) -> _Look:
+        chain = style_id if style_id is not None else self._default
+        key = f"p {chain}"
+        if key not in self._chains:
+            self._chains[key] = self._chain(chain).over(self._defaults)
+        return self._chains[key]
+
+    def _chain(self, style_id: str | None) -> _Look:
+        if style_id not in self._chains:
+            look = _NOTHING
+            for style in self._line(style_id):
+                look = look.over(style.look)
+            self._chains[style_id] = look
+        return self._chains[style_id]
+
+    def _line(self, style_id: str | None) -> Iterator[_Style]:
+        """Give a style and those it is based on, nearest first."""
+        for _ in range(_MAX_INHERITANCE):
+            style = self._styles.get(style_id or "")
+            if style is None:
+                return
+            yield style
+            style_id = style.based_on
+
+    def _add(self, element: Element) -> None:
+        style_id = attribute(element, "styleId") or ""
+        self._styles[style_id] = _Style(
+            value(element, "basedOn"),
+            _look(properties_of(child(element, "rPr"))),
+            _fill(child(element, "pPr", "shd")),
+            next(element.iter("{*}shd"), None) is not None,
+        )
+        if attribute(element, "type") == "paragraph" and (attribute(element, "default") or "") in {"1", "true", "on"}:
+            self._default = style_id
+
+    # ---- what is behind a run
+
+    def _ground(self, run: Element) -> str:
+        """Find the colour behind a run: that of its paragraph, cell, table, box or page; empty where unknown."""
+        for above in run.iterancestors():
+            name = local(above)
+            found: str | None = None
+            if name == "p":
+                found = self._behind_paragraph(above)
+            elif name == "tc":
+                found = _fill(child(above, "tcPr", "shd"))
+            elif name == "tr":
+                found = _fill(child(above, "tblPrEx", "shd"))
+            elif name == "tbl":
+                found = self._behind_table(above)
+            elif name == "txbxContent":
+                return _behind_box(above)
+            if found not in {None, "auto"}:
+                return found or ""
+        if self._page is None:
+            self._page = self._ask_page()
+        return self._page
+
+    def _behind_paragraph(self, paragraph: Element) -> str | None:
+        found = _fill(child(paragraph, "pPr", "shd"))
+        styles = self._line(value(paragraph, "pPr", "pStyle") or self._default)
+        grounds = (style.paragraph_ground for style in styles if style.paragraph_ground is not None)
+        return found if found is not None else next(grounds, None)
+
+    def _behind_table(self, table: Element) -> str | None:
+        found = _fill(child(table, "tblPr", "shd"))
+        if found in {None, "auto"} and any(style.shades for style in self._line(value(table, "tblPr", "tblStyle"))):
+            return ""
+        return found
+
+
+def _look(properties: Mapping[str, Element]) -> _Look:
+    if not properties:
+        return _NOTHING
+    vanish = [is_on(properties[name]) for name in ("vanish", "specVanish") if name in properties]
+    highlight = value(properties.get("highlight")) or "none"
+    ground = _HIGHLIGHTS.get(highlight, "") if highlight != "none" else _fill(properties.get("shd"))
+    return _Look(
+        any(vanish) if vanish else None,
+        _half_points(value(properties.get("sz"))),
+        _half_points(value(properties.get("szCs"))),
+        value(properties.get("color")),
+        ground,
+    )
+
+
+def _half_points(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 8 else None
+
+
+def _fill(shading: Element | None) -> str | None:
+    """Return the colour of a shading, "auto" for none, empty for a pattern; None without a shading."""
+    if shading is None:
+        return None
+    pattern = value(shading)
+    if pattern == "nil":
+        return "auto"
+    if pattern == "solid":
+        return (attribute(shading, "color") or "").replace("auto", "000000")
+    fill = attribute(shading, "fill") or "auto"
+    return fill if pattern in {None, "clear"} else ""
+
+
+def _behind_box(content: Element) -> str:
+    """Return the colour that fills a text box, empty where it is not plain."""
+    shape = next((above for above in content.iterancestors() if local(above) == "wsp"), None)
+    return attribute(child(shape, "spPr", "solidFill", "srgbClr"), "val") or ""
+
+
+# ---- drawings -------------------------------------------------------------------------------------------------------
+
+
+def unseen_drawing(element: Element) -> HiddenReason | None:
+    """Tell why a drawing is not seen: it is hidden, or stands farther out than any page reaches; None where it is."""
+    for part in element.iter("{*}docPr", "{*}anchor", "{*}shape", "{*}rect"):
+        name = local(part)
+        if name == "docPr" and (attribute(part, "hidden") or "") in {"1", "true", "on"}:
+            return HiddenReason.NOT_DISPLAYED
+        if name == "anchor" and _is_away(part):
+            return HiddenReason.OFF_PAGE
+        if name in {"shape", "rect"}:
+            style = attribute(part, "style") or ""
+            if re.search(r"visibility\s*:\s*hidden", style):
+                return HiddenReason.NOT_DISPLAYED
+            far = (float(size) * _UNITS[unit] for size, unit in _AWAY.findall(style))
+            if any(abs(distance) > 2 * _FARTHEST_POINTS for distance in far):
+                return HiddenReason.OFF_PAGE
+        if name != "anchor":  # what follows stands inside
+            break
+    return None
+
+
+def _is_away(anchor: Element) -> bool:
+    extent = child(anchor, "extent")
+    for axis, length in (("positionH", "cx"), ("positionV", "cy")):
+        place = child(anchor, axis)
+        offset = child(place, "posOffset")
+        text = (offset.text or "").strip() if offset is not None else ""
+        if not re.fullmatch(r"-?\d{1,12}", text):
+            continue
+        start = int(text) / _EMU_PER_POINT
+        size = attribute(extent, length) or ""
+        end = start + (int(size) / _EMU_PER_POINT if size.isascii() and size.isdigit() and len(size) < 13 else 0.0)
+        before = 0.0 if attribute(place, "relativeFrom") == "page" else -_FARTHEST_POINTS
+        if start >= _FARTHEST_POINTS or end <= before:
+            return True
+    return False

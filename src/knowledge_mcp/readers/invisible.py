@@ -1,0 +1,74 @@
+"""Characters that no reader of a text sees and that can carry words to a machine: what is left out, and why.
+
+Joiners stay where a script or an emoji needs them, one variation selector stays after a character that has variants,
+and the tags of the three flags that have them. All else of these kinds goes.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+
+from knowledge_mcp.model.hidden import HiddenReason
+
+__all__ = ["without_hidden"]
+
+_FLAGS = ("gbeng", "gbsct", "gbwls")
+_TAGGED = ["".join(chr(0xE0000 + ord(sign)) for sign in name) + "\U000e007f" for name in _FLAGS]
+_HIDING = re.compile(
+    "\U0001f3f4(?:" + "|".join(_TAGGED) + ")"
+    "|[\u200b-\u200d\u2060\ufeff\u202a-\u202e\u2066-\u2069\ufe00-\ufe0f\U000e0000-\U000e007f\U000e0100-\U000e01ef]"
+)
+_IDEOGRAPH = re.compile("[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_VARIED = "0123456789#*\xa9\xae\u203c\u2049"
+
+
+def without_hidden(text: str, hidden: Counter[str] | None = None) -> str:
+    """Leave out invisible characters that carry words; how many is counted by `HiddenReason`. Linear and idempotent."""
+    if text.isascii() or _HIDING.search(text) is None:
+        return text
+    kept: list[str] = []
+    place = 0
+    before = ""
+    for match in _HIDING.finditer(text):
+        start, end = match.span()
+        if start > place:
+            kept.append(text[place:start])
+            before = text[start - 1]
+        sign = match.group()
+        reason = None if len(sign) > 1 else _reason(sign, before, text[end : end + 1])
+        if reason is None:
+            kept.append(sign)
+            before = sign[-1]
+        elif hidden is not None:
+            hidden[reason] += 1
+        place = end
+    kept.append(text[place:])
+    return "".join(kept)
+
+
+def _reason(sign: str, before: str, after: str) -> HiddenReason | None:
+    """Tell why a character is left out, None where it is needed."""
+    code = ord(sign)
+    if code in {0x200C, 0x200D}:
+        needed = _is_scripted(before) if before else _is_scripted(after)
+        return None if needed else HiddenReason.ZERO_WIDTH
+    if code in {0x200B, 0x2060, 0xFEFF}:
+        return HiddenReason.ZERO_WIDTH
+    if 0x202A <= code <= 0x2069:
+        return HiddenReason.DIRECTION
+    if 0xE0000 <= code <= 0xE007F:
+        return HiddenReason.TAGS
+    if code >= 0xE0100:
+        return None if before and _IDEOGRAPH.match(before) else HiddenReason.VARIATION
+    varied = before and (before in _VARIED or _is_scripted(before)) and not 0xFE00 <= ord(before) <= 0xFE0F
+    return None if varied else HiddenReason.VARIATION
+
+
+def _is_scripted(sign: str) -> bool:
+    """Tell a letter or mark beyond Latin, or a symbol: what joiners and selectors can belong to."""
+    code = ord(unicodedata.normalize("NFC", sign)[-1]) if sign else 0
+    if code < 0x370 or 0x1E00 <= code <= 0x1EFF or 0x2000 <= code <= 0x206F or 0xE0000 <= code <= 0xE01EF:
+        return False
+    return _HIDING.match(sign) is None or 0xFE00 <= code <= 0xFE0F

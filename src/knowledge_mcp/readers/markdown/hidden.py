@@ -1,0 +1,116 @@
+"""Text that HTML inside Markdown hides is taken out of the parsed tokens, and counted by reason.
+
+An element of a block hides what follows up to its end tag, in whichever block that stands; one within a paragraph
+hides no more than the paragraph.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING
+
+from knowledge_mcp.model.hidden import HiddenReason
+from knowledge_mcp.readers.html_hidden import reason_of
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
+__all__ = ["take_out_hidden"]
+
+_HIDING = re.compile(r"\b(?:style|hidden|color)\b", re.IGNORECASE)
+_VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
+_SELF_ENDING = frozenset("p li td th tr dt dd option".split())
+
+
+def take_out_hidden(tokens: Sequence[Token]) -> Counter[str]:
+    """Empty what HTML hides, and count its characters that are not blank."""
+    counted: Counter[str] = Counter()
+    htmls = (each for token in tokens for each in (token, *(token.children or ())) if each.type.startswith("html_"))
+    if not any(_HIDING.search(token.content) for token in htmls):
+        return counted
+    blocks = _Sieve(counted)
+    for token in tokens:
+        if token.type == "html_block":
+            token.content = blocks.sift(token.content)
+        elif token.type in {"fence", "code_block"} and blocks.reason is not None:
+            blocks.count(token.content)
+            token.content = ""
+        elif token.type == "inline":
+            _sift_inline(token, blocks, counted)
+    return counted
+
+
+def _sift_inline(token: Token, blocks: _Sieve, counted: Counter[str]) -> None:
+    within = blocks if blocks.reason is not None else _Sieve(counted)
+    for child in token.children or ():
+        if child.type == "html_inline" and within is not blocks:
+            child.content = within.sift(child.content)
+        elif within.reason is not None:
+            within.count(child.content)
+            child.content = ""
+    if within is blocks:
+        token.content = ""
+
+
+class _Sieve(HTMLParser):
+    """Write HTML again without what it hides; `reason` says why what comes next is hidden, None where it is seen."""
+
+    def __init__(self, counted: Counter[str]) -> None:
+        super().__init__(convert_charrefs=False)
+        self.reason: HiddenReason | None = None
+        self._counted = counted
+        self._tag, self._depth = "", 0
+        self._out: list[str] = []
+
+    def sift(self, source: str) -> str:
+        """Return what is seen of a piece of HTML."""
+        self._out = []
+        start = source.find("<!--", source.rfind("-->") + 1)  # a comment that nothing closes
+        self.feed(source if start < 0 else source[:start])
+        self.close()
+        self.reset()
+        return "".join(self._out)
+
+    def count(self, text: str) -> None:
+        """Count text that is hidden."""
+        if self.reason is not None:
+            self._counted[self.reason] += len("".join(text.split()))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if self.reason is not None and self._tag in _SELF_ENDING and tag == self._tag:
+            self.reason = None
+        if self.reason is not None:
+            self._depth += tag == self._tag
+            return
+        attributes = {name: value or "" for name, value in attrs}
+        reason = reason_of(attributes) if attributes else None
+        if reason is None:
+            self._out.append(self.get_starttag_text() or "")
+        elif tag in _VOID:
+            self._counted[reason] += len("".join(attributes.get("alt", "").split()))
+        else:
+            self.reason, self._tag, self._depth = reason, tag, 1
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+
+    def handle_endtag(self, tag: str) -> None:
+        if self.reason is None:
+            self._out.append(f"</{tag}>")
+        elif tag == self._tag:
+            self._depth -= 1
+            self.reason = self.reason if self._depth else None
+
+    def handle_data(self, data: str) -> None:
+        if self.reason is None:
+            self._out.append(data)
+        self.count(data)
+
+    def handle_entityref(self, name: str) -> None:
+        self.handle_data(f"&{name};")
+
+    def handle_charref(self, name: str) -> None:
+        self.handle_data(f"&#{name};")
