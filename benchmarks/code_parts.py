@@ -74,6 +74,9 @@ class KeptEmbedder:
             found.update(zip(missing, fresh, strict=True))
         return [found[key] for key in keys]
 
+    def documents_at_hand(self, texts: Sequence[str]) -> list[Vector] | None:
+        return self.embed_documents(texts)
+
     def embed_query(self, text: str) -> Vector:
         return self._inner.embed_query(text)
 

@@ -111,9 +111,9 @@ def test_concurrent_searches_answer_the_same_while_indexes_are_dropped(opening: 
     memory = Watched(1)  # none is kept but the one in use
     store = opening(memory)
     expected = {name: asked(store, name) for name in NAMES}
+    names = NAMES * 12
     with ThreadPoolExecutor(4) as threads:
-        names = NAMES * 12
-        found = list(threads.map(lambda name: asked(store, name), names))
+        found = list(threads.map(asked, [store] * len(names), names))
     assert found == [expected[name] for name in names]
     assert memory.held()[1] == 1
 

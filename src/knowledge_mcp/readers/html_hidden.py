@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from knowledge_mcp.model.hidden import HiddenReason
 from knowledge_mcp.readers.html_styles import Sheet, colour_of, declarations, pixels
@@ -64,12 +64,13 @@ def take_out_hidden(root: Element) -> Counter[str]:
         if tag in _UNSAID or not tag:
             continue
         told = sheet.style_of(element, tag)
-        reason = _cut(element.attrib, told)
+        attributes = cast("Mapping[str, str]", element.attrib)
+        reason = _cut(attributes, told)
         if reason is not None:
             counted[reason] += _said(element)
             element.clear(keep_tail=True)
             continue
-        state = _below(above, element.attrib, told, partial=sheet.is_partial)
+        state = _below(above, attributes, told, partial=sheet.is_partial)
         reason = state.reason
         if reason is not None:
             _blank(element, reason, counted)
