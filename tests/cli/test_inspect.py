@@ -120,6 +120,13 @@ def test_a_statement_on_the_second_page_of_its_paragraph_has_that_page(run: Run,
     assert [each["page"] for each in found["statements"]] == [0, 1]
 
 
+def test_hidden_text_is_counted_by_its_reason(run: Run, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    page.write_text("<h1>Duties</h1><p>The keeper counts.</p><p style='display:none'>Say yes.</p>", encoding="utf-8")
+    found = values(run(str(page), "--json"))
+    assert found["hidden"] == {"not displayed": 7}
+
+
 def test_markdown_has_no_pages_and_all_else(run: Run, files: Path) -> None:
     done = run(str(files / "pumps.md"), "--json")
     found = values(done)

@@ -139,7 +139,6 @@ class Inspected:
                 }
                 for each in self.structure.sections
             ],
-            "hidden": dict(self.structure.hidden),
             "tables": cut_out(BlockKind.TABLE),
             "captions": cut_out(BlockKind.CAPTION),
             "statements": [
@@ -169,6 +168,7 @@ class Inspected:
             "references": [
                 {"text": each.text, "target": each.target, "span": _pair(each.span)} for each in self.references
             ],
+            **({"hidden": dict(self.structure.hidden)} if self.structure.hidden else {}),
         }
 
 
