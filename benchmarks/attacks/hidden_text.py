@@ -34,7 +34,7 @@ CARRIERS: tuple[tuple[str, bytes], ...] = (
 )
 """Files, each with a word that nobody sees: name and bytes."""
 
-_INSPECT = (sys.executable, "-m", "knowledge_mcp", "inspect", "--text")
+_INSPECT = (str(Path(sys.executable).with_name("knowledge")), "inspect", "--text")
 
 
 def _hidden(folder: Path) -> Outcome:
