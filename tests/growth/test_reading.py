@@ -79,6 +79,30 @@ def test_the_library_asks_the_store_as_often_for_ten_times_as_many_documents(
     assert costs[0] == costs[1]
 
 
+def test_a_document_that_was_found_before_is_found_by_one_look_whatever_collections_there_are(tmp_path: Path) -> None:
+    costs: list[Any] = []
+    for count in (3, 30):
+        store, desk = filled(tmp_path / str(count), 1, count)
+        place = f"other-{count - 1}"
+        known = desk.deposit(Deposit(place, "last.md", text="# Last\n\nA gate is shut.\n")).document_id
+        costs.append(
+            [
+                counted(store, lambda desk=desk, known=known: desk.where(known)),
+                counted(store, lambda desk=desk, known=known: desk.find(known)),
+                counted(store, lambda desk=desk, known=known: desk.remove_document(known)),
+            ]
+        )
+        assert costs[-1][0] == ({"document": 1}, 0)
+        with pytest.raises(NotFoundError):
+            desk.where(known)
+        again = desk.deposit(Deposit(place, "last.md", text="# Last\n\nA gate is shut.\n")).document_id
+        store.rename_collections({place: "moved"})
+        assert desk.where(again) == "moved"
+        with pytest.raises(NotFoundError):
+            desk.seen_by(lambda name: name != "moved").where(again)
+    assert costs[0] == costs[1]
+
+
 def test_a_mistyped_name_is_compared_with_so_many_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(documents, "_MOST_COLLECTIONS", 2)
     costs: list[Any] = []

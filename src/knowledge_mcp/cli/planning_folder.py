@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from knowledge_mcp.engine.filing import EXTENSIONS, FilingDesk
+from knowledge_mcp.engine.filing_batch import Batch
 from knowledge_mcp.engine.filing_values import FilingRequest, explain
 from knowledge_mcp.engine.jobs import Line
 from knowledge_mcp.model.errors import (
@@ -79,11 +80,13 @@ def _files(place: Path, *, recursive: bool, on_closed: Callable[[Path], None] = 
         yield from (Path(root, name) for name in sorted(names) if not name.startswith("."))
 
 
-def file_one(desk: FilingDesk, request: FilingRequest, line: Line, clock: Callable[[], float]) -> Outcome:
+def file_one(
+    desk: FilingDesk, request: FilingRequest, line: Line, clock: Callable[[], float], batch: Batch | None = None
+) -> Outcome:
     """File one document; what is wrong with it becomes an answer, what every further one would meet is raised."""
     started = clock()
     try:
-        answer = desk.file(request, line).as_json()
+        answer = desk.file(request, line, batch).as_json()
     except _ENDS_ALL:
         raise
     except KnowledgeError as exc:

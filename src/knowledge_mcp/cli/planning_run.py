@@ -108,10 +108,11 @@ class FolderRun:
             say("Stopped watching.")
 
     def _file(self, paths: Sequence[Path]) -> None:
-        with _Show(len(paths)) as show:
+        with _Show(len(paths)) as show, self._desk.batch(self._choices.application_ref) as batch:
             for number, path in enumerate(paths, 1):
                 show.begin(number, path)
-                outcome = file_one(self._desk, self._request(path), Line(show.progress, bool), time.perf_counter)
+                line = Line(show.progress, bool)
+                outcome = file_one(self._desk, self._request(path), line, time.perf_counter, batch)
                 self._outcomes[path] = outcome
                 show.end(number, outcome)
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
+from knowledge_mcp.engine.known_records import KnownRecords
 from knowledge_mcp.engine.wanted import still_wanted
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import DocumentRecord
@@ -75,6 +76,7 @@ class Base:
     synonyms: Synonyms | None = None
     degraded: str = ""
     damaged: dict[str, DamagedError] = field(default_factory=dict[str, DamagedError], repr=False, compare=False)
+    _known: KnownRecords = field(default_factory=KnownRecords, repr=False, compare=False)
     _checked: threading.Event = field(default_factory=threading.Event, repr=False, compare=False)
     _seen: threading.Event = field(default_factory=threading.Event, repr=False, compare=False)
 
@@ -87,6 +89,14 @@ class Base:
     def snapshot(self) -> AbstractContextManager[object]:
         """Let what this thread reads be of one state until the context ends, where the store can hold one."""
         return self.store.snapshot(self.collection) if self.exists() else nullcontext()
+
+    def records(self) -> tuple[DocumentRecord, ...]:
+        """List all records by id; they are read once for each state of the collection."""
+        return self._known.all(self.store, self.collection) if self.exists() else ()
+
+    def records_labelled(self, name: str, value: str) -> Sequence[DocumentRecord]:
+        """List the records whose metadata has a value under a name, by id; read as `records`."""
+        return self._known.labelled(self.store, self.collection, name, value) if self.exists() else ()
 
     def check_space(self) -> None:
         """Make sure that the collection, where it exists, is in the embedder's space.
@@ -160,7 +170,12 @@ class Base:
 def base_of(base: Base, collection: str) -> Base:
     """Return the same parts over another collection, with a memory of its own of what was checked."""
     return dataclasses.replace(
-        base, collection=collection, damaged={}, _checked=threading.Event(), _seen=threading.Event()
+        base,
+        collection=collection,
+        damaged={},
+        _known=KnownRecords(),
+        _checked=threading.Event(),
+        _seen=threading.Event(),
     )
 
 

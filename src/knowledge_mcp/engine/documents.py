@@ -23,8 +23,9 @@ _LONGEST_ID = 200
 
 def documents(base: Base, document_ids: Collection[str] | None = None) -> list[DocumentRecord]:
     """List records by id: all, or those of some ids that are there."""
-    wanted = None if document_ids is None else list(document_ids)
-    return base.store.documents(base.collection, wanted) if base.exists() and wanted != [] else []
+    if document_ids is None:
+        return list(base.records())
+    return base.store.documents(base.collection, list(document_ids)) if base.exists() and document_ids else []
 
 
 def near_ids(store: Store, collections: Iterable[str], wanted: str) -> list[str]:

@@ -6,17 +6,21 @@ replaces the document that came by the same path; the same file under two applic
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import logging
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from knowledge_mcp.engine import documents
 from knowledge_mcp.engine.base import Base
 from knowledge_mcp.engine.confinement import AllowedFile, allowed_path, look_at
+from knowledge_mcp.engine.filing_batch import Batch
 from knowledge_mcp.engine.filing_values import Filing, FilingError, FilingRequest, explain, page_coverage
 from knowledge_mcp.engine.jobs import CancelledError, Jobs, Line
 from knowledge_mcp.engine.journal import FolderJournal
@@ -26,6 +30,7 @@ from knowledge_mcp.engine.single import ingest_one
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStatus
 from knowledge_mcp.model.errors import (
     InternalError,
+    KnowledgeError,
     NotFoundError,
     UnreadableDocumentError,
     UnreadableReason,
@@ -37,7 +42,9 @@ from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.support.locks import locked
 from knowledge_mcp.support.path_text import path_text
 
-__all__ = ["EXTENSIONS", "FilingDesk", "document_id_for", "sanitized"]
+__all__ = ["EXTENSIONS", "FilingDesk", "sanitized"]
+
+_logger = logging.getLogger(__name__)
 
 EXTENSIONS: Mapping[str, str] = {
     extension: MEDIA_TYPES[extension] for extension in (".bmp", ".jpeg", ".jpg", ".pdf", ".png", ".tif", ".tiff")
@@ -101,7 +108,7 @@ class FilingDesk(LocalKnowledge):
 
     def documents_of(self, application_ref: str) -> list[DocumentRecord]:
         """List the records of one application by id."""
-        return [record for record in self.documents() if record.label("application_ref") == application_ref]
+        return list(self._base.records_labelled("application_ref", application_ref))
 
     def check_path(self, request: FilingRequest) -> Path:
         """Make sure that a file may be read, is there, and is of a kind that can be filed; returns it resolved.
@@ -123,8 +130,26 @@ class FilingDesk(LocalKnowledge):
             )
         return path
 
-    def file(self, request: FilingRequest, line: Line) -> Filing:
+    @contextlib.contextmanager
+    def batch(self, application_ref: str) -> Generator[Batch]:
+        """Give what several calls of `file` share; what is there of the application is read once for all of them.
+
+        At the end it is looked at once more, for versions of these files that another process filed meanwhile.
+        """
+        batch = Batch(application_ref, lambda: self.documents_of(application_ref))
+        yield batch
+        try:
+            self._settle(batch)
+        except (KnowledgeError, OSError) as exc:
+            _logger.warning("earlier versions may be left until their files are filed again: %s", reason_of(exc))
+
+    def file(self, request: FilingRequest, line: Line, batch: Batch | None = None) -> Filing:
         """File one document; whatever stops it on the way leaves what was there before.
+
+        Args:
+            request: which file, for which application.
+            line: told how far it is, and asked whether to stop.
+            batch: of the same application, to file many; None for one.
 
         Raises:
             FilingError: it cannot be filed, `error_type` says why.
@@ -132,6 +157,9 @@ class FilingDesk(LocalKnowledge):
             KnowledgeError: path, store or embedder.
         """
         file = _opened(request.file_path, self.check_path(request), self._roots)
+        reference = request.application_ref
+        if batch is None or batch.application_ref != reference:
+            batch = Batch(reference, lambda: self.documents_of(reference))
         uri = f"planning:{request.application_ref}:{path_text(file.path)}"
         names = sorted({uri, f"content:{request.application_ref}:{file.seen.sha256}"})
         with ExitStack() as stack:
@@ -142,14 +170,16 @@ class FilingDesk(LocalKnowledge):
                     raise InternalError(f"The lock of the document cannot be had. {reason_of(exc)}") from exc
                 if not mine:
                     raise CancelledError("The ingest was cancelled.")
-            return self._file(request, file, uri, line)
+            return self._file(request, file, uri, batch, line)
 
     # ---- one document, locked
 
-    def _file(self, request: FilingRequest, file: _File, uri: str, line: Line) -> Filing:
-        records = self.documents_of(request.application_ref)
-        there = next((record for record in records if record.sha256 == file.seen.sha256), None)
-        older = [record for record in records if record.source_path == uri and record.sha256 != file.seen.sha256]
+    def _file(self, request: FilingRequest, file: _File, uri: str, batch: Batch, line: Line) -> Filing:
+        names = _names(request.application_ref, file.seen.sha256)
+        records = documents.documents(self._base, {*names, *batch.like(uri, file.seen.sha256)})
+        own = [record for record in records if record.label("application_ref") == request.application_ref]
+        there = next((record for record in own if record.sha256 == file.seen.sha256), None)
+        older = [record for record in own if record.source_path == uri and record.sha256 != file.seen.sha256]
         if there is not None and not self._is_to_be_read_again(there, request, file):
             for record in older:
                 self._remove_if_there(record.id)
@@ -160,14 +190,14 @@ class FilingDesk(LocalKnowledge):
                 document_type=there.document_type,
                 replaced=tuple(record.id for record in older),
             )
-        document_id = (
-            there.id if there is not None else document_id_for(request.application_ref, file.seen.sha256, self)
-        )
+        is_taken = any(record.id == names[0] for record in records)
+        document_id = there.id if there is not None else names[is_taken]
         item = _item(request, file, there.source_path if there is not None else uri, document_id)
-        report = self._ingest(item, file, line, force=there is not None)
+        report = self._ingest(item, file, line, force=there is not None, older=older)
         if not report.documents:
             return _not_filed((*report.skipped, *report.failed)[0])
-        for record in older:  # where `there` came by another path, the engine does not know them as earlier versions
+        batch.add(report.documents[0].record)
+        for record in older:  # of several, or where `there` came by another path, the engine has left some
             self._remove_if_there(record.id)
         return _filing(report.documents[0].record, item, older)
 
@@ -181,7 +211,9 @@ class FilingDesk(LocalKnowledge):
         media_type = EXTENSIONS[file.path.suffix.lower()]
         return there.status is DocumentStatus.PARTIAL and not self._pipeline.has_read(there, media_type)
 
-    def _ingest(self, item: SourceItem, file: _File, line: Line, *, force: bool) -> IngestReport:
+    def _ingest(
+        self, item: SourceItem, file: _File, line: Line, *, force: bool, older: Sequence[DocumentRecord]
+    ) -> IngestReport:
         def check(event: IngestEvent) -> None:
             if event.kind is IngestEventKind.CHUNKED and _identity(file.path) != file.seen.identity:
                 raise UnreadableDocumentError(
@@ -190,7 +222,8 @@ class FilingDesk(LocalKnowledge):
                     source=item.uri,
                 )
 
-        options = IngestOptions(force=force)
+        earlier = tuple(record for record in older if record.source_path == item.uri)
+        options = IngestOptions(force=force, ids_are_settled=True, earlier=earlier)
         return ingest_one(self._base, self._pipeline, item, options, line, unit="chunk", check=check)
 
     def _remove_if_there(self, document_id: str) -> None:
@@ -198,6 +231,19 @@ class FilingDesk(LocalKnowledge):
             self.remove(document_id)
         except NotFoundError:
             return
+
+    def _settle(self, batch: Batch) -> None:
+        """Remove what another process filed by a path of the batch before the batch did.
+
+        A path that somebody files at this moment is left: that filing finds what is there.
+        """
+        for record in self.documents_of(batch.application_ref) if batch.filed else ():
+            filed = batch.filed.get(record.source_path)
+            if filed is not None and record.sha256 != filed.sha256 and record.updated_at < filed.updated_at:
+                with locked(self._locks, record.source_path, give_up=lambda: True) as mine:
+                    now = documents.documents(self._base, [record.id])
+                    if mine and now == [record]:
+                        self._remove_if_there(record.id)
 
     def _work(self, request: Mapping[str, Any], line: Line) -> Mapping[str, Any]:
         return self.file(FilingRequest.from_json(request), line).as_json()
@@ -208,20 +254,14 @@ def sanitized(application_ref: str) -> str:
     return re.sub(r"[^A-Za-z0-9.-]+", "_", application_ref)
 
 
-def document_id_for(application_ref: str, sha256: str, desk: FilingDesk) -> str:
-    """Name a document `{sanitized ref}_{first six digits of its hash}` (B-FR-008).
+def _names(application_ref: str, sha256: str) -> tuple[str, str]:
+    """Name a document `{sanitized ref}_{first six digits of its hash}` (B-FR-008), or what it is called otherwise.
 
     Where another document has that name (another reference that looks alike when sanitized, or six equal digits), six
     digits that follow from both reference and hash are added.
     """
     proposed = f"{sanitized(application_ref)}_{sha256[:6]}"
-    try:
-        other = desk.document(proposed)
-    except NotFoundError:
-        return proposed
-    if other.sha256 == sha256 and other.label("application_ref") == application_ref:
-        return proposed
-    return f"{proposed}-{hashlib.sha256(f'{application_ref}|{sha256}'.encode()).hexdigest()[:6]}"
+    return proposed, f"{proposed}-{hashlib.sha256(f'{application_ref}|{sha256}'.encode()).hexdigest()[:6]}"
 
 
 def _opened(given: str, path: Path, roots: Sequence[Path] | None) -> _File:

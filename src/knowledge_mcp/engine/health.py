@@ -90,7 +90,7 @@ def stats(base: Base) -> Stats:
     try:
         exists = base.exists()
         with noticing() as damage:
-            documents = tuple(base.store.documents(base.collection)) if exists else ()
+            documents = base.records()
         remember(base, damage)
         notes = tuple(each for each in (base.why_degraded(), *notes_of(damage)) if each)
         return Stats(

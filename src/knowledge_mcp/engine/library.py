@@ -6,6 +6,7 @@ same source takes the earlier one's place in one step.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import difflib
 import logging
@@ -55,6 +56,8 @@ from knowledge_mcp.support.locks import locked
 __all__ = ["LibraryDesk"]
 
 _logger = logging.getLogger(__name__)
+_MOST_PLACED = 10_000
+"""Documents of which it is kept where they were found last."""
 _LOOK_AGAIN = 30.0
 """Seconds between two looks for jobs whose process is gone."""
 
@@ -100,6 +103,7 @@ class LibraryDesk:
         self._journal = StoreJournal(base.store, base.embedder.space, beat=dead.total_seconds() / 6, dead=dead)
         self._jobs = Jobs(self._journal, self._work, explain=explain, workers=workers)
         self._look_again = min(_LOOK_AGAIN, dead.total_seconds())
+        self._placed: dict[str, str] = {}
         self._closing = threading.Event()
         self._watch: threading.Thread | None = None
 
@@ -143,13 +147,25 @@ class LibraryDesk:
 
     def where(self, document_id: str) -> str:
         store = self._base.store
+        last = self._placed.get(document_id)
+        if last is not None and self._may_reach(last):
+            with contextlib.suppress(NotFoundError):  # a collection that has gone
+                if store.document(last, document_id) is not None:
+                    return last
         names = self._names()
         for name in filter(self._may_reach, names):
             if store.document(name, document_id) is not None:
+                self._place(document_id, name)
                 return name
         near = documents.near_ids(store, filter(self._may_read, names), document_id)
         hint = f"Did you mean {', '.join(near)}?" if near else "List the documents of a collection to see their ids."
         raise NotFoundError(f"Document not found: {document_id[:200]}", suggestion=hint)
+
+    def _place(self, document_id: str, collection: str) -> None:
+        """Keep where a document is, which the next look-up tries first; an id is made from the collection's name."""
+        if len(self._placed) >= _MOST_PLACED:
+            self._placed.clear()
+        self._placed[document_id] = collection
 
     def record(self, document_id: str, *, collection: str | None = None) -> DocumentRecord:
         base = self._of(self.where(document_id)) if collection is None else self._existing(collection)
@@ -204,6 +220,7 @@ class LibraryDesk:
         if not report.documents:
             raise why_not((*report.skipped, *report.failed)[0])
         done = deposited(collection, report.documents[0], earlier)
+        self._place(done.document_id, collection)
         log_event(
             _logger,
             logging.INFO,

@@ -103,7 +103,7 @@ def make_plan(
     cancelled: Callable[[], bool],
 ) -> Plan:
     """Open every file that is new or changed and make sure that it can be read (clarification 1)."""
-    plan = Plan()
+    plan = Plan(list(options.earlier))
     exists = base.exists()
     if exists and not options.ids_are_settled:
         with noticing():  # a damaged record counts as none: the document is ingested again

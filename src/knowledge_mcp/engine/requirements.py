@@ -47,7 +47,7 @@ def requirements(base: Base, query: RequirementQuery) -> RequirementAnswer:
     """
     if not base.exists():
         return RequirementAnswer(hits=(), documents=None)
-    if query.standard is not None and not documents_named(base.store.documents(base.collection), query.standard):
+    if query.standard is not None and not documents_named(base.records(), query.standard):
         return RequirementAnswer(hits=(), documents=())
     topic = ask(base, SearchQuery(text=query.topic, filter=Equals("normative", True)))
     with base.snapshot():
@@ -59,7 +59,7 @@ def _found_in(base: Base, query: RequirementQuery, topic: Asked) -> RequirementA
     filters: list[Filter] = []
     documents: tuple[str, ...] | None = None
     if query.standard is not None:
-        documents = documents_named(base.store.documents(base.collection), query.standard)
+        documents = documents_named(base.records(), query.standard)
         if not documents:
             return RequirementAnswer(hits=(), documents=())
         filters.append(In("document_id", documents))
@@ -144,7 +144,7 @@ def _by_topic(
     return answer.degraded, answer.also_asked
 
 
-def documents_named(records: list[DocumentRecord], standard: str) -> tuple[str, ...]:
+def documents_named(records: Sequence[DocumentRecord], standard: str) -> tuple[str, ...]:
     """List ids of the documents whose id or title holds every word of the name given, letters and digits only."""
     wanted = _words(standard)
     return tuple(

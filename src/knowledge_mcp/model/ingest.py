@@ -65,6 +65,7 @@ class IngestOptions:
         stop_on_error: abort at the first unreadable file instead of skipping it.
         ids_are_settled: every item carries the id that is its own and no other's: only the records of these ids are
             looked at, however many others there are.
+        earlier: where ids are settled, records of the same sources under other ids; the new documents replace them.
         files_at_once: most documents that one slice of passages to be embedded may come from; None for no limit.
         max_cost: USD that may be spent on embeddings; the run stops before it would spend more. None for no limit.
     """
@@ -73,6 +74,7 @@ class IngestOptions:
     dry_run: bool = False
     stop_on_error: bool = False
     ids_are_settled: bool = False
+    earlier: tuple[DocumentRecord, ...] = ()
     files_at_once: int | None = None
     max_cost: float | None = None
 

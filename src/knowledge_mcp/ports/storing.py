@@ -189,6 +189,13 @@ class Store(Protocol):
         """Return visible chunks in the order asked; unknown ids are left out."""
         ...
 
+    def state(self, collection: str) -> str:
+        """Name the state of a collection's documents, at the price of a look: another name after each change of them.
+
+        Of two collections, at any time and whatever they are called, only those without documents may share one.
+        """
+        ...
+
     def statistics(self, collection: str) -> StoreStatistics:
         """Count what a collection holds."""
         ...

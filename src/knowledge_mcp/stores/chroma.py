@@ -246,6 +246,9 @@ class ChromaStore:
 
         return self._at(collection, lambda place, view: chunks_by_id(place, view, chunk_ids))
 
+    def state(self, collection: str) -> str:
+        return self._at(collection, lambda place, view: f"{place.token} {view.change_in_store()}")
+
     def statistics(self, collection: str) -> StoreStatistics:
         from knowledge_mcp.stores.chroma_reading import totals
 

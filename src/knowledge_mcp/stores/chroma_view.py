@@ -136,6 +136,10 @@ class View:
                 return
         raise TimedOutError("Documents are replaced faster than their search index can be read.")
 
+    def change_in_store(self) -> str:
+        """Name the state that the store is in, whatever this view has read of it."""
+        return _change_of(self._place.documents.one(STATE))
+
     def entry(self, name: str) -> Found | None:
         """Read one entry of the documents; with it, a snapshot without a state learns whether this one holds."""
         if not self._still.asked or self._still.brought or self._change is None:
@@ -147,7 +151,7 @@ class View:
 
     def _follow(self) -> bool:
         """Read what has changed; False where a document was replaced again before it could be read."""
-        change = _change_of(self._place.documents.one(STATE))
+        change = self.change_in_store()
         if change == self._change:
             return True
         visible = visible_generations(self._place.documents)

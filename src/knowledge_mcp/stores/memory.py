@@ -34,6 +34,7 @@ from knowledge_mcp.stores.singly import publish_singly
 __all__ = ["MemoryStore", "from_options"]
 
 _numbers = itertools.count(1)
+_changes = itertools.count(1)
 
 
 @dataclass
@@ -52,6 +53,7 @@ class _Collection:
     staged: dict[tuple[str, str], dict[str, EmbeddedChunk]] = field(
         default_factory=dict[tuple[str, str], dict[str, EmbeddedChunk]]
     )
+    change: int = field(default_factory=lambda: next(_changes))
 
     def visible(self) -> list[EmbeddedChunk]:
         return [each for name in sorted(self.documents) for each in self.documents[name].chunks]
@@ -149,6 +151,7 @@ class MemoryStore:
             target.staged.pop((record.id, generation), None)
             chunks = sorted(staged.values(), key=lambda each: (each.chunk.index, each.chunk.id))
             target.documents[record.id] = _Document(record, text, chunks, structure, check_sum(text))
+            target.change = next(_changes)
 
     def publish_whole(
         self, collection: str, documents: Sequence[WholeDocument], on_published: Callable[[str], object]
@@ -164,7 +167,9 @@ class MemoryStore:
     def delete_document(self, collection: str, document_id: str) -> int:
         with self._lock:
             self.discard_staged(collection, document_id)
-            gone = self._get(collection).documents.pop(document_id, None)
+            target = self._get(collection)
+            gone = target.documents.pop(document_id, None)
+            target.change = next(_changes)
             return len(gone.chunks) if gone else 0
 
     def snapshot(self, collection: str) -> contextlib.AbstractContextManager[None]:
@@ -225,6 +230,10 @@ class MemoryStore:
             wanted = sound({known[each].id: known[each] for each in chunk_ids if each in known}.values(), checked_chunk)
             whole = {each.id: each for each in wanted}
             return [whole[chunk_id] for chunk_id in chunk_ids if chunk_id in whole]
+
+    def state(self, collection: str) -> str:
+        with self._lock:
+            return str(self._get(collection).change)
 
     def statistics(self, collection: str) -> StoreStatistics:
         with self._lock:

@@ -241,6 +241,9 @@ class QdrantStore:
 
         return self._read(collection, lambda place: chunks_by_id(self._connection, place, chunk_ids))
 
+    def state(self, collection: str) -> str:
+        return self._read(collection, lambda place: f"{place.home} {place.changed}")
+
     def statistics(self, collection: str) -> StoreStatistics:
         return self._read(collection, self._sums)[0]
 

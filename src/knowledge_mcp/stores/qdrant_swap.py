@@ -15,6 +15,7 @@ old or the new generation of a document whole; what is left over is swept by the
 from __future__ import annotations
 
 import logging
+import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -231,8 +232,9 @@ def _head_point(fresh: Head) -> models.PointStruct:
 
 
 def changed(token: str) -> models.SetPayloadOperation:
-    """Tell whoever keeps totals of the collection that they are out of date."""
-    return models.SetPayloadOperation(set_payload=models.SetPayload(payload={"changed": token}, points=[META]))
+    """Tell whoever keeps totals or records of the collection that they are out of date."""
+    value = f"{token} {secrets.token_hex(8)}"  # the same generation may come again after it has gone
+    return models.SetPayloadOperation(set_payload=models.SetPayload(payload={"changed": value}, points=[META]))
 
 
 # after it

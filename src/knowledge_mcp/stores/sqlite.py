@@ -270,6 +270,14 @@ class SqliteStore:
 
         return self._read(collection, lambda connection, place: chunks_by_id(connection, place.id, chunk_ids))
 
+    def state(self, collection: str) -> str:
+        from knowledge_mcp.stores.sqlite_view import state_of
+
+        def name(connection: Session, place: Place) -> str:
+            return f"{connection.file} {place.id} {state_of(connection, place.id).version}"
+
+        return self._read(collection, name)
+
     def statistics(self, collection: str) -> StoreStatistics:
         documents, chunks, tokens = self._read(
             collection,

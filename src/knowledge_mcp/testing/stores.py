@@ -77,6 +77,7 @@ class StoreContract(SnapshotContract):
                 lambda: store.document_chunks("none", "d"),
                 lambda: store.chunks("none", ["x"]),
                 lambda: store.statistics("none"),
+                lambda: store.state("none"),
                 lambda: store.definitions("none", "x"),
                 lambda: store.defined_terms("none"),
                 lambda: store.vectors("none", ["x"]),
@@ -253,6 +254,27 @@ class StoreContract(SnapshotContract):
             assert len({each.id for each in store.documents("c", limit=2)} & {"Z", "a", "b", "ä"}) == 2
             assert len(store.documents("c", limit=9)) == 4
             assert [each.index for each in store.document_chunks("c", "b")] == [0, 1, 2]
+
+    def test_each_change_of_the_documents_gives_another_state_and_nothing_else_does(self) -> None:
+        with self.filled() as store:
+            states = [store.state("c")]
+            for change in (
+                lambda: put(store, "d", ["alpha"]),
+                lambda: put(store, "d", ["beta"]),
+                lambda: put(store, "e", ["gamma"]),
+                lambda: store.delete_document("c", "e"),
+            ):
+                change()
+                states.append(store.state("c"))
+                store.documents("c")
+                store.stage("c", "f", "g", [full_chunk("f")])
+                store.discard_staged("c")
+                assert store.state("c") == states[-1]
+            assert len(set(states)) == len(states)
+            store.drop_collection("c")
+            store.create_collection("c", SPACE)
+            put(store, "d", ["alpha"])
+            assert store.state("c") not in states, "of another collection"
 
     def test_chunks_come_in_the_order_asked_without_those_unknown(self) -> None:
         with self.filled() as store:

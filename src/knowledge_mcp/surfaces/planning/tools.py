@@ -121,9 +121,8 @@ def list_ingested_documents(knowledge: Knowledge, request: ListRequest) -> ListR
     reference = request.application_ref.strip()
     fitting = [
         record
-        for record in knowledge.documents()
-        if record.label("application_ref") == reference
-        and (request.document_types is None or record.document_type in request.document_types)
+        for record in _desk(knowledge).documents_of(reference)
+        if (request.document_types is None or record.document_type in request.document_types)
         and (request.name_contains is None or request.name_contains.casefold() in _source_file(record).casefold())
     ]
     fitting.sort(key=lambda record: (_source_file(record), record.id))
@@ -205,7 +204,7 @@ def _filter(knowledge: Knowledge, request: SearchRequest) -> tuple[Filter | None
     if request.application_ref is None:
         return (None if types is None else In("document_type", tuple(types))), ""
     reference = request.application_ref.strip()
-    own = [record for record in knowledge.documents() if record.label("application_ref") == reference]
+    own = _desk(knowledge).documents_of(reference)
     ids = tuple(record.id for record in own if types is None or record.document_type in types)
     if ids:
         return (Equals("document_id", ids[0]) if len(ids) == 1 else In("document_id", ids)), ""
