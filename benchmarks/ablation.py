@@ -25,13 +25,13 @@ from numpy.typing import NDArray
 
 from benchmarks.prepared import SCORED, Prepared, prepare
 from benchmarks.retrieval import ndcg
-from knowledge_mcp.embedders.local import LocalEmbedder
-from knowledge_mcp.engine import blending
-from knowledge_mcp.engine.code_symbols import WORTH_OF_PROSE, asks_for_symbol, words_worth
+from knowledge_mcp.embedders.local.embedder import LocalEmbedder
+from knowledge_mcp.engine.search import blending
+from knowledge_mcp.language.names import WORTH_OF_PROSE, asks_for_symbol, words_worth
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.query import LegHit
 from knowledge_mcp.ranking.fusion import fuse
-from knowledge_mcp.stores.bm25 import K1, B, inverse_frequency, term_counts
+from knowledge_mcp.stores.shared.bm25 import K1, B, inverse_frequency, term_counts
 
 DEPTH = 100
 LAMBDAS = (2.0, 2.8, 3.5, blending.WORDS, 5.0, 6.0)

@@ -27,8 +27,8 @@ from typing import Any
 
 from benchmarks.product import environment
 from benchmarks.stores import opened
-from knowledge_mcp.engine.carry import Place
-from knowledge_mcp.engine.move import Move, MoveOptions
+from knowledge_mcp.engine.transfer.carry import Place
+from knowledge_mcp.engine.transfer.move import Move, MoveOptions
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.query import LegHit
 from knowledge_mcp.ranking.fusion import fuse

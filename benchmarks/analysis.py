@@ -23,13 +23,13 @@ from typing import Any
 
 from benchmarks.analysis_terms import measure_definitions, measure_forms, measure_lookup, print_sample
 from benchmarks.reading import read_document
-from knowledge_mcp.analysis.clauses import section_facts
-from knowledge_mcp.analysis.definitions import find_definitions
-from knowledge_mcp.analysis.modality import detect_convention, force_of
-from knowledge_mcp.analysis.normative import find_statements
-from knowledge_mcp.analysis.sentences import sentence_spans
-from knowledge_mcp.engine.identifiers import identifier_key
-from knowledge_mcp.engine.requirement_records import group_statements, words_of
+from knowledge_mcp.engine.search.requirements import group_statements, words_of
+from knowledge_mcp.language.clauses import section_facts
+from knowledge_mcp.language.definitions import find_definitions
+from knowledge_mcp.language.force import detect_convention, force_of
+from knowledge_mcp.language.identifiers import identifier_key
+from knowledge_mcp.language.sentences import sentence_spans
+from knowledge_mcp.language.statements import find_statements
 from knowledge_mcp.model.chunk import Modality, Statement
 from knowledge_mcp.model.document import Document
 

@@ -23,11 +23,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.answerability import Row, fitted, ids_by_key, judged, kept_rows, look, opened
-from knowledge_mcp.engine.base import Base
+from knowledge_mcp.engine.core.base import Base
 from knowledge_mcp.evals import EvalSet, Question, open_set
 from knowledge_mcp.evals.judging import fits
 from knowledge_mcp.model.query import Hit
-from knowledge_mcp.surfaces.worth import in_words
+from knowledge_mcp.surfaces.answers import in_words
 
 WORDS = ("unlikely", "uncertain", "likely")
 

@@ -28,11 +28,11 @@ import numpy as np
 
 from benchmarks.product import environment
 from benchmarks.retrieval import ndcg
-from knowledge_mcp.chunking.code import CodeChunker
+from knowledge_mcp.chunking.code.chunker import CodeChunker
 from knowledge_mcp.model.document import DocumentType
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import Embedder, Reader
-from knowledge_mcp.readers.code import CodeReader
+from knowledge_mcp.readers.code.reader import CodeReader
 from knowledge_mcp.settings import load_settings
 from knowledge_mcp.wiring import build_base
 

@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.fault_worlds import TOKEN, Done, World, big_repository, fill, tiny_repository
-from knowledge_mcp.testing.git_server import GitServer, MadeRepository
+from tests.servers.git_server import GitServer, MadeRepository
 
 FILES = 150
 CONTROL = {chr(code) for code in (*range(9), *range(11, 32), *range(0x7F, 0xA0))}

@@ -28,8 +28,8 @@ from mcp import Client, StdioServerParameters
 
 from benchmarks.product import environment
 from knowledge_mcp import wiring
-from knowledge_mcp.engine.repositories import RepositoryDesk
-from knowledge_mcp.engine.repository_values import IndexRequest
+from knowledge_mcp.engine.repositories.desk import RepositoryDesk
+from knowledge_mcp.engine.repositories.values import IndexRequest
 from knowledge_mcp.settings import load_settings
 
 

@@ -10,8 +10,8 @@ import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from knowledge_mcp.embedders.local import LocalEmbedder
-from knowledge_mcp.embedders.local import from_options as local_from_options
+from knowledge_mcp.embedders.local.embedder import LocalEmbedder
+from knowledge_mcp.embedders.local.embedder import from_options as local_from_options
 from knowledge_mcp.model.chunk import Chunk, ChunkType, Vector
 from knowledge_mcp.model.collection import EmbeddingSpace, EmbeddingUsage
 from knowledge_mcp.model.document import Document, Span

@@ -25,8 +25,8 @@ from typing import Any, Literal
 
 from benchmarks.product import environment
 from knowledge_mcp import registry, wiring
-from knowledge_mcp.engine.repositories import RepositoryDesk
-from knowledge_mcp.engine.repository_values import CodeHit, CodeQuery, IndexRequest
+from knowledge_mcp.engine.repositories.desk import RepositoryDesk
+from knowledge_mcp.engine.repositories.values import CodeHit, CodeQuery, IndexRequest
 from knowledge_mcp.settings import load_settings
 
 Mode = Literal["hybrid", "dense", "keyword"]

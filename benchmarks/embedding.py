@@ -27,11 +27,10 @@ from rich.console import Console
 from rich.table import Table
 from tokenizers import Tokenizer
 
-from knowledge_mcp.embedders.local import LocalEmbedder
-from knowledge_mcp.embedders.model_files import Variant, fetch
-from knowledge_mcp.embedders.model_pins import ALL_MINILM
-from knowledge_mcp.embedders.onnx_build import build_bert, quantize
-from knowledge_mcp.embedders.safetensors import read_safetensors
+from knowledge_mcp.embedders.local.embedder import LocalEmbedder
+from knowledge_mcp.embedders.local.model_files import Variant, fetch
+from knowledge_mcp.embedders.local.model_folders import ALL_MINILM
+from knowledge_mcp.embedders.local.onnx_build import build_bert, quantize, read_safetensors
 from knowledge_mcp.testing.embedders import cosine
 
 __all__ = ["main"]

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.product import environment
-from knowledge_mcp.engine.repository_manifest import MANIFEST_ID
+from knowledge_mcp.engine.repositories.manifest import MANIFEST_ID
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
-from knowledge_mcp.stores.sqlite import SqliteStore
-from knowledge_mcp.testing.git_server import GitServer, MadeRepository
+from knowledge_mcp.stores.sqlite.store import SqliteStore
+from tests.servers.git_server import GitServer, MadeRepository
 
 __all__ = ["TOKEN", "Done", "World", "big_repository", "fill", "tiny_repository"]
 

@@ -3,7 +3,7 @@
 Usage: `python -m benchmarks.faults [--documents 200] [--only PLACE …] [--faults WORDS …]`
 
 Each case runs the real `knowledge-ingest` as a process, embedding through the stand-in of OpenAI's service
-(`knowledge_mcp.testing.openai_server`), into SQLite, a real `chroma run` server, or the stand-in of Qdrant's server.
+(`tests.servers.openai_server`), into SQLite, a real `chroma run` server, or the stand-in of Qdrant's server.
 When a third of the passages are embedded, something happens: the ingest or the store is killed (SIGKILL), the network
 between them is cut (a proxy that drops everything), the disk is full (a small tmpfs; needs root, else a limit on the
 size of files), the embedding service is gone. Then the first run must end with a clear message or by the signal, the
@@ -32,10 +32,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.product import environment
-from knowledge_mcp.engine.prepare import embedding_key
-from knowledge_mcp.stores.payload import chunk_to_json
-from knowledge_mcp.testing.openai_faults import dropped
-from knowledge_mcp.testing.openai_server import OpenAIServer
+from knowledge_mcp.model.chunk import embedding_key
+from knowledge_mcp.stores.shared.payload import chunk_to_json
+from tests.servers.openai_faults import dropped
+from tests.servers.openai_server import OpenAIServer
 
 BIN = Path(sys.executable).parent
 Environ = dict[str, str]
@@ -197,7 +197,7 @@ def little_disk(folder: Path, service: OpenAIServer) -> Generator[Place]:
 @contextlib.contextmanager
 def chroma(folder: Path, service: OpenAIServer) -> Generator[Place]:
     """Keep everything in a real ChromaDB server behind a proxy."""
-    from knowledge_mcp.testing.chroma_server import ChromaServer
+    from tests.servers.chroma_server import ChromaServer
 
     with ChromaServer(folder / "chroma") as server:
         proxy = Proxy(server.port)
@@ -212,7 +212,7 @@ def chroma(folder: Path, service: OpenAIServer) -> Generator[Place]:
 @contextlib.contextmanager
 def qdrant(folder: Path, service: OpenAIServer) -> Generator[Place]:
     """Keep everything in the stand-in of Qdrant's server, behind a proxy; ChromaDB cannot be reached."""
-    from knowledge_mcp.testing.qdrant_server import QdrantServer
+    from tests.servers.qdrant_server import QdrantServer
 
     servers = [QdrantServer()]
     port = servers[0].port

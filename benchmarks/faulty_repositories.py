@@ -12,11 +12,10 @@ from collections.abc import Mapping, Sequence
 
 from benchmarks.killing import kill_at
 from knowledge_mcp import registry
-from knowledge_mcp.cli.repositories import main as run
+from knowledge_mcp.cli.repositories.repositories import main as run
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.settings import Settings
-from knowledge_mcp.sources.git import GitClones
-from knowledge_mcp.sources.git_options import from_options
+from knowledge_mcp.sources.git.source import GitClones, from_options
 from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
 
 __all__ = ["clones", "embedder"]

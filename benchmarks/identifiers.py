@@ -28,8 +28,8 @@ from pathlib import Path
 from benchmarks.code_search import read_set, write_files
 from benchmarks.product import environment, open_knowledge
 from knowledge_mcp import wiring
-from knowledge_mcp.engine.repositories import RepositoryDesk
-from knowledge_mcp.engine.repository_values import CodeQuery, IndexRequest
+from knowledge_mcp.engine.repositories.desk import RepositoryDesk
+from knowledge_mcp.engine.repositories.values import CodeQuery, IndexRequest
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.query import SearchQuery
 from knowledge_mcp.settings import read_settings

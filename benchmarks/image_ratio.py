@@ -25,7 +25,7 @@ import pikepdf
 import pypdfium2
 
 from benchmarks.drawing_steps import steps_of
-from knowledge_mcp.readers.pdf.pictures import marks_of
+from knowledge_mcp.readers.pdf.scans import marks_of
 
 BAR = 0.02
 _KEPT = {b"q", b"Q", b"cm"}

@@ -6,9 +6,9 @@ import os
 import signal
 from collections.abc import Callable, Mapping
 
-from knowledge_mcp.sources.scan import RepositoryScan
-from knowledge_mcp.stores import sqlite_writing
-from knowledge_mcp.stores.sqlite import SqliteStore
+from knowledge_mcp.sources.scan.files import RepositoryScan
+from knowledge_mcp.stores.sqlite import writing
+from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
 
 __all__ = ["kill_at"]
@@ -17,7 +17,7 @@ _KILLABLE: Mapping[str, tuple[object, str]] = {
     "scan": (RepositoryScan, "_file"),
     "embed": (HashingEmbedder, "embed_documents"),
     "store": (SqliteStore, "publish_whole"),
-    "write": (sqlite_writing, "write_document"),
+    "write": (writing, "write_document"),
     "publish": (SqliteStore, "publish"),
     "swap": (SqliteStore, "rename_collections"),
     "drop": (SqliteStore, "drop_collection"),

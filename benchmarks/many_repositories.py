@@ -24,11 +24,11 @@ from mcp import Client, StdioServerParameters
 
 from benchmarks.product import environment
 from knowledge_mcp import registry, wiring
-from knowledge_mcp.engine.repositories import RepositoryDesk
-from knowledge_mcp.engine.repository_values import IndexRequest
+from knowledge_mcp.engine.repositories.desk import RepositoryDesk
+from knowledge_mcp.engine.repositories.values import IndexRequest
 from knowledge_mcp.settings import load_settings
-from knowledge_mcp.testing.chroma_server import ChromaServer
-from knowledge_mcp.testing.git_server import MadeRepository
+from tests.servers.chroma_server import ChromaServer
+from tests.servers.git_server import MadeRepository
 
 QUESTIONS = (
     "how are temporary files removed",

@@ -30,14 +30,14 @@ from statistics import mean, median
 from typing import Any, cast
 
 from benchmarks.reading import read_document
+from knowledge_mcp.language.headings import split_clause_number
 from knowledge_mcp.model.document import Block, BlockKind, Document
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.docx.reader import DocxReader
-from knowledge_mcp.readers.headings import split_clause_number
 from knowledge_mcp.readers.pdf import engine, job
-from knowledge_mcp.readers.pdf.contents import is_title_of_list
-from knowledge_mcp.readers.pdf.layout import letters_of
+from knowledge_mcp.readers.pdf.headings.contents import is_title_of_list
 from knowledge_mcp.readers.pdf.reader import PdfReader
+from knowledge_mcp.readers.shared.layout import letters_of
 from knowledge_mcp.sources.files import FileSource
 
 PARTS = ("outline", "headings", "docx", "twins", "speed")

@@ -27,7 +27,7 @@ from typing import Any
 
 from benchmarks.reading import read_document
 from knowledge_mcp import registry
-from knowledge_mcp.cli.inspected import LightMeasure
+from knowledge_mcp.cli.knowledge.inspect import LightMeasure
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.document import Document
 

@@ -216,7 +216,7 @@ def main() -> None:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     environ = environment(folder / "data") | {"ALLOWED_ROOTS": str(folder / "in"), "MCP_API_KEY": TOKEN}
-    line = [sys.executable, "-m", "knowledge_mcp.cli.serve", "--surface", "planning"]
+    line = [sys.executable, "-m", "knowledge_mcp.cli.serve.mcp", "--surface", "planning"]
     log = (folder / "server.log").open("wb")
     process = subprocess.Popen([*line, "--transport", "http", "--port", str(port)], env=environ, stderr=log)
     url = f"http://127.0.0.1:{port}"

@@ -21,18 +21,18 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from knowledge_mcp.analysis.document_type import DocumentClassifier
-from knowledge_mcp.chunking.clauses import ClauseChunker
-from knowledge_mcp.chunking.code import CodeChunker
-from knowledge_mcp.embedders.local import LocalEmbedder
+from knowledge_mcp.chunking.code.chunker import CodeChunker
+from knowledge_mcp.chunking.prose.clauses import ClauseChunker
+from knowledge_mcp.embedders.local.embedder import LocalEmbedder
+from knowledge_mcp.language.document_types import DocumentClassifier
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.document import DocumentType
 from knowledge_mcp.model.errors import UnreadableDocumentError
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import Embedder
-from knowledge_mcp.readers.code import CodeReader
+from knowledge_mcp.readers.code.reader import CodeReader
 from knowledge_mcp.readers.markdown import MarkdownReader
-from knowledge_mcp.sources.scan_types import media_type_of
+from knowledge_mcp.sources.scan.files import media_type_of
 
 __all__ = ["SCORED", "Prepared", "Texts", "prepare", "read_judged"]
 

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.product import environment, open_knowledge
-from knowledge_mcp.engine.quotes import verify_quote
+from knowledge_mcp.engine.evidence.quotes import verify_quote
 from knowledge_mcp.model.evidence import QuoteAnswer, QuoteQuery, QuoteVerdict
 from knowledge_mcp.model.ingest import IngestOptions
 from knowledge_mcp.sources.files import FileSource

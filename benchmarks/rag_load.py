@@ -123,7 +123,7 @@ def filled(store: str, folder: Path, chunks: int, per_document: int) -> Generato
     with ExitStack() as stack:
         environ = {**environment(folder), "RAG_API_KEY": KEY, "VECTOR_STORE": store, "LOG_LEVEL": "WARNING"}
         if store == "chromadb":
-            from knowledge_mcp.testing.chroma_server import ChromaServer
+            from tests.servers.chroma_server import ChromaServer
 
             server = stack.enter_context(ChromaServer(folder / "chroma"))
             environ |= {"CHROMADB_HOST": "127.0.0.1", "CHROMADB_PORT": str(server.port)}

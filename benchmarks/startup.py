@@ -34,7 +34,7 @@ server.run("stdio")
 """
 OURS = """
 from knowledge_mcp.testing.knowledge import FakeKnowledge
-from knowledge_mcp.transports.mcp import build_server, run_stdio
+from knowledge_mcp.transports.mcp.server import build_server, run_stdio
 run_stdio(build_server(FakeKnowledge, ["standards"], version="1"))
 """
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "benchmark", "version": "1"}}

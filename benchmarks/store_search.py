@@ -34,7 +34,7 @@ from knowledge_mcp.model.chunk import Chunk, ChunkType, EmbeddedChunk
 from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.query import And, Equals, Filter, In, Prefix
-from knowledge_mcp.stores.sqlite import SqliteStore
+from knowledge_mcp.stores.sqlite.store import SqliteStore
 
 DIMENSIONS = 384
 CHUNKS_PER_DOCUMENT = 100

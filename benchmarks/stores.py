@@ -69,9 +69,9 @@ def opened(name: str, folder: Path) -> Generator[tuple[Any, psutil.Process | Non
     environ = {**environment(folder), "CHROMADB_PATH": str(folder / "chroma")}
     if name == "qdrant-local":
         from knowledge_mcp.lexical.analyser import EnglishAnalyser
-        from knowledge_mcp.stores.qdrant import QdrantStore
-        from knowledge_mcp.stores.qdrant_connection import QdrantConfig
-        from knowledge_mcp.testing.qdrant_local import LocalQdrant
+        from knowledge_mcp.stores.qdrant.connection import QdrantConfig
+        from knowledge_mcp.stores.qdrant.store import QdrantStore
+        from tests.servers.qdrant_local import LocalQdrant
 
         local = LocalQdrant()
         store = QdrantStore(QdrantConfig("http://local"), EnglishAnalyser(), connect=lambda: local.client)
@@ -79,7 +79,7 @@ def opened(name: str, folder: Path) -> Generator[tuple[Any, psutil.Process | Non
         store.close()
         return
     if name == "chromadb-server":
-        from knowledge_mcp.testing.chroma_server import ChromaServer
+        from tests.servers.chroma_server import ChromaServer
 
         with ChromaServer(folder / "chroma-server") as server:
             more = {"VECTOR_STORE": "chromadb", "CHROMADB_HOST": "127.0.0.1", "CHROMADB_PORT": str(server.port)}

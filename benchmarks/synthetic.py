@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.product import environment
-from knowledge_mcp.engine.prepare import embedding_key
-from knowledge_mcp.model.chunk import Chunk, ChunkType, EmbeddedChunk
+from knowledge_mcp.model.chunk import Chunk, ChunkType, EmbeddedChunk, embedding_key
 from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace
 from knowledge_mcp.model.document import DocumentType, Span
 

@@ -29,14 +29,14 @@ from typing import Any
 
 from benchmarks.answerability import tell_nobody
 from benchmarks.product import environment
-from knowledge_mcp.embedders.remote_tokens import RemoteTokenizer
+from knowledge_mcp.embedders.services.tokens import RemoteTokenizer
 from knowledge_mcp.evals import EvalSet, Place, Question, draft_questions, ingest_set, open_set
 from knowledge_mcp.evals.judging import fits, names_of
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.settings import load_settings
+from knowledge_mcp.surfaces.answers import compact, shorten
 from knowledge_mcp.surfaces.arguments import parse
-from knowledge_mcp.surfaces.shortening import compact, shorten
 from knowledge_mcp.surfaces.standards import SURFACE
 from knowledge_mcp.wiring import build_knowledge, build_source
 

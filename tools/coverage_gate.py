@@ -45,7 +45,7 @@ class Component:
 
 COMPONENTS = (
     Component("tools", ("surfaces/",), 95.0),
-    Component("search", ("engine/retrieve.py", "engine/code_search.py", "ranking/"), 95.0),
+    Component("search", ("engine/search/search.py", "engine/repositories/search.py", "ranking/"), 95.0),
     Component("embedding", ("embedders/",), 90.0),
     Component("ChromaDB", ("stores/chroma",), 90.0),
     Component("chunking", ("chunking/",), 95.0),

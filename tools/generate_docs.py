@@ -17,10 +17,10 @@ from typing import Any
 import typer.main
 
 from knowledge_mcp import registry
-from knowledge_mcp.cli import rag_api, serve
-from knowledge_mcp.cli.admin import app as admin
 from knowledge_mcp.cli.ingest import app as ingest
-from knowledge_mcp.cli.repositories import app as repositories
+from knowledge_mcp.cli.knowledge.main import app as admin
+from knowledge_mcp.cli.repositories.repositories import app as repositories
+from knowledge_mcp.cli.serve import mcp, rest
 from knowledge_mcp.settings import Variable, variables
 
 __all__ = ["generated", "main"]
@@ -115,8 +115,8 @@ def commands_page() -> str:
     """Write the reference of all commands with every option."""
     parts = [NOTE, "", COMMANDS_HEAD]
     parts += _command("knowledge-ingest", typer.main.get_command(ingest), 2)
-    parts += _server("knowledge-mcp", serve.build_parser())
-    parts += _server("rag-api", rag_api.build_parser())
+    parts += _server("knowledge-mcp", mcp.build_parser())
+    parts += _server("rag-api", rest.build_parser())
     parts += _command("knowledge", typer.main.get_command(admin), 2)
     parts += _command("pk-mcp", typer.main.get_command(repositories), 2)
     return re.sub(r"\n{3,}", "\n\n", "\n".join(parts)).rstrip("\n") + "\n"

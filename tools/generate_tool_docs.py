@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from knowledge_mcp import registry
-from knowledge_mcp.surfaces.catalogue import load_surfaces
-from knowledge_mcp.surfaces.contract import Surface, Tool
-from knowledge_mcp.surfaces.schemas import input_schema, output_schema
+from knowledge_mcp.surfaces.arguments import input_schema, output_schema
+from knowledge_mcp.surfaces.contract import Surface, Tool, load_surfaces
 
 __all__ = ["PAGE", "main", "tools_page"]
 

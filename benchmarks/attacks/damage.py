@@ -120,9 +120,8 @@ def _kinds(folder: Path) -> Outcome:
 def _flipped_bytes(folder: Path) -> Outcome:
     """Flip bytes all over the file and ask in this process, which answers hundreds of times as fast as a command."""
     from knowledge_mcp.lexical.analyser import EnglishAnalyser
-    from knowledge_mcp.model.damage import noticing
-    from knowledge_mcp.model.errors import KnowledgeError
-    from knowledge_mcp.stores.sqlite import SqliteStore
+    from knowledge_mcp.model.errors import KnowledgeError, noticing
+    from knowledge_mcp.stores.sqlite.store import SqliteStore
 
     product = _Product(folder)
     sound = product.store.read_bytes()

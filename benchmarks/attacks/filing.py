@@ -9,12 +9,12 @@ from typing import Any
 
 from benchmarks.attacks import Attack, Outcome
 from benchmarks.product import environment
-from knowledge_mcp.engine.filing import FilingDesk
-from knowledge_mcp.engine.filing_values import FilingRequest
-from knowledge_mcp.engine.jobs import Line, tell_nobody
+from knowledge_mcp.engine.jobs.jobs import Line, tell_nobody
+from knowledge_mcp.engine.planning.desk import FilingDesk
+from knowledge_mcp.engine.planning.values import FilingRequest
 from knowledge_mcp.ports import Store
 from knowledge_mcp.settings import load_settings
-from knowledge_mcp.stores import sqlite_reading
+from knowledge_mcp.stores.sqlite import reading
 from knowledge_mcp.surfaces.planning import SURFACE
 from knowledge_mcp.testing.store_values import record
 from knowledge_mcp.wiring import build_knowledge
@@ -57,18 +57,18 @@ def _papers(folder: Path) -> list[Path]:
 def _read(ask: Callable[[], object]) -> int:
     """Count the records that are read from the file meanwhile."""
     read = 0
-    honest = sqlite_reading.record_from_json
+    honest = reading.record_from_json
 
     def counting(*given: Any) -> Any:
         nonlocal read
         read += 1
         return honest(*given)
 
-    sqlite_reading.record_from_json = counting
+    reading.record_from_json = counting
     try:
         ask()
     finally:
-        sqlite_reading.record_from_json = honest
+        reading.record_from_json = honest
     return read
 
 

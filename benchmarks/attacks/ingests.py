@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any, Self
 
 from benchmarks.attacks import Attack, Outcome
-from knowledge_mcp.engine import store_journal
-from knowledge_mcp.engine.store_journal import StoreJournal
+from knowledge_mcp.engine.jobs import store_journal
+from knowledge_mcp.engine.jobs.store_journal import StoreJournal
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
-from knowledge_mcp.stores.sqlite import SqliteStore
-from knowledge_mcp.testing import openai_faults as faults
-from knowledge_mcp.testing.openai_server import OpenAIServer
+from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.testing.store_search import put
 from knowledge_mcp.testing.store_values import SPACE, Passage
+from tests.servers import openai_faults as faults
+from tests.servers.openai_server import OpenAIServer
 
 __all__ = ["ATTACKS"]
 
@@ -37,8 +37,8 @@ _REPLICA = """
 import json, sys
 from pathlib import Path
 from knowledge_mcp.lexical import analyser
-from knowledge_mcp.stores import sqlite_verify
-from knowledge_mcp.stores.sqlite import SqliteStore
+from knowledge_mcp.stores.sqlite import verify as sqlite_verify
+from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.testing.store_values import unit_vector
 analyser._VERSION = sys.argv[2]
 made, honest = [], sqlite_verify.index_anew

@@ -19,7 +19,7 @@ import httpx
 from mcp import Client, StdioServerParameters
 
 from benchmarks.attacks import Attack, Outcome
-from knowledge_mcp.embedders.model_folders import default_cache
+from knowledge_mcp.embedders.local.model_folders import default_cache
 
 __all__ = ["ATTACKS", "sent_elsewhere", "watched"]
 

@@ -11,12 +11,12 @@ from unittest import mock
 
 from benchmarks.attacks import Attack, Outcome
 from knowledge_mcp import wiring
-from knowledge_mcp.engine.conversion import ConversionDesk
+from knowledge_mcp.engine.convert.conversion import ConversionDesk
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.settings import load_settings
 from knowledge_mcp.sources.files import FileSource
-from knowledge_mcp.support import beneath
+from knowledge_mcp.support import files
 
 __all__ = ["ATTACKS"]
 
@@ -91,7 +91,7 @@ def _tool(folder: Path) -> Outcome:
 
 
 def _tool_step_by_step(folder: Path) -> Outcome:
-    with mock.patch.object(beneath, "_system_call", return_value=None):
+    with mock.patch.object(files, "_system_call", return_value=None):
         return _tool(folder)
 
 

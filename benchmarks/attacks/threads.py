@@ -19,9 +19,9 @@ from typing import Any
 
 from benchmarks.attacks import Attack, Outcome
 from benchmarks.attacks.connections import Served, served
-from knowledge_mcp.testing import openai_faults
-from knowledge_mcp.testing.openai_server import OpenAIServer
-from knowledge_mcp.transports.tools import MAX_THREADS
+from knowledge_mcp.transports.mcp.tools import MAX_THREADS
+from tests.servers import openai_faults
+from tests.servers.openai_server import OpenAIServer
 
 __all__ = ["ATTACKS"]
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from benchmarks.peers.library import LibraryModel
-from knowledge_mcp.embedders.model_manifest import Variant
+from knowledge_mcp.embedders.local.model_config import Variant
 
 __all__ = ["BATCH", "REQUIREMENTS", "Encoder", "Runtime"]
 
@@ -46,7 +46,7 @@ class Encoder:
     """
 
     def __init__(self, kept: Path | None = None, runtime: Runtime = "product") -> None:
-        from knowledge_mcp.embedders.local import LocalEmbedder
+        from knowledge_mcp.embedders.local.embedder import LocalEmbedder
 
         self.variant: Variant = "int8" if runtime == "product" else "fp32"
         self._model = LibraryModel() if runtime == "library" else LocalEmbedder(variant=self.variant)

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from knowledge_mcp.embedders.model_pins import ALL_MINILM
+from knowledge_mcp.embedders.local.model_folders import ALL_MINILM
 
 __all__ = ["REQUIREMENTS", "LibraryModel"]
 
@@ -57,8 +57,8 @@ class LibraryModel:
 
 def _written(folder: Path) -> Path:
     """Write the model in the layout of transformers, out of what the product has fetched."""
-    from knowledge_mcp.embedders.local import LocalEmbedder
-    from knowledge_mcp.embedders.model_folders import default_cache
+    from knowledge_mcp.embedders.local.embedder import LocalEmbedder
+    from knowledge_mcp.embedders.local.model_folders import default_cache
 
     fetched = default_cache() / ALL_MINILM.name
     if not (fetched / ALL_MINILM.weights.name).is_file():

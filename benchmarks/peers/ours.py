@@ -24,9 +24,9 @@ from benchmarks.peers.running import Engine, Peer, Shop, main
 from benchmarks.peers.sets import JudgedSet
 from benchmarks.product import environment
 from knowledge_mcp import registry, wiring
-from knowledge_mcp.embedders.local import from_options
-from knowledge_mcp.engine.repositories import RepositoryDesk
-from knowledge_mcp.engine.repository_values import CodeQuery, IndexRequest
+from knowledge_mcp.embedders.local.embedder import from_options
+from knowledge_mcp.engine.repositories.desk import RepositoryDesk
+from knowledge_mcp.engine.repositories.values import CodeQuery, IndexRequest
 from knowledge_mcp.evals import ingest_set, open_set
 from knowledge_mcp.model.query import SearchMode, SearchQuery
 from knowledge_mcp.ports import Embedder, Knowledge

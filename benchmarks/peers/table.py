@@ -8,7 +8,7 @@ from statistics import mean, median
 
 from benchmarks.peers.running import Answers, Ingest, percentile
 from benchmarks.peers.sets import ndcg
-from knowledge_mcp.evals.statistics import LEVEL, difference, holm
+from knowledge_mcp.evals.measures import LEVEL, difference, holm
 
 __all__ = ["NEAR", "Scored", "ingest_table", "latency_table", "quality_table", "scored", "verdicts"]
 

@@ -38,16 +38,16 @@ __all__ = [
 ]
 
 SOURCES = {
-    "git": "knowledge_mcp.sources.git_options:from_options",
-    "scan": "knowledge_mcp.sources.scan:RepositoryScan",
+    "git": "knowledge_mcp.sources.git.source:from_options",
+    "scan": "knowledge_mcp.sources.scan.files:RepositoryScan",
     "files": "knowledge_mcp.sources.files:FileSource",
 }
 SEEING_READERS = {
     "application/pdf": "knowledge_mcp.readers.pdf:PdfReader",
-    "image/bmp": "knowledge_mcp.readers.image:ImageReader",
-    "image/jpeg": "knowledge_mcp.readers.image:ImageReader",
-    "image/png": "knowledge_mcp.readers.image:ImageReader",
-    "image/tiff": "knowledge_mcp.readers.image:ImageReader",
+    "image/bmp": "knowledge_mcp.readers.images.reader:ImageReader",
+    "image/jpeg": "knowledge_mcp.readers.images.reader:ImageReader",
+    "image/png": "knowledge_mcp.readers.images.reader:ImageReader",
+    "image/tiff": "knowledge_mcp.readers.images.reader:ImageReader",
 }
 PROTECTED_MEDIA_TYPES = frozenset({"application/pdf"})
 READERS = {
@@ -57,57 +57,57 @@ READERS = {
 }
 _OFFICE = "application/vnd.openxmlformats-officedocument"
 CONVERTING_READERS = {
-    "application/epub+zip": "knowledge_mcp.readers.office:OfficeReader",
-    "application/vnd.ms-excel": "knowledge_mcp.readers.office:OfficeReader",
-    "application/vnd.ms-outlook": "knowledge_mcp.readers.office:OfficeReader",
-    "application/vnd.oasis.opendocument.text": "knowledge_mcp.readers.office:OfficeReader",
-    f"{_OFFICE}.presentationml.presentation": "knowledge_mcp.readers.office:OfficeReader",
-    f"{_OFFICE}.spreadsheetml.sheet": "knowledge_mcp.readers.office:OfficeReader",
+    "application/epub+zip": "knowledge_mcp.readers.office.reader:OfficeReader",
+    "application/vnd.ms-excel": "knowledge_mcp.readers.office.reader:OfficeReader",
+    "application/vnd.ms-outlook": "knowledge_mcp.readers.office.reader:OfficeReader",
+    "application/vnd.oasis.opendocument.text": "knowledge_mcp.readers.office.reader:OfficeReader",
+    f"{_OFFICE}.presentationml.presentation": "knowledge_mcp.readers.office.reader:OfficeReader",
+    f"{_OFFICE}.spreadsheetml.sheet": "knowledge_mcp.readers.office.reader:OfficeReader",
 }
 DOCUMENT_READERS = {
     **CONVERTING_READERS,
-    "application/json": "knowledge_mcp.readers.data:DataReader",
-    "application/xhtml+xml": "knowledge_mcp.readers.html:HtmlReader",
-    "application/xml": "knowledge_mcp.readers.data:DataReader",
-    "text/csv": "knowledge_mcp.readers.data:DataReader",
-    "text/html": "knowledge_mcp.readers.html:HtmlReader",
-    "text/plain": "knowledge_mcp.readers.plain:PlainTextReader",
+    "application/json": "knowledge_mcp.readers.data.reader:DataReader",
+    "application/xhtml+xml": "knowledge_mcp.readers.html.reader:HtmlReader",
+    "application/xml": "knowledge_mcp.readers.data.reader:DataReader",
+    "text/csv": "knowledge_mcp.readers.data.reader:DataReader",
+    "text/html": "knowledge_mcp.readers.html.reader:HtmlReader",
+    "text/plain": "knowledge_mcp.readers.data.plain:PlainTextReader",
 }
-JUDGING_READER = "knowledge_mcp.readers.filing:FilingReader"
+JUDGING_READER = "knowledge_mcp.readers.scans.judging:FilingReader"
 OCR_ENGINES = {
     "tesseract": "knowledge_mcp.ocr.tesseract:from_options",
 }
-CODE_READER = "knowledge_mcp.readers.code:CodeReader"
-CODE_MEDIA_TYPES = "knowledge_mcp.readers.code:CODE_MEDIA_TYPES"
+CODE_READER = "knowledge_mcp.readers.code.reader:CodeReader"
+CODE_MEDIA_TYPES = "knowledge_mcp.readers.code.reader:CODE_MEDIA_TYPES"
 SCAN_DEFAULTS = (
-    "knowledge_mcp.sources.scan:DEFAULT_EXTENSIONS",
-    "knowledge_mcp.sources.scan:DEFAULT_EXCLUDES",
+    "knowledge_mcp.sources.scan.files:DEFAULT_EXTENSIONS",
+    "knowledge_mcp.sources.scan.files:DEFAULT_EXCLUDES",
 )
-PERMALINK = "knowledge_mcp.sources.git_options:permalink"
+PERMALINK = "knowledge_mcp.sources.git.source:permalink"
 CALIBRATIONS = {
     "code": "knowledge_mcp.ranking.calibrate:code_similarity",
 }
 CHUNKERS = {
-    "rag": "knowledge_mcp.chunking.contextual:ContextualChunker",
-    "repositories": "knowledge_mcp.chunking.code:CodeChunker",
-    "standards": "knowledge_mcp.chunking.clauses:ClauseChunker",
-    "planning": "knowledge_mcp.chunking.recursive:RecursiveChunker",
+    "rag": "knowledge_mcp.chunking.prose.contextual:ContextualChunker",
+    "repositories": "knowledge_mcp.chunking.code.chunker:CodeChunker",
+    "standards": "knowledge_mcp.chunking.prose.clauses:ClauseChunker",
+    "planning": "knowledge_mcp.chunking.prose.recursive:RecursiveChunker",
 }
 CLASSIFIERS = {
-    "standards": "knowledge_mcp.analysis.document_type:DocumentClassifier",
-    "planning": "knowledge_mcp.analysis.planning_types:PlanningClassifier",
+    "standards": "knowledge_mcp.language.document_types:DocumentClassifier",
+    "planning": "knowledge_mcp.language.document_types:PlanningClassifier",
 }
 ANALYSER = "knowledge_mcp.lexical.analyser:EnglishAnalyser"
 SYNONYMS = "knowledge_mcp.lexical.synonyms:from_options"
 EMBEDDERS = {
-    "local": "knowledge_mcp.embedders.local:from_options",
-    "openai": "knowledge_mcp.embedders.openai:from_options",
-    "azure": "knowledge_mcp.embedders.azure:from_options",
+    "local": "knowledge_mcp.embedders.local.embedder:from_options",
+    "openai": "knowledge_mcp.embedders.services.openai:from_options",
+    "azure": "knowledge_mcp.embedders.services.azure:from_options",
 }
 STORES = {
-    "sqlite": "knowledge_mcp.stores.sqlite:from_options",
-    "qdrant": "knowledge_mcp.stores.qdrant:from_options",
-    "chromadb": "knowledge_mcp.stores.chroma:from_options",
+    "sqlite": "knowledge_mcp.stores.sqlite.store:from_options",
+    "qdrant": "knowledge_mcp.stores.qdrant.store:from_options",
+    "chromadb": "knowledge_mcp.stores.chroma.store:from_options",
     "memory": "knowledge_mcp.stores.memory:from_options",
 }
 RERANKERS = {
@@ -115,7 +115,7 @@ RERANKERS = {
     "api": "knowledge_mcp.ranking.rerank_api:from_options",
 }
 FETCHERS = {
-    "web": "knowledge_mcp.sources.web:from_options",
+    "web": "knowledge_mcp.sources.web.fetcher:from_options",
 }
 REMOTES = {
     "knowledge": "knowledge_mcp.remote.knowledge:from_options",

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.testing.chroma_server import ChromaServer
-from knowledge_mcp.testing.openai_faults import quota_used_up, unauthorized
-from knowledge_mcp.testing.openai_server import OpenAIServer
-from knowledge_mcp.testing.qdrant_server import QdrantServer
 from tests.acceptance.commands import EXAMPLES, command
+from tests.servers.chroma_server import ChromaServer
+from tests.servers.openai_faults import quota_used_up, unauthorized
+from tests.servers.openai_server import OpenAIServer
+from tests.servers.qdrant_server import QdrantServer
 
 NOWHERE = "1"
 """A port that nobody listens on."""

@@ -20,10 +20,10 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
-from knowledge_mcp.testing.openai_server import OpenAIServer
-from knowledge_mcp.testing.qdrant_server import QdrantServer
 from tests.acceptance.commands import command
 from tests.readers.pdf_files import standard
+from tests.servers.openai_server import OpenAIServer
+from tests.servers.qdrant_server import QdrantServer
 
 KEY = "a-key-of-the-rag-service"
 PATIENCE = 60.0

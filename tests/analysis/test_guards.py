@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knowledge_mcp.analysis import document_type, modality, references, sentences
+from knowledge_mcp.language import document_types, force, references, sentences
 
 PARSER: Any = vars(re)["_parser"]
 WIDTHLESS = {"AT", "ASSERT", "ASSERT_NOT"}
@@ -27,13 +27,13 @@ def inner(module: ModuleType, name: str) -> Any:
 
 
 REFERENCE: re.Pattern[str] = inner(references, "_PATTERN")
-KINDS: tuple[tuple[object, float, tuple[str, ...], re.Pattern[str]], ...] = inner(document_type, "_WORDS")
+KINDS: tuple[tuple[object, float, tuple[str, ...], re.Pattern[str]], ...] = inner(document_types, "_WORDS")
 GUARDED: dict[str, re.Pattern[str]] = {
     "sentences": inner(sentences, "_CANDIDATE"),
     "quotations": inner(sentences, "_QUOTED"),
-    "force": inner(modality, "_PLAIN"),
-    "masked": inner(modality, "_MASK"),
-    "explained": inner(modality, "_EXPLAINS"),
+    "force": inner(force, "_PLAIN"),
+    "masked": inner(force, "_MASK"),
+    "explained": inner(force, "_EXPLAINS"),
     "references": REFERENCE,
 }
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from knowledge_mcp.analysis.labels import detect_labels, is_void, own_end
-from knowledge_mcp.analysis.modality import PLAIN
-from knowledge_mcp.analysis.normative import find_statements
+from knowledge_mcp.language.force import PLAIN
+from knowledge_mcp.language.identifiers import detect_labels, is_void, own_end
+from knowledge_mcp.language.statements import find_statements
 from knowledge_mcp.model.chunk import Modality, Statement
 from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.testing.documents import Part, build_document

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from knowledge_mcp.analysis.modality import PLAIN, Convention, detect_convention, force_of
+from knowledge_mcp.language.force import PLAIN, Convention, detect_convention, force_of
 from knowledge_mcp.model.chunk import Modality
 
 _CAPITALS = Convention(capitals=True)

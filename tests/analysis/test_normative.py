@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from knowledge_mcp.analysis.normative import find_statements
+from knowledge_mcp.language.statements import find_statements
 from knowledge_mcp.model.chunk import Modality, Statement
 from knowledge_mcp.model.document import BlockKind, Span
 from knowledge_mcp.testing.documents import Part, build_document

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from knowledge_mcp.analysis.references import document_references, find_references
+from knowledge_mcp.language.references import document_references, find_references
 from knowledge_mcp.model.document import BlockKind, ReferenceKind
 from knowledge_mcp.testing.documents import Part, build_document
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from knowledge_mcp.analysis.clauses import SectionRole, section_facts
-from knowledge_mcp.analysis.document_type import DocumentClassifier
+from knowledge_mcp.language.clauses import SectionRole, section_facts
+from knowledge_mcp.language.document_types import DocumentClassifier
 from knowledge_mcp.model.document import BlockKind, DocumentType
 from knowledge_mcp.testing.documents import Part, build_document
 

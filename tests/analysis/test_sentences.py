@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge_mcp.analysis.sentences import sentence_spans
+from knowledge_mcp.language.sentences import sentence_spans
 
 
 def _split(text: str) -> list[str]:

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.analysis.document_type import DocumentClassifier
-from knowledge_mcp.chunking.clauses import ClauseChunker
-from knowledge_mcp.chunking.contextual import ContextualChunker
-from knowledge_mcp.chunking.places import with_boxes
-from knowledge_mcp.chunking.recursive import RecursiveChunker
-from knowledge_mcp.engine.local import LocalKnowledge
-from knowledge_mcp.engine.plan import Pipeline
+from knowledge_mcp.chunking.prose.clauses import ClauseChunker
+from knowledge_mcp.chunking.prose.contextual import ContextualChunker
+from knowledge_mcp.chunking.prose.describing import with_boxes
+from knowledge_mcp.chunking.prose.recursive import RecursiveChunker
+from knowledge_mcp.engine.ingest.plan import Pipeline
+from knowledge_mcp.engine.knowledge import LocalKnowledge
+from knowledge_mcp.language.document_types import DocumentClassifier
 from knowledge_mcp.model.document import Block, BlockKind, Box, Document, Span
 from knowledge_mcp.model.ingest import IngestOptions
 from knowledge_mcp.model.source import SourceItem

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from knowledge_mcp.analysis.clauses import section_facts
-from knowledge_mcp.analysis.sentences import sentence_spans
-from knowledge_mcp.chunking.clauses import ClauseChunker
+from knowledge_mcp.chunking.prose.clauses import ClauseChunker
+from knowledge_mcp.language.clauses import section_facts
+from knowledge_mcp.language.sentences import sentence_spans
 from knowledge_mcp.model.chunk import Chunk, Modality
 from knowledge_mcp.model.document import BlockKind, Document, DocumentType
 from knowledge_mcp.testing.documents import Part, PieceMeasure, build_document, documents, parts

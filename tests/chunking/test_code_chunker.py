@@ -10,11 +10,11 @@ from itertools import pairwise
 
 import pytest
 
-from knowledge_mcp.chunking.code import CodeChunker, lines_left_out
+from knowledge_mcp.chunking.code.chunker import CodeChunker, lines_left_out
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.document import DocumentType
 from knowledge_mcp.model.errors import ConfigError
-from knowledge_mcp.readers.code import CodeReader
+from knowledge_mcp.readers.code.reader import CodeReader
 from knowledge_mcp.support.events import EVENT_FIELDS
 from knowledge_mcp.testing.documents import PieceMeasure
 from tests.readers.source_files import read_text

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from knowledge_mcp.chunking.code import CodeChunker
+from knowledge_mcp.chunking.code.chunker import CodeChunker
 from knowledge_mcp.model.document import DocumentType
-from knowledge_mcp.readers.code import CodeReader
+from knowledge_mcp.readers.code.reader import CodeReader
 from knowledge_mcp.testing.documents import PieceMeasure
 from tests.readers.source_files import read_text
 

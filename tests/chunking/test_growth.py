@@ -10,18 +10,18 @@ from typing import Any
 
 import pytest
 
-from knowledge_mcp.analysis.document_type import DocumentClassifier
-from knowledge_mcp.chunking.clauses import ClauseChunker
-from knowledge_mcp.chunking.code import CodeChunker
-from knowledge_mcp.chunking.contextual import ContextualChunker
-from knowledge_mcp.chunking.recursive import RecursiveChunker
-from knowledge_mcp.cli.inspected import LightMeasure
+from knowledge_mcp.chunking.code.chunker import CodeChunker
+from knowledge_mcp.chunking.prose.clauses import ClauseChunker
+from knowledge_mcp.chunking.prose.contextual import ContextualChunker
+from knowledge_mcp.chunking.prose.recursive import RecursiveChunker
+from knowledge_mcp.cli.knowledge.inspect import LightMeasure
+from knowledge_mcp.language.document_types import DocumentClassifier
 from knowledge_mcp.model.document import BlockKind, Document, HeadingSource, Reference, ReferenceKind
 from knowledge_mcp.model.errors import UnreadableDocumentError
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import Chunker
-from knowledge_mcp.readers import assembly
-from knowledge_mcp.readers.assembly import DocumentBuilder
+from knowledge_mcp.readers.shared import assembly
+from knowledge_mcp.readers.shared.assembly import DocumentBuilder
 from knowledge_mcp.support.checkpoints import watched
 
 Fill = Callable[[DocumentBuilder, int], None]

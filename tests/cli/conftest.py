@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from knowledge_mcp import wiring
-from knowledge_mcp.cli import admin
 from knowledge_mcp.cli import ingest as ingest_command
+from knowledge_mcp.cli.knowledge import main
 from knowledge_mcp.settings import Settings, variables
 from knowledge_mcp.testing.knowledge import FakeKnowledge
 from tests.cli import stand_in
@@ -67,7 +67,7 @@ def call(
 @pytest.fixture
 def knowledge(call: Command) -> Command:
     """Run `knowledge` with some arguments."""
-    return partial(call, admin.main)
+    return partial(call, main.main)
 
 
 @pytest.fixture

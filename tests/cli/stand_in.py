@@ -150,14 +150,14 @@ def main() -> None:
     take_over(setattr)
     sys.argv = [command, *arguments]
     if command == "knowledge-mcp":
-        from knowledge_mcp.cli.serve import main as serve
+        from knowledge_mcp.cli.serve.mcp import main as serve
 
         sys.exit(serve(arguments))
     if command == "knowledge-ingest":
         from knowledge_mcp.cli.ingest import main as ingest
 
         ingest()
-    from knowledge_mcp.cli.admin import main as admin
+    from knowledge_mcp.cli.knowledge.main import main as admin
 
     admin()
 

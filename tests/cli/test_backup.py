@@ -14,8 +14,8 @@ import pytest
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import InternalError
-from knowledge_mcp.stores.sqlite import SqliteStore
-from knowledge_mcp.stores.sqlite_backup import check_copy, copy_store, put_in_place
+from knowledge_mcp.stores.sqlite.backup import check_copy, copy_store, put_in_place
+from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.testing.store_search import put
 from knowledge_mcp.testing.store_values import SPACE, unit_vector
 from tests.cli.conftest import Command

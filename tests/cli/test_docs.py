@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.cli.serve import build_parser
+from knowledge_mcp.cli.serve.mcp import build_parser
 from knowledge_mcp.settings import read_settings, variables
 from tools.generate_docs import ROOT, commands_page, env_example, generated, settings_page
 

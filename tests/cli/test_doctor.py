@@ -10,9 +10,9 @@ from types import SimpleNamespace
 import pytest
 
 from knowledge_mcp import wiring
-from knowledge_mcp.embedders import int8_products, model_files
-from knowledge_mcp.embedders.model_files import FileCheck
-from knowledge_mcp.engine.base import Base
+from knowledge_mcp.embedders.local import model_files, session
+from knowledge_mcp.embedders.local.model_files import FileCheck
+from knowledge_mcp.engine.core.base import Base
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import ConnectionFailedError
 from knowledge_mcp.model.ingest import Finding
@@ -188,7 +188,7 @@ def test_a_processor_without_instructions_for_int8_is_told(
     clinic: Clinic, knowledge: Command, monkeypatch: pytest.MonkeyPatch, *, exact: bool
 ) -> None:
     del clinic
-    monkeypatch.setattr(int8_products, "are_exact", lambda: exact)
+    monkeypatch.setattr(session, "are_exact", lambda: exact)
     found = checks(knowledge("doctor", "--json").out)["embedding model"]
     assert found["status"] == "ok"
     assert ("no instructions" in found["message"]) is not exact

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.cli import evaluate
+from knowledge_mcp.cli.evaluate import evaluate
 from knowledge_mcp.evals import run_as_json
 from knowledge_mcp.testing.knowledge import FakeKnowledge
 from tests.cli.conftest import Command
@@ -185,7 +185,7 @@ def test_a_bar_is_shown_on_a_terminal_and_taken_away(monkeypatch: pytest.MonkeyP
         def isatty(self) -> bool:
             return True
 
-    from knowledge_mcp.cli.evaluate_report import EvaluationProgress
+    from knowledge_mcp.cli.evaluate.run import EvaluationProgress
 
     screen = Screen()
     monkeypatch.setattr(sys, "stderr", screen)

@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 import typer
 
-from knowledge_mcp.cli.inspect import inspect
-from knowledge_mcp.cli.inspected import LightMeasure
-from knowledge_mcp.cli.show import show
+from knowledge_mcp.cli.knowledge.inspect import LightMeasure, inspect
+from knowledge_mcp.cli.knowledge.show import show
 from knowledge_mcp.readers.pdf import reader as pdf_reader
 from tests.cli.conftest import Command
 from tests.cli.running import Finished
@@ -191,7 +190,7 @@ def test_a_page_that_was_lost_is_shown_and_told_by_the_exit_code(
 def test_a_lost_page_is_red(files: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     from rich.console import Console
 
-    from knowledge_mcp.cli import inspect as command
+    from knowledge_mcp.cli.knowledge import inspect as command
 
     told = io.StringIO()
     monkeypatch.setattr(command, "out", lambda: Console(file=told, force_terminal=True, color_system="standard"))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from knowledge_mcp.cli.listening import is_loopback, listening_problems, read_tokens
+from knowledge_mcp.cli.serve.starting import is_loopback, listening_problems, read_tokens
 from knowledge_mcp.settings import Settings
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from knowledge_mcp.cli.logs import JsonFormatter, TextFormatter, set_up_logging
+from knowledge_mcp.cli.shared.logs import JsonFormatter, TextFormatter, set_up_logging
 from knowledge_mcp.support.events import log_event
 
 logger = logging.getLogger("knowledge_mcp.tests.logs")

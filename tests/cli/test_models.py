@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from knowledge_mcp.embedders import model_files
-from knowledge_mcp.embedders.model_files import FileCheck, ModelSummary
+from knowledge_mcp.embedders.local import model_files
+from knowledge_mcp.embedders.local.model_files import FileCheck, ModelSummary
 from knowledge_mcp.model.errors import ConnectionFailedError
 from tests.cli.conftest import Command
 

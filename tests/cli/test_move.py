@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from knowledge_mcp import registry
-from knowledge_mcp.engine.compare import content_hash
+from knowledge_mcp.engine.transfer.compare import content_hash
 from knowledge_mcp.model.errors import ConnectionFailedError
 from knowledge_mcp.ports import Store
 from knowledge_mcp.testing.store_values import SPACE, embedded
@@ -224,7 +224,7 @@ def terminal_says(terminal: int) -> bytes:
 def test_a_migration_shows_a_bar_on_a_terminal_and_can_be_interrupted(kb: Store, home: Path) -> None:
     fill(kb, documents=60, chunks=300, collection=NAME)
     own, theirs = pty.openpty()
-    line = [sys.executable, "-m", "knowledge_mcp.cli.admin", "migrate", "--from", "sqlite", "--to", "sqlite"]
+    line = [sys.executable, "-m", "knowledge_mcp.cli.knowledge.main", "migrate", "--from", "sqlite", "--to", "sqlite"]
     with subprocess.Popen(
         [*line, "--to-path", str(home / "backup")], cwd=home,
         env=unmeasured(environment(home, {"PYTHONPATH": str(ROOT)})),

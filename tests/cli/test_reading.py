@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 import typer
 
-from knowledge_mcp.cli import reading
+from knowledge_mcp.cli.knowledge import reading
 from knowledge_mcp.testing.knowledge import FakeDocument, FakeKnowledge, Passage
 from tests.cli.running import Finished
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import typer
 
-from knowledge_mcp.cli.failures import ExitCode, exit_code_of, print_failure
-from knowledge_mcp.cli.progress import LineProgress, Tally
-from knowledge_mcp.cli.report import cost_of, duration, exit_code_for, local_seconds, unreadable_lines
-from knowledge_mcp.cli.session import guarded
+from knowledge_mcp.cli.shared.failures import ExitCode, exit_code_of, print_failure
+from knowledge_mcp.cli.shared.progress import LineProgress, Tally
+from knowledge_mcp.cli.shared.report import cost_of, duration, exit_code_for, local_seconds, unreadable_lines
+from knowledge_mcp.cli.shared.session import guarded
 from knowledge_mcp.model.errors import (
     AuthError,
     ConfigError,

@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 import pytest
 import typer
 
-from knowledge_mcp.cli import requirements
+from knowledge_mcp.cli.knowledge import requirements
 from knowledge_mcp.testing.knowledge import FakeDocument, FakeKnowledge, Passage
 from tests.cli.conftest import Command
 from tests.cli.running import Finished

@@ -15,12 +15,12 @@ import typer
 from PIL import Image
 
 from knowledge_mcp import wiring
-from knowledge_mcp.chunking.clauses import ClauseChunker
-from knowledge_mcp.cli.inspect import inspect
-from knowledge_mcp.cli.show import show
-from knowledge_mcp.engine.structure import structure_of
+from knowledge_mcp.chunking.prose.clauses import ClauseChunker
+from knowledge_mcp.cli.knowledge.inspect import inspect
+from knowledge_mcp.cli.knowledge.show import show
+from knowledge_mcp.engine.ingest.structure import structure_of
 from knowledge_mcp.model.chunk import Chunk
-from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure
 from knowledge_mcp.model.document import Box, Span
 from knowledge_mcp.model.evidence import (
     Locator,
@@ -32,9 +32,8 @@ from knowledge_mcp.model.evidence import (
     ReadAnswer,
     ReadQuery,
 )
-from knowledge_mcp.model.structure import DocumentStructure
 from knowledge_mcp.readers.pdf import PdfReader
-from knowledge_mcp.readers.pdf.marking import mark
+from knowledge_mcp.readers.pdf.rendering import mark
 from knowledge_mcp.settings import Settings
 from knowledge_mcp.support import sandbox
 from knowledge_mcp.testing.documents import PieceMeasure

@@ -12,7 +12,7 @@ import yaml
 
 from knowledge_mcp import __version__
 from knowledge_mcp.settings import read_settings, variables
-from knowledge_mcp.transports.guards import HostGuard
+from knowledge_mcp.transports.shared.guards import HostGuard
 from tests.deploy.containerfile import environment as image_environment
 from tests.deploy.containerfile import parse
 from tests.deploy.manifests import DEPLOY, container

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from knowledge_mcp import __version__
-from knowledge_mcp.embedders.model_pins import ALL_MINILM
+from knowledge_mcp.embedders.local.model_folders import ALL_MINILM
 from tests.deploy.containerfile import environment, findings, parse
 from tests.deploy.manifests import DEPLOY, ROOT
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from knowledge_mcp import __version__
-from knowledge_mcp.transports.guards import HostGuard
-from knowledge_mcp.transports.keys import parse_keys
+from knowledge_mcp.transports.shared.guards import HostGuard
+from knowledge_mcp.transports.shared.keys import parse_keys
 from tests.deploy.manifests import (
     BUILDS,
     CLUSTERS,

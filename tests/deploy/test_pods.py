@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from knowledge_mcp.cli.rag_api import build_parser as rag_api_parser
-from knowledge_mcp.cli.serve import build_parser as mcp_parser
-from knowledge_mcp.transports.http import CALL_SECONDS, STREAM_SECONDS
+from knowledge_mcp.cli.serve.mcp import build_parser as mcp_parser
+from knowledge_mcp.cli.serve.rest import build_parser as rag_api_parser
+from knowledge_mcp.transports.mcp.http import CALL_SECONDS, STREAM_SECONDS
 from tests.deploy.containerfile import environment as image_environment
 from tests.deploy.containerfile import parse
 from tests.deploy.manifests import BUILDS, COMPONENTS, DEPLOY, build, container, environment, named, of_kind

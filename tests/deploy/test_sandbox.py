@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from knowledge_mcp.embedders.model_files import default_cache, fetch
+from knowledge_mcp.embedders.local.model_files import default_cache, fetch
 from tests.deploy.manifests import DEPLOY, build, container, environment
 from tests.deploy.sandbox import GID, UID, Sandbox, possible
 

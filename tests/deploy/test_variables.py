@@ -12,10 +12,10 @@ from pydantic import SecretStr
 from knowledge_mcp import registry, wiring
 from knowledge_mcp.model.errors import AuthError
 from knowledge_mcp.settings import Reading, choose_embedding, choose_store, read_settings, variables
-from knowledge_mcp.testing.qdrant_server import QdrantServer
 from tests.deploy.containerfile import environment as image_environment
 from tests.deploy.containerfile import parse
 from tests.deploy.manifests import BUILDS, COMPONENTS, DEPLOY, build, container, environment, secrets, settings_of
+from tests.servers.qdrant_server import QdrantServer
 
 OTHER_SURFACES = {"Repositories surface"}
 """Groups of settings that nothing deployed here reads; REPO_CLONE_PATH is set in the image for pk-mcp all the same."""

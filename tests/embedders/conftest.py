@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.embedders.model_files import default_cache, fetch
-from knowledge_mcp.testing.openai_server import OpenAIServer
+from knowledge_mcp.embedders.local.model_files import default_cache, fetch
 from tests.embedders.tiny import write_model
+from tests.servers.openai_server import OpenAIServer
 
 
 @pytest.fixture(scope="session")

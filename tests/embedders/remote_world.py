@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import SecretStr
 
-from knowledge_mcp.embedders import azure, openai
-from knowledge_mcp.embedders.cache import CachedEmbedder
-from knowledge_mcp.embedders.remote import RemoteEmbedder
-from knowledge_mcp.embedders.remote_models import choose_model
-from knowledge_mcp.embedders.remote_service import Service, http_client
+from knowledge_mcp.embedders.services import azure, openai
+from knowledge_mcp.embedders.services.cache import CachedEmbedder
+from knowledge_mcp.embedders.services.embedder import RemoteEmbedder
+from knowledge_mcp.embedders.services.service import Service, choose_model, http_client
 from knowledge_mcp.support.retry import RetryPolicy
-from knowledge_mcp.testing.openai_server import OpenAIServer
+from tests.servers.openai_server import OpenAIServer
 
 if TYPE_CHECKING:
     from openai import OpenAI

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from pydantic import SecretStr
 
-from knowledge_mcp.embedders.azure import from_options
+from knowledge_mcp.embedders.services.azure import from_options
 from knowledge_mcp.model.errors import (
     AuthError,
     ConfigError,
@@ -16,10 +16,10 @@ from knowledge_mcp.model.errors import (
     RateLimitedError,
 )
 from knowledge_mcp.ports import Embedder
-from knowledge_mcp.testing import openai_faults as faults
 from knowledge_mcp.testing.embedders import EmbedderContract
-from knowledge_mcp.testing.openai_server import OpenAIServer
 from tests.embedders.remote_world import Options, Pauses, azure_embedder, options_for
+from tests.servers import openai_faults as faults
+from tests.servers.openai_server import OpenAIServer
 
 DEPLOYMENTS = {
     "text-embedding-3-small": "text-embedding-3-small",

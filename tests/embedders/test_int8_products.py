@@ -12,10 +12,9 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer
 
-from knowledge_mcp.embedders import int8_products, onnx_session
-from knowledge_mcp.embedders.int8_products import DEPTH, WIDTH, are_exact, probe
-from knowledge_mcp.embedders.model_pins import ALL_MINILM
-from knowledge_mcp.embedders.onnx_session import OnnxModel
+from knowledge_mcp.embedders.local import session
+from knowledge_mcp.embedders.local.model_folders import ALL_MINILM
+from knowledge_mcp.embedders.local.session import DEPTH, WIDTH, OnnxModel, are_exact, probe
 
 TEXTS = (
     "how is a valve opened",
@@ -58,7 +57,7 @@ class Saturating:
 
 
 def test_a_processor_that_cuts_sums_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(int8_products.onnxruntime, "InferenceSession", Saturating)
+    monkeypatch.setattr(session.onnxruntime, "InferenceSession", Saturating)
     assert not are_exact()
 
 
@@ -66,8 +65,8 @@ def test_a_processor_that_cuts_sums_is_told(monkeypatch: pytest.MonkeyPatch) -> 
 def test_the_slow_way_is_taken_where_the_quick_one_is_not_exact(
     monkeypatch: pytest.MonkeyPatch, *, exact: bool
 ) -> None:
-    monkeypatch.setattr(onnx_session, "are_exact", lambda: exact)
-    options: Any = vars(onnx_session)["_options"]()
+    monkeypatch.setattr(session, "are_exact", lambda: exact)
+    options: Any = vars(session)["_options"]()
     if exact:
         with pytest.raises(RuntimeError):
             options.get_session_config_entry("session.x64quantprecision")
@@ -84,7 +83,7 @@ def test_both_ways_give_the_same_vectors_where_both_are_exact(
     tokenizer.enable_truncation(256)
     found: list[list[bytes]] = []
     for exact in (True, False):
-        monkeypatch.setattr(onnx_session, "are_exact", lambda exact=exact: exact)
+        monkeypatch.setattr(session, "are_exact", lambda exact=exact: exact)
         model = OnnxModel(folder / "model-int8.onnx", ALL_MINILM.config)
         found.append([model.embed(tokenizer.encode(text)) for text in TEXTS])
     if not are_exact():  # then the quick way's vectors are those that must not be used

@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer
 
-from knowledge_mcp.embedders.local import LocalEmbedder, from_options
+from knowledge_mcp.embedders.local.embedder import LocalEmbedder, from_options
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.ports import Embedder
-from knowledge_mcp.support.cores import usable_cores
 from knowledge_mcp.support.events import EVENT_FIELDS
+from knowledge_mcp.support.lanes import usable_cores
 from knowledge_mcp.testing.embedders import EmbedderContract, cosine
 from tests.embedders import tiny
 
@@ -122,7 +122,7 @@ def test_a_damaged_tokenizer_is_a_config_error(tiny_model: Path, tmp_path: Path)
 
 def test_nothing_heavy_is_imported_before_the_first_use() -> None:
     program = (
-        "import sys; from knowledge_mcp.embedders.local import LocalEmbedder; LocalEmbedder().space;"
+        "import sys; from knowledge_mcp.embedders.local.embedder import LocalEmbedder; LocalEmbedder().space;"
         "print(sorted({'numpy','onnx','onnxruntime','tokenizers','huggingface_hub','platformdirs'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
@@ -131,7 +131,7 @@ def test_nothing_heavy_is_imported_before_the_first_use() -> None:
 
 def test_an_embedder_that_nobody_closed_does_not_keep_the_process_alive(tiny_model: Path, tmp_path: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from knowledge_mcp.embedders.local import LocalEmbedder;"
+        "import sys; from pathlib import Path; from knowledge_mcp.embedders.local.embedder import LocalEmbedder;"
         "e = LocalEmbedder(path=Path(sys.argv[1]), cache=Path(sys.argv[2]), threads=2);"
         "print(len(e.embed_documents(['the plant', 'a report'])))"
     )

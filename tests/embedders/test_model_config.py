@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.embedders.model_config import ModelConfig, config_from_json, config_to_json, read_config
+from knowledge_mcp.embedders.local.model_config import ModelConfig, config_from_json, config_to_json, read_config
 from knowledge_mcp.model.errors import ConfigError
 from tests.embedders import tiny
 

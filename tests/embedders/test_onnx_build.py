@@ -10,9 +10,8 @@ import onnxruntime
 import pytest
 from numpy.typing import NDArray
 
-from knowledge_mcp.embedders.model_config import BertShape, Pooling
-from knowledge_mcp.embedders.onnx_build import build_bert, is_quantized, quantize, save_bert
-from knowledge_mcp.embedders.safetensors import read_safetensors
+from knowledge_mcp.embedders.local.model_config import BertShape, Pooling
+from knowledge_mcp.embedders.local.onnx_build import build_bert, is_quantized, quantize, read_safetensors, save_bert
 from knowledge_mcp.model.errors import ConfigError
 from tests.embedders import tiny
 

@@ -13,17 +13,17 @@ import numpy as np
 import pytest
 from pydantic import SecretStr
 
-from knowledge_mcp.embedders.openai import from_options
-from knowledge_mcp.embedders.remote_models import MODELS
-from knowledge_mcp.embedders.remote_tokens import RemoteTokenizer
+from knowledge_mcp.embedders.services.openai import from_options
+from knowledge_mcp.embedders.services.service import MODELS
+from knowledge_mcp.embedders.services.tokens import RemoteTokenizer
 from knowledge_mcp.model.collection import EmbeddingUsage
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.ports import Embedder
 from knowledge_mcp.support.events import EVENT_FIELDS
-from knowledge_mcp.testing import openai_faults as faults
 from knowledge_mcp.testing.embedders import EmbedderContract
-from knowledge_mcp.testing.openai_server import OpenAIServer
 from tests.embedders.remote_world import Options, openai_embedder
+from tests.servers import openai_faults as faults
+from tests.servers.openai_server import OpenAIServer
 
 
 class TestOpenAIEmbedder(EmbedderContract):
@@ -151,7 +151,7 @@ def test_a_text_that_stands_twice_in_a_call_is_sent_once(server: OpenAIServer) -
 
 
 def test_a_repeated_question_is_not_paid_twice(server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("knowledge_mcp.embedders.remote.REMEMBERED_QUERIES", 3)
+    monkeypatch.setattr("knowledge_mcp.embedders.services.embedder.REMEMBERED_QUERIES", 3)
     embedder = openai_embedder(server)
     assert embedder.embed_query("which clause?") == embedder.embed_query("which clause?")
     assert embedder.usage == EmbeddingUsage(requests=1, tokens=3, cached=1)
@@ -247,7 +247,7 @@ def test_warming_up_loads_everything_and_asks_nobody(server: OpenAIServer) -> No
 def test_nothing_heavy_is_imported_before_the_first_use() -> None:
     program = (
         "import sys; from pathlib import Path; from pydantic import SecretStr\n"
-        "from knowledge_mcp.embedders import azure, openai\n"
+        "from knowledge_mcp.embedders.services import azure; from knowledge_mcp.embedders.services import openai\n"
         "from tests.embedders.remote_world import Options\n"
         "key = SecretStr('k')\n"
         "options = Options(key, embedding_cache=True, azure_openai_key=key, azure_openai_endpoint='https://x')\n"

@@ -14,10 +14,10 @@ from knowledge_mcp.model.errors import (
     InternalError,
     InvalidInputError,
 )
-from knowledge_mcp.testing import openai_faults as faults
-from knowledge_mcp.testing.openai_faults import Fault
-from knowledge_mcp.testing.openai_server import OpenAIServer
 from tests.embedders.remote_world import Pauses, openai_embedder
+from tests.servers import openai_faults as faults
+from tests.servers.openai_faults import Fault
+from tests.servers.openai_server import OpenAIServer
 
 TEXTS = [f"clause {number}" for number in range(12)]
 

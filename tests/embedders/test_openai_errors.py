@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from knowledge_mcp.embedders.openai import from_options
-from knowledge_mcp.embedders.remote import RemoteEmbedder
+from knowledge_mcp.embedders.services.embedder import RemoteEmbedder
+from knowledge_mcp.embedders.services.openai import from_options
 from knowledge_mcp.model.errors import (
     AuthError,
     ConfigError,
@@ -27,10 +27,10 @@ from knowledge_mcp.model.errors import (
 )
 from knowledge_mcp.support.events import EVENT_FIELDS
 from knowledge_mcp.support.retry import RetryPolicy
-from knowledge_mcp.testing import openai_faults as faults
-from knowledge_mcp.testing.openai_faults import Fault
-from knowledge_mcp.testing.openai_server import OpenAIServer
 from tests.embedders.remote_world import Pauses, openai_embedder, openai_service, options_for
+from tests.servers import openai_faults as faults
+from tests.servers.openai_faults import Fault
+from tests.servers.openai_server import OpenAIServer
 
 TEXTS = [f"clause {number}" for number in range(12)]
 

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.engine import local
+from knowledge_mcp.engine import knowledge
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import AuthError, ConnectionFailedError, KnowledgeError, QuotaExceededError
 from knowledge_mcp.ports import Store
 from knowledge_mcp.stores.memory import MemoryStore
-from knowledge_mcp.testing import openai_faults as faults
-from knowledge_mcp.testing.openai_faults import Fault
-from knowledge_mcp.testing.openai_server import OpenAIServer
 from tests.embedders.remote_world import openai_embedder
 from tests.engine.world import PUMPS, VALVES, World
+from tests.servers import openai_faults as faults
+from tests.servers.openai_faults import Fault
+from tests.servers.openai_server import OpenAIServer
 
 DOCUMENTS = 30
 PASSING: list[Callable[[], Fault]] = [
@@ -100,7 +100,7 @@ def _undisturbed(
 @pytest.fixture(autouse=True)
 def _measured(monkeypatch: pytest.MonkeyPatch) -> None:
     """Count passages only, whether or not this process has measured the space's unit, which is embedded once."""
-    monkeypatch.setattr(local, "measure_once", id)
+    monkeypatch.setattr(knowledge, "measure_once", id)
 
 
 @pytest.mark.requirement("A-REQ-REL-002")

@@ -15,15 +15,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from knowledge_mcp.engine.carry import MoveEvent, MoveEventKind, Place
-from knowledge_mcp.engine.move import Move, MoveOptions, MoveReport
-from knowledge_mcp.engine.reembed import Reembed, ReembedOptions
+from knowledge_mcp.engine.transfer.carry import MoveEvent, MoveEventKind, Place
+from knowledge_mcp.engine.transfer.move import Move, MoveOptions, MoveReport
+from knowledge_mcp.engine.transfer.reembed import Reembed, ReembedOptions
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import EmbeddedChunk
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.ports import Analyser, Store
 from knowledge_mcp.stores.memory import MemoryStore
-from knowledge_mcp.stores.sqlite import SqliteStore
+from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
 from knowledge_mcp.testing.store_values import SPACE, embedded, full_chunk, record, structure, unit_vector
 

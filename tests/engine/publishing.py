@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from knowledge_mcp.model.collection import DocumentRecord
-from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure
+from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentRecord, DocumentStructure
 from knowledge_mcp.stores.memory import MemoryStore
 
 __all__ = ["Publication", "PublishingStore"]

@@ -6,13 +6,13 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from knowledge_mcp.analysis.document_type import DocumentClassifier
-from knowledge_mcp.chunking.clauses import ClauseChunker
-from knowledge_mcp.engine.base import Base
-from knowledge_mcp.engine.journal import JobState
-from knowledge_mcp.engine.library import LibraryDesk
-from knowledge_mcp.engine.plan import Pipeline
-from knowledge_mcp.engine.store_journal import ENDED_COLLECTION, JOBS_COLLECTION, StoreJournal
+from knowledge_mcp.chunking.prose.clauses import ClauseChunker
+from knowledge_mcp.engine.core.base import Base
+from knowledge_mcp.engine.ingest.plan import Pipeline
+from knowledge_mcp.engine.jobs.journal import JobState
+from knowledge_mcp.engine.jobs.store_journal import ENDED_COLLECTION, JOBS_COLLECTION, StoreJournal
+from knowledge_mcp.engine.library.desk import LibraryDesk
+from knowledge_mcp.language.document_types import DocumentClassifier
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.errors import (

@@ -6,12 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from knowledge_mcp.engine.anchors import find_anchor
-from knowledge_mcp.engine.held import HeldDocument, held_document
-from knowledge_mcp.engine.targets import Targets
+from knowledge_mcp.engine.core.documents import HeldDocument, held_document
+from knowledge_mcp.engine.evidence.targets import Targets, find_anchor
+from knowledge_mcp.model.collection import DocumentStructure, PageCoverage
 from knowledge_mcp.model.document import Reference, ReferenceKind, Span
 from knowledge_mcp.model.evidence import ReferenceLink, ReferenceQuery
-from knowledge_mcp.model.structure import DocumentStructure, PageCoverage
 from tests.engine.world import World
 
 GUIDE = """# Guide

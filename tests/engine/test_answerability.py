@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge_mcp.embedders.local import LocalEmbedder
-from knowledge_mcp.engine.answerability import CALIBRATIONS, SIGNALS, Calibration, calibration_of, signals
+from knowledge_mcp.embedders.local.embedder import LocalEmbedder
+from knowledge_mcp.engine.search.blending import CALIBRATIONS, SIGNALS, Calibration, calibration_of, signals
 from knowledge_mcp.model.collection import EmbeddingSpace
 from knowledge_mcp.model.errors import ConnectionFailedError
 from knowledge_mcp.model.query import Equals, LegHit, SearchMode, SearchQuery

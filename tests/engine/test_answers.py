@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.engine.health import EmbeddingProbe, health
+from knowledge_mcp.engine.core.health import EmbeddingProbe, health
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import CollectionInfo

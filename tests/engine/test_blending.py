@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge_mcp.engine import retrieve
-from knowledge_mcp.engine.base import Passages
-from knowledge_mcp.engine.blending import WORDS, blend, feedback, words_in_full
-from knowledge_mcp.engine.retrieve import search
+from knowledge_mcp.engine.core.base import Passages
+from knowledge_mcp.engine.search import search as searching
+from knowledge_mcp.engine.search.blending import WORDS, blend, feedback, words_in_full
+from knowledge_mcp.engine.search.search import search
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.errors import ConnectionFailedError
@@ -156,7 +156,7 @@ def test_words_weigh_less_where_a_models_cosines_lie_closer(world: World, monkey
         def told(_: Embedder) -> float:
             return unit
 
-        monkeypatch.setattr(retrieve, "nearness", told)
+        monkeypatch.setattr(searching, "nearness", told)
         return {hit.chunk.id: hit.score for hit in search(base, question).hits if hit.lexical is not None}
 
     usual, close = scores(1.0), scores(0.3)

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.engine.confinement import PathNotAllowedError
-from knowledge_mcp.engine.conversion import ConversionDesk, path_of
-from knowledge_mcp.engine.jobs import CancelledError
+from knowledge_mcp.engine.convert.conversion import ConversionDesk, path_of
+from knowledge_mcp.engine.core.confinement import PathNotAllowedError
 from knowledge_mcp.model.document import BlockKind, Document
 from knowledge_mcp.model.errors import (
+    CancelledError,
     ConfigError,
     ConnectionFailedError,
     ErrorCode,
@@ -24,13 +24,12 @@ from knowledge_mcp.model.errors import (
     UnreadableReason,
 )
 from knowledge_mcp.model.ingest import Inspection
-from knowledge_mcp.model.media_types import MEDIA_TYPES
-from knowledge_mcp.model.source import SourceItem
+from knowledge_mcp.model.source import MEDIA_TYPES, SourceItem
 from knowledge_mcp.ports import Library, Reader
-from knowledge_mcp.readers.assembly import DocumentBuilder
 from knowledge_mcp.readers.docx import DocxReader
 from knowledge_mcp.readers.markdown import MarkdownReader
 from knowledge_mcp.readers.pdf import PdfReader
+from knowledge_mcp.readers.shared.assembly import DocumentBuilder
 from knowledge_mcp.testing.library import FakeLibrary
 from tests.readers.docx_files import docx_bytes, heading, p
 from tests.readers.in_process import InProcessSandbox
@@ -280,7 +279,7 @@ def test_a_file_that_may_not_be_read_says_so(world: Desk, monkeypatch: pytest.Mo
     def refuse(*_: object, **__: object) -> None:  # what the system does, for everybody but root
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("knowledge_mcp.engine.confinement.open_beneath", refuse)
+    monkeypatch.setattr("knowledge_mcp.engine.core.confinement.open_beneath", refuse)
     with pytest.raises(UnreadableDocumentError, match="cannot be opened"):
         world.desk.convert(str(path))
 

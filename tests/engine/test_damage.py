@@ -14,7 +14,7 @@ from knowledge_mcp.model.errors import DamagedError, InternalError
 from knowledge_mcp.model.evidence import QuoteQuery, QuoteVerdict, ReadQuery
 from knowledge_mcp.model.ingest import IngestOptions
 from knowledge_mcp.model.query import RequirementQuery, SearchMode, SearchQuery
-from knowledge_mcp.stores.sqlite import SqliteStore
+from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.testing.store_values import without_check_sums
 from tests.engine.world import PUMPS, VALVES, World
 

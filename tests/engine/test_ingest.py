@@ -12,10 +12,10 @@ import pytest
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import EmbeddedChunk
+from knowledge_mcp.model.collection import WholeDocument
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.errors import ConnectionFailedError, InternalError, InvalidInputError, SpaceMismatchError
 from knowledge_mcp.model.ingest import IngestEventKind, IngestOptions, SkippedFile
-from knowledge_mcp.model.publication import WholeDocument
 from knowledge_mcp.model.query import SearchQuery
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.markdown import MarkdownReader

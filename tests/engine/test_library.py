@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from knowledge_mcp.engine.jobs import CancelledError
-from knowledge_mcp.engine.store_journal import JOBS_COLLECTION
+from knowledge_mcp.engine.jobs.store_journal import JOBS_COLLECTION
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import (
+    CancelledError,
     InvalidInputError,
     NotFoundError,
 )

@@ -9,9 +9,9 @@ from typing import Any, Self
 
 import pytest
 
-from knowledge_mcp.engine import store_journal
-from knowledge_mcp.engine.journal import Job, JobState, job_from_json, job_to_json
-from knowledge_mcp.engine.store_journal import JOBS_COLLECTION, StoreJournal
+from knowledge_mcp.engine.jobs import store_journal
+from knowledge_mcp.engine.jobs.journal import Job, JobState, job_from_json, job_to_json
+from knowledge_mcp.engine.jobs.store_journal import JOBS_COLLECTION, StoreJournal
 from knowledge_mcp.model.errors import (
     ConnectionFailedError,
     NotFoundError,

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knowledge_mcp.engine.markdown import as_markdown, page_marker
+from knowledge_mcp.engine.convert.markdown import as_markdown, page_marker
 from knowledge_mcp.model.document import Block, BlockKind, Document, HeadingSource
-from knowledge_mcp.readers.assembly import DocumentBuilder
 from knowledge_mcp.readers.markdown import MarkdownReader
 from knowledge_mcp.readers.pdf import PdfReader
+from knowledge_mcp.readers.shared.assembly import DocumentBuilder
 from knowledge_mcp.testing.documents import documents
 from tests.readers.docx_files import content_item, heading, numbered, p, read_docx, table
 from tests.readers.in_process import InProcessSandbox

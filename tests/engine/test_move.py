@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.engine.carry import MoveEventKind
-from knowledge_mcp.engine.compare import content_hash
-from knowledge_mcp.engine.move import Move, MoveOptions
+from knowledge_mcp.engine.transfer.carry import MoveEventKind
+from knowledge_mcp.engine.transfer.compare import content_hash
+from knowledge_mcp.engine.transfer.move import Move, MoveOptions
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import EmbeddedChunk, Vector
 from knowledge_mcp.model.errors import (

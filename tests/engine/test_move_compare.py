@@ -7,12 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from knowledge_mcp.engine.compare import content_hash
+from knowledge_mcp.engine.transfer.compare import content_hash
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
-from knowledge_mcp.model.collection import StoreStatistics
+from knowledge_mcp.model.collection import NO_STRUCTURE, StoreStatistics
 from knowledge_mcp.model.query import Filter, LegResults
-from knowledge_mcp.model.structure import NO_STRUCTURE
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.store_values import SPACE, structure
 from tests.engine.moving import chunks_of, everything, fill, memory, move, place, put_document

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.engine.carry import MoveEvent, MoveEventKind, Place
-from knowledge_mcp.engine.compare import content_hash
-from knowledge_mcp.engine.reembed import Reembed, ReembedOptions, ReembedReport
+from knowledge_mcp.engine.transfer.carry import MoveEvent, MoveEventKind, Place
+from knowledge_mcp.engine.transfer.compare import content_hash
+from knowledge_mcp.engine.transfer.reembed import Reembed, ReembedOptions, ReembedReport
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import EmbeddedChunk, Vector
+from knowledge_mcp.model.collection import NO_STRUCTURE
 from knowledge_mcp.model.errors import (
     ConnectionFailedError,
     InternalError,
@@ -23,10 +24,9 @@ from knowledge_mcp.model.errors import (
     NotFoundError,
     QuotaExceededError,
 )
-from knowledge_mcp.model.structure import NO_STRUCTURE
 from knowledge_mcp.ports import Store
 from knowledge_mcp.stores.memory import MemoryStore
-from knowledge_mcp.stores.sqlite import SqliteStore
+from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
 from knowledge_mcp.testing.store_values import SPACE, embedded
 from tests.engine.moving import Told, chunks_of, fill, memory, place, put_document, sqlite
@@ -349,6 +349,6 @@ def _long() -> list[EmbeddedChunk]:
 
 
 def _keys(chunks: Sequence[EmbeddedChunk]) -> list[str]:
-    from knowledge_mcp.engine.prepare import embedding_key
+    from knowledge_mcp.model.chunk import embedding_key
 
     return [embedding_key(each.chunk) for each in chunks]

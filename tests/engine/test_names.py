@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knowledge_mcp.engine import names
-from knowledge_mcp.engine.base import Passages
-from knowledge_mcp.engine.names import Exactness, asked_for, exactness
-from knowledge_mcp.engine.pins import pinned
+from knowledge_mcp.engine.core.base import Passages
+from knowledge_mcp.engine.search.search import pinned
+from knowledge_mcp.language import names
+from knowledge_mcp.language.names import Exactness, asked_for, exactness
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.query import Equals, SearchMode, SearchQuery
 from tests.engine.world import World

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.engine import nearness as measuring
-from knowledge_mcp.engine.nearness import PAIRS, nearness
+from knowledge_mcp.engine.search import blending as measuring
+from knowledge_mcp.engine.search.blending import PAIRS, nearness
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.collection import EmbeddingSpace, EmbeddingUsage
 from knowledge_mcp.model.errors import ConnectionFailedError

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.engine.opening import Candidate, open_first
+from knowledge_mcp.engine.core.opening import Candidate, open_first
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import AuthError, ConfigError, ConnectionFailedError, KnowledgeError, TimedOutError
 from knowledge_mcp.stores.memory import MemoryStore
@@ -89,7 +89,7 @@ def test_a_fallback_that_is_not_installed_counts_as_one_that_cannot_be_had() -> 
 def test_stats_and_health_say_that_it_is_the_fallback_and_why(tmp_path: Path) -> None:
     from dataclasses import replace
 
-    from knowledge_mcp.engine.health import EmbeddingProbe, health, stats
+    from knowledge_mcp.engine.core.health import EmbeddingProbe, health, stats
 
     base = replace(World(tmp_path).base, degraded="qdrant does not answer (refused); chromadb is used instead.")
     assert stats(base).status == "degraded"

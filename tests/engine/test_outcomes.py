@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knowledge_mcp.analysis.document_type import DocumentClassifier
-from knowledge_mcp.chunking.clauses import ClauseChunker
-from knowledge_mcp.engine import plan
-from knowledge_mcp.engine.local import LocalKnowledge
-from knowledge_mcp.engine.outcomes import CANCELLED, Outcomes
-from knowledge_mcp.engine.plan import Pipeline
+from knowledge_mcp.chunking.prose.clauses import ClauseChunker
+from knowledge_mcp.engine.ingest import plan
+from knowledge_mcp.engine.ingest.ingest import CANCELLED, Outcomes
+from knowledge_mcp.engine.ingest.plan import Pipeline
+from knowledge_mcp.engine.knowledge import LocalKnowledge
+from knowledge_mcp.language.document_types import DocumentClassifier
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.errors import (

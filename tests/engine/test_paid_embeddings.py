@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.engine import local
-from knowledge_mcp.engine.health import PAID_PROBE_SECONDS, EmbeddingProbe
+from knowledge_mcp.engine import knowledge
+from knowledge_mcp.engine.core.health import PAID_PROBE_SECONDS, EmbeddingProbe
 from knowledge_mcp.model.collection import DocumentStatus
 from knowledge_mcp.model.errors import ConfigError, QuotaExceededError
 from knowledge_mcp.model.ingest import IngestOptions
@@ -27,7 +27,7 @@ def world_of(tmp_path: Path, embedder: HashingEmbedder) -> World:
 @pytest.fixture(autouse=True)
 def _measured(monkeypatch: pytest.MonkeyPatch) -> None:
     """Count passages only, whether or not this process has measured the space's unit, which is embedded once."""
-    monkeypatch.setattr(local, "measure_once", id)
+    monkeypatch.setattr(knowledge, "measure_once", id)
 
 
 @pytest.mark.requirement("CLARIFY-002", "A-REQ-IF-002")

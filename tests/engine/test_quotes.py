@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.engine.base import Records
-from knowledge_mcp.engine.passages import passage
-from knowledge_mcp.engine.quotes import verify_quote
+from knowledge_mcp.engine.core.base import Records
+from knowledge_mcp.engine.core.citing import passage
+from knowledge_mcp.engine.evidence.quotes import verify_quote
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import Vector
+from knowledge_mcp.model.collection import DocumentStructure, PageCoverage
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.errors import ConnectionFailedError, InvalidInputError, NotFoundError
 from knowledge_mcp.model.evidence import QuoteAnswer, QuoteQuery, QuoteVerdict
 from knowledge_mcp.model.query import Filter, LegResults
-from knowledge_mcp.model.structure import DocumentStructure, PageCoverage
 from knowledge_mcp.stores.memory import MemoryStore
 from tests.engine.world import PUMPS, VALVES, World
 

@@ -13,16 +13,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knowledge_mcp.engine.borders import cut_within, sentence_around
-from knowledge_mcp.engine.held import HeldDocument, held_document, outline_of
-from knowledge_mcp.engine.outline import find_sections, label_of
-from knowledge_mcp.engine.reading import read_held
+from knowledge_mcp.engine.core.documents import HeldDocument, held_document, outline_of
+from knowledge_mcp.engine.evidence.outline import find_sections, label_of
+from knowledge_mcp.engine.evidence.reading import read_held
+from knowledge_mcp.language.sentences import cut_within, sentence_around
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
-from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentRecord, DocumentStructure, OutlineEntry, PageCoverage
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, NotFoundError
 from knowledge_mcp.model.evidence import ReadAnswer, ReadQuery
-from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure, OutlineEntry, PageCoverage
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
 from tests.engine.library import FERRIES, PIERS, TIDES

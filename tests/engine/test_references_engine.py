@@ -7,17 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.engine.designations import Designation, Directory, designation_of, designations
-from knowledge_mcp.engine.held import HeldDocument, held_document
-from knowledge_mcp.engine.targets import Targets
+from knowledge_mcp.engine.core.documents import HeldDocument, held_document
+from knowledge_mcp.engine.evidence.designations import Designation, Directory, designation_of, designations
+from knowledge_mcp.engine.evidence.targets import Targets
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import Vector
-from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentRecord
 from knowledge_mcp.model.document import Reference, ReferenceKind, Span
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError, TimedOutError
 from knowledge_mcp.model.evidence import ReferenceAnswer, ReferenceLink, ReferenceQuery
 from knowledge_mcp.model.query import Filter, LegResults
-from knowledge_mcp.model.structure import NO_STRUCTURE
 from knowledge_mcp.stores.memory import MemoryStore
 from tests.engine.library import FERRIES, PIERS, TIDES
 from tests.engine.world import World

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from knowledge_mcp.engine.identifiers import clause_asked, identifier_key, identifiers_asked, is_below
-from knowledge_mcp.engine.requirement_records import RequirementRecord, requirement_records
+from knowledge_mcp.engine.search.requirements import RequirementRecord, requirement_records
+from knowledge_mcp.language.identifiers import clause_asked, identifier_key, identifiers_asked, is_below
 from knowledge_mcp.model.chunk import Modality
 from knowledge_mcp.model.query import RequirementHit, RequirementQuery
 from tests.engine.world import PUMPS, World

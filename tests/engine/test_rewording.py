@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.engine import retrieve
-from knowledge_mcp.engine.requirements import requirements
-from knowledge_mcp.engine.rewording import other_words, with_other_words
+from knowledge_mcp.engine.search import search
+from knowledge_mcp.engine.search.requirements import requirements
+from knowledge_mcp.engine.search.search import other_words, with_other_words
 from knowledge_mcp.lexical.synonyms import SynonymList
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.errors import ConnectionFailedError
@@ -43,7 +43,7 @@ def world(tmp_path: Path) -> World:
 @pytest.mark.parametrize("mode", [SearchMode.HYBRID, SearchMode.SEMANTIC])
 def test_words_that_no_document_uses_are_asked_for_in_others(world: World, mode: SearchMode) -> None:
     query = SearchQuery("when is a blackout reported", mode=mode, limit=1)
-    answer = retrieve.search(world.base, query)
+    answer = search.search(world.base, query)
     assert answer.also_asked == ("outage",)
     assert "outage" in answer.hits[0].chunk.content
     assert answer.answerability is None
@@ -51,7 +51,7 @@ def test_words_that_no_document_uses_are_asked_for_in_others(world: World, mode:
 
 def test_a_search_by_words_asks_for_exactly_these(world: World) -> None:
     for query in (SearchQuery("blackout", mode=SearchMode.KEYWORD), SearchQuery("blackout", weight=0.0)):
-        answer = retrieve.search(world.base, query)
+        answer = search.search(world.base, query)
         assert (answer.hits, answer.also_asked) == ((), ())
 
 
@@ -61,7 +61,7 @@ def test_a_search_that_is_left_with_words_alone_asks_for_the_other_ones_too(tmp_
     world.write("pumps.md", PUMPS)
     world.ingest()
     embedder.failure = ConnectionFailedError("The service is away.")
-    answer = retrieve.search(reworded(world).base, SearchQuery("blackout"))
+    answer = search.search(reworded(world).base, SearchQuery("blackout"))
     assert (answer.mode, answer.also_asked) == (SearchMode.KEYWORD, ("outage",))
     assert "outage" in answer.hits[0].chunk.content
 
@@ -75,9 +75,9 @@ def test_requirements_on_a_topic_are_looked_for_in_other_words_too(world: World)
 
 def test_words_that_the_documents_use_are_left_alone(world: World) -> None:
     query = SearchQuery("what is a duty pump")
-    answer = retrieve.search(world.base, query)
+    answer = search.search(world.base, query)
     assert answer.also_asked == ()
-    plain = retrieve.search(dataclasses.replace(world.base, synonyms=None), query)
+    plain = search.search(dataclasses.replace(world.base, synonyms=None), query)
     assert [(hit.chunk.id, hit.score) for hit in answer.hits] == [(hit.chunk.id, hit.score) for hit in plain.hits]
 
 

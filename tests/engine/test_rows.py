@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
-from knowledge_mcp.model.rows import plain_rows
+from knowledge_mcp.model.chunk import plain_rows
 
 _ANALYSER = EnglishAnalyser()
 _CELLS = st.text("ab1 -|:.$\\\n", max_size=8)

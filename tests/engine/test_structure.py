@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.engine import plan
-from knowledge_mcp.engine.structure import structure_of
+from knowledge_mcp.engine.ingest import plan
+from knowledge_mcp.engine.ingest.structure import structure_of
+from knowledge_mcp.model.collection import NO_STRUCTURE, OutlineEntry
 from knowledge_mcp.model.document import BlockKind, Document, HeadingSource, Page, Span
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.model.structure import NO_STRUCTURE, OutlineEntry
-from knowledge_mcp.readers.assembly import DocumentBuilder
+from knowledge_mcp.readers.shared.assembly import DocumentBuilder
 from tests.engine.world import PUMPS, World
 
 ITEM = SourceItem("/d.pdf", "d.pdf", "application/pdf", 1, "0" * 64, lambda: io.BytesIO(b""))

@@ -10,17 +10,15 @@ from typing import Any, TypeVar
 
 import pytest
 
-from knowledge_mcp.engine.held import held_document, outline_of
-from knowledge_mcp.engine.jobs import CancelledError
-from knowledge_mcp.engine.lookup import definitions_in
-from knowledge_mcp.engine.quote_finding import Searched, sought
-from knowledge_mcp.engine.references import references_of
-from knowledge_mcp.engine.requirement_records import requirement_records
-from knowledge_mcp.engine.requirements import documents_named
-from knowledge_mcp.engine.targets import Targets
-from knowledge_mcp.engine.wanted import inherited, still_wanted, wanted_until, while_wanted
+from knowledge_mcp.engine.core.base import inherited, still_wanted, wanted_until, while_wanted
+from knowledge_mcp.engine.core.documents import held_document, outline_of
+from knowledge_mcp.engine.evidence.quote_finding import Searched, sought
+from knowledge_mcp.engine.evidence.references import references_of
+from knowledge_mcp.engine.evidence.targets import Targets
+from knowledge_mcp.engine.search.lookup import definitions_in
+from knowledge_mcp.engine.search.requirements import documents_named, requirement_records
 from knowledge_mcp.model.chunk import Chunk
-from knowledge_mcp.model.errors import InternalError, TimedOutError
+from knowledge_mcp.model.errors import CancelledError, InternalError, TimedOutError
 from knowledge_mcp.model.evidence import ReferenceQuery
 from knowledge_mcp.support.lanes import Lanes
 from tests.engine.world import PUMPS, World
@@ -99,7 +97,7 @@ def test_the_sections_that_passages_tell_of(passage: Chunk) -> None:
         return ("1 One",)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("knowledge_mcp.engine.held._path", path)
+        patch.setattr("knowledge_mcp.engine.core.documents._path", path)
         caller.asks(lambda: outline_of([each] * MANY))
 
 

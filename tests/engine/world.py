@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from knowledge_mcp.analysis.document_type import DocumentClassifier
-from knowledge_mcp.chunking.clauses import ClauseChunker
-from knowledge_mcp.engine.base import Base
-from knowledge_mcp.engine.local import LocalKnowledge
-from knowledge_mcp.engine.plan import Pipeline
+from knowledge_mcp.chunking.prose.clauses import ClauseChunker
+from knowledge_mcp.engine.core.base import Base
+from knowledge_mcp.engine.ingest.plan import Pipeline
+from knowledge_mcp.engine.knowledge import LocalKnowledge
+from knowledge_mcp.language.document_types import DocumentClassifier
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, IngestReport, SkippedFile
 from knowledge_mcp.ports import Embedder, Store

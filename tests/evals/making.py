@@ -8,9 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from knowledge_mcp.evals.measures import COLUMNS
+from knowledge_mcp.evals.measures import COLUMNS, interval
 from knowledge_mcp.evals.results import Latency, Row, Run, SetResult
-from knowledge_mcp.evals.statistics import interval
 from knowledge_mcp.model.chunk import Chunk, ChunkType
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.query import Hit, LegScore

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge_mcp.evals.measures import COLUMNS
+from knowledge_mcp.evals.measures import BINS, COLUMNS, reliability
 from knowledge_mcp.evals.plots import Point, reliability_diagram
-from knowledge_mcp.evals.reliability import BINS, reliability
 from knowledge_mcp.evals.report import report_html
 from knowledge_mcp.evals.results import Row
 from tests.evals.making import result, run_of

@@ -9,10 +9,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from knowledge_mcp.evals.abstaining import Abstention
-from knowledge_mcp.evals.citations import Share
 from knowledge_mcp.evals.comparing import compare
-from knowledge_mcp.evals.measures import COLUMNS
+from knowledge_mcp.evals.judging import Share
+from knowledge_mcp.evals.measures import COLUMNS, Abstention
 from knowledge_mcp.evals.plots import Bar, Whisker, bars, curves, histogram, steps, whiskers
 from knowledge_mcp.evals.report import report_html
 from knowledge_mcp.evals.results import Row, SetResult

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from knowledge_mcp.evals import Asking, EvalSet, Place, Question, ask_set, ingest_set, open_set
-from knowledge_mcp.evals.abstaining import abstention, signals_of
-from knowledge_mcp.evals.citations import CitationCheck
+from knowledge_mcp.evals.judging import CitationCheck
+from knowledge_mcp.evals.measures import abstention, signals_of
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.errors import InvalidInputError

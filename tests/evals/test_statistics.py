@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge_mcp.evals.statistics import area_under_curve, difference, holm, interval, percentile
+from knowledge_mcp.evals.measures import area_under_curve, difference, holm, interval, percentile
 
 SHARES = st.lists(st.floats(0, 1), min_size=1, max_size=40)
 

@@ -24,7 +24,7 @@ from mcp.types import (
     TextContent,
 )
 
-from knowledge_mcp.transports.mcp import KnowledgeServer
+from knowledge_mcp.transports.mcp.server import KnowledgeServer
 
 __all__ = ["add_input_required"]
 

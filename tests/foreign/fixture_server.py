@@ -33,10 +33,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from knowledge_mcp.testing.knowledge import FakeKnowledge
 from knowledge_mcp.testing.library import FakeLibrary
-from knowledge_mcp.transports.http import build_app, serve
-from knowledge_mcp.transports.keys import KeyRing
-from knowledge_mcp.transports.listening import listen
-from knowledge_mcp.transports.mcp import KnowledgeServer, build_server
+from knowledge_mcp.transports.mcp.http import build_app, serve
+from knowledge_mcp.transports.mcp.server import KnowledgeServer, build_server
+from knowledge_mcp.transports.shared.keys import KeyRing
+from knowledge_mcp.transports.shared.serving import listen
 from tests.foreign.fixture_inputs import add_input_required
 
 PNG = base64.b64decode(

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.cli.planning_run import Choices, FolderRun
-from knowledge_mcp.engine.filing import FilingDesk
-from knowledge_mcp.engine.filing_values import Filing, FilingRequest
-from knowledge_mcp.engine.jobs import Line, tell_nobody
+from knowledge_mcp.cli.planning.planning import Choices, FolderRun
+from knowledge_mcp.engine.jobs.jobs import Line, tell_nobody
+from knowledge_mcp.engine.planning.desk import FilingDesk
+from knowledge_mcp.engine.planning.values import Filing, FilingRequest
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.stores.memory import MemoryStore
 from tests.growth.counting import Counting, counted

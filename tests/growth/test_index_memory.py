@@ -14,13 +14,13 @@ import pytest
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.query import LegResults
-from knowledge_mcp.stores.chroma import ChromaStore
-from knowledge_mcp.stores.chroma_client import Address
-from knowledge_mcp.stores.index_memory import IndexMemory, IndexOwner
-from knowledge_mcp.stores.sqlite import SqliteStore
-from knowledge_mcp.testing.chroma_server import quick_folder
+from knowledge_mcp.stores.chroma.client import Address
+from knowledge_mcp.stores.chroma.store import ChromaStore
+from knowledge_mcp.stores.shared.index_memory import IndexMemory, IndexOwner
+from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.testing.store_search import put
 from knowledge_mcp.testing.store_values import SPACE, Passage, unit_vector
+from tests.servers.chroma_server import quick_folder
 
 NAMES = ("a", "b", "c")
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from knowledge_mcp.engine.filing_values import explain
-from knowledge_mcp.engine.jobs import Jobs
-from knowledge_mcp.engine.journal import FolderJournal, Job, JobState, Journal, job_from_json
-from knowledge_mcp.engine.store_journal import ENDED_COLLECTION, JOBS_COLLECTION, StoreJournal
+from knowledge_mcp.engine.jobs.jobs import Jobs
+from knowledge_mcp.engine.jobs.journal import FolderJournal, Job, JobState, Journal, job_from_json
+from knowledge_mcp.engine.jobs.store_journal import ENDED_COLLECTION, JOBS_COLLECTION, StoreJournal
+from knowledge_mcp.engine.planning.values import explain
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.hashing_embedder import HashingEmbedder

@@ -10,18 +10,17 @@ from typing import Any
 import httpx
 import pytest
 
-from knowledge_mcp.engine import documents
-from knowledge_mcp.engine.library import LibraryDesk
+from knowledge_mcp.engine.core import documents
+from knowledge_mcp.engine.library.desk import LibraryDesk
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import NotFoundError
 from knowledge_mcp.model.library import Deposit
 from knowledge_mcp.model.query import SearchQuery
 from knowledge_mcp.ports import SharedLibrary
 from knowledge_mcp.stores.memory import MemoryStore
-from knowledge_mcp.transports.keys import KeyRing
-from knowledge_mcp.transports.provider import KnowledgeProvider
-from knowledge_mcp.transports.rest.app import build_rest_app
-from knowledge_mcp.transports.rest.lifespan import living
+from knowledge_mcp.transports.rest.app import build_rest_app, living
+from knowledge_mcp.transports.shared.keys import KeyRing
+from knowledge_mcp.transports.shared.provider import KnowledgeProvider
 from tests.engine.shelf import Shelf
 from tests.engine.world import World
 from tests.growth.counting import Counting, counted

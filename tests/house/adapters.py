@@ -15,7 +15,7 @@ _TARGET = re.compile(rf"^{PACKAGE}(?:\.\w+)+:\w+$")
 
 
 def adapters(root: Path) -> set[str]:
-    """Return the modules that registry.py names: `knowledge_mcp.stores.sqlite` for all that lies below it."""
+    """Return the modules that registry.py names, and of a store its whole folder: what it writes only it may read."""
     registry = root / "src" / PACKAGE / "registry.py"
     if not registry.is_file():
         return set()
@@ -24,7 +24,7 @@ def adapters(root: Path) -> set[str]:
         for node in ast.walk(ast.parse(registry.read_text(encoding="utf-8")))
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and _TARGET.match(node.value)
     )
-    return {".".join(parts[:3]) for parts in named}
+    return {".".join(parts[:3] if parts[1] == "stores" else parts) for parts in named}
 
 
 def leaning_on_a_sibling(root: Path) -> list[str]:

@@ -32,7 +32,7 @@ METHODS = {
 }
 """Methods that use a pattern, and the one that is tried for each."""
 
-ELSEWHERE = {"knowledge_mcp.readers.code_languages": {"match"}}
+ELSEWHERE = {"knowledge_mcp.readers.code.outline": {"match"}}
 """Methods that other modules use a module's patterns with."""
 
 _OWN = "knowledge_mcp"
@@ -53,14 +53,14 @@ class Used:
 
 
 def _name_patterns() -> Iterator[re.Pattern[str]]:
-    from knowledge_mcp.engine.names import Name
+    from knowledge_mcp.language.names import Name
 
     for key in ("", "fr-1", "a0-0-0-0-0", "a-1-02-3-4-5", "std::vec.push", "fr 12.3 (ab)", "__init__"):
         yield Name(key, key, is_clause=False).pattern
 
 
 BUILT: dict[str, Callable[[], Iterator[re.Pattern[str]]]] = {
-    "knowledge_mcp.engine.names": _name_patterns,
+    "knowledge_mcp.language.names": _name_patterns,
 }
 """What builds patterns of values, by module, with patterns that it builds."""
 

@@ -29,15 +29,14 @@ _SHARE = 0.05
 """Seconds that one pattern gets; the first texts are those made of its own repeats."""
 
 BOUNDED: dict[str, tuple[int, str]] = {
-    "knowledge_mcp.readers.code_languages": (400, "lines of code are cut to 400 characters before rules read them"),
-    "knowledge_mcp.readers.code_outline": (400, "lines of code are cut to 400 characters before they are read"),
+    "knowledge_mcp.readers.code.outline": (400, "lines of code are cut to 400 characters before rules read them"),
     "knowledge_mcp.readers.pdf": (400, "lines of print, read in a child process with a limit of time"),
     "knowledge_mcp.readers.docx": (400, "runs of text, read in a child process with a limit of time"),
-    "knowledge_mcp.engine.quote_matching._BROKEN_BEFORE": (60, "searched in the few characters before a place"),
-    "knowledge_mcp.engine.targets._LEADERS": (300, "searched in the last 300 characters of an entry"),
+    "knowledge_mcp.engine.evidence.quote_finding._BROKEN_BEFORE": (60, "searched in the few characters before a place"),
+    "knowledge_mcp.engine.evidence.targets._LEADERS": (300, "searched in the last 300 characters of an entry"),
     "knowledge_mcp.settings": (400, "the operator's own settings"),
-    "knowledge_mcp.analysis.defining._POINTER": (300, "longer meanings are not looked at"),
-    "knowledge_mcp.analysis.labels._PROPERTY": (80, "longer blocks are not looked at"),
+    "knowledge_mcp.language.entries._POINTER": (300, "longer meanings are not looked at"),
+    "knowledge_mcp.language.identifiers._PROPERTY": (80, "longer blocks are not looked at"),
     "knowledge_mcp.cli": (400, "the operator's own words"),
     "knowledge_mcp.evals": (400, "the operator's own files"),
     "knowledge_mcp.testing": (400, "used by tests alone"),

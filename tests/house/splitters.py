@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from knowledge_mcp.analysis.entries import expansion_fits, split_term
-from knowledge_mcp.analysis.identifiers import requirement_identifier
-from knowledge_mcp.analysis.modality import detect_convention, force_of
-from knowledge_mcp.analysis.references import find_references
-from knowledge_mcp.analysis.sentences import sentence_spans
-from knowledge_mcp.engine.code_symbols import names_in, words_worth
-from knowledge_mcp.engine.names import Name, asked_for
-from knowledge_mcp.engine.quote_words import read_words
+from knowledge_mcp.language.entries import expansion_fits, split_term
+from knowledge_mcp.language.force import detect_convention, force_of
+from knowledge_mcp.language.identifiers import requirement_identifier
+from knowledge_mcp.language.names import Name, asked_for, names_in, words_worth
+from knowledge_mcp.language.quote_words import read_words
+from knowledge_mcp.language.references import find_references
+from knowledge_mcp.language.sentences import sentence_spans
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 
 __all__ = ["PUMPS", "SPLITTERS"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.readers.code_grammars import GRAMMARS
+from knowledge_mcp.readers.code.parse import GRAMMARS
 from tests.house.dependencies import declared, imported, normal, unexplained
 
 ROOT = Path(__file__).resolve().parent.parent.parent

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 ROOMS = (
-    "model", "ports", "support", "sources", "readers", "ocr", "analysis", "lexical", "chunking", "embedders", "stores",
+    "model", "ports", "support", "sources", "readers", "ocr", "language", "lexical", "chunking", "embedders", "stores",
     "ranking", "engine", "remote",
 )  # fmt: skip
 HEAVY = {

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from knowledge_mcp.model.errors import KnowledgeError
-from knowledge_mcp.model.ocr import OcrPage, OcrWord
-from knowledge_mcp.ocr.tsv import mean_confidence, text_of
+from knowledge_mcp.model.extraction import OcrPage, OcrWord
+from knowledge_mcp.ocr.invocation import mean_confidence, text_of
 from knowledge_mcp.support.sandbox import Given, Limits, Sandbox, stored
 
 __all__ = ["HereSandbox", "ScriptedEngine", "page_of", "program"]

@@ -9,6 +9,7 @@ import pytest
 from knowledge_mcp.model.document import Document, Page, Span
 from knowledge_mcp.model.extraction import (
     PageEvidence,
+    RecognisedPage,
     Survey,
     after_reading,
     extraction_method,
@@ -16,7 +17,6 @@ from knowledge_mcp.model.extraction import (
     judge,
     pages_to_sample,
 )
-from knowledge_mcp.model.ocr import RecognisedPage
 
 SCAN = PageEvidence(1, image_ratio=1.0, images=1)
 TEXT = PageEvidence(1, characters=2400)

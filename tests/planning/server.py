@@ -12,12 +12,12 @@ from pathlib import Path
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.ports import Knowledge
-from knowledge_mcp.stores.sqlite import SqliteStore
+from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.surfaces import following
 from knowledge_mcp.surfaces.planning import SURFACE
-from knowledge_mcp.transports.keys import KeyRing
-from knowledge_mcp.transports.mcp import KnowledgeServer, run_stdio
-from knowledge_mcp.transports.provider import KnowledgeProviders
+from knowledge_mcp.transports.mcp.server import KnowledgeServer, run_stdio
+from knowledge_mcp.transports.shared.keys import KeyRing
+from knowledge_mcp.transports.shared.provider import KnowledgeProviders
 from tests.planning.world import World
 
 __all__ = ["make_world"]
@@ -50,8 +50,8 @@ def main(arguments: list[str]) -> None:
     if arguments[0] == "stdio":
         run_stdio(server)
         return
-    from knowledge_mcp.transports.http import build_app, serve
-    from knowledge_mcp.transports.listening import listen
+    from knowledge_mcp.transports.mcp.http import build_app, serve
+    from knowledge_mcp.transports.shared.serving import listen
 
     tokens = dict(token.split("=", 1) for token in arguments[2:])
     app = build_app(server, keys=KeyRing.of(tokens))

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
-from knowledge_mcp.stores.chroma import ChromaStore
-from knowledge_mcp.stores.chroma_client import Address
-from knowledge_mcp.testing.chroma_server import quick_folder
+from knowledge_mcp.stores.chroma.client import Address
+from knowledge_mcp.stores.chroma.store import ChromaStore
 from tests.planning.world import REF, Sheet, World, report
+from tests.servers.chroma_server import quick_folder
 
 CHUNK_FIELDS = {
     "application_ref",

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge_mcp.chunking.recursive import RecursiveChunker
-from knowledge_mcp.chunking.splitting import SEPARATORS, Splitting, split
+from knowledge_mcp.chunking.prose.recursive import SEPARATORS, RecursiveChunker, Splitting, split
 from knowledge_mcp.model.document import Block, BlockKind, Document, Page, Span
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.testing.hashing_embedder import HashingEmbedder

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.engine.confinement import PathNotAllowedError, allowed_path, look_at
+from knowledge_mcp.engine.core.confinement import PathNotAllowedError, allowed_path, look_at
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.source import MOST_BYTES
-from knowledge_mcp.support import beneath
-from knowledge_mcp.surfaces.planning.errors import render_error
+from knowledge_mcp.support import files
+from knowledge_mcp.surfaces.planning.shapes import render_error
 from tests.planning.world import REF, World, paper
 
 
@@ -97,7 +97,7 @@ def test_a_folder_that_turns_into_a_link_again_and_again_leads_nowhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
     if way == "step by step":
-        monkeypatch.setattr(beneath, "_system_call", lambda: None)
+        monkeypatch.setattr(files, "_system_call", lambda: None)
     root, outside = tmp_path / "root", tmp_path / "outside"
     (root / "folder").mkdir(parents=True)
     outside.mkdir()

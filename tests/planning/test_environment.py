@@ -10,9 +10,9 @@ from typing import Any, cast
 import pytest
 
 from knowledge_mcp import wiring
-from knowledge_mcp.engine.filing import FilingDesk
-from knowledge_mcp.engine.filing_values import FilingRequest
-from knowledge_mcp.engine.jobs import Line
+from knowledge_mcp.engine.jobs.jobs import Line
+from knowledge_mcp.engine.planning.desk import FilingDesk
+from knowledge_mcp.engine.planning.values import FilingRequest
 from knowledge_mcp.settings import load_settings
 from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
 from tests.ocr.pages import LETTER, drawn, scan
@@ -28,7 +28,7 @@ def fast_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
     def build(_: object) -> HashingEmbedder:
         return HashingEmbedder()
 
-    monkeypatch.setattr("knowledge_mcp.embedders.local.from_options", build)
+    monkeypatch.setattr("knowledge_mcp.embedders.local.embedder.from_options", build)
 
 
 def filed(folder: Path, environ: Mapping[str, str], *pages: Any) -> tuple[dict[str, Any], FilingDesk]:

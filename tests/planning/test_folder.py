@@ -16,12 +16,11 @@ import pytest
 from typer.testing import CliRunner
 
 from knowledge_mcp import wiring
-from knowledge_mcp.cli import planning
-from knowledge_mcp.cli.failures import ExitCode
-from knowledge_mcp.cli.planning_folder import FolderWatch, Outcome, documents_in
-from knowledge_mcp.cli.planning_report import pages_to_show, report_html
-from knowledge_mcp.cli.planning_run import Choices, FolderRun
-from knowledge_mcp.engine.filing import FilingDesk
+from knowledge_mcp.cli.planning import planning
+from knowledge_mcp.cli.planning.folder import FolderWatch, Outcome, documents_in, pages_to_show, report_html
+from knowledge_mcp.cli.planning.planning import Choices, FolderRun
+from knowledge_mcp.cli.shared.failures import ExitCode
+from knowledge_mcp.engine.planning.desk import FilingDesk
 from knowledge_mcp.model.errors import ConnectionFailedError, InvalidInputError, NotFoundError
 from knowledge_mcp.settings import Settings
 from knowledge_mcp.testing.hashing_embedder import HashingEmbedder

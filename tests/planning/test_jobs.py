@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from knowledge_mcp.engine.filing_values import FilingError, explain
-from knowledge_mcp.engine.jobs import CancelledError, Jobs, Line
-from knowledge_mcp.engine.journal import FolderJournal, JobState
-from knowledge_mcp.model.errors import NotFoundError
+from knowledge_mcp.engine.jobs.jobs import Jobs, Line
+from knowledge_mcp.engine.jobs.journal import FolderJournal, JobState
+from knowledge_mcp.engine.planning.values import FilingError, explain
+from knowledge_mcp.model.errors import CancelledError, NotFoundError
 from knowledge_mcp.support.locks import held, is_free, locked
 from knowledge_mcp.surfaces.contract import Call
 from knowledge_mcp.surfaces.following import HEARTBEAT

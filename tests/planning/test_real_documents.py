@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from knowledge_mcp import wiring
-from knowledge_mcp.engine.filing import FilingDesk
+from knowledge_mcp.engine.planning.desk import FilingDesk
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.settings import load_settings
 from knowledge_mcp.surfaces.arguments import parse
@@ -172,7 +172,7 @@ def test_an_ingest_of_scans_stays_within_two_gigabytes_all_processes_counted(tmp
     (tmp_path / "papers").mkdir()
     pages = [tilted(drawn(LETTER * 3, width=2480), angle) for angle in (0.0, 1.0, -1.0, 0.5, 2.0, 0.0)]
     (tmp_path / "papers" / "scan.pdf").write_bytes(scan(*pages))
-    run = "from knowledge_mcp.cli.planning import app; app()"
+    run = "from knowledge_mcp.cli.planning.planning import app; app()"
     command = [sys.executable, "-c", run, "ingest", str(tmp_path / "papers"), "--ref", REF]
     with subprocess.Popen(command, env=environment(tmp_path / "data"), stderr=subprocess.PIPE, text=True) as process:
         most, pause = 0, threading.Event()

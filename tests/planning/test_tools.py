@@ -9,12 +9,11 @@ from typing import Any
 import jsonschema
 import pytest
 
-from knowledge_mcp.engine.jobs import CancelledError
-from knowledge_mcp.model.errors import InvalidInputError
-from knowledge_mcp.model.ocr import ScanOptions
+from knowledge_mcp.model.errors import CancelledError, InvalidInputError
+from knowledge_mcp.model.extraction import ScanOptions
+from knowledge_mcp.surfaces.arguments import output_schema
 from knowledge_mcp.surfaces.planning import SURFACE
-from knowledge_mcp.surfaces.planning.errors import render_error
-from knowledge_mcp.surfaces.schemas import output_schema
+from knowledge_mcp.surfaces.planning.shapes import render_error
 from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
 from tests.planning.world import REF, TOOLS, PaperReader, Sheet, World, refusal, report
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from knowledge_mcp.analysis.planning_types import PlanningClassifier, PlanningType
+from knowledge_mcp.language.document_types import PlanningClassifier, PlanningType
 from knowledge_mcp.model.document import Classification, Document
 
 T = PlanningType

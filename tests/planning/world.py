@@ -11,28 +11,27 @@ from typing import Any
 
 import pytest
 
-from knowledge_mcp.analysis.planning_types import PlanningClassifier
-from knowledge_mcp.chunking.recursive import RecursiveChunker
-from knowledge_mcp.engine.base import Base
-from knowledge_mcp.engine.filing import EXTENSIONS, FilingDesk
-from knowledge_mcp.engine.plan import Pipeline
+from knowledge_mcp.chunking.prose.recursive import RecursiveChunker
+from knowledge_mcp.engine.core.base import Base
+from knowledge_mcp.engine.ingest.plan import Pipeline
+from knowledge_mcp.engine.planning.desk import EXTENSIONS, FilingDesk
+from knowledge_mcp.language.document_types import PlanningClassifier
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.document import BlockKind, Document, Span
 from knowledge_mcp.model.errors import KnowledgeError, UnreadableDocumentError, UnreadableReason
-from knowledge_mcp.model.extraction import PageEvidence, Survey
+from knowledge_mcp.model.extraction import PageEvidence, RecognisedPage, ScanOptions, Survey
 from knowledge_mcp.model.ingest import Inspection
-from knowledge_mcp.model.ocr import RecognisedPage, ScanOptions
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import Embedder, Store
 from knowledge_mcp.ranking.fusion import fuse
-from knowledge_mcp.readers.assembly import DocumentBuilder
-from knowledge_mcp.readers.filing import FilingReader
-from knowledge_mcp.readers.recognition import Recognition
+from knowledge_mcp.readers.scans.judging import FilingReader
+from knowledge_mcp.readers.scans.recognition import Recognition
+from knowledge_mcp.readers.shared.assembly import DocumentBuilder
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.surfaces.arguments import parse
 from knowledge_mcp.surfaces.contract import Call
 from knowledge_mcp.surfaces.planning import SURFACE
-from knowledge_mcp.surfaces.planning.errors import render_error
+from knowledge_mcp.surfaces.planning.shapes import render_error
 from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
 
 __all__ = ["REF", "TOOLS", "Gate", "PaperReader", "Sheet", "World", "paper", "refusal", "report"]

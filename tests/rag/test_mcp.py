@@ -19,7 +19,7 @@ from mcp import Client, StdioServerParameters
 from knowledge_mcp.model.library import Deposit
 from knowledge_mcp.remote.client import RemoteLibrary
 from knowledge_mcp.testing.library import FakeLibrary
-from knowledge_mcp.transports.mcp import build_server
+from knowledge_mcp.transports.mcp.server import build_server
 from tests.rag.conftest import GUIDE, PAGE, WEB
 from tests.remote.serving import AT_ONCE, KEY, rest_service
 from tests.transports.spawned import ROOT
@@ -145,7 +145,7 @@ async def test_a_server_of_its_own_reads_address_and_key_from_its_environment(se
     environment = {
         "PATH": os.environ["PATH"], "DATA_PATH": str(tmp_path), "RAG_API_URL": served.url, "RAG_API_KEY": KEY,
     }  # fmt: skip
-    command = ["-m", "knowledge_mcp.cli.serve", "--surface", "rag"]
+    command = ["-m", "knowledge_mcp.cli.serve.mcp", "--surface", "rag"]
     server = StdioServerParameters(command=sys.executable, args=command, env=environment, cwd=str(ROOT))
     with anyio.fail_after(60):
         async with Client(server) as client:

@@ -21,11 +21,10 @@ from knowledge_mcp.model.errors import (
 )
 from knowledge_mcp.model.library import Deposit
 from knowledge_mcp.model.query import And, Equals, In, Prefix, SearchMode
-from knowledge_mcp.surfaces.arguments import parse
+from knowledge_mcp.surfaces.answers import MAX_ANSWER_CHARACTERS, compact, shorten
+from knowledge_mcp.surfaces.arguments import output_schema, parse
 from knowledge_mcp.surfaces.contract import Call
 from knowledge_mcp.surfaces.rag import SURFACE
-from knowledge_mcp.surfaces.schemas import output_schema
-from knowledge_mcp.surfaces.shortening import MAX_ANSWER_CHARACTERS, compact, shorten
 from knowledge_mcp.testing.knowledge import FakeKnowledge
 from knowledge_mcp.testing.library import FakeLibrary
 from tests.rag.conftest import GUIDE, PAGE, WEB, Desk

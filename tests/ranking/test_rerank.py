@@ -15,9 +15,9 @@ import pytest
 from pydantic import SecretStr
 
 from knowledge_mcp import registry, wiring
-from knowledge_mcp.embedders.model_pins import MS_MARCO
-from knowledge_mcp.engine.base import Base
-from knowledge_mcp.engine.reranking import candidates, reranked
+from knowledge_mcp.embedders.local.model_folders import MS_MARCO
+from knowledge_mcp.engine.core.base import Base
+from knowledge_mcp.engine.search.search import candidates, reranked
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import (
     AuthError,

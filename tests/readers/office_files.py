@@ -8,8 +8,7 @@ import zipfile
 from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO
 
-from knowledge_mcp.model.media_types import media_type_of
-from knowledge_mcp.model.source import SourceItem
+from knowledge_mcp.model.source import SourceItem, media_type_of
 
 __all__ = ["epub", "item_of", "odt", "presentation", "workbook", "zipped"]
 

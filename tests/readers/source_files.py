@@ -8,8 +8,8 @@ from functools import partial
 
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.readers.code import CodeReader
-from knowledge_mcp.sources.scan_types import media_type_of
+from knowledge_mcp.readers.code.reader import CodeReader
+from knowledge_mcp.sources.scan.files import media_type_of
 
 __all__ = ["item_of", "outline_of", "read_text"]
 

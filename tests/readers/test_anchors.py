@@ -6,7 +6,7 @@ import pytest
 
 from knowledge_mcp.model.document import Document, ReferenceKind
 from knowledge_mcp.readers.docx import DocxReader
-from knowledge_mcp.readers.html import HtmlReader
+from knowledge_mcp.readers.html.reader import HtmlReader
 from knowledge_mcp.readers.markdown import MarkdownReader
 from tests.readers.docx_files import content_item, docx_bytes, heading, p, run, style
 from tests.readers.in_process import InProcessSandbox

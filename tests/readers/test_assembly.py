@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 
 from knowledge_mcp.model.document import BlockKind, Document, HeadingSource
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.readers.assembly import DocumentBuilder, document_id, normalise_text, slug, split_clause_number
+from knowledge_mcp.readers.shared.assembly import (
+    DocumentBuilder,
+    document_id,
+    normalise_text,
+    slug,
+    split_clause_number,
+)
 
 ITEM = SourceItem("/x/My Standard.pdf", "My Standard.pdf", "application/pdf", 3, "00", lambda: io.BytesIO(b"abc"))
 KINDS = [kind for kind in BlockKind if kind not in {BlockKind.HEADING, BlockKind.LIST_ITEM}]

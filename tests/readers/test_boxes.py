@@ -13,12 +13,12 @@ import pytest
 from PIL import Image, ImageDraw, ImageOps
 
 from knowledge_mcp.model.document import BlockKind, Box, Document
-from knowledge_mcp.model.ocr import OcrPage, OcrWord
-from knowledge_mcp.ocr.turning import turned as turned_image
-from knowledge_mcp.readers.boxes import packed, unpacked
-from knowledge_mcp.readers.ocr_layout import RecognisedLine, load_recognised
+from knowledge_mcp.model.extraction import OcrPage, OcrWord
+from knowledge_mcp.ocr.tesseract import turned as turned_image
 from knowledge_mcp.readers.pdf import PdfReader
 from knowledge_mcp.readers.pdf.job import read as read_job
+from knowledge_mcp.readers.scans.layout import RecognisedLine, load_recognised
+from knowledge_mcp.readers.shared.boxes import packed, unpacked
 from tests.ocr.engines import HereSandbox, ScriptedEngine, page_of
 from tests.ocr.pages import LETTER, drawn, scan
 from tests.readers.page_words import LAYOUTS, PageWord, holds, layout, page_words

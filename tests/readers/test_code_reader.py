@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.readers import code as code_module
-from knowledge_mcp.readers.code import CODE_MEDIA_TYPES, CodeReader
-from knowledge_mcp.readers.code_grammars import GRAMMARS
-from knowledge_mcp.readers.code_parse import parse
+from knowledge_mcp.readers.code import reader as code_module
+from knowledge_mcp.readers.code.parse import GRAMMARS, parse
+from knowledge_mcp.readers.code.reader import CODE_MEDIA_TYPES, CodeReader
 from knowledge_mcp.support.sandbox import Limits
 from tests.readers.source_files import item_of, outline_of, read_text
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from knowledge_mcp.model.document import BlockKind, Document
 from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
-from knowledge_mcp.readers.data import DataReader
-from knowledge_mcp.readers.data_csv import delimiter_of
+from knowledge_mcp.readers.data.csv import delimiter_of
+from knowledge_mcp.readers.data.reader import DataReader
 from knowledge_mcp.support.sandbox import Limits
 from tests.readers.in_process import InProcessSandbox
 from tests.readers.office_files import item_of

@@ -10,7 +10,7 @@ import pytest
 
 from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.readers.docx import DocxReader, ooxml
+from knowledge_mcp.readers.docx import DocxReader, package
 from tests.readers.docx_files import W, content_item, docx_bytes, p
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -121,14 +121,14 @@ def test_a_zip_bomb_is_too_large_and_not_unpacked() -> None:
 
 
 def test_one_paragraph_of_millions_of_elements_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ooxml, "MAX_ELEMENTS", 10_000)
+    monkeypatch.setattr(package, "MAX_ELEMENTS", 10_000)
     many = docx_bytes("".join(p("Text.") for _ in range(20_000)))
     assert DocxReader().read(content_item(many)).text.count("Text.") == 20_000
     assert refusal(docx_bytes(p("<w:r><w:tab/></w:r>" * 20_000))).reason is UnreadableReason.TOO_LARGE
 
 
 def test_a_body_of_millions_of_empty_paragraphs_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ooxml, "MAX_ITEMS", 1_000)
+    monkeypatch.setattr(package, "MAX_ITEMS", 1_000)
     assert DocxReader().read(content_item(docx_bytes(p("Text.") * 999))).text.count("Text.") == 999
     error = refusal(docx_bytes(p("Text.") + "<w:p/>" * 2_000))
     assert error.reason is UnreadableReason.TOO_LARGE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from knowledge_mcp.model.document import BlockKind, Document, HeadingSource
-from knowledge_mcp.readers.docx.numbering import format_number
+from knowledge_mcp.readers.docx.styles import format_number
 from tests.readers.docx_files import heading, numbered, p, read_docx, run, style
 
 

@@ -10,7 +10,7 @@ import pytest
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.hidden import HiddenReason
 from knowledge_mcp.readers.markdown import MarkdownReader
-from knowledge_mcp.readers.office import OfficeReader
+from knowledge_mcp.readers.office.reader import OfficeReader
 from tests.readers.in_process import InProcessSandbox
 from tests.readers.office_files import item_of, odt, presentation, workbook
 from tests.readers.ole_files import xls

@@ -13,9 +13,9 @@ from lxml import etree
 
 from knowledge_mcp.model.document import BlockKind, Document, ReferenceKind
 from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
-from knowledge_mcp.readers import pieces
-from knowledge_mcp.readers.assembly import normalise_text
-from knowledge_mcp.readers.html import HtmlReader
+from knowledge_mcp.readers.html.reader import HtmlReader
+from knowledge_mcp.readers.shared import pieces
+from knowledge_mcp.readers.shared.assembly import normalise_text
 from tests.readers.in_process import InProcessSandbox
 from tests.readers.office_files import item_of
 

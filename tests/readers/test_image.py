@@ -14,12 +14,12 @@ from PIL import Image
 
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
-from knowledge_mcp.model.ocr import RecognisedPage, ScanOptions
+from knowledge_mcp.model.extraction import RecognisedPage, ScanOptions
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ocr.invocation import INSTALL
 from knowledge_mcp.ocr.tesseract import TesseractEngine
 from knowledge_mcp.ports import OcrEngine
-from knowledge_mcp.readers.image import MEDIA_TYPES, ImageReader
+from knowledge_mcp.readers.images.reader import MEDIA_TYPES, ImageReader
 from knowledge_mcp.support.sandbox import Limits
 from tests.machine import needs
 from tests.ocr.engines import HereSandbox, ScriptedEngine, page_of

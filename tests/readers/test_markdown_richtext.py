@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge_mcp.model.document import BlockKind, ReferenceKind
-from knowledge_mcp.readers.assembly import DocumentBuilder
-from knowledge_mcp.readers.richtext import RichText, lay, table_text
+from knowledge_mcp.readers.shared.assembly import DocumentBuilder
+from knowledge_mcp.readers.shared.richtext import RichText, lay, table_text
 from tests.readers.docx_files import content_item
 
 WORDS = st.text(alphabet=st.sampled_from("ab |\\\n\té–ﬁ"), max_size=8)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge_mcp.readers.ocr_columns import columns_apart
+from knowledge_mcp.readers.scans.layout import columns_apart
 from tests.ocr.pages import LETTER
 
 BESIDE = (

@@ -13,7 +13,7 @@ import pytest
 from knowledge_mcp.model.document import BlockKind, Document, ReferenceKind
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.readers.markdown import MarkdownReader
-from knowledge_mcp.readers.office import MEDIA_TYPES, OfficeReader
+from knowledge_mcp.readers.office.reader import MEDIA_TYPES, OfficeReader
 from tests.readers.in_process import InProcessSandbox
 from tests.readers.office_files import epub, item_of, odt, presentation, workbook
 from tests.readers.ole_files import message, text_property, xls

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
-from knowledge_mcp.model.media_types import UNKNOWN
+from knowledge_mcp.model.source import UNKNOWN
 from knowledge_mcp.readers.markdown import MarkdownReader
-from knowledge_mcp.readers.office import OfficeReader
+from knowledge_mcp.readers.office.reader import OfficeReader
 from knowledge_mcp.support.sandbox import Limits, Sandbox
 from tests.readers.in_process import InProcessSandbox
 from tests.readers.office_files import epub, item_of, odt, presentation, workbook, zipped

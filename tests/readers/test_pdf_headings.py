@@ -6,11 +6,11 @@ import random
 
 import pytest
 
-from knowledge_mcp.readers.pdf.contents import Entry
 from knowledge_mcp.readers.pdf.engine import OutlineEntry
-from knowledge_mcp.readers.pdf.layout import PageLayout
-from knowledge_mcp.readers.pdf.outline import outline_headings
+from knowledge_mcp.readers.pdf.headings.contents import Entry
+from knowledge_mcp.readers.pdf.headings.outline import outline_headings
 from knowledge_mcp.readers.pdf.reader import PdfReader
+from knowledge_mcp.readers.shared.layout import PageLayout
 from tests.readers.in_process import InProcessSandbox
 from tests.readers.pdf_files import LEFT, SENTENCE, item_of, sheet
 from tests.readers.sheets import PROSE, WORDS, Sheets, contents_of, found_in, headings_in, report

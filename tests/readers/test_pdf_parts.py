@@ -10,14 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from knowledge_mcp.language.openings import opening_of
 from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.pdf import job
-from knowledge_mcp.readers.pdf.flow import Geometry, Vocabulary
-from knowledge_mcp.readers.pdf.layout import Line, PageLayout, Table
-from knowledge_mcp.readers.pdf.lines import lay_out
-from knowledge_mcp.readers.pdf.numbering import best_chain, follows, number_key
-from knowledge_mcp.readers.pdf.openings import opening_of
-from knowledge_mcp.readers.pdf.tables import tables_of
+from knowledge_mcp.readers.pdf.blocks import Geometry, Vocabulary
+from knowledge_mcp.readers.pdf.headings.candidates import best_chain, follows, number_key
+from knowledge_mcp.readers.pdf.lines import lay_out, tables_of
+from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table
 from knowledge_mcp.support.sandbox import Refusal
 from tests.readers.pdf_files import SENTENCE, changed, picture_page, sheet, standard
 

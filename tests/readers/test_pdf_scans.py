@@ -10,7 +10,7 @@ from PIL import Image
 
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.errors import ConfigError, InternalError, UnreadableDocumentError, UnreadableReason
-from knowledge_mcp.model.ocr import RecognisedPage, ScanOptions
+from knowledge_mcp.model.extraction import RecognisedPage, ScanOptions
 from knowledge_mcp.ocr.invocation import INSTALL
 from knowledge_mcp.ocr.tesseract import TesseractEngine
 from knowledge_mcp.ports import OcrEngine

@@ -9,10 +9,10 @@ import pytest
 
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.errors import ConfigError, KnowledgeError, UnreadableDocumentError, UnreadableReason
-from knowledge_mcp.model.ocr import OcrPage, ScanOptions
-from knowledge_mcp.readers.image import ImageReader
-from knowledge_mcp.readers.judging import JudgingReader
+from knowledge_mcp.model.extraction import OcrPage, ScanOptions
+from knowledge_mcp.readers.images.reader import ImageReader
 from knowledge_mcp.readers.pdf import PdfReader
+from knowledge_mcp.readers.scans.judging import JudgingReader
 from tests.ocr.engines import HereSandbox, ScriptedEngine, page_of
 from tests.ocr.pages import LETTER, drawn, png, scan
 from tests.readers.pdf_files import item_of

@@ -13,7 +13,7 @@ from PIL import Image
 
 from knowledge_mcp.model.extraction import Survey
 from knowledge_mcp.readers.pdf import PdfReader
-from knowledge_mcp.readers.pdf.pictures import marks_of
+from knowledge_mcp.readers.pdf.scans import marks_of
 from tests.ocr.engines import HereSandbox
 from tests.readers.pdf_files import changed, item_of
 

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
-from knowledge_mcp.readers import plain
-from knowledge_mcp.readers.assembly import normalise_text
-from knowledge_mcp.readers.plain import PlainTextReader
+from knowledge_mcp.readers.data import plain
+from knowledge_mcp.readers.data.plain import PlainTextReader
+from knowledge_mcp.readers.shared.assembly import normalise_text
 from tests.readers.office_files import item_of
 
 READER = PlainTextReader()

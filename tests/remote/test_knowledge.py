@@ -33,13 +33,13 @@ from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptio
 from knowledge_mcp.model.query import Equals, RequirementQuery, SearchMode, SearchQuery
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import Knowledge
-from knowledge_mcp.remote import parcels
+from knowledge_mcp.remote import values
 from knowledge_mcp.remote.failures import error_object, told_error
 from knowledge_mcp.remote.knowledge import RemoteKnowledge
 from knowledge_mcp.surfaces.arguments import parse
 from knowledge_mcp.surfaces.standards import SURFACE
 from knowledge_mcp.testing.knowledge import FakeKnowledge
-from knowledge_mcp.transports.keys import KeyRing
+from knowledge_mcp.transports.shared.keys import KeyRing
 from tests.remote.serving import AT_ONCE, KEY, rest_service
 
 BAD = SkippedFile("/bad.pdf", "corrupted", "It is no PDF.", "Replace it.", (("pages", "3"),))
@@ -317,7 +317,7 @@ def test_unreadable_files_are_asked_about_once_before_anything_is_embedded(
     engine: tuple[FakeKnowledge, RemoteKnowledge], together: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not together:
-        monkeypatch.setattr(parcels, "MOST_ITEMS", 2)
+        monkeypatch.setattr(values, "MOST_ITEMS", 2)
     local, remote = engine
     worse = replace(BAD, source="/worse.pdf")
     source = Texts(item("a.md", "One."), BAD, item("b.md", "Two."), worse, item("c.md", "Three."))
@@ -342,7 +342,7 @@ def test_unreadable_files_are_asked_about_once_before_anything_is_embedded(
 def test_many_files_travel_in_parcels_and_a_limit_of_cost_holds_over_all(
     engine: tuple[FakeKnowledge, RemoteKnowledge], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parcels, "MOST_BYTES", 30)
+    monkeypatch.setattr(values, "MOST_BYTES", 30)
     local, remote = engine
     limits: list[float | None] = []
     ingest = local.ingest

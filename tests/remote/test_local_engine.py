@@ -14,7 +14,7 @@ from knowledge_mcp.model.errors import NotFoundError
 from knowledge_mcp.model.evidence import QuoteQuery, ReadQuery, ReferenceQuery
 from knowledge_mcp.model.ingest import IngestEvent, IngestOptions, IngestReport, SkippedFile
 from knowledge_mcp.model.query import And, Equals, Prefix, RequirementQuery, SearchMode, SearchQuery
-from knowledge_mcp.remote import parcels
+from knowledge_mcp.remote import values
 from knowledge_mcp.remote.knowledge import RemoteKnowledge
 from knowledge_mcp.sources.files import FileSource
 from tests.engine.world import PUMPS, VALVES, World
@@ -106,7 +106,7 @@ def test_nothing_is_embedded_before_the_question_about_unreadable_files_is_answe
     twins: Twins, together: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not together:
-        monkeypatch.setattr(parcels, "MOST_ITEMS", 1)
+        monkeypatch.setattr(values, "MOST_ITEMS", 1)
     asked: list[Sequence[SkippedFile]] = []
 
     def no(skipped: Sequence[SkippedFile]) -> bool:

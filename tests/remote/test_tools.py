@@ -15,7 +15,7 @@ from mcp.types import TextContent
 from knowledge_mcp.model.errors import AuthError, ConnectionFailedError, NotFoundError
 from knowledge_mcp.remote.tools import RefusedError, RemoteDesk
 from knowledge_mcp.surfaces.planning import SURFACE
-from knowledge_mcp.transports.mcp import build_server
+from knowledge_mcp.transports.mcp.server import build_server
 from tests.planning.world import REF, World
 from tests.remote.serving import AT_ONCE, KEY, rest_service
 
@@ -105,6 +105,6 @@ def test_a_wrong_key_and_a_service_that_is_gone_are_told(url: str) -> None:
 
 
 def test_every_tool_of_the_surface_is_known_over_there() -> None:
-    from knowledge_mcp.transports.rest.engine_tools import tool_of
+    from knowledge_mcp.transports.rest.engine import tool_of
 
     assert [tool_of("planning", tool.name) for tool in SURFACE.tools] == list(SURFACE.tools)

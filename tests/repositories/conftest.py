@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.testing.git_server import GitServer
 from tests.repositories.world import SANDBOX, World
+from tests.servers.git_server import GitServer
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchmarks.killing import kill_at
 from knowledge_mcp import registry, wiring
-from knowledge_mcp.engine.repositories import RepositoryDesk
+from knowledge_mcp.engine.repositories.desk import RepositoryDesk
 from knowledge_mcp.settings import Settings
 from tests.repositories.world import make_desk, sqlite
 
@@ -43,10 +43,10 @@ def main() -> None:
         setattr(wiring, name, stand_in)
     registry.SURFACES.setdefault("repositories", "knowledge_mcp.surfaces.repositories:SURFACE")
     if command == "serve":
-        from knowledge_mcp.cli.serve import main as serve
+        from knowledge_mcp.cli.serve.mcp import main as serve
 
         sys.exit(serve(["--surface", "repositories", *arguments]))
-    from knowledge_mcp.cli.repositories import main as run
+    from knowledge_mcp.cli.repositories.repositories import main as run
 
     sys.argv = [command, *arguments]
     run()

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from knowledge_mcp.cli.repositories_report import health_status
+from knowledge_mcp.cli.repositories.report import health_status
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
-from knowledge_mcp.stores.chroma import ChromaStore
+from knowledge_mcp.stores.chroma.store import ChromaStore
 from knowledge_mcp.support.retry import RetryPolicy
-from knowledge_mcp.testing.chroma_server import ChromaServer, quick_folder
 from tests.repositories.world import FILES, World
+from tests.servers.chroma_server import ChromaServer, quick_folder
 from tests.stores import plain_chroma
 
 pytestmark = pytest.mark.slow

@@ -13,11 +13,11 @@ import pytest
 from typer.testing import CliRunner
 
 from knowledge_mcp import wiring
-from knowledge_mcp.cli.repositories import app
-from knowledge_mcp.engine.repository_manifest import read_manifest, write_manifest
-from knowledge_mcp.testing.git_server import GitServer, MadeRepository
+from knowledge_mcp.cli.repositories.repositories import app
+from knowledge_mcp.engine.repositories.manifest import read_manifest, write_manifest
 from tests.cli.running import ROOT, Finished, environment
 from tests.repositories.world import FILES, World, make_desk
+from tests.servers.git_server import GitServer, MadeRepository
 
 
 def pk(folder: Path, *arguments: str, **extra: str) -> Finished:
@@ -109,7 +109,7 @@ def test_the_tables_show_what_there_is(world: World, monkeypatch: pytest.MonkeyP
     def set_up(*_: object) -> None: ...
 
     monkeypatch.setattr(wiring, "build_repositories", build)
-    monkeypatch.setattr("knowledge_mcp.cli.session.set_up_logging", set_up)
+    monkeypatch.setattr("knowledge_mcp.cli.shared.session.set_up_logging", set_up)
     monkeypatch.setattr(type(world.store), "close", set_up)
     runner = CliRunner()
     assert "pk-mcp index" in runner.invoke(app, ["status"]).output

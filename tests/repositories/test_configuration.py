@@ -12,13 +12,13 @@ import pytest
 import yaml
 
 from knowledge_mcp import registry, wiring
-from knowledge_mcp.chunking.code import MAX_CHUNKS_PER_FILE
-from knowledge_mcp.cli.listening import listening_problems
-from knowledge_mcp.cli.serve import build_parser
-from knowledge_mcp.engine.metrics import COUNTERS, HISTOGRAMS
-from knowledge_mcp.engine.repositories import RepositoryDesk
+from knowledge_mcp.chunking.code.chunker import MAX_CHUNKS_PER_FILE
+from knowledge_mcp.cli.serve.mcp import build_parser
+from knowledge_mcp.cli.serve.starting import listening_problems
+from knowledge_mcp.engine.repositories.desk import RepositoryDesk
+from knowledge_mcp.engine.repositories.metrics import COUNTERS, HISTOGRAMS
 from knowledge_mcp.settings import choose_embedding, choose_store, read_settings
-from knowledge_mcp.sources.scan import MAX_FILE_BYTES
+from knowledge_mcp.sources.scan.files import MAX_FILE_BYTES
 from tests.cli.running import ROOT
 from tests.repositories.world import World
 

@@ -14,21 +14,22 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.engine.jobs import CancelledError, Line
-from knowledge_mcp.engine.repository_values import IndexRequest
+from knowledge_mcp.engine.jobs.jobs import Line
+from knowledge_mcp.engine.repositories.values import IndexRequest
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.errors import (
     AuthError,
+    CancelledError,
     ConnectionFailedError,
     InvalidInputError,
     KnowledgeError,
     NotFoundError,
 )
 from knowledge_mcp.support.locks import locked
-from knowledge_mcp.testing.git_server import GitServer, MadeRepository
 from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
 from tests.cli.running import ROOT, environment, unmeasured
 from tests.repositories.world import FILES, World, make_desk, sqlite
+from tests.servers.git_server import GitServer, MadeRepository
 
 TOKEN = "ghp_verysecret0123456789"
 

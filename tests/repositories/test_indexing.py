@@ -10,14 +10,20 @@ from typing import Any
 
 import pytest
 
-from knowledge_mcp.engine.jobs import CancelledError, Line
-from knowledge_mcp.engine.repository_manifest import collection_name
-from knowledge_mcp.engine.repository_values import IndexRequest
-from knowledge_mcp.model.errors import InternalError, InvalidInputError, NotFoundError, SpaceMismatchError
+from knowledge_mcp.engine.jobs.jobs import Line
+from knowledge_mcp.engine.repositories.manifest import collection_name
+from knowledge_mcp.engine.repositories.values import IndexRequest
+from knowledge_mcp.model.errors import (
+    CancelledError,
+    InternalError,
+    InvalidInputError,
+    NotFoundError,
+    SpaceMismatchError,
+)
 from knowledge_mcp.surfaces.contract import Call
-from knowledge_mcp.testing.git_server import GitServer, MadeRepository
 from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
 from tests.repositories.world import FILES, World, make_desk, sqlite, stopping
+from tests.servers.git_server import GitServer, MadeRepository
 
 
 @pytest.mark.requirement(
@@ -316,7 +322,7 @@ def test_while_it_is_indexed_everybody_hears_that_and_how_far_it_is(world: World
 def test_a_refresh_tells_what_it_does_before_the_first_file_and_rises_each_time(
     world: World, server: GitServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("knowledge_mcp.engine.repository_index._SCANNED_AT_ONCE", 2)
+    monkeypatch.setattr("knowledge_mcp.engine.repositories.index._SCANNED_AT_ONCE", 2)
     made = world.repository()
     world.index(server.url("team/my-api.git"))
     made.commit({f"more{number}.py": f"more = {number}\n" for number in range(5)})

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.engine.repository_state import lanes_over
-from knowledge_mcp.engine.repository_values import CodeQuery
+from knowledge_mcp.engine.repositories.state import lanes_over
+from knowledge_mcp.engine.repositories.values import CodeQuery
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import NotFoundError
 from knowledge_mcp.stores.memory import MemoryStore

@@ -15,10 +15,10 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.types import TextContent
 
-from knowledge_mcp.engine.repository_values import IndexRequest
-from knowledge_mcp.testing.git_server import GitServer, MadeRepository
+from knowledge_mcp.engine.repositories.values import IndexRequest
 from tests.cli.running import ROOT
 from tests.repositories.world import FILES, make_desk, sqlite
+from tests.servers.git_server import GitServer, MadeRepository
 
 pytestmark = pytest.mark.anyio
 

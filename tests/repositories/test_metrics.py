@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge_mcp.engine.metrics import BUCKETS, Histogram, Metrics
+from knowledge_mcp.engine.repositories.metrics import BUCKETS, Histogram, Metrics
 
 
 def test_what_two_processes_count_is_added_up(tmp_path: Path) -> None:

@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 
 from knowledge_mcp import wiring
-from knowledge_mcp.chunking.code import CodeChunker
-from knowledge_mcp.cli.repositories_report import health_status
-from knowledge_mcp.engine.repository_index import FILES_AT_ONCE
-from knowledge_mcp.engine.repository_values import IndexRequest
+from knowledge_mcp.chunking.code.chunker import CodeChunker
+from knowledge_mcp.cli.repositories.report import health_status
+from knowledge_mcp.engine.repositories.index import FILES_AT_ONCE
+from knowledge_mcp.engine.repositories.values import IndexRequest
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.errors import ConnectionFailedError, NotFoundError
@@ -30,12 +30,12 @@ from knowledge_mcp.model.query import SearchQuery
 from knowledge_mcp.ports import TokenMeasure
 from knowledge_mcp.remote.knowledge import RemoteKnowledge
 from knowledge_mcp.settings import read_settings
-from knowledge_mcp.sources.scan import RepositoryScan
-from knowledge_mcp.testing.git_server import MadeRepository
+from knowledge_mcp.sources.scan.files import RepositoryScan
 from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
 from tests.cli.running import ROOT, environment
 from tests.remote.serving import AT_ONCE, KEY, rest_service
 from tests.repositories.world import World, make_desk
+from tests.servers.git_server import MadeRepository
 
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
@@ -190,9 +190,9 @@ def test_it_stands_on_types_the_official_sdk_validated_schemas_and_structured_lo
 def test_source_tests_configuration_documents_and_stand_ins_have_their_places() -> None:
     for place in ("src/knowledge_mcp", "tests", "docs", "docs/decisions", "README.md", ".env.example", "deploy"):
         assert (ROOT / place).exists(), place
-    stand_ins = ROOT / "src" / "knowledge_mcp" / "testing"
-    for name in ("openai_server.py", "qdrant_server.py", "hashing_embedder.py", "git_server.py"):
-        assert (stand_ins / name).is_file(), name
+    for name in ("openai_server.py", "qdrant_server.py", "git_server.py"):
+        assert (ROOT / "tests" / "servers" / name).is_file(), name
+    assert (ROOT / "src" / "knowledge_mcp" / "testing" / "hashing_embedder.py").is_file()
 
 
 @pytest.mark.slow

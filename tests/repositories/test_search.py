@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge_mcp.engine.code_files import glob_matches
-from knowledge_mcp.engine.code_symbols import asks_for_symbol, is_name, is_report, names_in, words_worth
-from knowledge_mcp.engine.repository_values import CodeQuery, SearchLimits
+from knowledge_mcp.engine.repositories.search import glob_matches
+from knowledge_mcp.engine.repositories.values import CodeQuery, SearchLimits
+from knowledge_mcp.language.names import asks_for_symbol, is_name, is_report, names_in, words_worth
 from knowledge_mcp.model.collection import EmbeddingSpace
 from knowledge_mcp.model.errors import ConnectionFailedError, InvalidInputError, NotFoundError
 from knowledge_mcp.ranking.calibrate import ANCHORS, code_similarity
-from knowledge_mcp.sources.git_url import permalink
-from knowledge_mcp.surfaces.repositories.passages import snippet
-from knowledge_mcp.testing.git_server import GitServer
+from knowledge_mcp.sources.git.url import permalink
+from knowledge_mcp.surfaces.repositories.tools import snippet
 from tests.repositories.world import FILES, World
+from tests.servers.git_server import GitServer
 
 
 @pytest.fixture
@@ -302,7 +302,7 @@ def test_a_name_defined_in_many_places_says_nothing_in_a_report(world: World, mo
         return max(each["similarity_score"] for each in told if each["file_path"].startswith("many/"))
 
     plain = best()
-    monkeypatch.setattr("knowledge_mcp.engine.code_search.MOST_PLACES", 9)
+    monkeypatch.setattr("knowledge_mcp.engine.repositories.search.MOST_PLACES", 9)
     assert best() == pytest.approx((1.0 + plain) / 2, abs=0.001)
 
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from knowledge_mcp.chunking.code import CodeChunker
-from knowledge_mcp.engine.base import Base
-from knowledge_mcp.engine.jobs import Line
-from knowledge_mcp.engine.plan import Pipeline
-from knowledge_mcp.engine.repositories import RepositoryDesk
-from knowledge_mcp.engine.repository_values import (
+from knowledge_mcp.chunking.code.chunker import CodeChunker
+from knowledge_mcp.engine.core.base import Base
+from knowledge_mcp.engine.ingest.plan import Pipeline
+from knowledge_mcp.engine.jobs.jobs import Line
+from knowledge_mcp.engine.repositories.desk import RepositoryDesk
+from knowledge_mcp.engine.repositories.values import (
     IndexRequest,
     IndexResult,
     RepositoryParts,
@@ -23,18 +23,18 @@ from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.ports import Embedder, Store
 from knowledge_mcp.ranking.calibrate import code_similarity
 from knowledge_mcp.ranking.fusion import fuse
-from knowledge_mcp.readers.code import CODE_MEDIA_TYPES, CodeReader
-from knowledge_mcp.sources.git import GitClones
-from knowledge_mcp.sources.git_url import permalink
-from knowledge_mcp.sources.scan import RepositoryScan
+from knowledge_mcp.readers.code.reader import CODE_MEDIA_TYPES, CodeReader
+from knowledge_mcp.sources.git.source import GitClones
+from knowledge_mcp.sources.git.url import permalink
+from knowledge_mcp.sources.scan.files import RepositoryScan
 from knowledge_mcp.stores.memory import MemoryStore
-from knowledge_mcp.stores.sqlite import SqliteStore
+from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.support.sandbox import Sandbox
 from knowledge_mcp.surfaces.arguments import parse
 from knowledge_mcp.surfaces.contract import Call
 from knowledge_mcp.surfaces.repositories import SURFACE
-from knowledge_mcp.testing.git_server import MadeRepository
 from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+from tests.servers.git_server import MadeRepository
 
 __all__ = ["FILES", "SANDBOX", "TOOLS", "World", "make_desk", "sqlite", "stopping"]
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import httpx
 
 from knowledge_mcp.testing.library import FakeLibrary
-from knowledge_mcp.transports.keys import KeyRing
-from knowledge_mcp.transports.provider import KnowledgeProvider
 from knowledge_mcp.transports.rest.app import RestService, build_rest_app
+from knowledge_mcp.transports.shared.keys import KeyRing
+from knowledge_mcp.transports.shared.provider import KnowledgeProvider
 from tests.rest.world import KEY, Options
 from tests.transports.in_thread import serving
 

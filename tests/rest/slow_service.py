@@ -7,14 +7,13 @@ import sys
 import threading
 from collections.abc import Callable
 
-from knowledge_mcp.engine.jobs import CancelledError
+from knowledge_mcp.model.errors import CancelledError
 from knowledge_mcp.model.library import Deposit, Deposited
 from knowledge_mcp.testing.library import FakeLibrary
-from knowledge_mcp.transports.keys import KeyRing
-from knowledge_mcp.transports.listening import listen
-from knowledge_mcp.transports.provider import KnowledgeProvider
-from knowledge_mcp.transports.rest.app import build_rest_app
-from knowledge_mcp.transports.rest.serving import serve_rest
+from knowledge_mcp.transports.rest.app import build_rest_app, serve_rest
+from knowledge_mcp.transports.shared.keys import KeyRing
+from knowledge_mcp.transports.shared.provider import KnowledgeProvider
+from knowledge_mcp.transports.shared.serving import listen
 from tests.rest.world import KEY, Options
 
 logger = logging.getLogger(__name__)

@@ -17,16 +17,16 @@ import httpx
 import pytest
 
 from knowledge_mcp import wiring
-from knowledge_mcp.cli import rag_api
-from knowledge_mcp.embedders.model_files import default_cache
+from knowledge_mcp.cli.serve import rest
+from knowledge_mcp.embedders.local.model_files import default_cache
 from knowledge_mcp.settings import Settings, load_settings
-from knowledge_mcp.testing.openai_server import OpenAIServer
-from knowledge_mcp.testing.qdrant_server import QdrantServer
-from knowledge_mcp.transports.keys import KeyRing
-from knowledge_mcp.transports.provider import KnowledgeProvider
 from knowledge_mcp.transports.rest.app import build_rest_app
+from knowledge_mcp.transports.shared.keys import KeyRing
+from knowledge_mcp.transports.shared.provider import KnowledgeProvider
 from tests.cli.running import environment
 from tests.rest.world import DEPLOYING, KEY
+from tests.servers.openai_server import OpenAIServer
+from tests.servers.qdrant_server import QdrantServer
 
 pytestmark = pytest.mark.usefixtures("logging_restored")
 
@@ -46,7 +46,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @contextmanager
 def serving(folder: Path, *arguments: str, **extra: str) -> Generator[tuple[subprocess.Popen[str], int, list[str]]]:
     """Start the command; yields it, its port and its log so far, up to `server_start`."""
-    command = [sys.executable, "-m", "knowledge_mcp.cli.rag_api", "--port", "0", *arguments]
+    command = [sys.executable, "-m", "knowledge_mcp.cli.serve.rest", "--port", "0", *arguments]
     # the user's own cache of models, as in tests/embedders: a stop waits for a model that is being fetched
     kept = {"DATA_PATH": str(folder / "data"), "MODELS_PATH": str(default_cache())}
     env = environment(folder, {**kept, **extra})
@@ -73,7 +73,7 @@ def test_all_configuration_problems_are_told_together_with_exit_code_3(
     monkeypatch.setenv("RAG_API_PORT", "many")
     monkeypatch.setenv("QDRANT_URL", "q.example.com")
     monkeypatch.setenv("RAG_API_KEYS_FILE", "missing.json")
-    assert rag_api.main(["--engine", "nonsense"]) == 3
+    assert rest.main(["--engine", "nonsense"]) == 3
     told = capsys.readouterr()
     assert told.out == ""
     for name in ("RAG_API_PORT", "QDRANT_URL", "RAG_API_KEYS_FILE", "--engine"):
@@ -88,7 +88,7 @@ def test_an_unreachable_qdrant_is_told_by_its_variables_with_exit_code_3(
     monkeypatch.setenv("CHROMADB_HOST", "127.0.0.1")
     monkeypatch.setenv("CHROMADB_PORT", "9")
     monkeypatch.setenv("RAG_API_KEY", "hush-hush")
-    assert rag_api.main([]) == 3
+    assert rest.main([]) == 3
     told = capsys.readouterr().err
     assert "QDRANT_URL" in told
     assert "hush-hush" not in told
@@ -98,10 +98,10 @@ def test_an_unreachable_qdrant_is_told_by_its_variables_with_exit_code_3(
 def test_an_address_that_others_reach_needs_a_key_or_the_word(
     host: str, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert rag_api.main(["--host", host]) == 3
+    assert rest.main(["--host", host]) == 3
     assert "--allow-unauthenticated" in capsys.readouterr().err
     monkeypatch.setenv("RAG_API_HOST", host)
-    assert rag_api.main([]) == 3
+    assert rest.main([]) == 3
 
 
 @pytest.mark.parametrize("arguments", [["--port", "many"], ["--nonsense"], ["--grace", "-1"], ["--log-level", "loud"]])
@@ -109,7 +109,7 @@ def test_a_wrong_option_is_exit_code_3_and_names_the_help(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as caught:
-        rag_api.main(arguments)
+        rest.main(arguments)
     assert caught.value.code == 3
     assert "rag-api --help" in capsys.readouterr().err
 
@@ -117,7 +117,7 @@ def test_a_wrong_option_is_exit_code_3_and_names_the_help(
 def test_the_help_has_examples_and_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     for argument, told in (("--help", "examples:\n  rag-api\n"), ("--version", "rag-api ")):
         with pytest.raises(SystemExit) as caught:
-            rag_api.main([argument])
+            rest.main([argument])
         assert caught.value.code == 0
         assert told in capsys.readouterr().out
 
@@ -127,7 +127,7 @@ def test_a_port_in_use_is_exit_code_1(folder: Path, capsys: pytest.CaptureFixtur
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        assert rag_api.main(["--port", str(port)]) == 1
+        assert rest.main(["--port", str(port)]) == 1
     assert str(port) in capsys.readouterr().err
 
 
@@ -135,7 +135,7 @@ def test_a_missing_extra_is_told_with_the_line_that_installs_it(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
-    assert rag_api.main([]) == 3
+    assert rest.main([]) == 3
     assert "clausewise[api]" in capsys.readouterr().err
 
 
@@ -146,7 +146,7 @@ def test_a_defect_at_the_start_is_exit_code_1(
         raise ZeroDivisionError("a defect")
 
     monkeypatch.setattr(wiring, "try_start", broken)
-    assert rag_api.main([]) == 1
+    assert rest.main([]) == 1
     assert "ZeroDivisionError" in capsys.readouterr().err
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import httpx
 import pytest
 
-from knowledge_mcp.engine.jobs import CancelledError
 from knowledge_mcp.model.errors import (
     AuthError,
+    CancelledError,
     ConfigError,
     ConnectionFailedError,
     ContentRefusedError,

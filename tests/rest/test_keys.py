@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from knowledge_mcp.transports.keys import Key, KeyRing, parse_keys
+from knowledge_mcp.transports.shared.keys import Key, KeyRing, parse_keys
 from tests.rest.world import keys_file
 
 CI = {"name": "ci", "key": "ci-secret", "read": ["*"], "write": ["project-*"]}

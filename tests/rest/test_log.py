@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from knowledge_mcp.cli.logs import JsonFormatter
+from knowledge_mcp.cli.shared.logs import JsonFormatter
 from knowledge_mcp.model.errors import ConnectionFailedError, InternalError, NotFoundError
 from tests.rest.world import DEPLOYING, KEY, events, make_world
 

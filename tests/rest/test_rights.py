@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from knowledge_mcp.transports.keys import KeyRing
+from knowledge_mcp.transports.shared.keys import KeyRing
 from tests.rest.world import DEPLOYING, KEY, World, events, keys_file, make_world
 
 pytestmark = pytest.mark.anyio

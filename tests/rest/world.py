@@ -15,10 +15,9 @@ from starlette.types import ASGIApp
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.support.events import EVENT_FIELDS
 from knowledge_mcp.testing.library import FakeLibrary
-from knowledge_mcp.transports.keys import KeyRing
-from knowledge_mcp.transports.provider import KnowledgeProvider
-from knowledge_mcp.transports.rest.app import RestService, build_rest_app
-from knowledge_mcp.transports.rest.lifespan import living
+from knowledge_mcp.transports.rest.app import RestService, build_rest_app, living
+from knowledge_mcp.transports.shared.keys import KeyRing
+from knowledge_mcp.transports.shared.provider import KnowledgeProvider
 
 __all__ = ["DEPLOYING", "KEY", "Options", "World", "events", "keys_file", "make_world"]
 

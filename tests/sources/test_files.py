@@ -16,10 +16,9 @@ from hypothesis import strategies as st
 
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.model.ingest import SkippedFile
-from knowledge_mcp.model.media_types import MEDIA_TYPES, media_type_of
-from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.sources import scan_types
+from knowledge_mcp.model.source import MEDIA_TYPES, SourceItem, media_type_of
 from knowledge_mcp.sources.files import DOCX, MARKDOWN, PDF, FileSource
+from knowledge_mcp.sources.scan import files
 
 NOBODY = 65534
 PDF_BYTES = b"%PDF-1.7\nwhatever"
@@ -179,7 +178,7 @@ def test_media_types_follow_the_extension() -> None:
 
 
 def test_a_repository_and_a_folder_call_the_same_file_by_the_same_media_type() -> None:
-    of_repositories = {extension: scan_types.media_type_of(f"a{extension}") for extension in MEDIA_TYPES}
+    of_repositories = {extension: files.media_type_of(f"a{extension}") for extension in MEDIA_TYPES}
     known = {extension: name for extension, name in of_repositories.items() if name != "text/plain"}
     assert {".md", ".json", ".html", ".xml"} <= known.keys()
     assert known == {extension: MEDIA_TYPES[extension] for extension in known}

@@ -17,11 +17,9 @@ from knowledge_mcp.model.errors import (
     TimedOutError,
 )
 from knowledge_mcp.settings import load_settings
-from knowledge_mcp.sources.git import GitClones
-from knowledge_mcp.sources.git_changes import ChangeKind, FileChange
-from knowledge_mcp.sources.git_options import from_options
-from knowledge_mcp.sources.git_process import GitCall, GitProgram
-from knowledge_mcp.testing.git_server import GitServer, MadeRepository
+from knowledge_mcp.sources.git.process import ChangeKind, FileChange, GitCall, GitProgram
+from knowledge_mcp.sources.git.source import GitClones, from_options
+from tests.servers.git_server import GitServer, MadeRepository
 
 PATH = "someone/project"
 
@@ -354,7 +352,7 @@ def test_a_folder_that_cannot_be_written_is_told(made: MadeRepository, server: G
 def test_another_that_holds_the_clone_for_long_is_told(monkeypatch: pytest.MonkeyPatch, clones: GitClones) -> None:
     import fcntl
 
-    monkeypatch.setattr("knowledge_mcp.sources.git_folder._LOCK_SECONDS", 0.0)
+    monkeypatch.setattr("knowledge_mcp.sources.git.folder._LOCK_SECONDS", 0.0)
     folder = clones.place("project").parent
     folder.mkdir()
     descriptor = os.open(folder / ".project.lock", os.O_RDWR | os.O_CREAT)

@@ -26,11 +26,9 @@ from knowledge_mcp.model.errors import (
     TimedOutError,
 )
 from knowledge_mcp.settings import load_settings
-from knowledge_mcp.sources.git import GitClones
-from knowledge_mcp.sources.git_errors import git_error, quoted
-from knowledge_mcp.sources.git_options import from_options
-from knowledge_mcp.sources.git_process import GitProgram
-from knowledge_mcp.testing.git_server import GitServer, MadeRepository
+from knowledge_mcp.sources.git.process import GitProgram, git_error, quoted
+from knowledge_mcp.sources.git.source import GitClones, from_options
+from tests.servers.git_server import GitServer, MadeRepository
 
 TOKEN = "ghp_notForAnyEye0123456789"
 ENCODED = base64.b64encode(f"x-access-token:{TOKEN}".encode()).decode()
@@ -233,7 +231,7 @@ class MadeRepositoryAt(MadeRepository):
 
 KILLED = """
 import sys
-from knowledge_mcp.sources.git import GitClones
+from knowledge_mcp.sources.git.source import GitClones
 GitClones(sys.argv[1], loopback_http=True, tokens={sys.argv[3]: sys.argv[4]}).clone(sys.argv[2])
 """
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge_mcp.model.errors import InvalidInputError
-from knowledge_mcp.sources.git_url import parse_url, permalink, repository_name, without_credentials
+from knowledge_mcp.sources.git.url import parse_url, permalink, repository_name, without_credentials
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 

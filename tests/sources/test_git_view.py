@@ -10,8 +10,8 @@ import pytest
 
 from benchmarks.attacks.git_folders import called, hostile_repository, plain_status
 from knowledge_mcp.model.errors import InvalidInputError
-from knowledge_mcp.sources.git import GitClones
-from knowledge_mcp.sources.git_changes import ChangeKind, FileChange
+from knowledge_mcp.sources.git.process import ChangeKind, FileChange
+from knowledge_mcp.sources.git.source import GitClones
 from tests.machine import needs
 
 

@@ -17,18 +17,18 @@ from hypothesis import strategies as st
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.model.ingest import SkippedFile
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.readers.code_languages import LANGUAGES
-from knowledge_mcp.sources.scan import RepositoryScan
-from knowledge_mcp.sources.scan_types import (
+from knowledge_mcp.readers.code.outline import LANGUAGES
+from knowledge_mcp.sources.scan.files import (
     DEFAULT_EXCLUDES,
     DEFAULT_EXTENSIONS,
     DEFAULT_NAMES,
     SPECIFIED_EXTENSIONS,
+    RepositoryScan,
     media_type_of,
 )
-from knowledge_mcp.support.path_text import printable_path
-from knowledge_mcp.testing.git_server import MadeRepository
+from knowledge_mcp.support.files import printable_path
 from tests.machine import needs
+from tests.servers.git_server import MadeRepository
 
 CODE = "value = 1\n"
 

@@ -25,7 +25,7 @@ from knowledge_mcp.model.errors import (
     RateLimitedError,
     TimedOutError,
 )
-from knowledge_mcp.sources.web import WebFetcher, from_options
+from knowledge_mcp.sources.web.fetcher import WebFetcher, from_options
 from knowledge_mcp.support.events import EVENT_FIELDS
 from tests.sources.web_site import HOST, OTHER, Handler, Line, Names, World, answer, raw, redirect
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge_mcp.model.errors import InvalidInputError
-from knowledge_mcp.sources.web import WebFetcher
-from knowledge_mcp.sources.web_address import WebAddress, host_matches, parse_address, redirected
-from knowledge_mcp.sources.web_places import why_refused
+from knowledge_mcp.sources.web.address import WebAddress, host_matches, parse_address, redirected
+from knowledge_mcp.sources.web.fetcher import WebFetcher
+from knowledge_mcp.sources.web.places import why_refused
 from tests.sources.web_site import Names
 
 SPELLED_WRONGLY = [

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge_mcp.model.errors import InvalidInputError
-from knowledge_mcp.model.media_types import MEDIA_TYPES, UNKNOWN, media_type_of
-from knowledge_mcp.sources.web_address import parse_address
-from knowledge_mcp.sources.web_content import file_name, kind_by_content, kind_by_header, named_as
+from knowledge_mcp.model.source import MEDIA_TYPES, UNKNOWN, media_type_of
+from knowledge_mcp.sources.web.address import parse_address
+from knowledge_mcp.sources.web.content import file_name, kind_by_content, kind_by_header, named_as
 
 ADDRESS = parse_address("https://example.org/files/report%20one.pdf?x=y")
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"

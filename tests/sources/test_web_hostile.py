@@ -20,7 +20,7 @@ from knowledge_mcp.model.errors import (
     KnowledgeError,
     TimedOutError,
 )
-from knowledge_mcp.sources.web import WebFetcher
+from knowledge_mcp.sources.web.fetcher import WebFetcher
 from tests.sources.web_site import HOST, OTHER, Handler, Line, Names, Site, World, answer, raw, redirect
 
 PAGE = b"<!doctype html><p>A sentence.</p>"

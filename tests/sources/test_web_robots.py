@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge_mcp.model.errors import ConnectionFailedError, InvalidInputError, KnowledgeError, TimedOutError
-from knowledge_mcp.sources.web_address import parse_address
-from knowledge_mcp.sources.web_robots import Robots, Rules, parse_rules
+from knowledge_mcp.sources.web.address import parse_address
+from knowledge_mcp.sources.web.robots import Robots, Rules, parse_rules
 from tests.sources.web_site import HOST, OTHER, Handler, Line, Names, World, answer, raw, redirect
 
 PAGE = b"<!doctype html><p>A sentence.</p>"

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from knowledge_mcp.model.library import Fetched
-from knowledge_mcp.sources.web import WebFetcher
+from knowledge_mcp.sources.web.fetcher import WebFetcher
 
 __all__ = [
     "HOST",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from knowledge_mcp.model.errors import ConnectionFailedError
-from knowledge_mcp.stores.chroma import ChromaStore
-from knowledge_mcp.stores.chroma_profiles import Profile
+from knowledge_mcp.stores.chroma.profiles import Profile
+from knowledge_mcp.stores.chroma.store import ChromaStore
 
 __all__ = ["Checked"]
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.ports import Store
-from knowledge_mcp.stores.sqlite import SqliteStore
+from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, record, unit_vector
 
 DOCUMENTS = 4

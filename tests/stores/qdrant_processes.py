@@ -13,8 +13,8 @@ import threading
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import InternalError
-from knowledge_mcp.stores.qdrant import QdrantStore
-from knowledge_mcp.stores.qdrant_connection import QdrantConfig
+from knowledge_mcp.stores.qdrant.connection import QdrantConfig
+from knowledge_mcp.stores.qdrant.store import QdrantStore
 from knowledge_mcp.testing.store_values import SPACE, embedded, record
 from tests.stores.processes import generation, say
 

@@ -15,14 +15,14 @@ import pytest
 
 from knowledge_mcp.model.errors import InternalError
 from knowledge_mcp.ports import Analyser, Store
-from knowledge_mcp.stores.chroma import ChromaStore
-from knowledge_mcp.stores.chroma_client import Address
-from knowledge_mcp.stores.chroma_profiles import PLANNING
+from knowledge_mcp.stores.chroma.client import Address
+from knowledge_mcp.stores.chroma.profiles import PLANNING
+from knowledge_mcp.stores.chroma.store import ChromaStore
 from knowledge_mcp.support.retry import RetryPolicy
-from knowledge_mcp.testing.chroma_server import ChromaServer, quick_folder
 from knowledge_mcp.testing.store_search import put
 from knowledge_mcp.testing.store_values import SPACE, Passage
 from knowledge_mcp.testing.stores import StoreContract
+from tests.servers.chroma_server import ChromaServer, quick_folder
 from tests.stores import plain_chroma
 from tests.stores.chroma_checked import Checked
 

@@ -30,10 +30,10 @@ from knowledge_mcp.model.errors import (
     TimedOutError,
     may_pass,
 )
-from knowledge_mcp.stores import chroma_server
-from knowledge_mcp.stores.chroma import ChromaStore
-from knowledge_mcp.stores.chroma_client import Address
-from knowledge_mcp.stores.chroma_errors import StatusError, as_knowledge_error, mapped
+from knowledge_mcp.stores.chroma import server
+from knowledge_mcp.stores.chroma.client import Address
+from knowledge_mcp.stores.chroma.errors import StatusError, as_knowledge_error, mapped
+from knowledge_mcp.stores.chroma.store import ChromaStore
 from knowledge_mcp.support.retry import RetryPolicy
 from knowledge_mcp.testing.store_values import SPACE
 
@@ -193,7 +193,7 @@ def test_a_connection_dropped_in_the_middle_of_an_answer_is_a_connection_error(a
 
 @pytest.mark.requirement("A-REQ-REL-002")
 def test_a_server_that_says_nothing_is_given_up_after_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chroma_server, "READING_SECONDS", 0.05)
+    monkeypatch.setattr(server, "READING_SECONDS", 0.05)
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen(8)
@@ -214,7 +214,7 @@ def test_queries_get_ten_seconds_and_writes_sixty() -> None:
         ("DELETE", "/api/v2/x", 60.0),
     ):
         request = httpx.Request(method, f"http://host{path}")
-        (limit_time,) = chroma_server.hooks()["request"]
+        (limit_time,) = server.hooks()["request"]
         limit_time(request)
         assert request.extensions["timeout"]["read"] == seconds, path
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from knowledge_mcp.ports import Analyser, Store
-from knowledge_mcp.stores.chroma import ChromaStore
-from knowledge_mcp.stores.chroma_client import Address
-from knowledge_mcp.stores.chroma_profiles import PLANNING
-from knowledge_mcp.testing.chroma_server import ChromaServer, quick_folder
+from knowledge_mcp.stores.chroma.client import Address
+from knowledge_mcp.stores.chroma.profiles import PLANNING
+from knowledge_mcp.stores.chroma.store import ChromaStore
 from knowledge_mcp.testing.store_machine import store_machine
+from tests.servers.chroma_server import ChromaServer, quick_folder
 from tests.stores.chroma_checked import Checked
 
 pytestmark = pytest.mark.slow

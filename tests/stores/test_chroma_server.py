@@ -16,13 +16,13 @@ import pytest
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import ConnectionFailedError, KnowledgeError
-from knowledge_mcp.stores.chroma import ChromaStore
-from knowledge_mcp.stores.chroma_client import Address
-from knowledge_mcp.stores.chroma_slots import Limits
+from knowledge_mcp.stores.chroma.client import Address
+from knowledge_mcp.stores.chroma.slots import Limits
+from knowledge_mcp.stores.chroma.store import ChromaStore
 from knowledge_mcp.support.retry import RetryPolicy
-from knowledge_mcp.testing.chroma_server import ChromaServer, quick_folder
 from knowledge_mcp.testing.store_search import put
 from knowledge_mcp.testing.store_values import SPACE, Passage, unit_vector
+from tests.servers.chroma_server import ChromaServer, quick_folder
 from tests.stores.processes import check, generation
 
 pytestmark = pytest.mark.slow
@@ -34,9 +34,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
-from knowledge_mcp.stores.chroma import ChromaStore
-from knowledge_mcp.stores.chroma_client import Address
-from knowledge_mcp.stores.chroma_slots import Limits
+from knowledge_mcp.stores.chroma.store import ChromaStore
+from knowledge_mcp.stores.chroma.client import Address
+from knowledge_mcp.stores.chroma.slots import Limits
 from knowledge_mcp.testing.store_values import SPACE
 from tests.stores.processes import read, say, write
 part, port, seed, seconds, limit = sys.argv[1:]

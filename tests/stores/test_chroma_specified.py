@@ -15,11 +15,11 @@ import pytest
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import ConfigError
-from knowledge_mcp.stores.chroma import ChromaStore
-from knowledge_mcp.stores.chroma_client import Address, Table
-from knowledge_mcp.testing.chroma_server import quick_folder
+from knowledge_mcp.stores.chroma.client import Address, Table
+from knowledge_mcp.stores.chroma.store import ChromaStore
 from knowledge_mcp.testing.store_search import put
 from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, record, unit_vector
+from tests.servers.chroma_server import quick_folder
 from tests.stores.chroma_checked import Checked
 
 NAME = "application_docs"

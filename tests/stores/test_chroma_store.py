@@ -17,13 +17,13 @@ from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, InternalError
 from knowledge_mcp.model.query import Equals, Filter, In, Prefix
 from knowledge_mcp.ports import Analyser
-from knowledge_mcp.stores.chroma import ChromaStore, from_options
-from knowledge_mcp.stores.chroma_client import Address, Table
-from knowledge_mcp.stores.chroma_slots import Limits
-from knowledge_mcp.testing.chroma_server import quick_folder
+from knowledge_mcp.stores.chroma.client import Address, Table
+from knowledge_mcp.stores.chroma.slots import Limits
+from knowledge_mcp.stores.chroma.store import ChromaStore, from_options
+from knowledge_mcp.testing.store_parts import whole
 from knowledge_mcp.testing.store_search import FILTERS, MANY, put
 from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, full_chunk, record, structure, unit_vector
-from knowledge_mcp.testing.store_whole import whole
+from tests.servers.chroma_server import quick_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 OPENING = """
@@ -31,8 +31,8 @@ import sys
 from pathlib import Path
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import ConnectionFailedError
-from knowledge_mcp.stores.chroma import ChromaStore
-from knowledge_mcp.stores.chroma_client import Address
+from knowledge_mcp.stores.chroma.store import ChromaStore
+from knowledge_mcp.stores.chroma.client import Address
 store = ChromaStore(Address(Path(sys.argv[1])), EnglishAnalyser())
 try:
     store.ping()
@@ -116,7 +116,7 @@ def test_nothing_is_opened_before_the_first_call(folder: Path) -> None:
     assert (folder / "new").exists()
     store.close()
     heavy = "[each for each in ('chromadb', 'numpy') if each in sys.modules]"
-    code = f"import sys, knowledge_mcp.stores.chroma; print({heavy})"
+    code = f"import sys, knowledge_mcp.stores.chroma.store; print({heavy})"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert ran.stdout == "[]\n"
 

@@ -16,13 +16,13 @@ import pytest
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import InternalError
-from knowledge_mcp.stores import chroma_holders, chroma_whole
-from knowledge_mcp.stores.chroma import ChromaStore
-from knowledge_mcp.stores.chroma_client import Address, Row, Table
-from knowledge_mcp.testing.chroma_server import quick_folder
+from knowledge_mcp.stores.chroma import batches, writing
+from knowledge_mcp.stores.chroma.client import Address, Row, Table
+from knowledge_mcp.stores.chroma.store import ChromaStore
+from knowledge_mcp.testing.store_parts import whole
 from knowledge_mcp.testing.store_search import MANY, put
 from knowledge_mcp.testing.store_values import SPACE, embedded, record, structure, without_check_sums
-from knowledge_mcp.testing.store_whole import whole
+from tests.servers.chroma_server import quick_folder
 
 UNFINISHED = "An ingest of this document was not finished, or is under way."
 
@@ -181,7 +181,7 @@ def killed_writer(store: ChromaStore, process: int) -> list[str]:
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(chroma_whole, "commit_rows", killed)
+        patch.setattr(batches, "commit_rows", killed)
         patch.setattr(os, "getpid", lambda: process)
         with pytest.raises(KeyboardInterrupt):
             store.publish_whole("c", [whole("d", ["killed"])], lambda _: None)
@@ -213,7 +213,7 @@ def test_what_a_writer_left_that_was_killed_after_its_commit_goes_with_any_other
 
     put(store, "d", ["old"])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(chroma_whole, "sweep", killed)
+        patch.setattr(batches, "sweep", killed)
         patch.setattr(os, "getpid", lambda: ended.pid)
         with pytest.raises(KeyboardInterrupt):
             store.publish_whole("c", [whole("d", ["new"])], lambda _: None)
@@ -231,7 +231,7 @@ def test_a_writer_that_may_be_at_work_is_left_alone_until_it_is_late(
     store.publish_whole("c", [whole("d", ["soon after"])], lambda _: None)
     assert documents_of(store).ids({"kind": {"$eq": "staged"}}) == holders
     assert [each.message for each in store.verify("c", repair=True)] == [UNFINISHED]
-    monkeypatch.setattr(chroma_holders, "_LONGEST_SECONDS", -1.0)
+    monkeypatch.setattr(writing, "_LONGEST_SECONDS", -1.0)
     store.publish_whole("c", [whole("d", ["long after"])], lambda _: None)
     assert store.verify("c") == []
     assert [each.content for each in store.document_chunks("c", "d")] == ["long after"]
@@ -242,14 +242,14 @@ def test_a_writer_on_another_machine_is_at_work_whatever_its_clock_says_until_it
     store: ChromaStore, monkeypatch: pytest.MonkeyPatch, hours: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(chroma_holders.platform, "node", lambda: "elsewhere")
-        patch.setattr(chroma_holders.time, "time", lambda: datetime.now(UTC).timestamp() + 3600 * hours)
+        patch.setattr(writing.platform, "node", lambda: "elsewhere")
+        patch.setattr(writing.time, "time", lambda: datetime.now(UTC).timestamp() + 3600 * hours)
         holders = killed_writer(store, os.getpid())
     for _ in range(2):
         store.publish_whole("c", [whole("e", ["other"])], lambda _: None)
         assert documents_of(store).ids({"kind": {"$eq": "staged"}}) == holders
     later = time.monotonic() + 121
-    monkeypatch.setattr(chroma_holders.time, "monotonic", lambda: later)
+    monkeypatch.setattr(writing.time, "monotonic", lambda: later)
     store.publish_whole("c", [whole("e", ["another"])], lambda _: None)
     assert documents_of(store).ids({"kind": {"$eq": "staged"}}) == []
     assert store.verify("c") == []
@@ -257,8 +257,8 @@ def test_a_writer_on_another_machine_is_at_work_whatever_its_clock_says_until_it
 
 def test_what_was_left_days_ago_needs_no_watching(store: ChromaStore) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(chroma_holders.platform, "node", lambda: "elsewhere")
-        patch.setattr(chroma_holders.time, "time", lambda: datetime.now(UTC).timestamp() - 3 * 86_400)
+        patch.setattr(writing.platform, "node", lambda: "elsewhere")
+        patch.setattr(writing.time, "time", lambda: datetime.now(UTC).timestamp() - 3 * 86_400)
         killed_writer(store, os.getpid())
     store.publish_whole("c", [whole("e", ["other"])], lambda _: None)
     assert documents_of(store).ids({"kind": {"$eq": "staged"}}) == []

@@ -12,20 +12,19 @@ import apsw
 import pytest
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
-from knowledge_mcp.model.damage import noticing
-from knowledge_mcp.model.errors import DamagedError
+from knowledge_mcp.model.errors import DamagedError, noticing
 from knowledge_mcp.ports import Store
-from knowledge_mcp.stores.chroma import ChromaStore
-from knowledge_mcp.stores.chroma_client import Address
+from knowledge_mcp.stores.chroma.client import Address
+from knowledge_mcp.stores.chroma.store import ChromaStore
 from knowledge_mcp.stores.memory import MemoryStore
-from knowledge_mcp.stores.qdrant import QdrantStore
-from knowledge_mcp.stores.qdrant_connection import QdrantConfig
-from knowledge_mcp.stores.qdrant_layout import point_id
-from knowledge_mcp.stores.sqlite import SqliteStore
-from knowledge_mcp.testing.chroma_server import quick_folder
-from knowledge_mcp.testing.qdrant_local import LocalQdrant
+from knowledge_mcp.stores.qdrant.connection import QdrantConfig
+from knowledge_mcp.stores.qdrant.layout import point_id
+from knowledge_mcp.stores.qdrant.store import QdrantStore
+from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.testing.store_search import put
 from knowledge_mcp.testing.store_values import SPACE, Passage
+from tests.servers.chroma_server import quick_folder
+from tests.servers.qdrant_local import LocalQdrant
 
 ANALYSER = EnglishAnalyser()
 Forge = Callable[[str], None]

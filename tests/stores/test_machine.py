@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, settings
 
 from knowledge_mcp.ports import Analyser, Store
-from knowledge_mcp.stores.sqlite import SqliteStore
+from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.testing.store_machine import store_machine
 
 ROOT = Path(tempfile.mkdtemp())

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
-from knowledge_mcp.stores.sqlite import SqliteStore
+from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.testing.store_values import SPACE
 from tests.stores.processes import check
 

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from knowledge_mcp.ports import Analyser, Store
-from knowledge_mcp.stores.qdrant import QdrantStore
-from knowledge_mcp.stores.qdrant_connection import QdrantConfig
-from knowledge_mcp.testing.qdrant_local import LocalQdrant
-from knowledge_mcp.testing.qdrant_server import QdrantServer
+from knowledge_mcp.stores.qdrant.connection import QdrantConfig
+from knowledge_mcp.stores.qdrant.store import QdrantStore
 from knowledge_mcp.testing.store_machine import store_machine
 from knowledge_mcp.testing.store_search import SearchContract
 from knowledge_mcp.testing.stores import StoreContract
+from tests.servers.qdrant_local import LocalQdrant
+from tests.servers.qdrant_server import QdrantServer
 
 REAL = os.environ.get("KNOWLEDGE_TEST_QDRANT_URL", "")
 REAL_KEY = os.environ.get("KNOWLEDGE_TEST_QDRANT_API_KEY") or None

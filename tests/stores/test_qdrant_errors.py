@@ -26,8 +26,8 @@ from knowledge_mcp.model.errors import (
     TimedOutError,
     may_pass,
 )
-from knowledge_mcp.stores.qdrant_errors import mapped
-from knowledge_mcp.testing.qdrant_local import refusal
+from knowledge_mcp.stores.qdrant.errors import mapped
+from tests.servers.qdrant_local import refusal
 
 
 def error_of(exc: BaseException) -> KnowledgeError:

@@ -13,11 +13,11 @@ from qdrant_client.http.exceptions import UnexpectedResponse
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.query import And, Equals, In, Prefix
-from knowledge_mcp.stores.qdrant import QdrantStore
-from knowledge_mcp.stores.qdrant_connection import QdrantConfig
-from knowledge_mcp.testing.qdrant_local import LocalQdrant
+from knowledge_mcp.stores.qdrant.connection import QdrantConfig
+from knowledge_mcp.stores.qdrant.store import QdrantStore
 from knowledge_mcp.testing.store_search import put
 from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, structure, unit_vector
+from tests.servers.qdrant_local import LocalQdrant
 
 WORDS = ["alpha", "beta", "gamma", "delta"]
 IDS = [f"6d2f1c1e-5b0c-4a36-9b57-0f3c0d4a7e{number:02x}" for number in range(60)]

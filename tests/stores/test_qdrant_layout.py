@@ -16,16 +16,16 @@ from qdrant_client import models
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import ConfigError, InvalidInputError, NotFoundError
 from knowledge_mcp.model.query import Prefix
-from knowledge_mcp.stores.bm25 import K1, B
-from knowledge_mcp.stores.filters import keeps_value
 from knowledge_mcp.stores.memory import MemoryStore
-from knowledge_mcp.stores.qdrant import QdrantStore
-from knowledge_mcp.stores.qdrant_connection import QdrantConfig
-from knowledge_mcp.stores.qdrant_layout import INDEXES, META, point_id
-from knowledge_mcp.stores.qdrant_points import clause_prefixes, query_sparse, term_index, weighted
-from knowledge_mcp.testing.qdrant_local import LocalQdrant, refusal
+from knowledge_mcp.stores.qdrant.connection import QdrantConfig
+from knowledge_mcp.stores.qdrant.layout import INDEXES, META, point_id
+from knowledge_mcp.stores.qdrant.points import clause_prefixes, query_sparse, term_index, weighted
+from knowledge_mcp.stores.qdrant.store import QdrantStore
+from knowledge_mcp.stores.shared.bm25 import K1, B
+from knowledge_mcp.stores.shared.filters import keeps_value
 from knowledge_mcp.testing.store_search import put, same_ranking
 from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, structure, unit_vector
+from tests.servers.qdrant_local import LocalQdrant, refusal
 
 SIZED = {"v": models.VectorParams(size=4, distance=models.Distance.COSINE)}
 

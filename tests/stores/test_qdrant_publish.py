@@ -16,13 +16,13 @@ import pytest
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import InternalError
 from knowledge_mcp.model.query import LegHit
-from knowledge_mcp.stores.qdrant import QdrantStore
-from knowledge_mcp.stores.qdrant_connection import QdrantConfig
+from knowledge_mcp.stores.qdrant.connection import QdrantConfig
+from knowledge_mcp.stores.qdrant.store import QdrantStore
 from knowledge_mcp.support.retry import RetryPolicy
-from knowledge_mcp.testing.qdrant_local import LocalQdrant
-from knowledge_mcp.testing.qdrant_server import QdrantServer
 from knowledge_mcp.testing.store_search import put, same_ranking
 from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, record, structure, unit_vector
+from tests.servers.qdrant_local import LocalQdrant
+from tests.servers.qdrant_server import QdrantServer
 from tests.stores.processes import check
 from tests.stores.qdrant_processes import write_once
 

@@ -9,16 +9,16 @@ from typing import Literal
 import pytest
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.model.collection import WholeDocument
 from knowledge_mcp.model.errors import InternalError, KnowledgeError
-from knowledge_mcp.model.publication import WholeDocument
-from knowledge_mcp.stores.qdrant import QdrantStore
-from knowledge_mcp.stores.qdrant_connection import QdrantConfig
+from knowledge_mcp.stores.qdrant.connection import QdrantConfig
+from knowledge_mcp.stores.qdrant.store import QdrantStore
 from knowledge_mcp.support.retry import RetryPolicy
-from knowledge_mcp.testing.qdrant_local import LocalQdrant
-from knowledge_mcp.testing.qdrant_server import Fault, QdrantServer
+from knowledge_mcp.testing.store_parts import whole
 from knowledge_mcp.testing.store_search import put
 from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, structure, unit_vector
-from knowledge_mcp.testing.store_whole import whole
+from tests.servers.qdrant_local import LocalQdrant
+from tests.servers.qdrant_server import Fault, QdrantServer
 from tests.stores.test_qdrant_publish import Killed, Tapped, opened
 
 IDS = ("a", "b", "c")

@@ -23,13 +23,13 @@ from knowledge_mcp.model.errors import (
     TimedOutError,
 )
 from knowledge_mcp.model.query import LegResults
-from knowledge_mcp.stores.qdrant import QdrantStore, from_options
-from knowledge_mcp.stores.qdrant_connection import QdrantConfig, plain_address
+from knowledge_mcp.stores.qdrant.connection import QdrantConfig, plain_address
+from knowledge_mcp.stores.qdrant.store import QdrantStore, from_options
 from knowledge_mcp.support.events import EVENT_FIELDS
 from knowledge_mcp.support.retry import RetryPolicy
-from knowledge_mcp.testing.qdrant_server import Fault, QdrantServer
 from knowledge_mcp.testing.store_search import put, same_ranking
 from knowledge_mcp.testing.store_values import SPACE, embedded, record, unit_vector
+from tests.servers.qdrant_server import Fault, QdrantServer
 
 KEY = "a-very-secret-key"
 
@@ -292,8 +292,8 @@ def test_grpc_is_tried_once_and_rest_taken_where_it_is_not_spoken(server: Qdrant
 SETTINGS_SHOWN = """
 import sys
 from knowledge_mcp.model.query import LegResults
-from knowledge_mcp.stores.qdrant import QdrantStore
-from knowledge_mcp.stores.qdrant_connection import QdrantConfig
+from knowledge_mcp.stores.qdrant.store import QdrantStore
+from knowledge_mcp.stores.qdrant.connection import QdrantConfig
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 store = QdrantStore(QdrantConfig("http://127.0.0.1:9"), EnglishAnalyser())
 assert store.location

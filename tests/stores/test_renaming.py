@@ -11,8 +11,8 @@ from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError, NotFoundError
 from knowledge_mcp.ports import Analyser, Store
 from knowledge_mcp.stores.memory import MemoryStore
-from knowledge_mcp.stores.renaming import checked_renames
-from knowledge_mcp.stores.sqlite import SqliteStore
+from knowledge_mcp.stores.shared.rules import checked_renames
+from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.testing.store_search import put
 from knowledge_mcp.testing.store_values import SPACE, embedded, record, unit_vector
 

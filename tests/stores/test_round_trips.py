@@ -13,13 +13,13 @@ from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.evidence import ReadQuery
 from knowledge_mcp.model.query import RequirementQuery, SearchQuery
 from knowledge_mcp.ports import Store
-from knowledge_mcp.stores.chroma import ChromaStore
-from knowledge_mcp.stores.qdrant import QdrantStore
-from knowledge_mcp.stores.qdrant_connection import QdrantConfig
-from knowledge_mcp.testing.chroma_server import ChromaServer, quick_folder
-from knowledge_mcp.testing.qdrant_server import QdrantServer
+from knowledge_mcp.stores.chroma.store import ChromaStore
+from knowledge_mcp.stores.qdrant.connection import QdrantConfig
+from knowledge_mcp.stores.qdrant.store import QdrantStore
 from tests.engine.world import World
 from tests.repositories.world import World as Repositories
+from tests.servers.chroma_server import ChromaServer, quick_folder
+from tests.servers.qdrant_server import QdrantServer
 
 MOST = {"qdrant": 7, "chromadb": 7}
 """Requests of a blended search: collection, state, both legs, passages, their vectors, the dense leg, records."""

@@ -17,11 +17,11 @@ from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.collection import EmbeddingSpace
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, InternalError, KnowledgeError, TimedOutError
 from knowledge_mcp.model.query import Equals
-from knowledge_mcp.stores import sqlite_postings, sqlite_schema, sqlite_search, sqlite_verify, sqlite_writing
 from knowledge_mcp.stores.memory import MemoryStore
-from knowledge_mcp.stores.sqlite import SqliteStore
-from knowledge_mcp.stores.sqlite_connection import Database, as_knowledge_error
-from knowledge_mcp.stores.sqlite_view import View
+from knowledge_mcp.stores.sqlite import postings, schema, search, verify, writing
+from knowledge_mcp.stores.sqlite.connection import Database, as_knowledge_error
+from knowledge_mcp.stores.sqlite.store import SqliteStore
+from knowledge_mcp.stores.sqlite.view import View
 from knowledge_mcp.testing.store_search import put, same_ranking
 from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, record, unit_vector
 
@@ -72,7 +72,7 @@ def raw(path: Path, statement: str) -> list[tuple[Any, ...]]:
 def test_opening_makes_the_folder_and_imports_no_numpy(tmp_path: Path) -> None:
     program = (
         "import sys, time\nfrom pathlib import Path\nfrom knowledge_mcp.lexical.analyser import EnglishAnalyser\n"
-        "from knowledge_mcp.stores.sqlite import SqliteStore\nassert 'apsw' not in sys.modules\n"
+        "from knowledge_mcp.stores.sqlite.store import SqliteStore\nassert 'apsw' not in sys.modules\n"
         f"store = SqliteStore(Path({str(tmp_path / 'deep' / 'er' / 'knowledge.db')!r}), EnglishAnalyser())\n"
         "store.ping()\nstore.collections()\nprint(*[name for name in ('numpy', 'Stemmer') if name in sys.modules])\n"
     )
@@ -107,14 +107,14 @@ def test_an_older_file_is_migrated_step_by_step_in_one_transaction(
     raw(path, "UPDATE schema_version SET version = -1")
     with pytest.raises(ConfigError, match="no way"):
         SqliteStore(path, ANALYSER)
-    steps: dict[int, sqlite_schema.Migration] = {
+    steps: dict[int, schema.Migration] = {
         -1: lambda session: session.run("CREATE TABLE step_one (a)"),
         0: lambda session: session.run("CREATE TABLE step_two (a)"),
         1: lambda session: session.run("CREATE TABLE step_three (a)"),
     }
-    monkeypatch.setattr(sqlite_schema, "MIGRATIONS", MappingProxyType(steps))
+    monkeypatch.setattr(schema, "MIGRATIONS", MappingProxyType(steps))
     open_store(path).close()
-    assert raw(path, "SELECT version FROM schema_version") == [(sqlite_schema.SCHEMA_VERSION,)]
+    assert raw(path, "SELECT version FROM schema_version") == [(schema.SCHEMA_VERSION,)]
     assert raw(path, "SELECT count(*) FROM sqlite_schema WHERE name LIKE 'step_%'") == [(3,)]
 
 
@@ -122,10 +122,8 @@ def test_a_migration_that_fails_leaves_the_old_version_whole(tmp_path: Path, mon
     path = tmp_path / "knowledge.db"
     open_store(path).close()
     raw(path, "UPDATE schema_version SET version = 0")
-    steps: dict[int, sqlite_schema.Migration] = {
-        0: lambda session: session.run("DROP TABLE texts; SELECT * FROM nothing")
-    }
-    monkeypatch.setattr(sqlite_schema, "MIGRATIONS", MappingProxyType(steps))
+    steps: dict[int, schema.Migration] = {0: lambda session: session.run("DROP TABLE texts; SELECT * FROM nothing")}
+    monkeypatch.setattr(schema, "MIGRATIONS", MappingProxyType(steps))
     with pytest.raises(InternalError):
         SqliteStore(path, ANALYSER)
     assert raw(path, "SELECT version FROM schema_version") == [(0,)]
@@ -238,7 +236,7 @@ def test_half_a_surrogate_pair_is_refused_and_nothing_is_kept(tmp_path: Path) ->
 def test_another_analyser_indexes_the_collection_anew_at_its_first_use(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite_verify, "SLOTS_PER_SEGMENT", 1)
+    monkeypatch.setattr(verify, "SLOTS_PER_SEGMENT", 1)
     path = tmp_path / "knowledge.db"
     store = open_store(path)
     put(store, "d", [Passage("verified systems", id="1", terms=(("Systems",),)), Passage("other", id="2")])
@@ -263,8 +261,8 @@ def test_another_analyser_indexes_the_collection_anew_at_its_first_use(
 def test_segments_are_merged_and_slots_taken_back_without_a_change_in_the_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite_writing, "SPARSE_SLACK", 20)
-    monkeypatch.setattr(sqlite_postings, "BATCH_POSTINGS", 10)
+    monkeypatch.setattr(writing, "SPARSE_SLACK", 20)
+    monkeypatch.setattr(postings, "BATCH_POSTINGS", 10)
     path = tmp_path / "knowledge.db"
     store, oracle = open_store(path), MemoryStore(ANALYSER)
     oracle.create_collection("c", SPACE)
@@ -296,17 +294,17 @@ def test_posting_lists_of_a_segment_come_back(tmp_path: Path, count: int) -> Non
     store = open_store(tmp_path / "knowledge.db")
     with store.database.writing() as session:
         for first in range(count):
-            segment = sqlite_postings.Segment()
+            segment = postings.Segment()
             segment.add(0, {"a": 1, "b": 255})
             segment.add(7, {"a": 3})
-            sqlite_postings.add_segment(session, 1, segment.lists(100 * first))
+            postings.add_segment(session, 1, segment.lists(100 * first))
         many = [f"x{number}" for number in range(40)]
-        (slots_of_b, counts_of_b), (slots, counts) = sqlite_postings.posting_lists(session, 1, ["b", "c", *many, "a"])
+        (slots_of_b, counts_of_b), (slots, counts) = postings.posting_lists(session, 1, ["b", "c", *many, "a"])
         assert sorted(slots.tolist()) == [place for first in range(count) for place in (100 * first, 100 * first + 7)]
         assert counts.tolist() == [1, 3] * count
         assert sorted(slots_of_b.tolist()) == [100 * first for first in range(count)]
         assert counts_of_b.tolist() == [255] * count
-        assert list(sqlite_postings.posting_lists(session, 1, ["c"])) == []
+        assert list(postings.posting_lists(session, 1, ["c"])) == []
     store.close()
 
 
@@ -324,10 +322,10 @@ def test_a_term_said_a_thousand_times_scores_as_in_the_memory_store(tmp_path: Pa
 def test_a_larger_collection_is_searched_by_sign_bits_with_hardly_a_loss(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, held: bool
 ) -> None:
-    monkeypatch.setattr(sqlite_search, "STRIDE", 4)
-    monkeypatch.setattr(sqlite_search, "COMPARE_ALL_HELD_UP_TO", 4_000)
+    monkeypatch.setattr(search, "STRIDE", 4)
+    monkeypatch.setattr(search, "COMPARE_ALL_HELD_UP_TO", 4_000)
     if not held:
-        monkeypatch.setattr("knowledge_mcp.stores.sqlite_view.FLOATS_UP_TO", 4_000)
+        monkeypatch.setattr("knowledge_mcp.stores.sqlite.view.FLOATS_UP_TO", 4_000)
     dimensions, count = 384, 5_000
     noise = np.random.default_rng(5)
     centres = noise.normal(size=(50, dimensions))
@@ -353,7 +351,7 @@ def test_a_larger_collection_is_searched_by_sign_bits_with_hardly_a_loss(
         hits += len(exact & {hit.chunk_id for hit in legs.dense or ()})
     assert hits >= 0.99 * 400
     assert store.holds_floats == held
-    everything = sqlite_search.dense_candidates(store.view, None, matrix[0].tobytes(), 10)
+    everything = search.dense_candidates(store.view, None, matrix[0].tobytes(), 10)
     assert len(everything) < count, "the collection is too small to show anything"
     kept = Equals("document_id", "d3")
     legs = store.search("c", vector=matrix[1600].tobytes(), text=None, filter=kept, limit=5)
@@ -367,7 +365,7 @@ def test_a_larger_collection_is_searched_by_sign_bits_with_hardly_a_loss(
 
 
 def test_a_leg_that_fails_is_told_while_the_other_one_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("knowledge_mcp.stores.sqlite_view.FLOATS_UP_TO", 0)  # what is held cannot fail
+    monkeypatch.setattr("knowledge_mcp.stores.sqlite.view.FLOATS_UP_TO", 0)  # what is held cannot fail
     path = tmp_path / "knowledge.db"
     store = open_store(path)
     put(store, "d", [Passage("alpha words", id="1")])
@@ -385,9 +383,9 @@ def test_a_leg_that_fails_is_told_while_the_other_one_answers(tmp_path: Path, mo
 
 
 def test_two_threads_share_the_legs_of_a_larger_collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite_search, "THREAD_FROM_SLOTS", 0)
-    monkeypatch.setattr("knowledge_mcp.stores.sqlite_view.FLOATS_UP_TO", 0)
-    monkeypatch.setattr(sqlite_search, "COMPARE_ALL_UP_TO", 0)
+    monkeypatch.setattr(search, "THREAD_FROM_SLOTS", 0)
+    monkeypatch.setattr("knowledge_mcp.stores.sqlite.view.FLOATS_UP_TO", 0)
+    monkeypatch.setattr(search, "COMPARE_ALL_UP_TO", 0)
     store, oracle = open_store(tmp_path / "knowledge.db"), MemoryStore(ANALYSER)
     oracle.create_collection("c", SPACE)
     for each in (store, oracle):

@@ -12,8 +12,8 @@ import pytest
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import ConnectionFailedError
-from knowledge_mcp.stores.sqlite import SqliteStore
-from knowledge_mcp.support.private import make_private_folder
+from knowledge_mcp.stores.sqlite.store import SqliteStore
+from knowledge_mcp.support.files import make_private_folder
 from knowledge_mcp.testing.store_search import put
 from knowledge_mcp.testing.store_values import SPACE, unit_vector
 

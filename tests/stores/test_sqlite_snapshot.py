@@ -15,8 +15,8 @@ from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.errors import InternalError
 from knowledge_mcp.model.query import LegHit
-from knowledge_mcp.stores import sqlite_view
-from knowledge_mcp.stores.sqlite import SqliteStore
+from knowledge_mcp.stores.sqlite import view
+from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.testing.store_values import SPACE, Passage, unit_vector
 from knowledge_mcp.testing.stores import put
 
@@ -78,7 +78,7 @@ def test_a_passage_that_is_published_again_is_compared_as_the_snapshot_has_it(tm
 def test_passages_of_a_large_collection_are_compared_without_being_held(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite_view, "FLOATS_UP_TO", 1)
+    monkeypatch.setattr(view, "FLOATS_UP_TO", 1)
     store = opened(tmp_path / "knowledge.db")
     put(store, "d", [Passage("alpha", id="1", direction="one"), Passage("beta", id="2")])
     put(store, "d", [Passage("alpha", id="1", direction="one"), Passage("gamma", id="3")], generation="next")
@@ -209,15 +209,15 @@ def test_the_index_of_one_collection_is_loaded_while_others_are_searched(
     put(store, "d", [Passage("alpha", id="1")])
     put(store, "e", [Passage("alpha", id="2")], collection="slow")
     entered, release, first = threading.Event(), threading.Event(), threading.Lock()
-    load = sqlite_view.next_view
+    load = view.next_view
 
-    def next_view(*arguments: Any) -> sqlite_view.View:
+    def next_view(*arguments: Any) -> view.View:
         if first.acquire(blocking=False):
             entered.set()
             assert release.wait(60)
         return load(*arguments)
 
-    monkeypatch.setattr(sqlite_view, "next_view", next_view)
+    monkeypatch.setattr(view, "next_view", next_view)
     with ThreadPoolExecutor(1) as another:
         waiting = another.submit(store.search, "slow", vector=None, text="alpha", filter=None, limit=9)
         assert entered.wait(60)

@@ -11,8 +11,8 @@ import apsw
 import pytest
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
-from knowledge_mcp.stores.payload import chunk_from_json, chunk_to_json
-from knowledge_mcp.stores.sqlite import SqliteStore
+from knowledge_mcp.stores.shared.payload import chunk_from_json, chunk_to_json
+from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.testing.store_search import put
 from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, unit_vector
 

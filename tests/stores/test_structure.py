@@ -12,20 +12,20 @@ import pytest
 from qdrant_client import models
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.model.collection import NO_STRUCTURE
 from knowledge_mcp.model.errors import ConfigError, InternalError
-from knowledge_mcp.model.structure import NO_STRUCTURE
 from knowledge_mcp.ports import Store
-from knowledge_mcp.stores import sqlite_schema
-from knowledge_mcp.stores.chroma import ChromaStore
-from knowledge_mcp.stores.chroma_client import Address
-from knowledge_mcp.stores.qdrant import QdrantStore
-from knowledge_mcp.stores.qdrant_connection import QdrantConfig
-from knowledge_mcp.stores.qdrant_layout import point_id
-from knowledge_mcp.stores.sqlite import SqliteStore
-from knowledge_mcp.testing.chroma_server import quick_folder
-from knowledge_mcp.testing.qdrant_local import LocalQdrant
+from knowledge_mcp.stores.chroma.client import Address
+from knowledge_mcp.stores.chroma.store import ChromaStore
+from knowledge_mcp.stores.qdrant.connection import QdrantConfig
+from knowledge_mcp.stores.qdrant.layout import point_id
+from knowledge_mcp.stores.qdrant.store import QdrantStore
+from knowledge_mcp.stores.sqlite import schema
+from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.testing.store_search import put
 from knowledge_mcp.testing.store_values import SPACE, full_structure, structure, without_check_sums
+from tests.servers.chroma_server import quick_folder
+from tests.servers.qdrant_local import LocalQdrant
 
 ANALYSER = EnglishAnalyser()
 
@@ -80,7 +80,7 @@ def test_an_older_program_refuses_a_sqlite_file_with_structures_and_leaves_it_wh
     first_version: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     SqliteStore(first_version, ANALYSER).close()
-    monkeypatch.setattr(sqlite_schema, "SCHEMA_VERSION", 1)
+    monkeypatch.setattr(schema, "SCHEMA_VERSION", 1)
     with pytest.raises(ConfigError, match="newer version"):
         SqliteStore(first_version, ANALYSER)
     monkeypatch.undo()

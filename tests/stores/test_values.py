@@ -12,14 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge_mcp.model.chunk import Chunk, ChunkType
-from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace
+from knowledge_mcp.model.collection import (
+    NO_STRUCTURE,
+    DocumentRecord,
+    DocumentStructure,
+    EmbeddingSpace,
+    OutlineEntry,
+    PageCoverage,
+)
 from knowledge_mcp.model.document import Anchor, Box, Span
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.query import And, Equals, Filter, FilterField, In, Prefix
-from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure, OutlineEntry, PageCoverage
-from knowledge_mcp.stores.bm25 import LARGEST_COUNT, inverse_frequency, term_counts
-from knowledge_mcp.stores.filters import check_filter, field_value, keeps, keeps_value, simple_filters
-from knowledge_mcp.stores.payload import (
+from knowledge_mcp.stores.shared.bm25 import LARGEST_COUNT, inverse_frequency, term_counts
+from knowledge_mcp.stores.shared.filters import check_filter, field_value, keeps, keeps_value, simple_filters
+from knowledge_mcp.stores.shared.payload import (
     chunk_from_json,
     chunk_to_json,
     record_from_json,

@@ -19,19 +19,21 @@ from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.collection import CollectionInfo
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.ports import Analyser, Store
-from knowledge_mcp.stores import chroma_view, qdrant_weights, sqlite_schema, sqlite_verify
-from knowledge_mcp.stores.chroma import ChromaStore
-from knowledge_mcp.stores.chroma_client import Address
-from knowledge_mcp.stores.qdrant import QdrantStore
-from knowledge_mcp.stores.qdrant_connection import Connection, QdrantConfig
-from knowledge_mcp.stores.qdrant_layout import Place
-from knowledge_mcp.stores.sqlite import SqliteStore
-from knowledge_mcp.stores.sqlite_session import Session
-from knowledge_mcp.stores.versions import is_newer
-from knowledge_mcp.testing.chroma_server import ChromaServer, quick_folder
-from knowledge_mcp.testing.qdrant_server import QdrantServer
+from knowledge_mcp.stores.chroma import view
+from knowledge_mcp.stores.chroma.client import Address
+from knowledge_mcp.stores.chroma.store import ChromaStore
+from knowledge_mcp.stores.qdrant import search
+from knowledge_mcp.stores.qdrant.connection import Connection, QdrantConfig
+from knowledge_mcp.stores.qdrant.layout import Place
+from knowledge_mcp.stores.qdrant.store import QdrantStore
+from knowledge_mcp.stores.shared.rules import is_newer
+from knowledge_mcp.stores.sqlite import schema, verify
+from knowledge_mcp.stores.sqlite.session import Session
+from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.testing.store_search import put
 from knowledge_mcp.testing.store_values import SPACE, Passage, unit_vector
+from tests.servers.chroma_server import ChromaServer, quick_folder
+from tests.servers.qdrant_server import QdrantServer
 from tests.stores.test_sqlite import raw
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -88,26 +90,26 @@ def test_this_version_has_a_number_that_later_ones_raise() -> None:
 @pytest.fixture
 def sqlite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Make, list[str]]:
     made: list[str] = []
-    honest = sqlite_verify.index_anew
+    honest = verify.index_anew
 
     def counted(connection: Session, collection: int, analyser: Analyser) -> None:
         made.append(analyser.version)
         honest(connection, collection, analyser)
 
-    monkeypatch.setattr(sqlite_verify, "index_anew", counted)
+    monkeypatch.setattr(verify, "index_anew", counted)
     return lambda analyser: SqliteStore(tmp_path / "knowledge.db", analyser), made
 
 
 @pytest.fixture
 def qdrant(monkeypatch: pytest.MonkeyPatch) -> Generator[tuple[Make, list[str]]]:
     made: list[str] = []
-    honest = qdrant_weights.index_anew
+    honest = search.index_anew
 
     def counted(connection: Connection, place: Place, analyser: Analyser) -> None:
         made.append(analyser.version)
         honest(connection, place, analyser)
 
-    monkeypatch.setattr(qdrant_weights, "index_anew", counted)
+    monkeypatch.setattr(search, "index_anew", counted)
     server = QdrantServer()
     yield lambda analyser: QdrantStore(QdrantConfig(server.url, grpc="off"), analyser), made
     server.stop()
@@ -154,14 +156,14 @@ def test_an_older_version_stores_nothing_while_a_newer_one_is_indexing_in_qdrant
     with closing(make(EnglishAnalyser())) as older, closing(make(Later())) as newer:
         older.create_collection("c", SPACE)
         put(older, "d", [Passage("verified systems", id="1")])
-        honest = qdrant_weights.heads
+        honest = search.heads
 
         def midway(connection: Connection, place: Place) -> Any:
             with pytest.raises(ConfigError, match="english-9-plain"):
                 put(older, "e", [Passage("verified again", id="2")])
             return honest(connection, place)
 
-        monkeypatch.setattr(qdrant_weights, "heads", midway)
+        monkeypatch.setattr(search, "heads", midway)
         assert answers(newer, "verified") == (["1"], "")
         assert [each.id for each in newer.documents("c")] == ["d"]
 
@@ -171,13 +173,13 @@ def test_chromadb_keeps_the_index_of_the_newer_version_and_the_older_one_makes_i
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made: list[str] = []
-    honest = chroma_view.index_rows
+    honest = view.index_rows
 
     def rows(token: str, document_id: str, index: Any) -> Any:
         made.append(index.analyser)
         return honest(token, document_id, index)
 
-    monkeypatch.setattr(chroma_view, "index_rows", rows)
+    monkeypatch.setattr(view, "index_rows", rows)
     folder = quick_folder()
     with ExitStack() as stack:
         stack.callback(shutil.rmtree, folder)
@@ -204,7 +206,7 @@ def test_a_replica_that_runs_while_the_tables_become_newer_refuses_from_then_on(
     with closing(SqliteStore(path, EnglishAnalyser())) as store:
         store.create_collection("c", SPACE)
         put(store, "d", [Passage("verified systems", id="1")])
-        raw(path, f"UPDATE schema_version SET version = {sqlite_schema.SCHEMA_VERSION + 1}")
+        raw(path, f"UPDATE schema_version SET version = {schema.SCHEMA_VERSION + 1}")
         for refused in (
             lambda: answers(store, "verified"),
             lambda: put(store, "e", [Passage("verified again", id="2")]),
@@ -213,7 +215,7 @@ def test_a_replica_that_runs_while_the_tables_become_newer_refuses_from_then_on(
             with pytest.raises(ConfigError, match="newer version"):
                 refused()
         assert raw(path, "SELECT count(*) FROM documents") == [(1,)]
-        raw(path, f"UPDATE schema_version SET version = {sqlite_schema.SCHEMA_VERSION}")
+        raw(path, f"UPDATE schema_version SET version = {schema.SCHEMA_VERSION}")
         assert answers(store, "verified") == (["1"], "")
 
 

@@ -12,11 +12,17 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
-from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord, EmbeddingSpace, StoreStatistics
+from knowledge_mcp.model.collection import (
+    NO_STRUCTURE,
+    CollectionInfo,
+    DocumentRecord,
+    DocumentStructure,
+    EmbeddingSpace,
+    StoreStatistics,
+    WholeDocument,
+)
 from knowledge_mcp.model.errors import KnowledgeError, NotFoundError
-from knowledge_mcp.model.publication import WholeDocument
 from knowledge_mcp.model.query import Filter, LegResults
-from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure
 from knowledge_mcp.ports import Analyser, Store
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.store_machine import store_machine

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from knowledge_mcp.lexical import analyser
 from knowledge_mcp.model.errors import ConfigError
-from knowledge_mcp.stores import sqlite_verify
-from knowledge_mcp.stores.sqlite import SqliteStore
+from knowledge_mcp.stores.sqlite import verify
+from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.testing.store_search import put
 from knowledge_mcp.testing.store_values import Passage, unit_vector
 from tests.stores.processes import say
@@ -30,14 +30,14 @@ def main() -> None:
     path, version = Path(sys.argv[1]), sys.argv[2]
     analyser._VERSION = version  # pyright: ignore[reportPrivateUsage] - this process is that version
     indexed = 0
-    honest = sqlite_verify.index_anew
+    honest = verify.index_anew
 
     def counted(*values: object) -> None:
         nonlocal indexed
         indexed += 1
         honest(*values)  # pyright: ignore[reportArgumentType]
 
-    sqlite_verify.index_anew = counted
+    verify.index_anew = counted
     store = SqliteStore(path, analyser.EnglishAnalyser())
     stop = threading.Event()
     threading.Thread(target=lambda: (sys.stdin.readline(), stop.set()), daemon=True).start()

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.support import beneath
-from knowledge_mcp.support.beneath import NotRegularError, identity_of, open_beneath, open_same
+from knowledge_mcp.support import files
+from knowledge_mcp.support.files import NotRegularError, identity_of, open_beneath, open_same
 
 
 @pytest.fixture(params=["at once", "step by step", "refused by the kernel"], autouse=True)
@@ -23,9 +23,9 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
         return -1
 
     if request.param == "step by step":
-        monkeypatch.setattr(beneath, "_system_call", lambda: None)
+        monkeypatch.setattr(files, "_system_call", lambda: None)
     elif request.param == "refused by the kernel":
-        monkeypatch.setattr(beneath, "_system_call", lambda: refused)
+        monkeypatch.setattr(files, "_system_call", lambda: refused)
     return request.param
 
 

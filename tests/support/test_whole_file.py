@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.support.whole_file import write_whole
+from knowledge_mcp.support.files import write_whole
 
 
 @pytest.mark.parametrize("durable", [False, True])

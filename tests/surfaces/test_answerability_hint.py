@@ -14,12 +14,11 @@ from knowledge_mcp.model.query import SearchAnswer, SearchMode, SearchQuery
 from knowledge_mcp.remote.answers import Found, read
 from knowledge_mcp.remote.client import RemoteLibrary
 from knowledge_mcp.remote.values import codec_of
-from knowledge_mcp.surfaces.arguments import parse
+from knowledge_mcp.surfaces.answers import in_words
+from knowledge_mcp.surfaces.arguments import output_schema, parse
 from knowledge_mcp.surfaces.contract import Surface
 from knowledge_mcp.surfaces.rag import SURFACE as RAG
-from knowledge_mcp.surfaces.schemas import output_schema
 from knowledge_mcp.surfaces.standards import SURFACE as STANDARDS
-from knowledge_mcp.surfaces.worth import in_words
 from knowledge_mcp.testing.knowledge import FakeKnowledge
 from knowledge_mcp.testing.library import FakeLibrary
 from tests.remote.serving import AT_ONCE, KEY, rest_service

@@ -12,7 +12,7 @@ from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.query import And, Equals, In, Prefix
 from knowledge_mcp.surfaces.arguments import parse
 from knowledge_mcp.surfaces.contract import Request
-from knowledge_mcp.surfaces.standards.requests import (
+from knowledge_mcp.surfaces.standards.shapes import (
     KeywordSearchRequest,
     LookupRequest,
     NoArguments,

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from knowledge_mcp.embedders.remote_tokens import RemoteTokenizer
+from knowledge_mcp.embedders.services.tokens import RemoteTokenizer
 from knowledge_mcp.model.chunk import ChunkType
+from knowledge_mcp.model.collection import DocumentStructure, PageCoverage
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.evidence import (
     Difference,
@@ -25,14 +26,12 @@ from knowledge_mcp.model.evidence import (
     QuoteVerdict,
 )
 from knowledge_mcp.model.query import Hit, SearchAnswer, SearchQuery
-from knowledge_mcp.model.structure import DocumentStructure, PageCoverage
 from knowledge_mcp.ports import Knowledge
+from knowledge_mcp.surfaces.answers import compact, shorten, tokens_about, tokens_at_most
 from knowledge_mcp.surfaces.arguments import parse
-from knowledge_mcp.surfaces.shortening import compact, shorten
 from knowledge_mcp.surfaces.standards import SURFACE
-from knowledge_mcp.surfaces.token_estimate import tokens_about, tokens_at_most
-from knowledge_mcp.testing.fake_documents import FakeDocument
-from knowledge_mcp.testing.fake_documents import Passage as FakePassage
+from knowledge_mcp.testing.fakes import FakeDocument
+from knowledge_mcp.testing.fakes import Passage as FakePassage
 from knowledge_mcp.testing.knowledge import FakeKnowledge
 
 CLIENT_LIMIT = 25_000

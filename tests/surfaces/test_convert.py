@@ -12,10 +12,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-from knowledge_mcp.engine.conversion import ConversionDesk
-from knowledge_mcp.engine.jobs import CancelledError
+from knowledge_mcp.engine.convert.conversion import ConversionDesk
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.errors import (
+    CancelledError,
     ConfigError,
     ConnectionFailedError,
     InvalidInputError,
@@ -24,14 +24,12 @@ from knowledge_mcp.model.errors import (
     UnreadableDocumentError,
 )
 from knowledge_mcp.model.ingest import Inspection
-from knowledge_mcp.model.media_types import MEDIA_TYPES
-from knowledge_mcp.model.source import SourceItem
+from knowledge_mcp.model.source import MEDIA_TYPES, SourceItem
 from knowledge_mcp.readers.markdown import MarkdownReader
-from knowledge_mcp.surfaces.arguments import parse
+from knowledge_mcp.surfaces.arguments import output_schema, parse
 from knowledge_mcp.surfaces.contract import Call
 from knowledge_mcp.surfaces.convert import SURFACE
 from knowledge_mcp.surfaces.following import follow
-from knowledge_mcp.surfaces.schemas import output_schema
 from knowledge_mcp.testing.library import FakeLibrary
 
 TOOLS = {tool.name: tool for tool in SURFACE.tools}
@@ -223,7 +221,7 @@ def test_the_surface_converts_only_and_neither_indexes_nor_searches() -> None:
     ).stdout.split()  # fmt: skip
     rooms = {name.split(".")[1] for name in loaded if name.startswith("knowledge_mcp.")}
     assert not rooms & {"stores", "embedders", "lexical", "ranking", "chunking", "readers", "remote"}
-    assert not {"knowledge_mcp.engine.retrieve", "knowledge_mcp.engine.ingest"} & set(loaded)
+    assert not {"knowledge_mcp.engine.search.search", "knowledge_mcp.engine.ingest.ingest"} & set(loaded)
 
 
 def test_what_cannot_convert_is_told_so() -> None:

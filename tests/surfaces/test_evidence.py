@@ -11,7 +11,14 @@ import jsonschema
 import pytest
 
 from knowledge_mcp.model.chunk import Chunk
-from knowledge_mcp.model.collection import DocumentRecord, DocumentStatus
+from knowledge_mcp.model.collection import (
+    NO_STRUCTURE,
+    DocumentRecord,
+    DocumentStatus,
+    DocumentStructure,
+    OutlineEntry,
+    PageCoverage,
+)
 from knowledge_mcp.model.document import Box, ReferenceKind, Span
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.model.evidence import (
@@ -27,13 +34,11 @@ from knowledge_mcp.model.evidence import (
     ReferenceQuery,
 )
 from knowledge_mcp.model.query import Hit
-from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure, OutlineEntry, PageCoverage
 from knowledge_mcp.ports import Knowledge
-from knowledge_mcp.surfaces.arguments import parse
-from knowledge_mcp.surfaces.schemas import output_schema
-from knowledge_mcp.surfaces.shortening import MAX_ANSWER_CHARACTERS, compact
+from knowledge_mcp.surfaces.answers import MAX_ANSWER_CHARACTERS, compact
+from knowledge_mcp.surfaces.arguments import output_schema, parse
 from knowledge_mcp.surfaces.standards import SURFACE
-from knowledge_mcp.surfaces.standards.locating import locator, merged_boxes
+from knowledge_mcp.surfaces.standards.evidence import locator, merged_boxes
 from knowledge_mcp.surfaces.standards.passages import search_result
 from knowledge_mcp.testing.knowledge import SAMPLE, FakeDocument, FakeKnowledge
 from knowledge_mcp.testing.knowledge import Passage as FakePassage

@@ -9,12 +9,11 @@ import jsonschema
 import pytest
 
 from knowledge_mcp.model.errors import ConfigError, ErrorCode, InvalidInputError
-from knowledge_mcp.surfaces.catalogue import load_surfaces
-from knowledge_mcp.surfaces.contract import Tool
-from knowledge_mcp.surfaces.errors import MAX_DETAILS, ErrorEnvelope, render_error
-from knowledge_mcp.surfaces.schemas import input_schema, output_schema
+from knowledge_mcp.surfaces.answers import MAX_DETAILS, ErrorEnvelope, render_error
+from knowledge_mcp.surfaces.arguments import input_schema, output_schema
+from knowledge_mcp.surfaces.contract import Tool, load_surfaces
 from knowledge_mcp.surfaces.standards import SURFACE
-from knowledge_mcp.surfaces.standards.requests import SearchRequest
+from knowledge_mcp.surfaces.standards.shapes import SearchRequest
 
 Schema = dict[str, Any]
 TOOLS = {tool.name: tool for tool in SURFACE.tools}

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge_mcp.surfaces.shortening import compact, fits, fitting_count, shorten, size_of
+from knowledge_mcp.surfaces.answers import compact, fits, fitting_count, shorten, size_of
 
 LIMIT = 3000
 results = st.lists(st.fixed_dictionaries({"id": st.text(max_size=20), "content": st.text(max_size=1500)}), max_size=30)

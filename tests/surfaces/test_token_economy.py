@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from knowledge_mcp.model.query import Hit, SearchAnswer, SearchQuery
+from knowledge_mcp.surfaces.answers import compact, shorten, tokens_about
 from knowledge_mcp.surfaces.arguments import parse
-from knowledge_mcp.surfaces.shortening import compact, shorten
-from knowledge_mcp.surfaces.standards.requests import KeywordSearchRequest, SearchRequest
+from knowledge_mcp.surfaces.standards.shapes import KeywordSearchRequest, SearchRequest
 from knowledge_mcp.surfaces.standards.tools import keyword_search, search
-from knowledge_mcp.surfaces.token_estimate import tokens_about
 from knowledge_mcp.testing.knowledge import FakeKnowledge
 from knowledge_mcp.testing.store_values import embedded
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import sys
 
-from knowledge_mcp.transports.keys import KeyRing
-from knowledge_mcp.transports.mcp import build_server, run_stdio
+from knowledge_mcp.transports.mcp.server import build_server, run_stdio
+from knowledge_mcp.transports.shared.keys import KeyRing
 from tests.transports.trouble import TroubledKnowledge, long_document
 
 
@@ -23,8 +23,8 @@ def main(arguments: list[str]) -> None:
     if arguments[0] == "stdio":
         run_stdio(server)
         return
-    from knowledge_mcp.transports.http import build_app, serve
-    from knowledge_mcp.transports.listening import listen
+    from knowledge_mcp.transports.mcp.http import build_app, serve
+    from knowledge_mcp.transports.shared.serving import listen
 
     tokens = dict(token.split("=", 1) for token in arguments[1:])
     app = build_app(

@@ -18,8 +18,7 @@ import pytest
 from starlette.types import Receive, Scope, Send
 
 from knowledge_mcp.support.events import EVENT_FIELDS
-from knowledge_mcp.transports.connections import Connection, Connections, Limits, usual_limits
-from knowledge_mcp.transports.listening import Listener, Tally
+from knowledge_mcp.transports.shared.serving import Connection, Connections, Limits, Listener, Tally, usual_limits
 from tests.transports.in_thread import serving
 from tests.transports.spawned import web_server
 from tests.transports.test_http import fetch
@@ -183,7 +182,7 @@ def test_an_ip_version_six_network_counts_as_one_sender() -> None:
 
 def test_connections_stay_below_the_descriptors_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
     for descriptors, most in ((256, 160), (1024, 768), (1_000_000, 1024), (20, 8)):
-        monkeypatch.setattr("knowledge_mcp.transports.connections._descriptors", lambda told=descriptors: told)
+        monkeypatch.setattr("knowledge_mcp.transports.shared.serving._descriptors", lambda told=descriptors: told)
         assert usual_limits() == Limits(most, most // 2)
 
 

@@ -22,7 +22,7 @@ from mcp.types import (
     TextResourceContents,
 )
 
-from knowledge_mcp.transports.tools import MAX_LINKS
+from knowledge_mcp.transports.mcp.tools import MAX_LINKS
 from tests.transports.spawned import ROOT, Transport, WebServer, connected, web_server
 from tests.transports.told import text_of
 from tests.transports.trouble import SECRET

@@ -10,11 +10,10 @@ import pytest
 from starlette.types import Message
 
 from knowledge_mcp.testing.knowledge import FakeKnowledge
-from knowledge_mcp.transports.auth import BearerAuth
-from knowledge_mcp.transports.guards import BodyLimit, HostGuard
-from knowledge_mcp.transports.http import build_app
-from knowledge_mcp.transports.keys import KeyRing
-from knowledge_mcp.transports.mcp import build_server
+from knowledge_mcp.transports.mcp.http import BearerAuth, build_app
+from knowledge_mcp.transports.mcp.server import build_server
+from knowledge_mcp.transports.shared.guards import BodyLimit, HostGuard
+from knowledge_mcp.transports.shared.keys import KeyRing
 from tests.transports.asgi import Echo, ask
 
 pytestmark = pytest.mark.anyio

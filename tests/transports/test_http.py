@@ -16,8 +16,8 @@ from mcp.client.streamable_http import streamable_http_client
 from starlette.types import Receive, Scope, Send
 
 from knowledge_mcp.model.errors import InternalError, InvalidInputError
-from knowledge_mcp.transports.http import serve
-from knowledge_mcp.transports.listening import listen
+from knowledge_mcp.transports.mcp.http import serve
+from knowledge_mcp.transports.shared.serving import listen
 from tests.transports.spawned import WebServer, connected, web_server
 
 

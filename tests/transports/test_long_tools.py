@@ -14,8 +14,8 @@ from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.surfaces.contract import Call, Request, Response, Surface, Tool
 from knowledge_mcp.testing.knowledge import FakeKnowledge
-from knowledge_mcp.transports.mcp import KnowledgeServer
-from knowledge_mcp.transports.provider import KnowledgeProviders
+from knowledge_mcp.transports.mcp.server import KnowledgeServer
+from knowledge_mcp.transports.shared.provider import KnowledgeProviders
 
 pytestmark = pytest.mark.anyio
 

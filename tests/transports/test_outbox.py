@@ -11,14 +11,13 @@ import anyio
 import pytest
 from mcp import Client
 
-from knowledge_mcp.engine.jobs import Progress
+from knowledge_mcp.engine.jobs.jobs import Progress
 from knowledge_mcp.model.errors import InternalError
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.surfaces.contract import Call
-from knowledge_mcp.transports import progress
-from knowledge_mcp.transports.outbox import MOST_WAITING, Outbox
 from knowledge_mcp.transports.rest.streaming import Streaming, Tell
-from knowledge_mcp.transports.threads import Threads
+from knowledge_mcp.transports.shared import threads
+from knowledge_mcp.transports.shared.threads import MOST_WAITING, Outbox, Threads
 from tests.transports.test_long_tools import Done, Nothing, server_with
 
 pytestmark = pytest.mark.anyio
@@ -99,7 +98,7 @@ class Deaf:
 async def test_a_client_that_takes_no_progress_holds_up_neither_the_work_nor_its_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(progress, "_LAST", 0.0)
+    monkeypatch.setattr(threads, "_LAST", 0.0)
     deaf: Any = Deaf()
 
     async def work(tell: Progress) -> str:
@@ -111,7 +110,7 @@ async def test_a_client_that_takes_no_progress_holds_up_neither_the_work_nor_its
         return await anyio.to_thread.run_sync(tell_all)
 
     with anyio.fail_after(60):
-        assert await progress.telling(deaf, work) == "done"
+        assert await threads.telling(deaf, work) == "done"
     assert deaf.asked == 1
 
 

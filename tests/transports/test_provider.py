@@ -11,7 +11,7 @@ import pytest
 from knowledge_mcp.model.errors import ConnectionFailedError, InternalError
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.testing.knowledge import FakeKnowledge
-from knowledge_mcp.transports.provider import KnowledgeProvider
+from knowledge_mcp.transports.shared.provider import KnowledgeProvider
 
 
 class Stubborn(FakeKnowledge):

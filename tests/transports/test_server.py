@@ -20,10 +20,10 @@ from knowledge_mcp.model.chunk import ChunkType
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.support.events import EVENT_FIELDS
-from knowledge_mcp.surfaces.shortening import MAX_ANSWER_CHARACTERS
+from knowledge_mcp.surfaces.answers import MAX_ANSWER_CHARACTERS
 from knowledge_mcp.testing.knowledge import FakeDocument, FakeKnowledge, Passage
-from knowledge_mcp.transports.mcp import KnowledgeServer, build_server
-from knowledge_mcp.transports.resources import META_PREFIX, PART_CHARACTERS
+from knowledge_mcp.transports.mcp.server import KnowledgeServer, build_server
+from knowledge_mcp.transports.mcp.tools import META_PREFIX, PART_CHARACTERS
 from tests.transports.told import text_of
 from tests.transports.trouble import SECRET, TroubledKnowledge, long_document
 

@@ -12,10 +12,10 @@ import httpx
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from knowledge_mcp.transports.http import build_app
-from knowledge_mcp.transports.keys import Key, KeyRing
-from knowledge_mcp.transports.mcp import KnowledgeServer, build_server
-from knowledge_mcp.transports.sessions import MAX_SESSIONS, MAX_SESSIONS_OF_KEY, SessionLimit
+from knowledge_mcp.transports.mcp.http import build_app
+from knowledge_mcp.transports.mcp.server import KnowledgeServer, build_server
+from knowledge_mcp.transports.mcp.sessions import MAX_SESSIONS, MAX_SESSIONS_OF_KEY, SessionLimit
+from knowledge_mcp.transports.shared.keys import Key, KeyRing
 from tests.rest.served import served
 from tests.transports.asgi import Echo, ask
 from tests.transports.in_thread import serving

@@ -26,7 +26,7 @@ import sys
 import anyio
 from mcp import Client
 before = {name.partition(".")[0] for name in sys.modules}
-from knowledge_mcp.transports.mcp import build_server
+from knowledge_mcp.transports.mcp.server import build_server
 
 def factory(_):
     raise AssertionError("the knowledge base was opened")
@@ -62,7 +62,7 @@ def test_initialize_and_the_tool_list_load_nothing_heavy_and_open_nothing() -> N
 def test_building_a_server_leaves_an_existing_log_set_up_alone() -> None:
     script = (
         "import logging, sys; logging.basicConfig(level='ERROR', stream=sys.stderr);"
-        "from knowledge_mcp.transports.mcp import build_server;"
+        "from knowledge_mcp.transports.mcp.server import build_server;"
         "build_server(lambda _: None, ['standards'], version='1');"
         "root = logging.getLogger(); print(root.level, len(root.handlers), 'rich' in sys.modules)"
     )

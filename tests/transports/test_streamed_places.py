@@ -14,7 +14,7 @@ import pytest
 from knowledge_mcp.model.errors import RateLimitedError, may_pass
 from knowledge_mcp.remote.failures import told_error
 from knowledge_mcp.transports.rest.streaming import Streaming, Tell
-from knowledge_mcp.transports.threads import Threads
+from knowledge_mcp.transports.shared.threads import Threads
 
 pytestmark = pytest.mark.anyio
 

@@ -10,13 +10,11 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from knowledge_mcp.engine.base import Passages
-from knowledge_mcp.engine.jobs import CancelledError
-from knowledge_mcp.engine.wanted import still_wanted, wanted_until
-from knowledge_mcp.model.errors import RateLimitedError, TimedOutError, may_pass
+from knowledge_mcp.engine.core.base import Passages, still_wanted, wanted_until
+from knowledge_mcp.model.errors import CancelledError, RateLimitedError, TimedOutError, may_pass
+from knowledge_mcp.transports.mcp.tools import MAX_THREADS
 from knowledge_mcp.transports.rest.desk import MAX_READS
-from knowledge_mcp.transports.threads import Threads
-from knowledge_mcp.transports.tools import MAX_THREADS
+from knowledge_mcp.transports.shared.threads import Threads
 
 pytestmark = pytest.mark.anyio
 

@@ -2,16 +2,249 @@
 
 from __future__ import annotations
 
+import json
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from knowledge_mcp.cli.entry import CONTEXT, Version, run_command
-from knowledge_mcp.cli.ingest_run import Choices, IngestRun
+from knowledge_mcp.cli.shared.failures import (
+    CONTEXT,
+    ExitCode,
+    Version,
+    ask_password,
+    can_ask,
+    exit_code_of,
+    one_line,
+    print_failure,
+    run_command,
+    say,
+)
+from knowledge_mcp.cli.shared.progress import BarProgress, LineProgress, Progress, Tally
+from knowledge_mcp.cli.shared.report import (
+    exit_code_for,
+    print_dry_run,
+    print_summary,
+    report_as_json,
+    unreadable_lines,
+)
+from knowledge_mcp.model.errors import InternalError, KnowledgeError, reason_of
+from knowledge_mcp.model.ingest import IngestEvent, IngestOptions, IngestReport, SkippedFile
 
-__all__ = ["OnError", "app", "ingest", "main"]
+if TYPE_CHECKING:
+    from knowledge_mcp.settings import Settings
+
+__all__ = [
+    "Choices",
+    "IngestRun",
+    "OnError",
+    "app",
+    "ingest",
+    "main",
+]
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """Hold the command line."""
+
+    source: Path
+    recursive: bool = True
+    patterns: tuple[str, ...] = ("*.pdf", "*.docx", "*.md")
+    dry_run: bool = False
+    force: bool = False
+    verbose: bool = False
+    on_error: Literal["continue", "abort"] | None = None
+    max_cost: float | None = None
+    as_json: bool = False
+    collection: str | None = None
+    config: Path | None = None
+
+
+class IngestRun:
+    """Run one ingest; an instance is used once."""
+
+    def __init__(self, choices: Choices) -> None:
+        self._choices = choices
+        self._tally = Tally()
+        self._progress: Progress = LineProgress(verbose=choices.verbose)
+        self._aborted = False
+
+    def run(self) -> ExitCode:
+        """Do it, and tell how it went; returns the exit code."""
+        try:
+            settings = self._settings()
+            if not os.path.exists(self._choices.source):  # noqa: PTH110 - Path.exists raises for a name too long
+                say(
+                    f"Error: there is no file or folder '{one_line(str(self._choices.source))}'.\nNext: Check the path."
+                )
+                return self._nothing()
+            report = self._ingest(settings)
+        except KnowledgeError as exc:
+            return self._failed(exc)
+        except KeyboardInterrupt:
+            return self._interrupted()
+        except Exception as exc:
+            _logger.debug("ingest failed", exc_info=True)
+            return self._failed(InternalError(f"Ingestion failed. {reason_of(exc)}"))
+        finally:
+            self._progress.close()
+        return self._finished(report, settings)
+
+    def _settings(self) -> Settings:
+        from knowledge_mcp.cli.shared.session import settings_of
+
+        return settings_of(self._choices.config, self._choices.collection, verbose=self._choices.verbose)
+
+    def _ingest(self, settings: Settings) -> IngestReport:
+        from knowledge_mcp import wiring
+
+        if sys.stderr.isatty() and not self._choices.verbose:
+            from rich.console import Console
+
+            self._progress = BarProgress(Console(stderr=True))
+        source = wiring.build_source(
+            self._choices.source.absolute(), recursive=self._choices.recursive, patterns=self._choices.patterns
+        )
+        knowledge = wiring.build_knowledge(settings, ask_password=self._ask_password if self._asks() else None)
+        try:
+            return knowledge.ingest(
+                source,
+                IngestOptions(
+                    force=self._choices.force, dry_run=self._choices.dry_run, max_cost=self._choices.max_cost
+                ),
+                on_event=self._on_event,
+                on_unreadable=self._goes_on,
+            )
+        finally:
+            knowledge.close()
+
+    def _on_event(self, event: IngestEvent) -> None:
+        self._tally.note(event)
+        self._progress.show(event)
+
+    # ---- the questions (clarification 1)
+
+    def _asks(self) -> bool:
+        return self._choices.on_error is None and not self._choices.as_json and can_ask()
+
+    def _ask_password(self, name: str, why: str) -> str | None:
+        self._progress.pause()
+        return ask_password(name, why)
+
+    def _goes_on(self, files: Sequence[SkippedFile]) -> bool:
+        if self._choices.dry_run:
+            return True
+        if not self._asks():
+            goes_on = self._choices.on_error != "abort"
+        else:
+            self._progress.pause()
+            goes_on = _ask(files, self._tally.checked)
+        self._aborted = not goes_on
+        return goes_on
+
+    # ---- the end
+
+    def _finished(self, report: IngestReport, settings: Settings) -> ExitCode:
+        from knowledge_mcp.settings import choose_embedding
+
+        code = exit_code_for(report, aborted=self._aborted)
+        if self._choices.as_json:
+            self._write_json(report, code)
+        else:
+            from knowledge_mcp.cli.shared.session import out
+
+            console = out()
+            if self._choices.dry_run and report.planned:
+                from knowledge_mcp.support.lanes import usable_cores
+
+                print_dry_run(
+                    console,
+                    report,
+                    provider=choose_embedding(settings).provider,
+                    variant=settings.embedding_variant,
+                    threads=settings.embedding_threads or usable_cores(),
+                    embeds_all=self._choices.force,
+                )
+            elif report.documents or report.skipped or report.failed:
+                print_summary(console, report, aborted=self._aborted)
+        self._tell_what_failed()
+        if self._aborted:
+            say("Aborted: nothing was ingested.")
+        elif not (report.documents or report.planned or report.skipped or report.failed):
+            place = "" if self._choices.recursive else " (subfolders were left out)"
+            say(f"No files match {','.join(self._choices.patterns)} in '{one_line(str(self._choices.source))}'{place}.")
+            say("Next: Give another folder, or the names to look for with --pattern.")
+        return code
+
+    def _failed(self, error: KnowledgeError) -> ExitCode:
+        self._progress.close()
+        self._tell_what_failed()
+        print_failure(error, verbose=self._choices.verbose)
+        code = exit_code_of(error, ExitCode.FAILURE if self._tally.stored else ExitCode.NOTHING_DONE)
+        if self._choices.as_json:
+            failed = tuple(
+                SkippedFile(source, error.code.value, message, error.suggestion)
+                for source, message in self._tally.failures.items()
+            )
+            self._write_json(IngestReport(failed=failed), code, error)
+        elif self._tally.stored:
+            say(f"Documents stored before that: {len(self._tally.stored)}; not stored: {len(self._tally.failures)}.")
+        return code
+
+    def _tell_what_failed(self) -> None:
+        """Say at which chunk it failed (clarification 6)."""
+        partial = {source: at for source, at in self._tally.failed_at.items() if at[1]}
+        for source, (stored, _) in partial.items():
+            say(f"Ingestion failed at chunk {stored + 1}. {stored} chunks successfully stored. ({one_line(source)})")
+        if partial:
+            say("Re-run with --force after resolving the issue to replace partial ingestion.")
+            say("(Without --force the next run finishes it and embeds only what is missing.)")
+
+    def _interrupted(self) -> ExitCode:
+        self._progress.close()
+        say(f"Interrupted. Documents stored: {len(self._tally.stored)}. Run again to finish the others.")
+        return ExitCode.INTERRUPTED
+
+    def _nothing(self) -> ExitCode:
+        if self._choices.as_json:
+            self._write_json(IngestReport(), ExitCode.NOTHING_DONE)
+        return ExitCode.NOTHING_DONE
+
+    def _write_json(self, report: IngestReport, code: ExitCode, error: KnowledgeError | None = None) -> None:
+        content = report_as_json(report, source=str(self._choices.source), exit_code=code, aborted=self._aborted)
+        if error is not None:
+            from knowledge_mcp.surfaces.answers import render_error
+
+            content |= render_error(error)
+            content["files_processed"] = len(self._tally.stored)
+        sys.stdout.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+
+
+def _ask(files: Sequence[SkippedFile], readable: int) -> bool:
+    many = "1 file" if len(files) == 1 else f"{len(files)} files"
+    say(f"{many} cannot be read:")
+    for line in unreadable_lines(list(files)):
+        say(line)
+    say(f"Continue without, or abort before anything is embedded? {readable} readable files are waiting.")
+    while True:
+        sys.stderr.write("[c]ontinue / [a]bort: ")
+        sys.stderr.flush()
+        answer = sys.stdin.readline()
+        word = answer.strip().lower()
+        if word in {"c", "continue"}:
+            return True
+        if word in {"a", "abort"} or not answer:
+            return False
+
 
 DEFAULT_PATTERN = "*.pdf,*.docx,*.md"
 

@@ -3,10 +3,9 @@
 from knowledge_mcp.evals.comparing import DEFAULT_TOLERANCE, Comparison, compare, configured_otherwise, fallen
 from knowledge_mcp.evals.drafting import Draft, draft_questions, drafts_as_jsonl
 from knowledge_mcp.evals.measures import COLUMNS
-from knowledge_mcp.evals.provenance import commit_of_build
 from knowledge_mcp.evals.questions import EvalSet, Place, Question
 from knowledge_mcp.evals.report import report_html
-from knowledge_mcp.evals.results import Run, SetResult, read_run, run_as_json
+from knowledge_mcp.evals.results import Run, SetResult, commit_of_build, read_run, run_as_json
 from knowledge_mcp.evals.running import Asking, ask_set, ingest_set
 from knowledge_mcp.evals.sets import open_set
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from knowledge_mcp.evals.measures import COLUMNS
+from knowledge_mcp.evals.measures import COLUMNS, LEVEL, Difference, difference, holm
 from knowledge_mcp.evals.results import KEPT_DIGITS, Row, Run, SetResult
-from knowledge_mcp.evals.statistics import LEVEL, Difference, difference, holm
 from knowledge_mcp.model.errors import InvalidInputError
 
 __all__ = [

@@ -11,7 +11,7 @@ from itertools import zip_longest
 from typing import Any
 
 from knowledge_mcp.model.chunk import Chunk, Modality, Statement
-from knowledge_mcp.model.structure import OutlineEntry
+from knowledge_mcp.model.collection import OutlineEntry
 from knowledge_mcp.ports import Knowledge
 
 __all__ = ["KINDS", "Draft", "draft_questions", "drafts_as_jsonl"]

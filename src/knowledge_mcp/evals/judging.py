@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import unicodedata
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
 from knowledge_mcp.evals.questions import Place, Question
 from knowledge_mcp.model.chunk import Chunk
+from knowledge_mcp.model.collection import DocumentStructure
+from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.query import Hit
+from knowledge_mcp.ports import Knowledge
 
-__all__ = ["Judged", "fits", "judge", "names_of", "plain"]
+__all__ = [
+    "CHECKED_HITS",
+    "CitationCheck",
+    "Judged",
+    "Share",
+    "fits",
+    "judge",
+    "names_of",
+    "plain",
+]
 
 _MARKS = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-", "‐": "-", "‑": "-", "\u00ad": ""})
 
@@ -92,3 +106,117 @@ def _is_below(number: str | None, clause: str) -> bool:
         return False
     wanted = re.sub(r"(?i)^(annex|clause|section|§)\s*", "", clause).rstrip(".").casefold()
     return number.casefold() == wanted or number.casefold().startswith(f"{wanted}.")
+
+
+CHECKED_HITS = 5
+"""Hits of a question whose citations are checked."""
+
+_TEXTS_KEPT = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Count what is right of what could be checked."""
+
+    right: int = 0
+    checked: int = 0
+
+    @property
+    def value(self) -> float | None:
+        """Divide; None where nothing could be checked."""
+        return self.right / self.checked if self.checked else None
+
+    def plus(self, verdict: bool | None) -> Share:
+        """Count one more verdict; None could not be checked."""
+        return self if verdict is None else Share(self.right + verdict, self.checked + 1)
+
+
+class CitationCheck:
+    """Check the citations of hits against the documents as the knowledge base holds them.
+
+    Attributes:
+        shares: by what was checked: `text` (the canonical text at the hit's place is the hit's content, and hashes to
+            what it says), `page` (the pages it names are those its text stands on), `clause` (its first words that are
+            no heading stand in the clause it names), `expected` (a hit that holds the quote of a question names the
+            page and clause that the question expects).
+        wrong: the first wrong ones, one sentence each.
+    """
+
+    def __init__(self, knowledge: Knowledge) -> None:
+        self._knowledge = knowledge
+        self._kept: OrderedDict[str, tuple[str, DocumentStructure]] = OrderedDict()
+        self._done: set[str] = set()
+        self.shares = {name: Share() for name in ("text", "page", "clause", "expected")}
+        self.wrong: list[str] = []
+
+    def note(self, question: Question, hits: Sequence[Hit], keys: Mapping[str, str]) -> None:
+        """Check the first hits of a question, each passage once in all, and what the question expects of its quote."""
+        for hit in hits[:CHECKED_HITS]:
+            if hit.chunk.id not in self._done:
+                self._done.add(hit.chunk.id)
+                self._check(hit.chunk)
+        for place in question.places:
+            if place.quote is not None and (place.page is not None or place.clause is not None):
+                holding = Place(document=place.document, quote=place.quote)
+                first = next((hit.chunk for hit in hits if fits(holding, hit.chunk, keys)), None)
+                verdict = None if first is None else fits(place, first, keys)
+                self._count("expected", verdict, f"question {question.id}: the quote is found, its place is another")
+
+    def _check(self, chunk: Chunk) -> None:
+        text, structure = self._document(chunk.document_id)
+        found = chunk.span.of(text)
+        true = found == chunk.content and hashlib.sha256(found.encode()).hexdigest() == chunk.content_hash
+        where = f"{chunk.document_id}, passage {chunk.index}"
+        self._count("text", true, f"{where}: the text at its place is not its content")
+        self._count("page", _pages_are_true(chunk, text, structure), f"{where}: the pages are not those of its text")
+        self._count(
+            "clause", _clause_is_true(chunk, text, structure), f"{where}: it is not in clause {chunk.clause_number}"
+        )
+
+    def _count(self, name: str, verdict: bool | None, complaint: str) -> None:
+        self.shares[name] = self.shares[name].plus(verdict)
+        if verdict is False and len(self.wrong) < 20:
+            self.wrong.append(complaint)
+
+    def _document(self, document_id: str) -> tuple[str, DocumentStructure]:
+        if document_id in self._kept:
+            self._kept.move_to_end(document_id)
+            return self._kept[document_id]
+        found = (self._knowledge.document_text(document_id), self._knowledge.document_structure(document_id))
+        self._kept[document_id] = found
+        if len(self._kept) > _TEXTS_KEPT:
+            self._kept.popitem(last=False)
+        return found
+
+
+def _pages_are_true(chunk: Chunk, text: str, structure: DocumentStructure) -> bool | None:
+    if not chunk.page_numbers or not structure.pages:
+        return None
+    standing = {page.number for page in structure.pages if _share_words(page.span, chunk.span, text)}
+    return standing == set(chunk.page_numbers)
+
+
+def _share_words(one: Span, other: Span, text: str) -> bool:
+    return bool(text[max(one.start, other.start) : min(one.end, other.end)].strip()) if one.overlaps(other) else False
+
+
+def _clause_is_true(chunk: Chunk, text: str, structure: DocumentStructure) -> bool | None:
+    if chunk.clause_number is None or not structure.sections:
+        return None
+    number = chunk.clause_number.casefold()
+    around = (each for each in structure.sections if each.number is not None and each.number.casefold() == number)
+    place = _first_of_body(chunk.span, text, structure)
+    return any(each.span.start <= place < each.span.end for each in around)
+
+
+def _first_of_body(span: Span, text: str, structure: DocumentStructure) -> int:
+    """Find the first word that is of no heading: a passage may open with the headings above its clause."""
+    headings = {each.span.start: len(f"{each.number or ''} {each.title}".split()) for each in structure.sections}
+    place = span.start
+    words = 0
+    for word in re.finditer(r"\S+", text[span.start : span.end]):
+        place = span.start + word.start()
+        words = max(words - 1, headings.get(place, 0))
+        if words <= 0:
+            break
+    return place

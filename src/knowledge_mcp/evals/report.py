@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
-from knowledge_mcp.evals.abstaining import KEPT, SIGNALS
 from knowledge_mcp.evals.comparing import Comparison, QuestionChange
-from knowledge_mcp.evals.measures import COLUMNS, MEANINGS
-from knowledge_mcp.evals.page_style import STYLE
+from knowledge_mcp.evals.measures import COLUMNS, KEPT, MEANINGS, SIGNALS, reliability
 from knowledge_mcp.evals.plots import (
+    STYLE,
     Bar,
     Point,
     Whisker,
@@ -20,7 +19,6 @@ from knowledge_mcp.evals.plots import (
     steps,
     whiskers,
 )
-from knowledge_mcp.evals.reliability import reliability
 from knowledge_mcp.evals.results import Row, Run, SetResult
 
 __all__ = ["report_html"]

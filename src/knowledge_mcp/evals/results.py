@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from knowledge_mcp.evals.abstaining import Abstention
-from knowledge_mcp.evals.citations import Share
-from knowledge_mcp.evals.measures import COLUMNS
-from knowledge_mcp.evals.reading import text_of
-from knowledge_mcp.evals.statistics import Interval
+import knowledge_mcp
+from knowledge_mcp.evals.judging import Share
+from knowledge_mcp.evals.measures import COLUMNS, Abstention, Interval
+from knowledge_mcp.evals.sets import text_of
 from knowledge_mcp.model.errors import InvalidInputError
 
-__all__ = ["FORMAT", "KEPT_DIGITS", "Latency", "Row", "Run", "SetResult", "read_run", "run_as_json"]
+__all__ = [
+    "FORMAT",
+    "KEPT_DIGITS",
+    "Latency",
+    "Row",
+    "Run",
+    "SetResult",
+    "commit_of_build",
+    "read_run",
+    "run_as_json",
+]
 
 FORMAT = "knowledge-eval/1"
 KEPT_DIGITS = 4
@@ -241,3 +251,33 @@ def _read_row(row: Any, columns: list[str]) -> Row:
     if small:
         return Row(ordered)
     return Row(ordered, row["first"], row["ms"], row["text"], row["signals"])
+
+
+_SECONDS = 10.0
+
+
+def commit_of_build(folder: Path | None = None) -> str:
+    """Name the commit in 12 hex digits, with `+` where tracked files differ; empty outside a checkout.
+
+    Args:
+        folder: inside the checkout; without it, the package's own. An installed package is in none, whatever folder
+            its environment lies in: it must be tracked there.
+    """
+    here = folder or Path(knowledge_mcp.__file__).parent
+    if _git(here, "ls-files", "--error-unmatch", "--", ".") is None:
+        return ""
+    commit = _git(here, "rev-parse", "--short=12", "HEAD")
+    if not commit:
+        return ""
+    changed = _git(here, "status", "--porcelain", "--untracked-files=no")
+    return f"{commit}+" if changed else commit
+
+
+def _git(folder: Path, *arguments: str) -> str | None:
+    """Run git; returns what it says, None where it fails or is not there."""
+    command = ["git", "-C", str(folder), "--no-optional-locks", *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_SECONDS)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None

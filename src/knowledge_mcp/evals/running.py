@@ -7,13 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from knowledge_mcp.evals.abstaining import abstention, signals_of
-from knowledge_mcp.evals.citations import CitationCheck
-from knowledge_mcp.evals.judging import Judged, judge
-from knowledge_mcp.evals.measures import COLUMNS, measure, recall_curve
+from knowledge_mcp.evals.judging import CitationCheck, Judged, judge
+from knowledge_mcp.evals.measures import COLUMNS, abstention, interval, measure, percentile, recall_curve, signals_of
 from knowledge_mcp.evals.questions import EvalSet, Question
 from knowledge_mcp.evals.results import Latency, Row, SetResult
-from knowledge_mcp.evals.statistics import interval, percentile
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, IngestReport, SkippedFile
 from knowledge_mcp.model.query import SearchAnswer, SearchMode, SearchQuery

@@ -2,15 +2,453 @@
 
 from __future__ import annotations
 
+import csv
+import difflib
+import hashlib
+import io
+import json
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from functools import partial
 from pathlib import Path
+from typing import Any, cast
 
-from knowledge_mcp.evals.beir import is_beir, read_beir
-from knowledge_mcp.evals.own import is_own, read_own
-from knowledge_mcp.evals.pages import is_pages, read_pages
-from knowledge_mcp.evals.questions import EvalSet
+from knowledge_mcp.evals.questions import EvalSet, Place, Question
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
+from knowledge_mcp.model.source import SourceItem
 
-__all__ = ["open_set"]
+__all__ = [
+    "FIELDS",
+    "MOST_PROBLEMS",
+    "csv_rows",
+    "is_beir",
+    "is_own",
+    "is_pages",
+    "json_rows",
+    "open_set",
+    "read_beir",
+    "read_own",
+    "read_pages",
+    "refuse",
+    "text_of",
+]
+
+MOST_PROBLEMS = 20
+"""Mistakes that are told of one file."""
+
+
+def text_of(path: Path) -> str:
+    """Read a file of text, with or without a byte order mark.
+
+    Raises:
+        NotFoundError: there is none.
+        InvalidInputError: it cannot be read, or is no UTF-8.
+    """
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError as exc:
+        raise NotFoundError(f"There is no file {path}.", suggestion="Check the path.") from exc
+    except (OSError, UnicodeDecodeError) as exc:
+        said = exc.strerror if isinstance(exc, OSError) else "it is not UTF-8 text"
+        raise InvalidInputError(f"{path} cannot be read: {said}.") from exc
+
+
+def json_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the objects of a JSON Lines file with their line numbers; blank lines are left out.
+
+    Raises:
+        InvalidInputError: a line is no JSON object; names it.
+    """
+    for number, line in enumerate(text_of(path).splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            content: object = json.loads(line)
+        except (ValueError, RecursionError) as exc:
+            raise InvalidInputError(f"{path}, line {number}: this is no JSON: {exc}.") from exc
+        if not isinstance(content, dict):
+            raise InvalidInputError(f"{path}, line {number}: an object is expected, one a line.")
+        yield number, cast("dict[str, Any]", content)
+
+
+def csv_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the rows of a CSV file with a header, with their line numbers; commas or semicolons, empty cells left out.
+
+    Raises:
+        InvalidInputError: a row has more cells than the header, or a name stands in the header twice.
+    """
+    lines = text_of(path).splitlines(keepends=True)
+    separator = ";" if lines and lines[0].count(";") > lines[0].count(",") else ","
+    rows = csv.reader(lines, delimiter=separator)
+    header = [cell.strip().casefold().replace(" ", "_") for cell in next(rows, list[str]())]
+    if len(set(header)) != len(header):
+        raise InvalidInputError(f"{path}: a column's name stands in the header twice.")
+    for row in rows:
+        if len(row) > len(header):
+            raise InvalidInputError(f"{path}, line {rows.line_num}: more cells than the header names.")
+        found: dict[str, Any] = {
+            name: cell.strip() for name, cell in zip(header, row, strict=False) if name and cell.strip()
+        }
+        if found:
+            yield rows.line_num, found
+
+
+def refuse(path: Path, problems: list[str]) -> None:
+    """Tell all mistakes of a file together; does nothing where there is none.
+
+    Raises:
+        InvalidInputError: there is one.
+    """
+    if not problems:
+        return
+    shown = problems[:MOST_PROBLEMS]
+    if len(problems) > len(shown):
+        shown.append(f"… and {len(problems) - len(shown)} more")
+    count = "One thing is" if len(problems) == 1 else f"{len(problems)} things are"
+    raise InvalidInputError(
+        f"{count} wrong in {path}: {'; '.join(shown[:3])}{' …' if len(shown) > 3 else ''}.",
+        details="\n".join(shown),
+        suggestion="Correct the lines named, then run again.",
+    )
+
+
+_PREFERRED = ("test", "dev")
+
+
+def is_beir(folder: Path) -> bool:
+    """Tell whether a folder looks like a set of this form."""
+    return (folder / "corpus.jsonl").is_file() and (folder / "queries.jsonl").is_file()
+
+
+def read_beir(folder: Path, *, split: str | None = None, hold_back: float = 0.0) -> EvalSet:
+    """Read a folder; queries without a judgement are left out, grades below 1 count as not relevant.
+
+    Args:
+        folder: the set.
+        split: stem of the file in `qrels`; without it `test`, else `dev`, else the only one.
+        hold_back: share of the queries, 0..1, whose relevant documents are left out of the corpus, so that nothing
+            answers them. Which ones is told by a hash of their ids. Another query that loses all its documents with
+            them is unanswerable too; one that loses some is asked about those that stay.
+
+    Raises:
+        NotFoundError: a file is missing; names the splits that there are.
+        InvalidInputError: a file is not of this form, or nothing in it can be asked.
+    """
+    judged = _judgements(folder, split)
+    texts = {str(row["_id"]): str(row.get("text", "")) for _, row in _rows(folder / "queries.jsonl")}
+    asked = [query for query in texts if judged.get(query) and texts[query].strip()]
+    if not asked:
+        raise InvalidInputError(f"{folder}: no query has a relevant document.")
+    removed = _held_back(asked, judged, hold_back)
+    items: list[SourceItem] = []
+    keys: dict[str, str] = {}
+    for number, (_, row) in enumerate(_rows(folder / "corpus.jsonl")):
+        if str(row["_id"]) not in removed:
+            items.append(_item(number, str(row.get("title") or ""), str(row.get("text") or "")))
+            keys[items[-1].uri] = str(row["_id"])
+    known = set(keys.values())
+    missing = {key for query in asked for key in judged[query]} - known - removed
+    notes = [f"{len(missing)} judged documents are not in the corpus."] if missing else []
+    if removed:
+        notes.append(f"{len(removed)} documents were held back, so that some questions have no answer.")
+    places = {query: _judged_places(judged[query], removed) for query in asked}
+    return EvalSet(
+        name=folder.resolve().name,
+        kind="beir",
+        questions=tuple(Question(query, texts[query], places[query]) for query in asked),
+        documents=tuple(items),
+        keys=keys,
+        notes=tuple(notes),
+    )
+
+
+def _judged_places(grades: Mapping[str, int], removed: Collection[str]) -> tuple[Place, ...]:
+    return tuple(Place(document=key, grade=grade) for key, grade in grades.items() if key not in removed)
+
+
+def _rows(path: Path) -> list[tuple[int, dict[str, object]]]:
+    rows = list(json_rows(path))
+    refuse(path, [f"line {number} has no `_id`" for number, row in rows if "_id" not in row])
+    return [(number, dict(row)) for number, row in rows]
+
+
+def _judgements(folder: Path, split: str | None) -> dict[str, dict[str, int]]:
+    """Read grade by document by query; only grades from 1 on."""
+    path = _judgement_file(folder, split)
+    found: dict[str, dict[str, int]] = defaultdict(dict)
+    problems: list[str] = []
+    for number, row in enumerate(csv.reader(text_of(path).splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE), 1):
+        if not row or (number == 1 and not _is_number(row[-1])):
+            continue
+        cells = [row[0], *row[2:]] if len(row) == 4 else row  # four as TREC writes them, with an iteration between
+        if len(cells) != 3 or not _is_number(cells[2]):
+            problems.append(f"line {number} is not `query document grade`")
+        elif int(float(cells[2])) > 0:
+            found[cells[0]][cells[1]] = int(float(cells[2]))
+    refuse(path, problems)
+    return dict(found)
+
+
+def _judgement_file(folder: Path, split: str | None) -> Path:
+    there = {path.stem: path for path in sorted((folder / "qrels").glob("*.tsv"))}
+    names = ", ".join(there) or "none"
+    if split is not None:
+        if split not in there:
+            raise NotFoundError(f"{folder} has no judgements '{split}'.", suggestion=f"There are: {names}.")
+        return there[split]
+    chosen = next((name for name in _PREFERRED if name in there), None) or (
+        next(iter(there)) if len(there) == 1 else None
+    )
+    if chosen is None:
+        raise NotFoundError(
+            f"{folder}/qrels has no test.tsv.", suggestion=f"Name one with --split; there are: {names}."
+        )
+    return there[chosen]
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _held_back(asked: list[str], judged: Mapping[str, Mapping[str, int]], share: float) -> set[str]:
+    """Choose queries by a hash of their ids; returns the documents that go."""
+    count = round(share * len(asked))
+    chosen = sorted(asked, key=lambda query: hashlib.sha256(query.encode()).hexdigest())[:count]
+    return {key for query in chosen for key in judged[query]}
+
+
+def _item(number: int, title: str, text: str) -> SourceItem:
+    """Make a Markdown file in memory, its title as heading; its name tells nothing that could be found."""
+    heading = f"# {' '.join(title.split())}\n\n" if title.strip() else ""
+    data = f"{heading}{text}\n".encode()
+    name = f"d{number:06d}"
+    return SourceItem(
+        uri=f"evaluation:/{name}.md",
+        name=f"{name}.md",
+        media_type="text/markdown",
+        size=len(data),
+        sha256=hashlib.sha256(data).hexdigest(),
+        open=partial(io.BytesIO, data),
+        document_id=name,
+    )
+
+
+FIELDS = ("id", "question", "document", "clause", "page", "quote", "grade", "expected", "unanswerable", "kind", "draft")
+"""Names that a line or a column may have; `expected` is a list of further places."""
+
+_PLACE = ("document", "clause", "page", "quote", "grade")
+_OTHER_NAMES = {"query": "question", "text": "question", "document_id": "document", "_id": "id"}
+_TRUE = {"true", "yes", "1"}
+_FALSE = {"false", "no", "0", ""}
+
+
+def is_own(path: Path) -> bool:
+    """Tell by its name whether a file may hold questions."""
+    return path.suffix.lower() in {".jsonl", ".ndjson", ".csv"}
+
+
+def read_own(path: Path, *, documents: Path | None = None) -> EvalSet:
+    """Read a file of questions; lines of one id, or without ids of one question, add their places to one another.
+
+    Args:
+        path: JSON Lines or, by its extension, CSV with a header.
+        documents: a folder, or a file, to be ingested and asked; None for the present knowledge base.
+
+    Raises:
+        NotFoundError: there is no such file.
+        InvalidInputError: lines are wrong; names each.
+    """
+    rows = csv_rows(path) if path.suffix.lower() == ".csv" else json_rows(path)
+    found: dict[str, Question] = {}
+    problems: list[str] = []
+    for number, row in rows:
+        try:
+            question = _question(_named(row), number)
+        except ValueError as exc:
+            problems.append(f"line {number}: {exc}")
+            continue
+        earlier = next((each for each in found.values() if _same(each, question, row)), None)
+        if earlier is not None and bool(earlier.places) != bool(question.places):
+            problems.append(f"line {number}: the same question is unanswerable in another line")
+        elif earlier is not None:
+            places = tuple(dict.fromkeys((*earlier.places, *question.places)))
+            found[earlier.id] = Question(earlier.id, earlier.text, places, earlier.kind, earlier.draft)
+        else:
+            found[question.id] = question
+    refuse(path, problems)
+    if not found:
+        raise InvalidInputError(f"{path} holds no question.")
+    questions = tuple(found.values())
+    drafts = sum(question.draft for question in questions)
+    notes = (f"{drafts} of {len(questions)} questions are drafts that nobody has read.",) if drafts else ()
+    return EvalSet(name=path.stem, kind="questions", questions=questions, files=documents, notes=notes)
+
+
+def _same(earlier: Question, question: Question, row: dict[str, Any]) -> bool:
+    if earlier.id == question.id:
+        return True
+    return "id" not in row and "_id" not in row and earlier.text == question.text
+
+
+def _named(row: dict[str, Any]) -> dict[str, Any]:
+    """Give every field its one name."""
+    named: dict[str, Any] = {}
+    for name, value in row.items():
+        known = _OTHER_NAMES.get(name, name)
+        if known not in FIELDS:
+            near = difflib.get_close_matches(name, FIELDS, 1)
+            hint = f"; did you mean '{near[0]}'?" if near else f"; known are {', '.join(FIELDS)}"
+            raise ValueError(f"unknown field '{name}'{hint}")
+        if value is not None:
+            named[known] = value
+    return named
+
+
+def _question(row: dict[str, Any], number: int) -> Question:
+    text = row.get("question")
+    if not isinstance(text, str) or not text.strip():
+        raise ValueError("there is no question")
+    unanswerable = _flag(row, "unanswerable")
+    places = _own_places(row)
+    if unanswerable and places:
+        raise ValueError("it is marked unanswerable, and says where the answer stands")
+    if not unanswerable and not places:
+        raise ValueError("it needs a document, clause, page or quote, or `unanswerable`")
+    return Question(
+        id=str(row.get("id") or f"q{number:04d}"),
+        text=" ".join(text.split()),
+        places=places,
+        kind=str(row.get("kind", "")),
+        draft=_flag(row, "draft"),
+    )
+
+
+def _own_places(row: dict[str, Any]) -> tuple[Place, ...]:
+    places = list(_place(row))
+    listed: object = row.get("expected", [])
+    if not isinstance(listed, list):
+        raise ValueError("`expected` is a list of places")  # noqa: TRY004 - told with the line, as all mistakes are
+    for each in cast("list[object]", listed):
+        if not isinstance(each, dict):
+            raise ValueError("`expected` is a list of objects")  # noqa: TRY004 - as above
+        more = _named(cast("dict[str, Any]", each))
+        if not set(more) <= set(_PLACE) or not (set(more) - {"grade"}):
+            raise ValueError(f"a place in `expected` has some of {', '.join(_PLACE)}, and nothing else")
+        places.extend(_place(more))
+    return tuple(dict.fromkeys(places))
+
+
+def _place(row: dict[str, Any]) -> tuple[Place, ...]:
+    """Read the place that an object's own fields name, for each of its documents; none where they name none."""
+    if not any(row.get(name) not in {None, ""} for name in ("clause", "page", "quote") if name in row) and not row.get(
+        "document"
+    ):
+        return ()
+    named: object = row.get("document")
+    documents = cast("list[object]", named) if isinstance(named, list) else [named]
+    page = _number(row, "page")
+    clause, quote = row.get("clause"), row.get("quote")
+    return tuple(
+        Place(
+            document=None if document is None else str(document).strip(),
+            clause=None if clause is None else str(clause).strip().rstrip("."),
+            page=page,
+            quote=None if quote is None else str(quote).strip(),
+            grade=_number(row, "grade") or 1,
+        )
+        for document in documents
+    )
+
+
+def _number(row: dict[str, Any], name: str) -> int | None:
+    value = row.get(name)
+    if value is None:
+        return None
+    try:
+        number = int(str(value))
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise ValueError(f"`{name}` is a whole number from 1, not {value!r}")
+    return number
+
+
+def _flag(row: dict[str, Any], name: str) -> bool:
+    said = str(row.get(name, "")).strip().casefold()
+    if said not in _TRUE | _FALSE:
+        raise ValueError(f"`{name}` is true or false, not {row[name]!r}")
+    return said in _TRUE
+
+
+_DOCUMENT = ("doc", "doc_name", "evidence_doc_name")
+_PAGE = ("page", "evidence_page_num")
+
+
+def is_pages(folder: Path) -> bool:
+    """Tell whether a folder looks like a set of this form."""
+    return (folder / "questions.jsonl").is_file() and (folder / "pdfs").is_dir()
+
+
+def read_pages(folder: Path) -> EvalSet:
+    """Read a folder; nothing is taken from it but questions, the names of the PDFs and the numbers of the pages.
+
+    A page counts from 0, as FinanceBench has it, unless its evidence says `"page_base": 1`.
+
+    Raises:
+        InvalidInputError: a line is not of this form.
+    """
+    path = folder / "questions.jsonl"
+    questions: list[Question] = []
+    problems: list[str] = []
+    there = {file.stem for file in (folder / "pdfs").glob("*.pdf")}
+    left_out = 0
+    for number, row in json_rows(path):
+        text = row.get("text") or row.get("question")
+        identifier = str(row.get("_id") or row.get("financebench_id") or f"q{number:04d}")
+        places = _evidence_pages(row)
+        if not isinstance(text, str) or not text.strip() or places is None:
+            problems.append(f"line {number} has no question, or no evidence with a document and a page")
+        elif not {place.document for place in places} <= there:
+            left_out += 1
+        else:
+            questions.append(Question(identifier, text, places, kind=str(row.get("question_type") or "")))
+    refuse(path, problems)
+    notes = (f"{left_out} questions are left out: their PDF is not there.",) if left_out else ()
+    return EvalSet(
+        name=folder.resolve().name,
+        kind="pages",
+        questions=tuple(questions),
+        files=folder / "pdfs",
+        patterns=("*.pdf",),
+        notes=notes,
+    )
+
+
+def _evidence_pages(row: dict[str, Any]) -> tuple[Place, ...] | None:
+    evidence: object = row.get("evidence")
+    if not isinstance(evidence, list) or not evidence:
+        return None
+    places: dict[tuple[str, int], Place] = {}
+    for each in cast("list[object]", evidence):
+        if not isinstance(each, dict):
+            return None
+        found = cast("dict[str, Any]", each)
+        document = _first(found, _DOCUMENT) or _first(row, _DOCUMENT)
+        page = _first(found, _PAGE)
+        if not isinstance(document, str) or not isinstance(page, int):
+            return None
+        physical = page + 1 - int(found.get("page_base", 0))
+        places[document, physical] = Place(document=document, page=physical)
+    return tuple(places.values())
+
+
+def _first(row: dict[str, Any], names: tuple[str, ...]) -> object:
+    return next((row[name] for name in names if row.get(name) is not None), None)
+
 
 _FORMS = (
     "A set is a folder with corpus.jsonl, queries.jsonl and qrels/*.tsv, a folder with questions.jsonl and pdfs/, or a "

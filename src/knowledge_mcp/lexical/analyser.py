@@ -24,9 +24,22 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
-from knowledge_mcp.lexical.stop_words import ENGLISH
+__all__ = [
+    "ENGLISH",
+    "EnglishAnalyser",
+]
 
-__all__ = ["EnglishAnalyser"]
+_WORDS = (
+    "a an the this that these those such and or but nor if then than as so because while although though of in on at "
+    "by for from to into onto with within without about between through during before after above below up down out "
+    "off over under upon again further is are was were be been being am do does did doing done have has had having "
+    "will would can could may might should ought i me my we us our ours you your yours he him his she her hers it its "
+    "they them their theirs what which who whom whose when where why how there here all any both each some other only "
+    "own same too very just also not no s t don"
+)
+
+ENGLISH: frozenset[str] = frozenset(_WORDS.split())
+"""Of the modal verbs, `shall` and `must` give a statement its force in a standard and are kept on purpose."""
 
 _INDIC = "\u0900-\u0963\u0966-\u0dff\u0e30-\u0e3a\u0e47-\u0e4e\u0eb0-\u0ebc\u1000-\u1049\u1780-\u17d3"
 """Letters with the vowel signs between them, which `\\w` leaves out."""

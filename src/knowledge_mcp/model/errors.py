@@ -20,12 +20,15 @@ KnowledgeError                    code (A §4.2.3)      recoverable by
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from enum import StrEnum
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 __all__ = [
     "AuthError",
+    "CancelledError",
     "ConfigError",
     "ConnectionFailedError",
     "ContentRefusedError",
@@ -41,8 +44,11 @@ __all__ = [
     "TimedOutError",
     "UnreadableDocumentError",
     "UnreadableReason",
+    "leave_out",
     "may_pass",
+    "noticing",
     "reason_of",
+    "sound",
 ]
 
 
@@ -282,3 +288,51 @@ def may_pass(error: BaseException) -> bool:
     if not isinstance(error, ConnectionFailedError | TimedOutError | RateLimitedError | InternalError):
         return False
     return error.recoverable and not isinstance(error, QuotaExceededError)
+
+
+T = TypeVar("T")
+S = TypeVar("S")
+
+_noticed: ContextVar[list[DamagedError] | None] = ContextVar("noticed", default=None)
+
+
+@contextlib.contextmanager
+def noticing() -> Generator[list[DamagedError]]:
+    """Gather what this thread's reads leave out as damaged until the context ends; the caller must name it."""
+    found: list[DamagedError] = []
+    token = _noticed.set(found)
+    try:
+        yield found
+    finally:
+        _noticed.reset(token)
+
+
+def leave_out(damage: DamagedError) -> None:
+    """Leave something damaged out.
+
+    Raises:
+        DamagedError: nobody is noticing, so that it would go missing without a word.
+    """
+    found = _noticed.get()
+    if found is None:
+        raise damage
+    if all(each.message != damage.message for each in found):
+        found.append(damage)
+
+
+def sound(items: Iterable[S], read: Callable[[S], T]) -> list[T]:
+    """Read items, leaving out those that are damaged."""
+    values: list[T] = []
+    for each in items:
+        try:
+            values.append(read(each))
+        except DamagedError as exc:
+            leave_out(exc)
+    return values
+
+
+class CancelledError(KnowledgeError):
+    """Say that the work was stopped because its caller asked for that, or because the process ends."""
+
+    recoverable_by_default = True
+    default_suggestion = "Ask again; nothing of it was kept."

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-__all__ = ["MOST_BYTES", "SourceItem"]
+__all__ = [
+    "MEDIA_TYPES",
+    "MOST_BYTES",
+    "UNKNOWN",
+    "SourceItem",
+    "extension_of",
+    "media_type_of",
+]
 
 MOST_BYTES = 1 << 30
 """Size from which on a file is refused before its content is looked at: no reader has memory for more."""
@@ -47,3 +54,49 @@ class SourceItem:
     document_type: str | None = None
     language: str | None = None
     force_ocr: bool = False
+
+
+UNKNOWN = "application/octet-stream"
+
+_OFFICE = "application/vnd.openxmlformats-officedocument"
+
+MEDIA_TYPES: Mapping[str, str] = {
+    ".bmp": "image/bmp",
+    ".csv": "text/csv",
+    ".docx": f"{_OFFICE}.wordprocessingml.document",
+    ".epub": "application/epub+zip",
+    ".htm": "text/html",
+    ".html": "text/html",
+    ".jpeg": "image/jpeg",
+    ".jpg": "image/jpeg",
+    ".json": "application/json",
+    ".markdown": "text/markdown",
+    ".md": "text/markdown",
+    ".mdx": "text/markdown",
+    ".msg": "application/vnd.ms-outlook",
+    ".odt": "application/vnd.oasis.opendocument.text",
+    ".pdf": "application/pdf",
+    ".png": "image/png",
+    ".pptx": f"{_OFFICE}.presentationml.presentation",
+    ".tif": "image/tiff",
+    ".tiff": "image/tiff",
+    ".txt": "text/plain",
+    ".xhtml": "application/xhtml+xml",
+    ".xls": "application/vnd.ms-excel",
+    ".xlsx": f"{_OFFICE}.spreadsheetml.sheet",
+    ".xml": "application/xml",
+}
+"""Media type by lower-case extension with its dot."""
+
+_FIRST = {media_type: extension for extension, media_type in reversed(MEDIA_TYPES.items())}
+_COMMON = {"image/jpeg": ".jpg", "text/html": ".html", "text/markdown": ".md", "image/tiff": ".tif"}
+
+
+def media_type_of(name: str) -> str:
+    """Tell the media type by a file name's extension, `application/octet-stream` where it says nothing."""
+    return MEDIA_TYPES.get(PurePosixPath(name).suffix.lower(), UNKNOWN)
+
+
+def extension_of(media_type: str) -> str:
+    """Give the extension, with its dot, that files of a media type usually have; empty where it is not known."""
+    return _COMMON.get(media_type) or _FIRST.get(media_type, "")

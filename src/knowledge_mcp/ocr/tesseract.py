@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import importlib
 import io
 import os
 import re
@@ -16,21 +17,38 @@ import tempfile
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError, TimedOutError, reason_of
-from knowledge_mcp.model.ocr import OcrPage, OcrWord
-from knowledge_mcp.ocr.invocation import find_program, run_program
-from knowledge_mcp.ocr.tsv import is_sideways, mean_confidence, skew_of, text_of, weight_of, words_of
-from knowledge_mcp.support.cores import usable_cores
+from knowledge_mcp.model.extraction import OcrPage, OcrWord
+from knowledge_mcp.ocr.invocation import (
+    find_program,
+    is_sideways,
+    mean_confidence,
+    run_program,
+    skew_of,
+    text_of,
+    weight_of,
+    words_of,
+)
+from knowledge_mcp.support.lanes import usable_cores
 from knowledge_mcp.support.sandbox import Given, Limits, Refusal, Sandbox, SandboxFailure
 
-__all__ = ["Options", "TesseractEngine", "from_options"]
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
-_JOB = "knowledge_mcp.ocr.turning"
+__all__ = [
+    "Options",
+    "TesseractEngine",
+    "from_options",
+    "look",
+    "turned",
+]
+
+_JOB = "knowledge_mcp.ocr.tesseract"
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _HEADER = struct.Struct(">8x4x4sII")
 _LANGUAGE = re.compile(r"[A-Za-z0-9_/]{2,40}(?:\+[A-Za-z0-9_/]{2,40}){0,9}")
@@ -351,3 +369,78 @@ def _size(png: bytes) -> tuple[int, int]:
 
 def _listed(names: tuple[str, ...]) -> str:
     return ", ".join(name for name in names if name != "osd") or "none"
+
+
+_SMALL = 900
+_REACH = 15.0
+_BLACK, _WHITE = 0, 255
+
+
+def look(path: str) -> Iterator[dict[str, float]]:
+    """Yield how much of an image is ink (0..1) and by how many degrees clockwise it must be turned to lie straight.
+
+    The angle lies within 15 degrees either way of the nearest quarter turn; 0 where nothing tells one.
+    """
+    import numpy as np
+
+    with _opened(path) as image:
+        small = image.copy()
+    small.thumbnail((_SMALL, _SMALL))
+    shades = np.asarray(small, dtype=np.float32)
+    paper = float(np.median(shades))
+    ink = np.clip(np.abs(shades - paper) - 48, 0, None) > 0
+    share = float(ink.mean())
+    yield {"ink": share, "skew": _skew(ink) if 0.0005 < share < 0.6 else 0.0}
+
+
+def _skew(ink: Any) -> float:
+    """Find the angle at which rows (or columns) of ink are the most sharply parted, coarse first, then fine."""
+    np: Any = importlib.import_module("numpy")  # what is counted here has no types worth the reading
+    ys, xs = np.nonzero(ink)
+    if len(xs) > 60_000:
+        step = len(xs) // 60_000 + 1
+        xs, ys = xs[::step], ys[::step]
+    size = 3 * max(ink.shape)
+
+    def sharpness(angle: float) -> float:
+        slope = np.tan(np.radians(angle))
+        rows = np.bincount(np.round(ys - xs * slope).astype(np.int64) + size, minlength=3 * size)
+        columns = np.bincount(np.round(xs + ys * slope).astype(np.int64) + size, minlength=3 * size)
+        return float(max((np.diff(rows) ** 2).sum(), (np.diff(columns) ** 2).sum()))
+
+    coarse = max(np.arange(-_REACH, _REACH + 0.5, 0.5), key=sharpness)
+    best = float(max(np.arange(coarse - 0.5, coarse + 0.55, 0.1), key=sharpness))
+    # lines fall to the right by `best` degrees; a page without lines is about as sharp at every angle
+    return -best if sharpness(best) > 1.15 * sharpness(0.0) else 0.0
+
+
+def turned(path: str, *, degrees: float) -> Iterator[bytes]:
+    """Yield the image, turned clockwise by `degrees` on white paper that holds all of it, as PNG."""
+    from PIL import Image
+
+    with _opened(path) as image:
+        dpi = image.info.get("dpi", (300, 300))
+        quarter = degrees / 90
+        if quarter == int(quarter):
+            done = _quarter_turned(image, int(quarter) % 4)
+        else:
+            done = image.rotate(-degrees, Image.Resampling.BICUBIC, expand=True, fillcolor=_WHITE)
+    printed = io.BytesIO()
+    done.save(printed, "PNG", compress_level=1, dpi=dpi)
+    yield printed.getvalue()
+
+
+def _quarter_turned(image: Image, turns: int) -> Image:
+    from PIL.Image import Transpose
+
+    # Pillow turns against the clock
+    ways = {1: Transpose.ROTATE_270, 2: Transpose.ROTATE_180, 3: Transpose.ROTATE_90}
+    return image.transpose(ways[turns]) if turns else image.copy()
+
+
+def _opened(path: str) -> Image:
+    from PIL import Image
+
+    Image.MAX_IMAGE_PIXELS = None  # the caller has checked the header's size
+    image = Image.open(path, formats=["PNG"])
+    return image if image.mode == "L" else image.convert("L")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from knowledge_mcp.model.chunk import Chunk
-from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure
 from knowledge_mcp.model.evidence import (
     QuoteAnswer,
     QuoteQuery,
@@ -30,7 +30,6 @@ from knowledge_mcp.model.query import (
     Stats,
     Wording,
 )
-from knowledge_mcp.model.structure import DocumentStructure
 from knowledge_mcp.ports.reading import Source
 
 __all__ = ["Fusion", "Knowledge", "Reranker", "Synonyms"]

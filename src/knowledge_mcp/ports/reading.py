@@ -7,8 +7,8 @@ from typing import Protocol
 
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.document import Classification, Document
+from knowledge_mcp.model.extraction import OcrPage
 from knowledge_mcp.model.ingest import Inspection, SkippedFile
-from knowledge_mcp.model.ocr import OcrPage
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports.embedding import TokenMeasure
 

@@ -7,11 +7,17 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
-from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord, EmbeddingSpace, StoreStatistics
+from knowledge_mcp.model.collection import (
+    NO_STRUCTURE,
+    CollectionInfo,
+    DocumentRecord,
+    DocumentStructure,
+    EmbeddingSpace,
+    StoreStatistics,
+    WholeDocument,
+)
 from knowledge_mcp.model.ingest import Finding
-from knowledge_mcp.model.publication import WholeDocument
 from knowledge_mcp.model.query import Filter, LegResults
-from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure
 
 __all__ = ["Analyser", "Store"]
 

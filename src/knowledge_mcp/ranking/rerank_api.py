@@ -17,8 +17,7 @@ from knowledge_mcp.model.errors import (
 )
 from knowledge_mcp.model.query import Hit
 from knowledge_mcp.ranking.reordering import Clock, late, reordered, text_of
-from knowledge_mcp.support.distribution import install_command
-from knowledge_mcp.support.secret import Secret
+from knowledge_mcp.support.distribution import Secret, install_command
 
 __all__ = ["ApiOptions", "ApiReranker", "from_options"]
 

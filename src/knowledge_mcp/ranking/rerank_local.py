@@ -14,7 +14,7 @@ from typing import Any, Protocol, cast
 from knowledge_mcp.model.errors import ConfigError, InternalError, reason_of
 from knowledge_mcp.model.query import Hit
 from knowledge_mcp.ranking.reordering import Clock, late, reordered, text_of
-from knowledge_mcp.support.cores import usable_cores
+from knowledge_mcp.support.lanes import usable_cores
 
 __all__ = ["CrossEncoder", "LocalOptions", "from_options"]
 

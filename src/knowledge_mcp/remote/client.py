@@ -11,8 +11,8 @@ from urllib.parse import quote
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, NotFoundError, TimedOutError
 from knowledge_mcp.model.library import CollectionSummary, Deposit, Deposited, IngestJob, LibraryDocument
-from knowledge_mcp.model.media_types import media_type_of
 from knowledge_mcp.model.query import And, Equals, Filter, HealthReport, In, Prefix, SearchAnswer, SearchQuery
+from knowledge_mcp.model.source import media_type_of
 from knowledge_mcp.remote.answers import (
     Accepted,
     CollectionPage,

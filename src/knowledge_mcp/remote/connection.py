@@ -16,9 +16,8 @@ from urllib.parse import urlsplit, urlunsplit
 
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, InternalError, TimedOutError
 from knowledge_mcp.remote.failures import SERVICE, Failed, failure_of_answer, failure_of_transport
-from knowledge_mcp.support.distribution import install_command
+from knowledge_mcp.support.distribution import Secret, install_command
 from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy, retrying
-from knowledge_mcp.support.secret import Secret
 
 if TYPE_CHECKING:
     import ssl

@@ -10,7 +10,7 @@ from typing import Any, cast
 from urllib.parse import quote
 
 from knowledge_mcp.model.chunk import Chunk
-from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure
 from knowledge_mcp.model.errors import ConnectionFailedError, InternalError
 from knowledge_mcp.model.evidence import (
     QuoteAnswer,
@@ -31,12 +31,10 @@ from knowledge_mcp.model.query import (
     SearchQuery,
     Stats,
 )
-from knowledge_mcp.model.structure import DocumentStructure
 from knowledge_mcp.ports import Source
 from knowledge_mcp.remote.connection import Ask, CancelledError, Connection, RemoteOptions, of_options
 from knowledge_mcp.remote.failures import SERVICE, Failed, told_error
-from knowledge_mcp.remote.parcels import Parcel, joined, packed, what_is_left
-from knowledge_mcp.remote.values import Codec, codec_of, method_of
+from knowledge_mcp.remote.values import Codec, Parcel, codec_of, joined, method_of, packed, what_is_left
 from knowledge_mcp.support.retry import RetryPolicy
 
 __all__ = ["RemoteKnowledge", "from_options"]

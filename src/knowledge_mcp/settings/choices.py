@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from knowledge_mcp.settings.fields import Settings
-from knowledge_mcp.settings.ranking import LOCAL_RERANKER
+from knowledge_mcp.settings.groups import LOCAL_RERANKER
 
 __all__ = [
     "LOCAL_MODEL",

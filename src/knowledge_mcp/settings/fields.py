@@ -10,10 +10,7 @@ from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict, SecretStr
 
-from knowledge_mcp.settings.embedding import EmbeddingSettings
-from knowledge_mcp.settings.rag import RagSettings
-from knowledge_mcp.settings.ranking import LOCAL_RERANKER, RankingSettings
-from knowledge_mcp.settings.storing import StoreSettings
+from knowledge_mcp.settings.groups import LOCAL_RERANKER, EmbeddingSettings, RagSettings, RankingSettings, StoreSettings
 from knowledge_mcp.settings.variables import ImageSkip, LogFormat, LogLevel, OcrEngineName, Variable, Words, setting
 
 __all__ = ["Settings", "Variable", "variables"]

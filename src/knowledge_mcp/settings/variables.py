@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
 from pydantic import BeforeValidator, Field
@@ -21,6 +22,7 @@ __all__ = [
     "Variable",
     "Variant",
     "Words",
+    "platform_folder",
     "setting",
 ]
 
@@ -122,3 +124,11 @@ def setting(
         "widens": widens,
     }
     return Field(default, ge=ge, le=le, description=text, json_schema_extra={"variable": cast("Any", about)})
+
+
+def platform_folder(kind: Literal["data", "cache"]) -> Path:
+    """Name this product's folder of a kind; it may not exist yet."""
+    import platformdirs
+
+    found = platformdirs.user_data_path if kind == "data" else platformdirs.user_cache_path
+    return found("knowledge-mcp", appauthor=False)

@@ -12,10 +12,8 @@ from pathlib import Path
 
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError, UnreadableReason
 from knowledge_mcp.model.ingest import SkippedFile
-from knowledge_mcp.model.media_types import MEDIA_TYPES, media_type_of
-from knowledge_mcp.model.source import MOST_BYTES, SourceItem
-from knowledge_mcp.support.beneath import NotRegularError, identity_of, open_beneath, open_same
-from knowledge_mcp.support.path_text import path_text
+from knowledge_mcp.model.source import MEDIA_TYPES, MOST_BYTES, SourceItem, media_type_of
+from knowledge_mcp.support.files import NotRegularError, identity_of, open_beneath, open_same, path_text
 
 __all__ = ["DEFAULT_PATTERNS", "FileSource"]
 

@@ -10,26 +10,31 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
-from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord, EmbeddingSpace, StoreStatistics
-from knowledge_mcp.model.damage import leave_out, sound
+from knowledge_mcp.model.collection import (
+    NO_STRUCTURE,
+    CollectionInfo,
+    DocumentRecord,
+    DocumentStructure,
+    EmbeddingSpace,
+    StoreStatistics,
+    WholeDocument,
+)
 from knowledge_mcp.model.errors import (
     ConnectionFailedError,
     DamagedError,
     InternalError,
     NotFoundError,
     SpaceMismatchError,
+    leave_out,
+    sound,
 )
 from knowledge_mcp.model.ingest import Finding
-from knowledge_mcp.model.publication import WholeDocument
 from knowledge_mcp.model.query import Filter, LegHit, LegResults
-from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure
 from knowledge_mcp.ports import Analyser
-from knowledge_mcp.stores.bm25 import K1, B, inverse_frequency, term_counts
-from knowledge_mcp.stores.checks import check_query, check_vectors
-from knowledge_mcp.stores.filters import check_filter, keeps
-from knowledge_mcp.stores.payload import check_sum, checked_chunk
-from knowledge_mcp.stores.renaming import checked_renames
-from knowledge_mcp.stores.singly import publish_singly
+from knowledge_mcp.stores.shared.bm25 import K1, B, inverse_frequency, term_counts
+from knowledge_mcp.stores.shared.filters import check_filter, keeps
+from knowledge_mcp.stores.shared.payload import check_sum, checked_chunk
+from knowledge_mcp.stores.shared.rules import check_query, check_vectors, checked_renames, publish_singly
 
 __all__ = ["MemoryStore", "from_options"]
 
@@ -306,7 +311,7 @@ class MemoryStore:
             return []
         import numpy as np
 
-        from knowledge_mcp.stores.products import products
+        from knowledge_mcp.stores.shared.products import products
 
         matrix = np.frombuffer(b"".join(each.vector for each in everything), "<f4").reshape(len(everything), -1)
         scores = products(matrix, np.arange(len(everything)), vector)

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import importlib.metadata
 from functools import lru_cache
+from typing import Protocol
 
-__all__ = ["distribution_name", "install_command"]
+__all__ = [
+    "Secret",
+    "distribution_name",
+    "install_command",
+]
 
 _COMMAND = "knowledge-mcp"
 _PACKAGE = __name__.partition(".")[0]
@@ -31,3 +36,9 @@ def install_command(extra: str) -> str:
     """
     name = distribution_name()
     return f'pip install "{name}[{extra}]"' if name else f'pip install -e ".[{extra}]" (in the folder of the source)'
+
+
+class Secret(Protocol):
+    """Hold a value that does not show itself when it is printed, such as pydantic's `SecretStr`."""
+
+    def get_secret_value(self) -> str: ...

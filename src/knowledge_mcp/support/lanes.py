@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from pathlib import Path
 from typing import TypeVar
 
-__all__ = ["Lanes"]
+__all__ = [
+    "Lanes",
+    "usable_cores",
+]
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -88,3 +93,17 @@ def _taken(work: Iterator[tuple[int, A]], taking: threading.Lock) -> Iterator[tu
         if pair is None:
             return
         yield pair
+
+
+CPU_QUOTA = Path("/sys/fs/cgroup/cpu.max")
+
+
+def usable_cores(quota_file: Path = CPU_QUOTA) -> int:
+    """Count the cores that this process may use: its affinity, or a container's CPU quota where that is less."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    cores = len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+    try:
+        quota, period = quota_file.read_text(encoding="ascii").split()
+        return max(1, min(cores, int(quota) // int(period)))
+    except (OSError, ValueError, ZeroDivisionError):  # no such file, or `max`: no quota
+        return cores

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Generator
 from pathlib import Path
 
-from knowledge_mcp.support.private import make_private_folder
+from knowledge_mcp.support.files import make_private_folder
 
 __all__ = ["held", "is_free", "locked"]
 

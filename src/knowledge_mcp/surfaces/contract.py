@@ -12,7 +12,8 @@ from typing import Any, Protocol, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict
 
-from knowledge_mcp.model.errors import KnowledgeError
+from knowledge_mcp import registry
+from knowledge_mcp.model.errors import ConfigError, KnowledgeError
 from knowledge_mcp.ports import Knowledge
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "Surface",
     "Tool",
     "ToolDesk",
+    "load_surfaces",
 ]
 
 
@@ -190,3 +192,22 @@ class Surface:
     prompts: tuple[Prompt, ...] = ()
     resources: tuple[Resource, ...] = ()
     completers: Mapping[str, Completer] | None = None
+
+
+def load_surfaces(names: Sequence[str]) -> tuple[Surface, ...]:
+    """Load surfaces in the order given, each once.
+
+    Raises:
+        ConfigError: no name at all, or one that is not known; names those that are.
+    """
+    wanted = list(dict.fromkeys(names))
+    unknown = [name for name in wanted if name not in registry.SURFACES]
+    if unknown or not wanted:
+        raise ConfigError(
+            f"Unknown surface: {', '.join(unknown)}." if unknown else "No surface was chosen.",
+            details=f"Known surfaces: {', '.join(registry.SURFACES)}.",
+            suggestion="Choose with `--surface NAME[,NAME]`.",
+        )
+    surfaces = tuple(registry.load(registry.SURFACES[name]) for name in wanted)
+    assert all(isinstance(surface, Surface) for surface in surfaces)
+    return surfaces

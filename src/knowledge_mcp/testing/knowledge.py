@@ -11,12 +11,12 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from knowledge_mcp.engine.held import HeldDocument
-from knowledge_mcp.engine.reading import read_held
-from knowledge_mcp.engine.references import references_of
-from knowledge_mcp.engine.targets import Targets
+from knowledge_mcp.engine.core.documents import HeldDocument
+from knowledge_mcp.engine.evidence.reading import read_held
+from knowledge_mcp.engine.evidence.references import references_of
+from knowledge_mcp.engine.evidence.targets import Targets
 from knowledge_mcp.model.chunk import Chunk, Modality
-from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace, StoreStatistics
+from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure, EmbeddingSpace, StoreStatistics
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.model.evidence import (
     QuoteAnswer,
@@ -53,11 +53,20 @@ from knowledge_mcp.model.query import (
     SearchQuery,
     Stats,
 )
-from knowledge_mcp.model.structure import DocumentStructure
 from knowledge_mcp.ports import Source
-from knowledge_mcp.testing.fake_documents import SAMPLE, FakeDocument, Passage, build, from_text, sha256
-from knowledge_mcp.testing.fake_evidence import WordMeasure, compare_quote, structure_of_fake
-from knowledge_mcp.testing.fake_search import keeps, words_of
+from knowledge_mcp.testing.fakes import (
+    SAMPLE,
+    FakeDocument,
+    Passage,
+    WordMeasure,
+    build,
+    compare_quote,
+    from_text,
+    keeps,
+    sha256,
+    structure_of_fake,
+    words_of,
+)
 
 __all__ = ["SAMPLE", "FakeDocument", "FakeKnowledge", "Passage"]
 

@@ -17,14 +17,14 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import ChunkType
+from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentStructure
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.model.query import And, Equals, Filter, In, Prefix
-from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure
 from knowledge_mcp.ports import Analyser, Store
 from knowledge_mcp.stores.memory import MemoryStore
+from knowledge_mcp.testing.store_parts import whole
 from knowledge_mcp.testing.store_search import same_ranking
 from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, record, structure, unit_vector
-from knowledge_mcp.testing.store_whole import whole
 
 __all__ = ["StoreMachine", "store_machine"]
 

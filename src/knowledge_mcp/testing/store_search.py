@@ -10,9 +10,9 @@ from typing import Any, ClassVar, TypeVar
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import ChunkType, EmbeddedChunk
+from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentStructure
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.model.query import And, Equals, Filter, In, LegHit, Prefix
-from knowledge_mcp.model.structure import NO_STRUCTURE, DocumentStructure
 from knowledge_mcp.ports import Analyser, Store
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, record, unit_vector

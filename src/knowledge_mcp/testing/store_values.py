@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition, EmbeddedChunk, Modality, Statement, Vector
-from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace
+from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure, EmbeddingSpace, OutlineEntry, PageCoverage
 from knowledge_mcp.model.document import Box, Reference, ReferenceKind, Span
-from knowledge_mcp.model.structure import DocumentStructure, OutlineEntry, PageCoverage
 
 __all__ = [
     "SPACE",

@@ -25,8 +25,8 @@ from knowledge_mcp.model.errors import (
     NotFoundError,
     SpaceMismatchError,
 )
+from knowledge_mcp.testing.store_parts import SnapshotContract
 from knowledge_mcp.testing.store_search import expect, put
-from knowledge_mcp.testing.store_snapshot import SnapshotContract
 from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, full_chunk, record, unit_vector
 
 __all__ = ["StoreContract", "expect", "put"]

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from knowledge_mcp.wiring.base import Start, build_base, build_store, try_start
-from knowledge_mcp.wiring.desks import build_desk, build_knowledge, build_local, build_repositories, build_source
-from knowledge_mcp.wiring.library import build_library
+from knowledge_mcp.wiring.desks import (
+    build_desk,
+    build_knowledge,
+    build_library,
+    build_local,
+    build_repositories,
+    build_source,
+)
 
 __all__ = [
     "Start",

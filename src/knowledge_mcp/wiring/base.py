@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp import registry
 from knowledge_mcp.model.errors import ConfigError, KnowledgeError
 from knowledge_mcp.settings import Settings, blends_scores, choose_embedding, choose_store, missing_adapters
 
 if TYPE_CHECKING:
-    from knowledge_mcp.engine.base import Base
-    from knowledge_mcp.ports import Analyser, Reranker, Store, Synonyms
-    from knowledge_mcp.stores.index_memory import IndexMemory
+    from knowledge_mcp.engine.core.base import Base
+    from knowledge_mcp.ports import Analyser, OcrEngine, Reranker, Store, Synonyms
+    from knowledge_mcp.readers.shared.passwords import Passwords
+    from knowledge_mcp.stores.shared.index_memory import IndexMemory
 
-__all__ = ["COLLECTIONS", "Start", "build_base", "build_store", "try_start"]
-
+__all__ = [
+    "COLLECTIONS",
+    "Start",
+    "build_base",
+    "build_ocr",
+    "build_passwords",
+    "build_readers",
+    "build_store",
+    "try_start",
+]
 
 COLLECTIONS = {"planning": "application_docs", "rag": "default", "repositories": "repositories"}
 """The first two are fixed by their specifications; the third is never made: each repository has one of its own."""
@@ -63,7 +72,7 @@ def build_base(settings: Settings, *, surface: str = "standards", start: Start |
         ConfigError: the settings select an adapter that this build has not.
         ConnectionFailedError: Qdrant is configured, and neither it nor its fallback answers.
     """
-    from knowledge_mcp.engine.base import Base
+    from knowledge_mcp.engine.core.base import Base
 
     problems = missing_adapters(settings, surface, embedders=registry.EMBEDDERS, stores=registry.STORES)
     if problems:
@@ -103,7 +112,7 @@ def build_base(settings: Settings, *, surface: str = "standards", start: Start |
 @functools.cache
 def _index_memory(megabytes: int) -> IndexMemory:
     """Make the budget that all stores of this process share."""
-    from knowledge_mcp.stores.index_memory import IndexMemory
+    from knowledge_mcp.stores.shared.index_memory import IndexMemory
 
     return IndexMemory(megabytes << 20)
 
@@ -127,7 +136,7 @@ def _open_store(settings: Settings, *, falls_back: bool) -> tuple[Store, str]:
     backend = choose_store(settings).backend
     if backend != "qdrant" or not falls_back:
         return build_store(settings, backend), ""
-    from knowledge_mcp.engine.opening import Candidate, open_first
+    from knowledge_mcp.engine.core.opening import Candidate, open_first
 
     server = ("CHROMADB_HOST", "CHROMADB_PORT") if settings.chromadb_host is not None else ("CHROMADB_PATH",)
     return open_first(
@@ -160,3 +169,41 @@ def try_start(settings: Settings, *, surfaces: Sequence[str] = ("standards",)) -
         base.store.close()
     found = start or Start()
     return Start(tuple(problems.values()), found.backend, found.degraded)
+
+
+def build_ocr(settings: Settings) -> OcrEngine | None:
+    """Name the OCR engine; nothing is started before its use."""
+    name = next(iter(registry.OCR_ENGINES)) if settings.ocr_engine == "auto" else settings.ocr_engine
+    engine: OcrEngine | None = registry.load(registry.OCR_ENGINES[name])(settings)
+    return engine
+
+
+def build_passwords(settings: Settings, ask: Callable[[str, str], str | None] | None = None) -> Passwords:
+    """Make what opens protected files: by the file that is configured, else by asking a person."""
+    from knowledge_mcp.readers.shared.passwords import Passwords
+
+    return Passwords(settings.document_passwords_file, ask)
+
+
+def build_readers(
+    ocr: OcrEngine | None, targets: Mapping[str, str], passwords: Passwords | None = None
+) -> dict[str, Any]:
+    """Make one reader for each media type; those of one class that need nothing of their own are one object.
+
+    Those that see pictures share the OCR engine, those of files that can be protected the passwords (as
+    `build_passwords` makes them); those that go by Markdown are handed the reader of Markdown.
+    """
+    made: dict[str, Any] = {}
+    readers: dict[str, Any] = {}
+    for media_type, target in targets.items():
+        if media_type in registry.SEEING_READERS:
+            opening = {"passwords": passwords} if media_type in registry.PROTECTED_MEDIA_TYPES else {}
+            readers[media_type] = registry.load(target)(ocr=ocr, **opening)
+            continue
+        if target not in made:
+            given: dict[str, Any] = {}
+            if media_type in registry.CONVERTING_READERS:
+                given["markdown"] = registry.load(registry.READERS["text/markdown"])()
+            made[target] = registry.load(target)(**given)
+        readers[media_type] = made[target]
+    return readers

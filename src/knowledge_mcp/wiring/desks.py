@@ -8,17 +8,61 @@ from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp import registry
 from knowledge_mcp.settings import Settings, network_environment
-from knowledge_mcp.wiring.base import Start, build_base
-from knowledge_mcp.wiring.library import build_conversion, build_library
-from knowledge_mcp.wiring.readers import build_ocr, build_passwords, build_readers
+from knowledge_mcp.wiring.base import COLLECTIONS, Start, build_base, build_ocr, build_passwords, build_readers
 
 if TYPE_CHECKING:
-    from knowledge_mcp.engine.base import Base
-    from knowledge_mcp.engine.repositories import RepositoryDesk
-    from knowledge_mcp.ports import Knowledge, Reader, Source
-    from knowledge_mcp.readers.passwords import Passwords
+    from knowledge_mcp.engine.core.base import Base
+    from knowledge_mcp.engine.repositories.desk import RepositoryDesk
+    from knowledge_mcp.ports import Knowledge, Reader, SharedLibrary, Source
+    from knowledge_mcp.readers.shared.passwords import Passwords
 
-__all__ = ["build_desk", "build_knowledge", "build_local", "build_repositories", "build_source"]
+__all__ = [
+    "build_conversion",
+    "build_desk",
+    "build_knowledge",
+    "build_library",
+    "build_local",
+    "build_repositories",
+    "build_source",
+]
+
+
+def build_library(settings: Settings, *, start: Start | None = None) -> SharedLibrary:
+    """Put the library together in this process; errors as `build_base`."""
+    from knowledge_mcp.engine.ingest.plan import Pipeline
+    from knowledge_mcp.engine.jobs.store_journal import ENDED_COLLECTION, JOBS_COLLECTION
+    from knowledge_mcp.engine.library.desk import LibraryDesk
+    from knowledge_mcp.engine.repositories.manifest import PREFIX
+
+    others = {*COLLECTIONS.values(), settings.collection, JOBS_COLLECTION, ENDED_COLLECTION, "document_registry"}
+    reserved = frozenset(others) - {COLLECTIONS["rag"]}
+    base = build_base(settings, surface="rag", start=start)
+    ocr = build_ocr(settings)
+    pipeline = Pipeline(
+        build_readers(ocr, {**registry.READERS, **registry.DOCUMENT_READERS}, build_passwords(settings)),
+        registry.load(registry.CHUNKERS["rag"])(),
+        registry.load(registry.CLASSIFIERS["standards"])(),
+        ocr,
+    )
+    return LibraryDesk(
+        base,
+        pipeline,
+        registry.load(registry.FETCHERS["web"])(settings),
+        folder=settings.data_folder,
+        is_reserved=lambda name: name.partition(".")[0] in reserved or name in reserved or name.startswith(PREFIX),
+        health_threshold_ms=settings.health_latency_threshold_ms,
+    )
+
+
+def build_conversion(settings: Settings, roots: Sequence[Path] | None) -> Any:
+    """Put the desk of conversions together: it keeps nothing, and needs neither store nor embedder."""
+    from knowledge_mcp.engine.convert.conversion import ConversionDesk
+
+    ocr = build_ocr(settings)
+    readers = build_readers(ocr, {**registry.READERS, **registry.DOCUMENT_READERS}, build_passwords(settings))
+    return ConversionDesk(
+        readers, roots=roots, library=lambda: registry.load(registry.REMOTES["library"])(settings), ocr=ocr
+    )
 
 
 def build_desk(
@@ -72,8 +116,8 @@ def build_knowledge(
     base = build_base(settings, surface=surface, start=start)
     if surface == "planning":
         return _filing_desk(settings, base, roots, build_passwords(settings, ask_password))
-    from knowledge_mcp.engine.local import LocalKnowledge
-    from knowledge_mcp.engine.plan import Pipeline
+    from knowledge_mcp.engine.ingest.plan import Pipeline
+    from knowledge_mcp.engine.knowledge import LocalKnowledge
 
     chunker = registry.load(registry.CHUNKERS["standards"])(
         size_min=settings.chunk_size_min, size_max=settings.chunk_size_max, overlap=settings.chunk_overlap
@@ -87,9 +131,9 @@ def build_knowledge(
 
 def _filing_desk(settings: Settings, base: Base, roots: Sequence[Path] | None, passwords: Passwords) -> Knowledge:
     """Put the planning surface's knowledge base together: pictures and scans, judged before they are read."""
-    from knowledge_mcp.engine.filing import FilingDesk
-    from knowledge_mcp.engine.plan import Pipeline
-    from knowledge_mcp.model.ocr import ScanOptions
+    from knowledge_mcp.engine.ingest.plan import Pipeline
+    from knowledge_mcp.engine.planning.desk import FilingDesk
+    from knowledge_mcp.model.extraction import ScanOptions
 
     ocr = build_ocr(settings)
     judged = registry.load(registry.JUDGING_READER)
@@ -116,9 +160,9 @@ def _filing_desk(settings: Settings, base: Base, roots: Sequence[Path] | None, p
 def build_repositories(settings: Settings, *, start: Start | None = None) -> RepositoryDesk:
     """Put the desk of repositories together: one collection for each; `start` and errors as in `build_base`."""
     from knowledge_mcp import __version__
-    from knowledge_mcp.engine.plan import Pipeline
-    from knowledge_mcp.engine.repositories import RepositoryDesk
-    from knowledge_mcp.engine.repository_values import RepositoryParts, SearchLimits, source_code
+    from knowledge_mcp.engine.ingest.plan import Pipeline
+    from knowledge_mcp.engine.repositories.desk import RepositoryDesk
+    from knowledge_mcp.engine.repositories.values import RepositoryParts, SearchLimits, source_code
 
     base = build_base(settings, surface="repositories", start=start)
     reader: Reader = registry.load(registry.CODE_READER)()

@@ -14,15 +14,223 @@ from dataclasses import dataclass, field
 
 from knowledge_mcp.model.document import ReferenceKind
 from knowledge_mcp.model.hidden import HiddenReason
-from knowledge_mcp.readers.docx.equations import equation_text
-from knowledge_mcp.readers.docx.fields import Fields
 from knowledge_mcp.readers.docx.looks import Looks, properties_of, unseen_drawing
-from knowledge_mcp.readers.docx.ooxml import Element, attribute, child, is_on, local, value
-from knowledge_mcp.readers.docx.package import Relation
-from knowledge_mcp.readers.docx.symbols import has_private_characters, letters_for_symbols, raised_or_lowered
-from knowledge_mcp.readers.richtext import RichText
+from knowledge_mcp.readers.docx.package import Element, Relation, attribute, child, is_on, local, value
+from knowledge_mcp.readers.shared.richtext import RichText
 
-__all__ = ["Paragraph", "ParagraphReader", "visible_children", "visible_length"]
+__all__ = [
+    "Fields",
+    "Paragraph",
+    "ParagraphReader",
+    "equation_text",
+    "has_private_characters",
+    "letters_for_symbols",
+    "raised_or_lowered",
+    "visible_children",
+    "visible_length",
+]
+
+_WORD = re.compile(r'"([^"]*)"|(\S+)')
+_MAX_NESTING = 50
+
+
+@dataclass(slots=True)
+class _Field:
+    instruction: str = ""
+    in_result: bool = False
+    start: int = 0
+
+
+class Fields:
+    """Follow the fields of a document; text is shown only while no open field is still in its instruction."""
+
+    def __init__(self) -> None:
+        self._open: list[_Field] = []
+        self._sequences: dict[str, int] = {}
+        self.saw_page_reference = False
+
+    @property
+    def hides_text(self) -> bool:
+        """Tell whether what comes now belongs to an instruction."""
+        return any(not field.in_result for field in self._open)
+
+    @property
+    def in_contents(self) -> bool:
+        """Tell whether the result of a table of contents or an index is open."""
+        return any(_words(each.instruction)[:1] in (["TOC"], ["INDEX"]) for each in self._open)
+
+    def begin_paragraph(self) -> None:
+        """Start a paragraph: results go on from the last one, instructions never do (that is a damaged field)."""
+        self._open = [each for each in self._open if each.in_result]
+        self.saw_page_reference = False
+        for each in self._open:
+            each.start = 0
+
+    def forget(self) -> None:
+        """Drop all open fields; a heading cannot stand inside one."""
+        self._open.clear()
+
+    def begin(self, instruction: str = "") -> None:
+        """Open a field."""
+        if len(self._open) < _MAX_NESTING:
+            self._open.append(_Field(instruction))
+
+    def instruct(self, text: str) -> None:
+        """Take a piece of the innermost field's instruction."""
+        if self._open and not self._open[-1].in_result:
+            self._open[-1].instruction += text
+
+    def separate(self, text: RichText) -> None:
+        """Go over to the innermost field's result."""
+        if self._open:
+            self._open[-1].in_result = True
+            self._open[-1].start = len(text)
+
+    def end(self, text: RichText) -> str | None:
+        """Close the innermost field and mark its result; returns the label of the sequence that a SEQ field counts."""
+        if not self._open:
+            return None
+        field = self._open.pop()
+        words = _words(field.instruction)
+        if not words:
+            return None
+        name, arguments = words[0], words[1:]
+        start = field.start if field.in_result else len(text)
+        if name == "PAGEREF":
+            self.saw_page_reference = True
+        elif name == "REF" and arguments:
+            text.mark(start, None, f"#{arguments[0]}")
+        elif name == "HYPERLINK" and arguments:
+            _mark_hyperlink(text, start, arguments)
+        elif name == "SEQ" and arguments:
+            return self._count(text, start, arguments)
+        return None
+
+    def _count(self, text: RichText, start: int, arguments: list[str]) -> str:
+        """Count a caption; the number is written only where Word left no result."""
+        label = arguments[0]
+        switches = [a.lower() for a in arguments[1:]]
+        number = self._sequences.get(label, 0)
+        if "\\r" in switches and (after := arguments[switches.index("\\r") + 2 :]) and after[0].isdigit():
+            number = int(after[0])
+        elif "\\c" not in switches:
+            number += 1
+        self._sequences[label] = number
+        if not text.text[start:].strip() and "\\h" not in switches:
+            text.add(str(number))
+        return label
+
+
+def _words(instruction: str) -> list[str]:
+    words = [quoted or bare for quoted, bare in _WORD.findall(instruction)]
+    return [words[0].upper(), *words[1:]] if words else []
+
+
+def _mark_hyperlink(text: RichText, start: int, arguments: list[str]) -> None:
+    if "\\l" in arguments:
+        place = arguments.index("\\l") + 1
+        if place < len(arguments):
+            text.mark(start, None, f"#{arguments[place]}")
+    elif not arguments[0].startswith("\\"):
+        text.mark(start, ReferenceKind.LINK, arguments[0])
+
+
+_PRIVATE = re.compile("[\uf000-\uf0ff]")
+_SUPERSCRIPT = str.maketrans("0123456789+-−()", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁽⁾")
+_SUBSCRIPT = str.maketrans("0123456789+-−()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₍₎")
+_SCRIPTABLE = re.compile(r"[0-9+\-−()]+")
+_SYMBOLS = {
+    0xB0: "°", 0xB1: "±", 0xB3: "≥", 0xA3: "≤", 0xB4: "×", 0xB7: "•", 0xB8: "÷", 0xB9: "≠", 0xBB: "≈", 0xA5: "∞",
+    0xAE: "→", 0xAC: "←", 0xDE: "⇒", 0xD7: "·", 0xD6: "√", 0xE5: "∑", 0x6D: "μ", 0x57: "Ω", 0x44: "Δ", 0x61: "α",
+    0x62: "β", 0x67: "γ", 0x64: "δ", 0x65: "ε", 0x6C: "λ", 0x70: "π", 0x73: "σ", 0x74: "τ", 0x66: "φ", 0x77: "ω",
+    0x71: "θ", 0x72: "ρ", 0x68: "η", 0xD0: "∠", 0xC5: "⊕", 0xCE: "∈", 0xA2: "′", 0xB2: "″",
+}  # fmt: skip
+_DINGBATS = {
+    0xFC: "✓", 0xFE: "☑", 0xFD: "☒", 0xA8: "☐", 0x6F: "☐", 0xFB: "✗", 0xA7: "▪", 0xE0: "→", 0xF0: "⇒", 0x4A: "☺",
+    0x6C: "●", 0x6E: "■", 0x75: "◆", 0x76: "❖", 0x77: "◆", 0xD8: "➢", 0x50: "✓",
+}  # fmt: skip
+_UNKNOWN_SIGN = "▪"
+
+
+def has_private_characters(text: str) -> bool:
+    """Tell whether a text holds positions of a symbol font (U+F000 to U+F0FF)."""
+    return _PRIVATE.search(text) is not None
+
+
+def letters_for_symbols(text: str, font: str) -> tuple[str, int]:
+    """Write positions of the Symbol and dingbat fonts as Unicode.
+
+    Returns:
+        The text, and how many had no letter: a sign in a table cell says something by being there, so a small square
+        stands for each.
+    """
+    table = _DINGBATS if "ding" in font.lower() else _SYMBOLS
+    unknown = 0
+
+    def letter(match: re.Match[str]) -> str:
+        nonlocal unknown
+        found = table.get(ord(match.group()) & 0xFF)
+        unknown += found is None
+        return found or _UNKNOWN_SIGN
+
+    return _PRIVATE.sub(letter, text), unknown
+
+
+def raised_or_lowered(text: str, place: str | None) -> str:
+    """Write raised and lowered digits as such: 10³ must not read 103; `place` is Word's `vertAlign`."""
+    if place not in {"superscript", "subscript"} or not _SCRIPTABLE.fullmatch(text.strip()):
+        return text
+    return text.translate(_SUPERSCRIPT if place == "superscript" else _SUBSCRIPT)
+
+
+_MAX_DEPTH = 60
+_PROPERTIES = frozenset(
+    {"rPr", "ctrlPr", "fPr", "radPr", "sSupPr", "sSubPr", "sSubSupPr", "naryPr", "dPr", "accPr", "mPr"}
+)
+
+
+def equation_text(element: Element, depth: int = 0) -> str:
+    """Write an `oMath` element, or any part of one, as text; "" where it has none."""
+    if depth > _MAX_DEPTH:
+        return ""
+    name = local(element)
+    if name == "t":
+        return element.text or ""
+    if name in _PROPERTIES:
+        return ""
+    if name in {"f", "rad", "sSup", "sSub", "sSubSup", "nary"}:
+        return _construct(element, name, depth)
+    inner = "".join(equation_text(part, depth + 1) for part in element)
+    if name == "d":
+        opening, closing = value(element, "dPr", "begChr"), value(element, "dPr", "endChr")
+        return f"{'(' if opening is None else opening}{inner}{')' if closing is None else closing}"
+    return f"{inner} " if name in {"mr", "oMathPara"} else inner
+
+
+def _construct(element: Element, name: str, depth: int) -> str:
+    if name == "f":
+        return f"{_group(_part(element, 'num', depth))}/{_group(_part(element, 'den', depth))}"
+    operand = _part(element, "e", depth)
+    if name == "rad":
+        return f"{_part(element, 'deg', depth)}√({operand})"
+    if name == "nary":
+        return f"{value(element, 'naryPr', 'chr') or '∫'}{_scripts(element, depth)} {operand}"
+    return operand + _scripts(element, depth)
+
+
+def _part(element: Element, name: str, depth: int) -> str:
+    found = child(element, name)
+    return equation_text(found, depth + 1) if found is not None else ""
+
+
+def _scripts(element: Element, depth: int) -> str:
+    low, high = _part(element, "sub", depth), _part(element, "sup", depth)
+    return (f"_{_group(low)}" if low else "") + (f"^{_group(high)}" if high else "")
+
+
+def _group(text: str) -> str:
+    return text if len(text) <= 1 or text.isalnum() else f"({text})"
+
 
 _HIDDEN_TAG = re.compile(
     r"\s*[\[<(]?[A-Z][A-Za-z]{0,11}(?:[-_. ][A-Za-z0-9]{1,12}){0,4}?[-_. ]?\d{1,6}(?:\.\d{1,4}){0,4}[a-z]?[\])>]?"

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from knowledge_mcp.model.hidden import HiddenReason
-from knowledge_mcp.readers.colours import WHITE, is_alike
-from knowledge_mcp.readers.docx.ooxml import Element, attribute, child, is_on, local, value
+from knowledge_mcp.readers.docx.package import Element, attribute, child, is_on, local, value
+from knowledge_mcp.readers.shared.colours import WHITE, is_alike
 
 __all__ = ["Looks", "properties_of", "unseen_drawing"]
 

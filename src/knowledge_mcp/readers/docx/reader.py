@@ -16,14 +16,17 @@ from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.errors import UnreadableReason
 from knowledge_mcp.model.ingest import Inspection
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.readers.assembly import DocumentBuilder
-from knowledge_mcp.readers.properties import named_type, proposed_id
+from knowledge_mcp.readers.docx.package import Element, Package, attribute, local, parse
+from knowledge_mcp.readers.shared.assembly import DocumentBuilder, named_type, proposed_id
 
 if TYPE_CHECKING:
-    from knowledge_mcp.readers.docx.ooxml import Element
-    from knowledge_mcp.readers.docx.package import Package
+    from knowledge_mcp.readers.docx.package import Element, Package
 
-__all__ = ["DocxReader"]
+__all__ = [
+    "DocxReader",
+    "read_properties",
+    "sensible_title",
+]
 
 _BEHIND = re.compile(rb"""behindDoc=["'](?:1|true|on)|z-index:\s*-""")
 """What a drawing behind the text has."""
@@ -39,8 +42,7 @@ class DocxReader:
         return "docx-4"
 
     def check(self, item: SourceItem) -> Inspection:
-        from knowledge_mcp.readers.docx.ooxml import body_items
-        from knowledge_mcp.readers.docx.package import open_package, unreadable
+        from knowledge_mcp.readers.docx.package import body_items, open_package, unreadable
 
         with open_package(item) as package, package.open_main() as stream:
             has_text = False
@@ -54,7 +56,6 @@ class DocxReader:
 
     def read(self, item: SourceItem, progress: Callable[[int, int], None] | None = None) -> Document:
         from knowledge_mcp.readers.docx.package import open_package, unreadable
-        from knowledge_mcp.readers.docx.properties import read_properties, sensible_title
 
         builder = DocumentBuilder()
         with open_package(item) as package:
@@ -82,9 +83,8 @@ class DocxReader:
 def _walk(package: Package, builder: DocumentBuilder) -> str:
     """Walk over the body; returns the first paragraph in a title style, "" without one."""
     from knowledge_mcp.readers.docx.looks import Looks
-    from knowledge_mcp.readers.docx.numbering import Numbering
-    from knowledge_mcp.readers.docx.ooxml import body_items
-    from knowledge_mcp.readers.docx.styles import Styles
+    from knowledge_mcp.readers.docx.package import body_items
+    from knowledge_mcp.readers.docx.styles import Numbering, Styles
     from knowledge_mcp.readers.docx.walker import Walker
 
     root = _parsed(package, "styles")
@@ -102,7 +102,7 @@ def _walk(package: Package, builder: DocumentBuilder) -> str:
 
 
 def _parsed(package: Package, kind: str) -> Element | None:
-    from knowledge_mcp.readers.docx.ooxml import parse
+    from knowledge_mcp.readers.docx.package import parse
 
     data = package.part(kind)
     return parse(data) if data is not None else None
@@ -110,7 +110,7 @@ def _parsed(package: Package, kind: str) -> Element | None:
 
 def _page_colour(package: Package) -> str:
     """Return the colour of the pages; empty where drawings stand behind the text, or the pages are coloured."""
-    from knowledge_mcp.readers.colours import WHITE
+    from knowledge_mcp.readers.shared.colours import WHITE
 
     settings = package.part("settings")
     if settings is not None and b"displayBackgroundShape" in settings:
@@ -128,7 +128,7 @@ def _page_colour(package: Package) -> str:
 
 
 def _notes(package: Package, kind: str) -> dict[tuple[str, str], list[Element]]:
-    from knowledge_mcp.readers.docx.ooxml import attribute, local
+    from knowledge_mcp.readers.docx.package import attribute, local
 
     root = _parsed(package, f"{kind}s")
     found: dict[tuple[str, str], list[Element]] = {}
@@ -137,3 +137,64 @@ def _notes(package: Package, kind: str) -> dict[tuple[str, str], list[Element]]:
             paragraphs = list(note.iter("{*}p"))
             found[kind, attribute(note, "id") or ""] = paragraphs
     return found
+
+
+_CORE = {
+    "title": "title",
+    "creator": "author",
+    "subject": "subject",
+    "keywords": "keywords",
+    "description": "description",
+    "category": "category",
+    "contentStatus": "status",
+    "created": "created",
+    "modified": "modified",
+    "lastModifiedBy": "last_modified_by",
+    "revision": "revision",
+    "version": "version",
+    "identifier": "identifier",
+    "language": "language",
+}
+_MAX_VALUE = 2_000
+_MAX_PROPERTIES = 200
+_NO_TITLE = re.compile(
+    r"(?:microsoft word - .*|document ?\d*|untitled.*|.*\.(?:docx?|dotx?|odt|rtf)|word document|template|title)",
+    re.IGNORECASE,
+)
+
+
+def read_properties(package: Package) -> dict[str, str]:
+    """Read all properties as flat text; custom ones (names in lower case, blanks as "_") win over core ones.
+
+    Raises:
+        lxml.etree.XMLSyntaxError: a properties part is damaged.
+    """
+    found: dict[str, str] = {}
+    core = package.member("docProps/core.xml")
+    for element in parse(core) if core else ():
+        _keep(found, _CORE.get(local(element), ""), element.text)
+    extended = package.member("docProps/app.xml")
+    for element in parse(extended) if extended else ():
+        _keep(found, {"Company": "company"}.get(local(element), ""), element.text)
+    custom = package.member("docProps/custom.xml")
+    for element in list(parse(custom))[:_MAX_PROPERTIES] if custom else ():
+        name = re.sub(r"[^a-z0-9]+", "_", (attribute(element, "name") or "").lower()).strip("_")
+        _keep(found, name, _text_of(element))
+    if "modified" in found:
+        found.setdefault("date", found["modified"][:10])
+    return found
+
+
+def sensible_title(title: str | None) -> str:
+    """Return a title property unless it is one that an application made up."""
+    words = " ".join((title or "").split())
+    return "" if _NO_TITLE.fullmatch(words) else words
+
+
+def _keep(found: dict[str, str], name: str, text: str | None) -> None:
+    if name and text and text.strip():
+        found[name] = " ".join(text.split())[:_MAX_VALUE]
+
+
+def _text_of(element: Element) -> str:
+    return " ".join(str(piece) for piece in element.itertext())

@@ -7,12 +7,19 @@ the style it is based on.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from knowledge_mcp.readers.docx.ooxml import Element, attribute, child, local, value
+from knowledge_mcp.readers.docx.package import Element, attribute, child, is_on, local, value
 
-__all__ = ["Role", "Style", "Styles"]
+__all__ = [
+    "Label",
+    "Numbering",
+    "Role",
+    "Style",
+    "Styles",
+    "format_number",
+]
 
 _MAX_INHERITANCE = 20
 BODY_TEXT_LEVEL = 9
@@ -152,3 +159,227 @@ class Styles:
                 if pattern.fullmatch(style.name):
                     return role
         return Role.BODY
+
+
+_PLACEHOLDER = re.compile(r"%([1-9])")
+_ROMAN = (
+    (1000, "M"), (900, "CM"), (500, "D"), (400, "CD"), (100, "C"), (90, "XC"), (50, "L"), (40, "XL"),
+    (10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I"),
+)  # fmt: skip
+_ONES = (
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+)  # fmt: skip
+_BULLET = "•"
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """Hold the printed label of one paragraph ("5.3.1", "a)", "•") with its level from 0 and its kind."""
+
+    text: str
+    level: int
+    is_bullet: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    start: int
+    format: str
+    text: str
+    restart: int | None
+    style: str | None
+    legal: bool
+
+
+@dataclass(slots=True)
+class _Abstract:
+    levels: dict[int, _Level]
+    style_link: str | None
+
+
+@dataclass(slots=True)
+class _List:
+    abstract: str
+    starts: dict[int, int] = field(default_factory=dict[int, int])
+    levels: dict[int, _Level] = field(default_factory=dict[int, _Level])
+
+
+class Numbering:
+    """Count through a document in reading order; `label` is called once for each paragraph.
+
+    Lists of one abstract definition share their counters. A start override holds the first time its list is used.
+    """
+
+    def __init__(self, root: Element | None, styles: Styles) -> None:
+        self._styles = styles
+        self._abstracts: dict[str, _Abstract] = {}
+        self._lists: dict[str, _List] = {}
+        self._counters: dict[str, dict[int, int]] = {}
+        self._started: set[tuple[str, int]] = set()
+        for element in root if root is not None else ():
+            if local(element) == "abstractNum":
+                levels = {_index(lvl): _read_level(lvl) for lvl in element if local(lvl) == "lvl"}
+                link = value(element, "numStyleLink")
+                self._abstracts[attribute(element, "abstractNumId") or ""] = _Abstract(levels, link)
+            elif local(element) == "num":
+                self._lists[attribute(element, "numId") or ""] = _read_list(element)
+
+    def label(self, properties: Element | None, style_id: str | None) -> Label | None:
+        """Advance the paragraph's list and return its label, None for a paragraph in no list.
+
+        Args:
+            properties: the paragraph's `pPr`.
+            style_id: its style.
+        """
+        placed = self._place(properties, style_id)
+        if placed is None:
+            return None
+        number_id, level, abstract_id, levels = placed
+        rule = levels.get(level)
+        if rule is None:
+            return None
+        counters = self._advance(number_id, level, abstract_id, levels)
+        if rule.format == "bullet":
+            return Label(_BULLET, level, is_bullet=True)
+
+        def printed(match: re.Match[str]) -> str:
+            place = int(match.group(1)) - 1
+            number_format = levels[place].format if place in levels else "decimal"
+            return format_number(counters.get(place, 1), "decimal" if rule.legal else number_format)
+
+        text = " ".join(_PLACEHOLDER.sub(printed, rule.text).split())
+        return Label(text, level, is_bullet=False) if text else None
+
+    def _place(
+        self, properties: Element | None, style_id: str | None
+    ) -> tuple[str, int, str, dict[int, _Level]] | None:
+        number_id = value(properties, "numPr", "numId")
+        direct = value(properties, "numPr", "ilvl")
+        level = int(direct) if direct and direct.isdigit() else None
+        linked: list[str] = [style_id] if style_id else []
+        if number_id is None:
+            inherited = self._styles.numbering(style_id)
+            if inherited is None:
+                return None
+            number_id, style_level, linked = inherited
+        else:
+            style_level = None
+        if number_id == "0" or number_id not in self._lists:
+            return None
+        abstract_id, levels = self._definition(number_id)
+        if level is None:
+            level = next((k for s in linked for k, rule in levels.items() if rule.style == s), style_level or 0)
+        return number_id, level, abstract_id, levels
+
+    def _definition(self, number_id: str) -> tuple[str, dict[int, _Level]]:
+        found = self._lists[number_id]
+        abstract = self._abstracts.get(found.abstract)
+        abstract_id = found.abstract
+        if abstract is not None and not abstract.levels and abstract.style_link:
+            linked = self._lists.get(self._styles.own_number(abstract.style_link) or "")
+            if linked is not None:
+                abstract_id, abstract = linked.abstract, self._abstracts.get(linked.abstract)
+        levels = abstract.levels if abstract else {}
+        return abstract_id, levels | found.levels if found.levels else levels
+
+    def _advance(self, number_id: str, level: int, abstract_id: str, levels: dict[int, _Level]) -> dict[int, int]:
+        counters = self._counters.setdefault(abstract_id, {})
+        starts = self._lists[number_id].starts
+        if level in starts and (number_id, level) not in self._started:
+            self._started.add((number_id, level))
+            counters[level] = starts[level]
+        else:
+            counters[level] = counters.get(level, levels[level].start - 1) + 1
+        for deeper in [k for k in counters if k > level]:
+            restart = levels[deeper].restart if deeper in levels else None
+            if restart is None or level < restart:
+                del counters[deeper]
+        for outer in range(level):
+            counters.setdefault(outer, levels[outer].start if outer in levels else 1)
+        return counters
+
+
+def _index(element: Element) -> int:
+    text = attribute(element, "ilvl") or "0"
+    return int(text) if text.isdigit() else 0
+
+
+def _read_level(element: Element) -> _Level:
+    start = value(element, "start")
+    restart = value(element, "lvlRestart")
+    return _Level(
+        start=int(start) if start and start.isdigit() else 1,
+        format=_read_format(element),
+        text=value(element, "lvlText") or "",
+        restart=int(restart) if restart and restart.isdigit() else None,
+        style=value(element, "pStyle"),
+        legal=is_on(element, "isLgl"),
+    )
+
+
+def _read_format(element: Element) -> str:
+    """Read the format; newer ones stand in an alternative with an old one as fallback."""
+    direct = value(element, "numFmt")
+    if direct is not None:
+        return direct
+    return value(child(element, "AlternateContent"), "Fallback", "numFmt") or "decimal"
+
+
+def _read_list(element: Element) -> _List:
+    found = _List(value(element, "abstractNumId") or "")
+    for override in (e for e in element if local(e) == "lvlOverride"):
+        level = _index(override)
+        start = value(override, "startOverride")
+        own = child(override, "lvl")
+        if own is not None:
+            found.levels[level] = _read_level(own)
+        if start and start.isdigit():
+            found.starts[level] = int(start)
+            if level in found.levels:
+                found.levels[level] = replace(found.levels[level], start=int(start))
+    return found
+
+
+# ---- numbers in words and letters -----------------------------------------------------------------------------------
+
+
+def format_number(number: int, number_format: str) -> str:
+    """Write a number in one of Word's formats; a format unknown here is written in decimals."""
+    if number_format in {"none", "bullet"}:
+        return ""
+    if number_format in {"upperRoman", "lowerRoman"}:
+        return _cased(_roman(number), number_format)
+    if number_format in {"upperLetter", "lowerLetter"}:
+        return _cased(_letters(number), number_format)
+    if number_format == "decimalZero":
+        return f"{number:02d}"
+    if number_format == "ordinal":
+        return f"{number}{_ordinal_ending(number)}"
+    if number_format == "cardinalText" and 0 <= number < len(_ONES):
+        return _ONES[number].capitalize()
+    if number_format == "decimalEnclosedParen":
+        return f"({number})"
+    return str(number)
+
+
+def _cased(text: str, number_format: str) -> str:
+    return text.upper() if number_format.startswith("upper") else text.lower()
+
+
+def _roman(number: int) -> str:
+    out = ""
+    for size, sign in _ROMAN:
+        while number >= size and len(out) < 40:
+            out += sign
+            number -= size
+    return out
+
+
+def _letters(number: int) -> str:
+    return chr(ord("a") + (number - 1) % 26) * min((number - 1) // 26 + 1, 40) if number > 0 else ""
+
+
+def _ordinal_ending(number: int) -> str:
+    if 10 <= number % 100 <= 20:
+        return "th"
+    return {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")

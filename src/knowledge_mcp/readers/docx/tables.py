@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from knowledge_mcp.readers.docx.inline import visible_children
-from knowledge_mcp.readers.docx.ooxml import Element, child, is_on, local, value
-from knowledge_mcp.readers.richtext import RichText
+from knowledge_mcp.readers.docx.package import Element, child, is_on, local, value
+from knowledge_mcp.readers.shared.richtext import RichText
 
 __all__ = ["Cell", "Grid", "TableReader", "grid_rows"]
 

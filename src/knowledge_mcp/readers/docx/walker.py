@@ -10,17 +10,15 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from knowledge_mcp.language.openings import caption_label, caption_target, example_label, note_label
 from knowledge_mcp.model.document import BlockKind, HeadingSource, Reference, ReferenceKind
-from knowledge_mcp.readers.assembly import DocumentBuilder, NumberedTitle, split_clause_number
 from knowledge_mcp.readers.docx.inline import Paragraph, ParagraphReader, visible_children
 from knowledge_mcp.readers.docx.looks import Looks
-from knowledge_mcp.readers.docx.numbering import Label, Numbering
-from knowledge_mcp.readers.docx.ooxml import Element, attribute, child, is_on, local, value
-from knowledge_mcp.readers.docx.package import Relation
-from knowledge_mcp.readers.docx.styles import Role, Styles
+from knowledge_mcp.readers.docx.package import Element, Relation, attribute, child, is_on, local, value
+from knowledge_mcp.readers.docx.styles import Label, Numbering, Role, Styles
 from knowledge_mcp.readers.docx.tables import TableReader, grid_rows
-from knowledge_mcp.readers.labels import caption_label, caption_target, example_label, note_label
-from knowledge_mcp.readers.richtext import RichText, lay, table_text
+from knowledge_mcp.readers.shared.assembly import DocumentBuilder, NumberedTitle, split_clause_number
+from knowledge_mcp.readers.shared.richtext import RichText, lay, table_text
 
 __all__ = ["Notes", "Walker"]
 

@@ -13,7 +13,7 @@ from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
 from knowledge_mcp.model.hidden import HiddenReason
-from knowledge_mcp.readers.html_hidden import reason_of
+from knowledge_mcp.readers.html.hidden import reason_of
 
 if TYPE_CHECKING:
     from markdown_it.token import Token

@@ -4,17 +4,163 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
 from knowledge_mcp.model.document import ReferenceKind
-from knowledge_mcp.readers.markdown.embedded_html import inline_text
 from knowledge_mcp.readers.markdown.pages import BREAK
-from knowledge_mcp.readers.richtext import RichText
+from knowledge_mcp.readers.shared.richtext import RichText
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-__all__ = ["anchor_names", "footnote_label", "image_alone", "inline_rich"]
+__all__ = [
+    "HtmlPiece",
+    "anchor_names",
+    "footnote_label",
+    "html_pieces",
+    "image_alone",
+    "inline_rich",
+    "inline_text",
+]
+
+_BLOCKS = frozenset(
+    "address article aside blockquote center dd details div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5"
+    " h6 header hr li main nav ol p pre section summary table tbody tfoot thead ul".split()
+)
+_HIDDEN = frozenset({"script", "style", "template", "noscript"})
+_HEADING = re.compile(r"h([1-6])")
+
+
+@dataclass(slots=True)
+class HtmlPiece:
+    """Hold one run of an HTML block.
+
+    Attributes:
+        kind: "text", "heading", "item", "table" or "image".
+        text: its words; empty for a table.
+        level: a heading's level from 1.
+        rows: a table's cells.
+        names: names that its elements bear, and those right before it; a piece that has nothing else ends the block.
+    """
+
+    kind: str
+    text: str = ""
+    level: int = 0
+    rows: list[list[str]] = field(default_factory=list[list[str]])
+    names: list[str] = field(default_factory=list[str])
+
+
+class _Collector(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.pieces: list[HtmlPiece] = []
+        self._words: list[str] = []
+        self._kind = HtmlPiece("text")
+        self._rows: list[list[str]] | None = None
+        self._hidden = 0
+        self._names: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in _HIDDEN:
+            self._hidden += 1
+        elif tag == "br":
+            self._words.append("\n")
+        elif tag == "img":
+            self._image(dict(attrs).get("alt"))
+        elif tag == "table":
+            self.flush()
+            self._rows = []
+        elif tag == "tr" and self._rows is not None:
+            self._rows.append([])
+            self._words.clear()
+        elif tag in {"td", "th"} and self._rows is not None:
+            self._words.clear()
+            if not self._rows:
+                self._rows.append([])
+        elif tag in _BLOCKS and self._rows is None:
+            self.flush()
+            heading = _HEADING.fullmatch(tag)
+            if heading:
+                self._kind = HtmlPiece("heading", level=int(heading.group(1)))
+            elif tag == "li":
+                self._kind = HtmlPiece("item")
+        self._names.extend(value for name, value in attrs if value and (name == "id" or (tag, name) == ("a", "name")))
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in _HIDDEN:
+            self._hidden = max(self._hidden - 1, 0)
+        elif tag in {"td", "th"} and self._rows:
+            self._rows[-1].append(self._take())
+        elif tag == "table" and self._rows is not None:
+            rows, self._rows = [row for row in self._rows if any(row)], None
+            self._table(rows)
+        elif tag in _BLOCKS and self._rows is None:
+            self.flush()
+
+    def handle_data(self, data: str) -> None:
+        if not self._hidden:
+            self._words.append(data)
+
+    def flush(self) -> None:
+        """Close the piece that is open."""
+        if self._rows is not None:
+            rows, self._rows = [row for row in self._rows if any(row)], None
+            self._table(rows)
+        piece, self._kind = self._kind, HtmlPiece("text")
+        piece.text = self._take()
+        if piece.text:
+            self._put(piece)
+
+    def finish(self) -> None:
+        """Close the piece that is open; names that nothing follows make one of their own."""
+        self.flush()
+        if self._names:
+            self._put(HtmlPiece("text"))
+
+    def _put(self, piece: HtmlPiece) -> None:
+        piece.names, self._names = self._names, []
+        self.pieces.append(piece)
+
+    def _image(self, text: str | None) -> None:
+        if text and self._rows is None:
+            self.flush()
+            self._put(HtmlPiece("image", text=" ".join(text.split())))
+
+    def _table(self, rows: list[list[str]]) -> None:
+        """Keep a real table; one that only lays out a page is text."""
+        if len(rows) >= 2 and max(len(row) for row in rows) >= 2:
+            self._put(HtmlPiece("table", rows=rows))
+        else:
+            for cell in (cell for row in rows for cell in row if cell):
+                self._put(HtmlPiece("text", text=cell))
+
+    def _take(self) -> str:
+        text = "".join(self._words)
+        self._words = []
+        return re.sub(r"[ \t\n]*\n[ \t\n]*|[ \t]+", lambda m: "\n" if "\n\n" in m.group() else " ", text).strip()
+
+
+def html_pieces(source: str) -> list[HtmlPiece]:
+    """Take an HTML block apart; comments, scripts and styles say nothing to a reader and are left out."""
+    collector = _Collector()
+    collector.feed(_without_open_comment(source))
+    collector.close()
+    collector.finish()
+    return collector.pieces
+
+
+def _without_open_comment(source: str) -> str:
+    """Cut a comment that nothing closes: the parser would look for its end anew from every one of its openings."""
+    start = source.find("<!--", source.rfind("-->") + 1)
+    return source if start < 0 else source[:start]
+
+
+def inline_text(tag: str) -> str:
+    """Return what an inline tag shows: a line end for `<br>`, else nothing."""
+    return "\n" if re.match(r"<br\b", tag, re.IGNORECASE) else ""
+
 
 _LETTERED_ITEM = re.compile(r"\(?(?:[a-z]|[ivx]{1,4}|\d{1,2})\)\s")
 _NAME = re.compile(r"<(?:a\s[^>]{0,1000}?\bname|\w{1,30}+\s[^>]{0,1000}?\bid)\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE)

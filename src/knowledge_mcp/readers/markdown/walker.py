@@ -8,19 +8,18 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from knowledge_mcp.model.document import BlockKind, HeadingSource, Reference, ReferenceKind
-from knowledge_mcp.readers.assembly import DocumentBuilder, NumberedTitle, split_clause_number
-from knowledge_mcp.readers.labels import (
+from knowledge_mcp.language.openings import (
     caption_label,
     caption_target,
     example_label,
     informative_statement,
     note_label,
 )
-from knowledge_mcp.readers.markdown.embedded_html import HtmlPiece, html_pieces
-from knowledge_mcp.readers.markdown.inline import anchor_names, image_alone, inline_rich
+from knowledge_mcp.model.document import BlockKind, HeadingSource, Reference, ReferenceKind
+from knowledge_mcp.readers.markdown.inline import HtmlPiece, anchor_names, html_pieces, image_alone, inline_rich
 from knowledge_mcp.readers.markdown.pages import PageMarks
-from knowledge_mcp.readers.richtext import RichText, lay, table_text
+from knowledge_mcp.readers.shared.assembly import DocumentBuilder, NumberedTitle, split_clause_number
+from knowledge_mcp.readers.shared.richtext import RichText, lay, table_text
 from knowledge_mcp.support.checkpoints import checkpoint
 
 if TYPE_CHECKING:

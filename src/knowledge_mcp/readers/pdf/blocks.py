@@ -2,19 +2,189 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from knowledge_mcp.language.openings import Opening, opening_of
 from knowledge_mcp.model.document import BlockKind
-from knowledge_mcp.readers.pdf.candidates import Body
-from knowledge_mcp.readers.pdf.extents import Extent
-from knowledge_mcp.readers.pdf.flow import Geometry, Vocabulary
-from knowledge_mcp.readers.pdf.headings import Heading
-from knowledge_mcp.readers.pdf.layout import Line, PageLayout, Table
-from knowledge_mcp.readers.pdf.openings import Opening, opening_of
+from knowledge_mcp.readers.pdf.headings.candidates import Body
+from knowledge_mcp.readers.pdf.headings.numbered import Heading
+from knowledge_mcp.readers.scans.layout import RecognisedLine
+from knowledge_mcp.readers.shared.boxes import packed
+from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table
 
-__all__ = ["blocks_of"]
+__all__ = [
+    "Extent",
+    "Geometry",
+    "Vocabulary",
+    "blocks_of",
+]
+
+_MARGIN = 1.0
+"""Points by which a box is larger than its lines: type reaches beyond the ascent and descent that its font states."""
+_APART = 3.0
+"""Points between a box and a line beside it from which on the line stands in another column."""
+
+_Place = tuple[float, float, float, float]
+
+
+class Extent:
+    """Gather the boxes of the lines of one block, in reading order.
+
+    A line of another page begins another box, and so does one that stands higher than the line before it, beside all
+    that is held: the block goes on in the next column.
+
+    Args:
+        lines: the first lines.
+        whole: lines of one page make one box wherever they stand, as the cells of a table do.
+    """
+
+    __slots__ = ("_boxes", "_last", "_whole")
+
+    def __init__(self, lines: Iterable[Line] = (), *, whole: bool = False) -> None:
+        self._boxes: list[tuple[int, list[float]]] = []
+        self._last: _Place = (0.0, 0.0, 0.0, 0.0)
+        self._whole = whole
+        for line in lines:
+            self.add(line)
+
+    def add(self, line: Line) -> None:
+        """Take up one more line."""
+        place = _place(line)
+        page, box = self._boxes[-1] if self._boxes else (0, [])
+        if page != line.page or (not self._whole and self._is_elsewhere(place, box)):
+            self._boxes.append((line.page, list(place)))
+        else:
+            box[0], box[1] = min(box[0], place[0]), min(box[1], place[1])
+            box[2], box[3] = max(box[2], place[2]), max(box[3], place[3])
+        self._last = place
+
+    def packed(self) -> list[int]:
+        """Write the boxes as whole numbers, as `boxes.unpacked` reads them."""
+        numbers: list[int] = []
+        for page, (left, top, right, bottom) in self._boxes:
+            numbers += packed(page, left - _MARGIN, top - _MARGIN, right + _MARGIN, bottom + _MARGIN)
+        return numbers
+
+    def _is_elsewhere(self, place: _Place, box: Sequence[float]) -> bool:
+        beside = place[0] > box[2] + _APART or place[2] < box[0] - _APART
+        return beside and (place[1] + place[3]) / 2 < self._last[1]
+
+
+def _place(line: Line) -> _Place:
+    """Tell where a line is to be seen: a recognised one where its words are, not where its type would stand."""
+    if isinstance(line, RecognisedLine):
+        return line.shown
+    return line.x0, line.y0, line.x1, line.y1
+
+
+_CUT_WORD = re.compile(r"(?P<left>[^\W\d_]+)[-\u00ad\u2010\x02]$")
+_NEXT_WORD = re.compile(r"(?P<right>[^\W\d_]+)")
+_WORDS = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_END = re.compile(r"[.:;!?][)\]\"”’]*$")
+
+
+class Vocabulary:
+    """Know the words of a document, to tell a hyphen that cuts a word from one that belongs to it."""
+
+    def __init__(self, lines: Iterable[Line]) -> None:
+        self._words: set[str] = set()
+        for line in lines:
+            self._words.update(word.lower() for word in _WORDS.findall(line.text)[:-1])
+
+    def join(self, text: str, following: str) -> str:
+        """Join a line to the text before it.
+
+        A hyphen at the end goes when the word without it occurs in the document; it stays when the word with it does,
+        or when both parts are words of the document by themselves; else it goes. Before a capital or a digit it stays.
+        """
+        cut, after = _CUT_WORD.search(text, max(len(text) - 60, 0)), _NEXT_WORD.match(following)
+        if cut is None or after is None or not after["right"][0].islower():
+            joint = "" if text.endswith(("-", "/", "\u2010")) and not text.endswith((" -", " /")) else " "
+            return text.removesuffix("\x02") + joint + following
+        left, right = cut["left"].lower(), after["right"].lower()
+        if left + right not in self._words:
+            both = left in self._words and right in self._words
+            if f"{left}-{right}" in self._words or both:
+                return f"{text[:-1]}-{following}"
+        return text[:-1] + following
+
+
+class Geometry:
+    """Know a document's line pitch and column edges, to tell where a paragraph ends."""
+
+    def __init__(self, pages: Sequence[PageLayout]) -> None:
+        steps: defaultdict[float, Counter[float]] = defaultdict(Counter)
+        self._right: dict[tuple[int, int], float] = {}
+        for page in pages:
+            lines = [line for line in page.lines if not line.rotated]
+            for line in lines:
+                key = (page.number, round(line.x0 / 40))
+                self._right[key] = max(self._right.get(key, 0.0), line.x1)
+            for one, other in itertools.pairwise(lines):
+                step = other.y0 - one.y0
+                if one.size == other.size and one.block == other.block and 0.8 * one.size < step < 3 * one.size:
+                    steps[one.size][round(step, 1)] += 1
+        self._pitch = {size: min(counts, key=lambda step: (-counts[step], step)) for size, counts in steps.items()}
+
+    def goes_on(self, previous: Line, line: Line, text: str, kind: BlockKind, hang: float) -> bool:
+        """Tell whether `line` belongs to the block that `previous` ends.
+
+        Args:
+            previous: the block's last line.
+            line: the next line in reading order.
+            text: the block's text so far.
+            kind: what the block is.
+            hang: the left edge of a list item's marker, of other blocks' first line.
+        """
+        hangs = kind is BlockKind.LIST_ITEM and not line.code and line.x0 > hang + 3 and not _ends(text)
+        if previous.code != line.code and not (hangs or _is_flow(previous, line)):
+            return False
+        if line.page != previous.page or line.y0 < previous.y0 - previous.size:
+            return _sentence_goes_on(text, line) and abs(line.size - previous.size) < 0.6
+        if abs(line.y0 - previous.y0) < 0.4 * line.size:
+            return line.x0 > previous.x0
+        if line.y0 - previous.y0 > 1.28 * self._pitch_of(previous) or line.x0 > previous.x1:
+            return False
+        if abs(line.size - previous.size) > 1.2 or (line.bold != previous.bold and self._is_short(previous)):
+            return False
+        return not self._paragraph_ends(previous, line, text, kind, hang)
+
+    def _pitch_of(self, line: Line) -> float:
+        return self._pitch.get(line.size, 1.25 * line.size)
+
+    def _paragraph_ends(self, previous: Line, line: Line, text: str, kind: BlockKind, hang: float) -> bool:
+        ended = _ends(text)
+        if kind is BlockKind.LIST_ITEM and line.x0 < hang - 3:
+            return True
+        if ended and self._is_short(previous) and (line.text[:1].isupper() or not line.text[:1].isalpha()):
+            return True
+        indented = line.x0 - previous.x0 > 0.8 * line.size
+        return ended and indented and kind is not BlockKind.LIST_ITEM and abs(previous.x0 - hang) > 1
+
+    def _is_short(self, line: Line) -> bool:
+        right = self._right.get((line.page, round(line.x0 / 40)), line.x1)
+        return line.x1 < right - 0.12 * max(right - line.x0, 1.0)
+
+
+def _is_flow(previous: Line, line: Line) -> bool:
+    """Tell a word of code at a line's edge from a block of code: one of the two is set in both faces or runs on."""
+    return line.text[:1].islower() and not _END.search(previous.text) and line.x0 <= previous.x0 + 2
+
+
+def _ends(text: str) -> bool:
+    return _END.search(text, max(len(text) - 12, 0)) is not None
+
+
+def _sentence_goes_on(text: str, line: Line) -> bool:
+    if _ends(text) or not text:
+        return False
+    return line.text[:1].islower() or line.text[:1].isdigit() or text.endswith(("-", ",")) or line.text[:1] in "(§"
+
 
 _PLAIN = Opening(BlockKind.PARAGRAPH, "")
 _BULLETS = {"\u00b7": "•", "o": "◦"}

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from knowledge_mcp.readers.pdf.layout import PageLayout
 from knowledge_mcp.readers.pdf.lines import lay_out
+from knowledge_mcp.readers.shared.layout import PageLayout
 from knowledge_mcp.support.sandbox_worker import Refusal
 
 if TYPE_CHECKING:

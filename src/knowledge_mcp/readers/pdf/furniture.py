@@ -10,8 +10,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
-from knowledge_mcp.readers.pdf.candidates import body_of
-from knowledge_mcp.readers.pdf.layout import Line, PageLayout, Table
+from knowledge_mcp.readers.pdf.headings.candidates import body_of
+from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table
 
 __all__ = ["remove_furniture"]
 

@@ -13,14 +13,18 @@ from typing import Any
 
 from knowledge_mcp.readers.pdf import engine
 from knowledge_mcp.readers.pdf.blocks import blocks_of
-from knowledge_mcp.readers.pdf.candidates import Body, body_of
-from knowledge_mcp.readers.pdf.contents import take_contents
 from knowledge_mcp.readers.pdf.furniture import remove_furniture
-from knowledge_mcp.readers.pdf.headings import Heading, detect_headings
-from knowledge_mcp.readers.pdf.layout import Line, PageLayout, Table
-from knowledge_mcp.readers.pdf.outline import listed_headings, merge_headings, outline_headings, tagged_headings
-from knowledge_mcp.readers.pdf.pictures import marks_of
-from knowledge_mcp.readers.pdf.scans import pages_to_recognise, take_recognised, without_copies
+from knowledge_mcp.readers.pdf.headings.candidates import Body, body_of
+from knowledge_mcp.readers.pdf.headings.contents import take_contents
+from knowledge_mcp.readers.pdf.headings.numbered import Heading, detect_headings
+from knowledge_mcp.readers.pdf.headings.outline import (
+    listed_headings,
+    merge_headings,
+    outline_headings,
+    tagged_headings,
+)
+from knowledge_mcp.readers.pdf.scans import marks_of, pages_to_recognise, take_recognised, without_copies
+from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table
 from knowledge_mcp.support.sandbox_worker import Refusal
 
 __all__ = ["check", "compose", "read", "survey"]

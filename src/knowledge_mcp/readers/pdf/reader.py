@@ -10,15 +10,13 @@ from typing import TypeVar
 
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.errors import UnreadableReason
-from knowledge_mcp.model.extraction import PageEvidence, Survey
+from knowledge_mcp.model.extraction import PageEvidence, ScanOptions, Survey
 from knowledge_mcp.model.ingest import Inspection
-from knowledge_mcp.model.ocr import ScanOptions
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import OcrEngine
-from knowledge_mcp.readers.isolation import run_isolated, unreadable
-from knowledge_mcp.readers.passwords import Passwords
-from knowledge_mcp.readers.recognition import Recognition
-from knowledge_mcp.readers.scanned import ScanReading, options_version
+from knowledge_mcp.readers.scans.recognition import Recognition, ScanReading, options_version
+from knowledge_mcp.readers.shared.isolation import run_isolated, unreadable
+from knowledge_mcp.readers.shared.passwords import Passwords
 from knowledge_mcp.support.sandbox import Limits, Sandbox
 
 __all__ = ["PdfReader"]

@@ -3,13 +3,30 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import io
+import itertools
 import math
+import re
 import struct
+import unicodedata
 import zlib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["MOST_PIXELS", "as_png", "is_blank", "render"]
+from knowledge_mcp.readers.pdf.engine import refusal
+from knowledge_mcp.support.sandbox_worker import Refusal
+
+__all__ = [
+    "MOST_PIXELS",
+    "as_png",
+    "is_blank",
+    "is_inside",
+    "mark",
+    "render",
+    "word_places",
+]
 
 MOST_PIXELS = 36_000_000
 """Larger sheets are rendered with fewer dots per inch: an A1 drawing with 190."""
@@ -90,3 +107,236 @@ def as_png(image: Any, dpi: float) -> bytes:
 
 def _piece(kind: bytes, body: bytes) -> bytes:
     return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(body, zlib.crc32(kind)))
+
+
+_LEAST = 3
+_ENOUGH = 20
+"""Letters by which the beginning or end of a paragraph is known that goes over the page's edge."""
+_MOST_CHARACTERS = 200_000
+_SAME_LINE = 0.5
+_BESIDE = 4.0
+"""Heights of a line by which two of its words may stand apart, signs that are no letters between them."""
+_PIECES = re.compile(r"\n|(?<!\\)\|")
+
+_Place = tuple[float, float, float, float]
+
+
+def word_places(sheet: Any, words: str, frames: Sequence[_Place], size: tuple[int, int]) -> list[_Place]:
+    """Find words on a page, and return a box for each of their lines.
+
+    Words that are not found as a whole are looked for line by line and cell by cell, and of what goes over the page's
+    edge the part that stands on it. Only places inside the frames count.
+
+    Args:
+        sheet: PDFium's page.
+        words: what is looked for.
+        frames: left, top, right, bottom in pixels of a picture of the page; none for the whole page.
+        size: width and height of that picture.
+    """
+    with contextlib.closing(sheet.get_textpage()) as text:
+        page = _Spelled.of(sheet, text, size)
+        found = page.find(_spelling(words), frames)
+        if found:
+            return found
+        places: list[_Place] = []
+        for piece in _PIECES.split(words):
+            wanted = _spelling(piece)
+            places += page.find(wanted, frames) or page.find_part(wanted, frames)
+    return places
+
+
+def is_inside(place: _Place, frames: Sequence[_Place]) -> bool:
+    """Tell whether the middle of a place lies inside one of the frames."""
+    x, y = (place[0] + place[2]) / 2, (place[1] + place[3]) / 2
+    return any(left <= x <= right and top <= y <= bottom for left, top, right, bottom in frames)
+
+
+@dataclass(slots=True)
+class _Spelled:
+    """The letters and digits of a page, each with the number of the character that shows it.
+
+    Attributes:
+        after: where the last words were found; the next ones are looked for behind them first.
+    """
+
+    sheet: Any
+    text: Any
+    size: tuple[int, int]
+    letters: str
+    numbers: list[int]
+    after: int = 0
+
+    @classmethod
+    def of(cls, sheet: Any, text: Any, size: tuple[int, int]) -> _Spelled:
+        pdfium = _raw()
+        letters: list[str] = []
+        numbers: list[int] = []
+        for number in range(min(text.count_chars(), _MOST_CHARACTERS)):
+            code = pdfium.FPDFText_GetUnicode(text, number)
+            plain = _spelling(chr(code)) if 0 < code < 0x110000 else ""
+            letters.append(plain)
+            numbers.extend([number] * len(plain))
+        return cls(sheet, text, size, "".join(letters), numbers)
+
+    def find(self, wanted: str, frames: Sequence[_Place]) -> list[_Place]:
+        """Return where the letters stand as a whole: the first place inside the frames, nothing where there is none."""
+        if len(wanted) < _LEAST:
+            return []
+        for start in self._starts(wanted):
+            places = self._places(start, start + len(wanted), frames)
+            if places:
+                return places
+        return []
+
+    def find_part(self, wanted: str, frames: Sequence[_Place]) -> list[_Place]:
+        """Return where the beginning or the end of the letters stands, as far as it goes."""
+        if len(wanted) < 2 * _ENOUGH:
+            return []
+        for start in self._starts(wanted[:_ENOUGH]):
+            places = self._places(start, start + _alike(wanted, self.letters[start:]), frames)
+            if places:
+                return places
+        for start in self._starts(wanted[-_ENOUGH:]):
+            stop = start + _ENOUGH
+            places = self._places(stop - _alike(wanted[::-1], self.letters[stop - 1 :: -1]), stop, frames)
+            if places:
+                return places
+        return []
+
+    def _starts(self, wanted: str) -> Iterator[int]:
+        for begin, end in ((self.after, len(self.letters)), (0, self.after + len(wanted) - 1)):
+            start = self.letters.find(wanted, begin, end)
+            while start >= 0:
+                yield start
+                start = self.letters.find(wanted, start + 1, end)
+
+    def _places(self, start: int, stop: int, frames: Sequence[_Place]) -> list[_Place]:
+        """Return a box for each line of these letters, nothing where some stand outside the frames."""
+        numbers = sorted(set(self.numbers[start:stop]))
+        places = [self._on_picture(self.text.get_charbox(number)) for number in numbers]
+        if frames and not all(is_inside(place, frames) for place in places):
+            return []
+        self.after = stop
+        return _in_lines(places)
+
+    def _on_picture(self, box: _Place) -> _Place:
+        """Turn a box of the file (left, bottom, right, top) into one of the picture (left, top, right, bottom)."""
+        pdfium, (width, height) = _raw(), self.size
+        x, y = ctypes.c_int(), ctypes.c_int()
+        xs: list[float] = []
+        ys: list[float] = []
+        for across, along in ((box[0], box[1]), (box[2], box[3])):
+            pdfium.FPDF_PageToDevice(self.sheet, 0, 0, width, height, 0, across, along, x, y)
+            xs.append(x.value)
+            ys.append(y.value)
+        return min(xs), min(ys), max(xs), max(ys)
+
+
+def _raw() -> Any:
+    """Return PDFium's own functions; the library has no types for them."""
+    import pypdfium2.raw
+
+    return pypdfium2.raw
+
+
+def _alike(one: str, other: str) -> int:
+    """Count the letters that two texts begin with alike."""
+    pairs = zip(one, other, strict=False)
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def _spelling(text: str) -> str:
+    if text.isascii():
+        return "".join(filter(str.isalnum, text.lower()))
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).casefold()))
+
+
+def _in_lines(places: Sequence[_Place]) -> list[_Place]:
+    """Join the boxes of characters that follow one another in a line; lines may run across the page, or up and down."""
+    steps = [abs(after[0] - before[0]) >= abs(after[1] - before[1]) for before, after in itertools.pairwise(places)]
+    along = 0 if sum(steps) * 2 >= len(steps) else 1
+    joined: list[_Place] = []
+    for place in places:
+        if joined and _goes_on(joined[-1], place, along):
+            last = joined[-1]
+            joined[-1] = (
+                min(last[0], place[0]),
+                min(last[1], place[1]),
+                max(last[2], place[2]),
+                max(last[3], place[3]),
+            )
+        else:
+            joined.append(place)
+    return joined
+
+
+def _goes_on(line: _Place, place: _Place, along: int) -> bool:
+    """Tell whether a character stands in a line that runs along an axis (0 across the page), or a little beside it."""
+    across = 1 - along
+    common = min(line[across + 2], place[across + 2]) - max(line[across], place[across])
+    smaller = min(line[across + 2] - line[across], place[across + 2] - place[across])
+    gap = max(line[along], place[along]) - min(line[along + 2], place[along + 2])
+    return common > _SAME_LINE * smaller - 1 and gap < _BESIDE * max(line[across + 2] - line[across], 1.0)
+
+
+_PAINT, _FRAME = (255, 236, 130), (214, 69, 0)
+
+
+def mark(
+    path: str, *, page: int, boxes: Sequence[Sequence[float]], words: str = "", dpi: int = 150
+) -> Iterator[dict[str, Any] | bytes]:
+    """Yield `width` and `height` in pixels and in how many places `words` were found; then the picture as PNG.
+
+    Args:
+        path: the file.
+        page: physical page from 1.
+        boxes: left, top, right, bottom of each place, in points.
+        words: what stands there, or some of it: lines and cells of tables are looked for one by one where the whole is
+            not found; empty to colour the boxes.
+        dpi: dots per inch, fewer for sheets that would be too large.
+
+    Raises:
+        Refusal: the file cannot be opened, or has no such page.
+    """
+    import pypdfium2
+
+    document: Any  # the library's annotations are partial
+    try:
+        document = pypdfium2.PdfDocument(path)
+    except pypdfium2.PdfiumError as error:
+        raise refusal(path, error) from error
+    try:
+        with contextlib.closing(document):
+            if not 0 < page <= len(document):
+                raise Refusal("corrupted", f"The file has {len(document)} pages, and no page {page}.")
+            document.init_forms()
+            with contextlib.closing(document[page - 1]) as sheet:
+                image, found = _drawn(sheet, boxes, words, dpi)
+    except pypdfium2.PdfiumError as error:
+        raise Refusal("corrupted", "The page cannot be drawn.", details=f"PDFium: {error}") from error
+    printed = io.BytesIO()
+    image.save(printed, "PNG", dpi=(dpi, dpi))
+    yield {"width": image.width, "height": image.height, "words": found}
+    yield printed.getvalue()
+
+
+def _drawn(sheet: Any, boxes: Sequence[Sequence[float]], words: str, dpi: int) -> tuple[Any, int]:
+    """Draw the page and the marks; returns the picture, and how many places of the words were found."""
+    from PIL import Image, ImageChops, ImageDraw
+
+    width, height = sheet.get_size()
+    scale = min(dpi / 72, math.sqrt(MOST_PIXELS / max(width * height, 1.0)))
+    with contextlib.closing(sheet.render(scale=scale)) as bitmap:
+        image = bitmap.to_pil().convert("RGB")
+    frames = [(box[0] * scale, box[1] * scale, box[2] * scale, box[3] * scale) for box in boxes]
+    coloured = word_places(sheet, words, frames, image.size)
+    bare = [frame for frame in frames if not any(is_inside(place, [frame]) for place in coloured)]
+    paint = Image.new("RGB", image.size, "white")
+    brush = ImageDraw.Draw(paint)
+    for left, top, right, bottom in (*coloured, *bare):
+        brush.rectangle((left, top, right, bottom), fill=_PAINT)
+    image = ImageChops.multiply(image, paint)
+    pen = ImageDraw.Draw(image)
+    for left, top, right, bottom in frames:
+        pen.rectangle((left, top, right, bottom), outline=_FRAME, width=max(round(scale), 1))
+    return image, len(coloured)

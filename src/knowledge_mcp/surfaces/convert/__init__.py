@@ -1,5 +1,5 @@
 """The surface `convert` (specification D, the local server)."""
 
-from knowledge_mcp.surfaces.convert.surface import SURFACE
+from knowledge_mcp.surfaces.convert.tools import SURFACE
 
 __all__ = ["SURFACE"]

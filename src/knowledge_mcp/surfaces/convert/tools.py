@@ -2,17 +2,118 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from knowledge_mcp.engine.conversion import ConversionDesk
-from knowledge_mcp.engine.jobs import CancelledError
-from knowledge_mcp.model.errors import ConfigError, InvalidInputError
-from knowledge_mcp.surfaces.contract import Call, Tool
-from knowledge_mcp.surfaces.convert.requests import ConvertAndIngestRequest, ConvertRequest
-from knowledge_mcp.surfaces.convert.responses import ConvertAndIngestResponse, ConvertResponse
+from pydantic import Field
+
+from knowledge_mcp.engine.convert.conversion import ConversionDesk
+from knowledge_mcp.model.errors import CancelledError, ConfigError, InvalidInputError
+from knowledge_mcp.model.library import COLLECTION_NAME, DEFAULT_COLLECTION
+from knowledge_mcp.surfaces.answers import ErrorEnvelope, render_error
+from knowledge_mcp.surfaces.arguments import WHOLE, Text
+from knowledge_mcp.surfaces.contract import Call, Request, Response, Surface, Tool
 from knowledge_mcp.surfaces.following import follow
 
-__all__ = ["TOOLS", "convert_and_ingest", "convert_to_text"]
+__all__ = [
+    "SURFACE",
+    "TOOLS",
+    "ConvertAndIngestRequest",
+    "ConvertAndIngestResponse",
+    "ConvertRequest",
+    "ConvertResponse",
+    "convert_and_ingest",
+    "convert_to_text",
+]
+
+Uri = Annotated[
+    Text,
+    Field(min_length=1, max_length=4096, description="The file, as file:///path/to/document.pdf or its absolute path."),
+]
+
+
+class ConvertRequest(Request):
+    """Arguments of `convert_to_text` (D-REQ-1)."""
+
+    uri: Uri
+    pages: Annotated[str, Field(pattern=r"^[1-9]\d{0,5}(-[1-9]\d{0,5})?$")] | None = Field(
+        default=None, description="Only these pages or slides, e.g. 12 or 12-20; leave it out for all."
+    )
+    offset: Annotated[int, Field(ge=0, le=1_000_000_000), WHOLE] = Field(
+        default=0, description="Begin at this character of the text."
+    )
+    max_chars: Annotated[int, Field(ge=1000, le=1_000_000), WHOLE] | None = Field(
+        default=None, description="Return at most so many characters; next_offset tells where to go on."
+    )
+
+    def page_range(self) -> tuple[int, int] | None:
+        """Return first and last page, None for all.
+
+        Raises:
+            InvalidInputError: the last comes before the first.
+        """
+        if self.pages is None:
+            return None
+        first, _, last = self.pages.partition("-")
+        found = (int(first), int(last or first))
+        if found[1] < found[0]:
+            raise InvalidInputError(f"The pages end before they begin: {self.pages}", suggestion="Write 12-20.")
+        return found
+
+    def filters(self) -> dict[str, Any]:
+        """List the pages, where they were given."""
+        return {} if self.pages is None else {"pages": self.pages}
+
+    def subject(self) -> str:
+        """Return the uri."""
+        return self.uri
+
+
+class ConvertAndIngestRequest(Request):
+    """Arguments of `convert_and_ingest` (D-REQ-1A)."""
+
+    uri: Uri
+    collection: Annotated[str, Field(pattern=f"^{COLLECTION_NAME}$")] = Field(
+        default=DEFAULT_COLLECTION, description="Collection that the document goes to; it is made where it is new."
+    )
+    force: bool = Field(default=False, description="Take it in again even where the same document is there already.")
+
+    def filters(self) -> dict[str, Any]:
+        """List the collection."""
+        return {"collection": self.collection}
+
+    def subject(self) -> str:
+        """Return the uri."""
+        return self.uri
+
+
+class ConvertResponse(Response):
+    """Answer of `convert_to_text`."""
+
+    status: Literal["converted"]
+    text: str = Field(description="Markdown; a line `<!-- page 3 -->` stands before what is on page or slide 3.")
+    title: str
+    filename: str
+    media_type: str
+    pages: int = Field(default=0, description="Pages or slides of the whole document; absent where it has none.")
+    total_chars: int = Field(description="Characters of the whole text, or of the pages that were asked for.")
+    next_offset: int = Field(default=0, description="Where to go on; absent where this is the end.")
+    metadata: dict[str, str] = Field(default={}, description="What the document says of itself.")
+    warnings: list[str] = Field(default=[], description="What was lost or is doubtful.")
+
+
+class ConvertAndIngestResponse(Response):
+    """Answer of `convert_and_ingest` (D-REQ-1A)."""
+
+    status: Literal["ingested"]
+    doc_id: str = Field(description="Give it to get_document of the remote RAG server.")
+    chunks: int = Field(description="Passages that can be found now.")
+    collection: str
+    title: str
+    source: str
+    pages: int = Field(default=0, description="Pages or slides; absent where the document has none.")
+    unchanged: bool = Field(default=False, description="The very same document was there already.")
+    replaced: bool = Field(default=False, description="An earlier version of it was replaced.")
+    warnings: list[str] = Field(default=[], description="What was lost or is doubtful.")
 
 
 def convert_to_text(knowledge: Any, request: ConvertRequest, call: Call | None = None) -> ConvertResponse:
@@ -121,3 +222,16 @@ TOOLS = (
     ),
 )
 """All tools of the surface, in the order in which they are listed."""
+
+SURFACE = Surface(
+    name="convert",
+    instructions=(
+        "Documents of this machine as text. Use convert_to_text to read a file (PDF, Word, PowerPoint, Excel, images, "
+        "HTML, CSV, JSON, XML, Markdown) as Markdown; lines `<!-- page 3 -->` tell where a page begins, so that you "
+        "can cite it. Use convert_and_ingest to convert a file and send its text to the RAG API, where it becomes "
+        "searchable. Nothing is indexed or searched here: the remote RAG server has the tool search."
+    ),
+    tools=TOOLS,
+    error_model=ErrorEnvelope,
+    render_error=render_error,
+)

@@ -1,5 +1,5 @@
 """The surface `planning` (specification B)."""
 
-from knowledge_mcp.surfaces.planning.surface import SURFACE
+from knowledge_mcp.surfaces.planning.tools import SURFACE
 
 __all__ = ["SURFACE"]

@@ -4,37 +4,38 @@ from __future__ import annotations
 
 from typing import Any
 
-from knowledge_mcp.engine.filing import FilingDesk
-from knowledge_mcp.engine.filing_values import FilingError
-from knowledge_mcp.engine.jobs import CancelledError, RunningJob
-from knowledge_mcp.engine.journal import Job
+from knowledge_mcp.engine.jobs.jobs import RunningJob
+from knowledge_mcp.engine.jobs.journal import Job
+from knowledge_mcp.engine.planning.desk import FilingDesk
+from knowledge_mcp.engine.planning.values import FilingError
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStatus
-from knowledge_mcp.model.errors import ConfigError, InternalError, KnowledgeError, NotFoundError
+from knowledge_mcp.model.errors import CancelledError, ConfigError, InternalError, KnowledgeError, NotFoundError
 from knowledge_mcp.model.query import Equals, Filter, Hit, In, SearchMode, SearchQuery
 from knowledge_mcp.ports import Knowledge
-from knowledge_mcp.surfaces.contract import Call, Tool
+from knowledge_mcp.surfaces.contract import Call, Surface, Tool
 from knowledge_mcp.surfaces.following import watch
-from knowledge_mcp.surfaces.planning.requests import (
+from knowledge_mcp.surfaces.planning.shapes import (
     DeleteRequest,
-    DocumentTextRequest,
-    IngestRequest,
-    JobRequest,
-    ListRequest,
-    SearchRequest,
-)
-from knowledge_mcp.surfaces.planning.responses import (
     DeleteResponse,
     DocumentSummary,
+    DocumentTextRequest,
     DocumentTextResponse,
+    ErrorAnswer,
+    IngestRequest,
     IngestResponse,
+    JobRequest,
     JobResponse,
+    ListRequest,
     ListResponse,
+    SearchRequest,
     SearchResponse,
     SearchResult,
     SearchResultMetadata,
+    render_error,
 )
 
 __all__ = [
+    "SURFACE",
     "TOOLS",
     "cancel_ingest",
     "delete_document",
@@ -366,3 +367,18 @@ TOOLS = (
     ),
 )
 """All tools of the surface, in the order in which they are listed."""
+
+SURFACE = Surface(
+    name="planning",
+    instructions=(
+        "The documents of planning applications: reports, statements, plans, scans. Use ingest_document to take a file "
+        "in for an application, search_application_docs to find passages in one application or in all, "
+        "list_ingested_documents to see what there is, get_document_text to read a document whole. Cite source_file "
+        "and page_numbers. A document that is `skipped` as image_based holds pictures and no text worth reading; its "
+        "`pages` say so page by page, and force_ocr reads it all the same. `warnings` name pages whose text is lost or "
+        "doubtful."
+    ),
+    tools=TOOLS,
+    error_model=ErrorAnswer,
+    render_error=render_error,
+)

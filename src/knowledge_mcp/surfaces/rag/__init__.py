@@ -1,5 +1,5 @@
 """Documents of any kind in named collections (specification D): search, ingest by address, list, read."""
 
-from knowledge_mcp.surfaces.rag.surface import SURFACE
+from knowledge_mcp.surfaces.rag.tools import SURFACE
 
 __all__ = ["SURFACE"]

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure, OutlineEntry, PageCoverage
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.evidence import ReadQuery
-from knowledge_mcp.model.structure import DocumentStructure, OutlineEntry, PageCoverage
 from knowledge_mcp.ports import Knowledge
+from knowledge_mcp.surfaces.answers import ROOM_FOR_RESULTS, fitting_count, size_of
 from knowledge_mcp.surfaces.contract import Response
-from knowledge_mcp.surfaces.shortening import ROOM_FOR_RESULTS, fitting_count, size_of
-from knowledge_mcp.surfaces.standards.evidence_requests import OutlineRequest
-from knowledge_mcp.surfaces.standards.evidence_responses import OutlineResponse, OutlineSection, PageResult
+from knowledge_mcp.surfaces.standards.evidence_shapes import OutlineRequest, OutlineResponse, OutlineSection, PageResult
 
 __all__ = ["outline"]
 

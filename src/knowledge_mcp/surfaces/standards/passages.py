@@ -2,15 +2,41 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
 from knowledge_mcp.model.chunk import Chunk
-from knowledge_mcp.model.query import Hit, LegScore
-from knowledge_mcp.surfaces.standards.locating import locator_of_chunk
-from knowledge_mcp.surfaces.standards.responses import BriefSource, Leg, Metadata, SearchResult, Source
+from knowledge_mcp.model.errors import NotFoundError
+from knowledge_mcp.model.query import Hit, LegScore, RequirementAnswer, SearchAnswer, SearchMode, SearchQuery
+from knowledge_mcp.ports import Knowledge
+from knowledge_mcp.surfaces.answers import tokens_about
+from knowledge_mcp.surfaces.arguments import nearest
+from knowledge_mcp.surfaces.standards.evidence import locator_of_chunk
+from knowledge_mcp.surfaces.standards.shapes import (
+    BriefSource,
+    Leg,
+    Metadata,
+    RequirementsRequest,
+    ScopedRequest,
+    SearchResult,
+    Source,
+)
 
-__all__ = ["brief_source", "chunk_uri", "document_uri", "rounded", "search_result", "section_label"]
+__all__ = [
+    "EMPTY_BASE",
+    "brief_source",
+    "chunk_uri",
+    "document_uri",
+    "explain_no_definition",
+    "explain_no_requirement",
+    "explain_no_result",
+    "rounded",
+    "search_result",
+    "section_label",
+    "within",
+]
 
 _MOST_ALSO_IN = 10
 """Citations of passages that say the same: a notice that stands in every document would crowd out the results."""
@@ -94,4 +120,129 @@ def _source(chunk: Chunk, citation: str) -> Source:
         section=section_label(chunk),
         citation=citation,
         **more,
+    )
+
+
+LEAST = 40
+"""Tokens of a snippet, at least."""
+
+_SENTENCE = re.compile(r"[^\n.!?]*(?:[.!?](?!\s)[^\n.!?]*)*(?:[.!?]+(?=\s|$)|\n|$)\s*")
+_WORD = re.compile(r"\w{2,}")
+
+
+def within(results: Sequence[SearchResult], tokens: int, question: str) -> list[SearchResult]:
+    """Keep the passages within a budget of tokens, as `tokens_about` estimates them.
+
+    The first passage is always given, whole or as a snippet. One that does not fit is cut to the sentences that share
+    most words with the question, word for word and in one piece; its locator stays that of the whole passage. Results
+    for which not even that is left are dropped.
+    """
+    room = tokens
+    words = {word.casefold() for word in _WORD.findall(question)}
+    kept: list[SearchResult] = []
+    for place, result in enumerate(results):
+        later = len(results) - place - 1
+        share = max(LEAST, room - later * LEAST)
+        if room < LEAST and kept:
+            break
+        size = tokens_about(result.content)
+        if size <= share:
+            kept.append(result)
+        else:
+            most = max(1, len(result.content) * share // size)
+            cut = {"content": _best_part(result.content, words, most), "snippet": True}
+            kept.append(result.model_copy(update=cut))
+        room -= tokens_about(kept[-1].content)
+    return kept
+
+
+def _best_part(text: str, words: set[str], most: int) -> str:
+    """Cut out the run of sentences of at most `most` characters that holds most of the words; the first of equals."""
+    sentences = [(found.start(), found.end()) for found in _SENTENCE.finditer(text) if found.end() > found.start()]
+    best, best_value = (0, 0), (-1, 0)
+    for at, (start, _) in enumerate(sentences):
+        end = start
+        for _, stop in sentences[at:]:
+            if stop - start > most:
+                break
+            end = stop
+        end = end if end > start else start + most
+        found = {word.casefold() for word in _WORD.findall(text[start:end])} & words
+        if (value := (len(found), -at)) > best_value:
+            best, best_value = (start, end), value
+    part = text[best[0] : best[1]]
+    if best[1] - best[0] == most and best[1] < len(text) and text[best[1]].isalnum():
+        part = part[: part.rfind(" ")] if " " in part.strip() else part
+    return part.strip()
+
+
+EMPTY_BASE = "The knowledge base is empty: no document has been ingested yet."
+"""Follows the specified sentence, which a client may look for."""
+_NO_RESULT = "No documents matched your query"
+_NO_REQUIREMENT = "No requirements found for this topic"
+_INGEST = "Ingest documents with `knowledge-ingest PATH`."
+
+
+def explain_no_result(
+    knowledge: Knowledge, request: ScopedRequest, query: SearchQuery, answer: SearchAnswer
+) -> tuple[str, list[str]]:
+    """Say why a search found nothing; where filters were given, the same search without them is tried first."""
+    if answer.searched_documents == 0:
+        return f"{_NO_RESULT}. {EMPTY_BASE}", [_INGEST]
+    filters = request.filters()
+    if filters:
+        unfiltered = knowledge.search(SearchQuery(query.text, limit=1, mode=query.mode, weight=query.weight))
+        if unfiltered.hits:
+            return _excluded_by_filters(knowledge, filters)
+    if answer.mode is SearchMode.KEYWORD:
+        return _NO_RESULT, [
+            "Check the spelling, or try fewer words: this search finds exact words only.",
+            "Use knowledge_search to search by meaning.",
+        ]
+    return _NO_RESULT, ["Try broader terms", "Use knowledge_stats to see which documents there are."]
+
+
+def explain_no_definition(knowledge: Knowledge, term: str, similar: tuple[str, ...]) -> tuple[str, list[str]]:
+    """Say that a term is not defined, in the specified words, or that there is nothing to define it."""
+    message = f"Term '{term}' not found in knowledge base"
+    if knowledge.stats().statistics.documents == 0:
+        return f"{message}. {EMPTY_BASE}", [_INGEST]
+    if similar:
+        return message, ["Look up one of the similar terms.", "Use knowledge_search for passages about it."]
+    return message, ["Use knowledge_search for passages about it."]
+
+
+def explain_no_requirement(
+    knowledge: Knowledge, request: RequirementsRequest, answer: RequirementAnswer
+) -> tuple[str, list[str]]:
+    """Say that no requirement was found, in the specified words, and whether the standard is to blame."""
+    documents = knowledge.documents()
+    if not documents:
+        return f"{_NO_REQUIREMENT}. {EMPTY_BASE}", [_INGEST]
+    if request.standard is None:
+        return _NO_REQUIREMENT, ["Try broader terms", "Use knowledge_search for guidance that is not mandatory."]
+    if answer.documents == ():
+        names = {name: record.id for record in documents for name in (record.id, record.title)}
+        near = nearest(request.standard, names)
+        hints = [f"Did you mean '{names[near]}'?"] if near else []
+        return (
+            f"{_NO_REQUIREMENT}: no document's id or title contains '{request.standard}'.",
+            [*hints, "Use knowledge_stats to see which documents there are.", "Leave out `standard`."],
+        )
+    return _NO_REQUIREMENT, ["Try broader terms", "Leave out `standard` to search all documents."]
+
+
+def _excluded_by_filters(knowledge: Knowledge, filters: dict[str, Any]) -> tuple[str, list[str]]:
+    named = ", ".join(f"{name}={value}" for name, value in filters.items())
+    suggestions = ["Remove filters"]
+    if wanted := filters.get("document_id"):
+        for name in wanted[:5]:
+            try:
+                knowledge.document(name)
+            except NotFoundError as exc:
+                hint = f" {exc.suggestion}" if exc.suggestion.startswith("Did you mean") else ""
+                suggestions.append(f"There is no document '{name[:100]}'.{hint}")
+    return (
+        f"{_NO_RESULT} with these filters ({named[:500]}); without them there are matches.",
+        suggestions,
     )

@@ -8,24 +8,29 @@ from typing import Any
 from knowledge_mcp.model.chunk import Modality
 from knowledge_mcp.model.query import Check, DefinitionHit, RequirementHit, RequirementQuery, SearchMode, SearchQuery
 from knowledge_mcp.ports import Knowledge
-from knowledge_mcp.surfaces.contract import Tool
-from knowledge_mcp.surfaces.shortening import ROOM_FOR_RESULTS, Truncation, fitting_count, size_of
+from knowledge_mcp.surfaces.answers import (
+    ROOM_FOR_RESULTS,
+    ErrorEnvelope,
+    Truncation,
+    fitting_count,
+    in_words,
+    render_error,
+    size_of,
+)
+from knowledge_mcp.surfaces.contract import Surface, Tool
 from knowledge_mcp.surfaces.standards.evidence import EVIDENCE_TOOLS
-from knowledge_mcp.surfaces.standards.explanations import (
+from knowledge_mcp.surfaces.standards.passages import (
+    brief_source,
+    chunk_uri,
     explain_no_definition,
     explain_no_requirement,
     explain_no_result,
+    rounded,
+    search_result,
+    within,
 )
-from knowledge_mcp.surfaces.standards.passages import brief_source, chunk_uri, rounded, search_result
-from knowledge_mcp.surfaces.standards.requests import (
-    KeywordSearchRequest,
-    LookupRequest,
-    NoArguments,
-    PagedRequest,
-    RequirementsRequest,
-    SearchRequest,
-)
-from knowledge_mcp.surfaces.standards.responses import (
+from knowledge_mcp.surfaces.standards.resources import COMPLETERS, PROMPTS, RESOURCES
+from knowledge_mcp.surfaces.standards.shapes import (
     CheckResult,
     DefinitionResult,
     DocumentSummary,
@@ -33,18 +38,31 @@ from knowledge_mcp.surfaces.standards.responses import (
     FilterValues,
     HealthChecks,
     HealthResponse,
+    KeywordSearchRequest,
     KnowledgeBase,
+    LookupRequest,
     LookupResponse,
+    NoArguments,
+    PagedRequest,
     RequirementResult,
+    RequirementsRequest,
     RequirementsResponse,
+    SearchRequest,
     SearchResponse,
     StatsResponse,
     VectorStore,
 )
-from knowledge_mcp.surfaces.standards.snippets import within
-from knowledge_mcp.surfaces.worth import in_words
 
-__all__ = ["TOOLS", "health", "keyword_search", "lookup", "requirements", "search", "stats"]
+__all__ = [
+    "SURFACE",
+    "TOOLS",
+    "health",
+    "keyword_search",
+    "lookup",
+    "requirements",
+    "search",
+    "stats",
+]
 
 
 def search(knowledge: Knowledge, request: SearchRequest) -> SearchResponse:
@@ -294,3 +312,24 @@ TOOLS = (
     *EVIDENCE_TOOLS,
 )
 """All tools of the surface, in the order in which they are listed."""
+
+SURFACE = Surface(
+    name="standards",
+    instructions=(
+        "Search over ingested standards, handbooks and guides, with evidence that can be checked. "
+        "Use knowledge_search for questions, knowledge_lookup for what a term means, knowledge_requirements for what "
+        "is mandatory, knowledge_keyword_search for exact words and identifiers, knowledge_stats for which documents "
+        "there are. To go deeper: knowledge_outline for a document's headings and pages, knowledge_read for a clause, "
+        "pages or what surrounds a result, knowledge_references for what a clause refers to and what refers to it; "
+        "knowledge_verify_quote before you present words as a quote. Cite the `citation` of each passage you rely on "
+        "and quote it word for word. An empty answer says why in `message`; `degraded` says what failed on the way. A "
+        "passage's `uri`, or its document's text at knowledge://documents/{document_id}, can be read as a resource."
+    ),
+    tools=TOOLS,
+    error_model=ErrorEnvelope,
+    render_error=render_error,
+    prompts=PROMPTS,
+    resources=RESOURCES,
+    completers=COMPLETERS,
+)
+"""The surface `standards` (specification A)."""

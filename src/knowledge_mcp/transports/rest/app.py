@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+import socket
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from typing import Any, Protocol, cast
 
 import anyio
@@ -19,17 +20,13 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.ports import SharedLibrary
-from knowledge_mcp.transports.guards import HostGuard
-from knowledge_mcp.transports.keys import KeyRing
-from knowledge_mcp.transports.provider import KnowledgeProvider
-from knowledge_mcp.transports.rest.access import KEY, AccessLayer
+from knowledge_mcp.transports.rest.answers import BEARER, DESCRIPTION, described
 from knowledge_mcp.transports.rest.bodies import BodyGate
 from knowledge_mcp.transports.rest.desk import RestDesk
-from knowledge_mcp.transports.rest.documentation import BEARER, DESCRIPTION, described
 from knowledge_mcp.transports.rest.errors import (
     FAILURE,
     REQUEST_ID,
@@ -38,15 +35,60 @@ from knowledge_mcp.transports.rest.errors import (
     from_http,
     from_validation,
 )
-from knowledge_mcp.transports.rest.gates import CorsGate, HostGate, KeyGate
-from knowledge_mcp.transports.rest.ingesting import ingesting_routes
-from knowledge_mcp.transports.rest.lifespan import living
-from knowledge_mcp.transports.rest.metrics import RestMetrics
+from knowledge_mcp.transports.rest.gates import KEY, AccessLayer, CorsGate, HostGate, KeyGate
+from knowledge_mcp.transports.rest.observing import RestMetrics, Tracing, start_tracing
 from knowledge_mcp.transports.rest.operating import is_open, operating_routes
-from knowledge_mcp.transports.rest.reading import reading_routes
-from knowledge_mcp.transports.rest.tracing import Tracing, start_tracing
+from knowledge_mcp.transports.rest.routes import ingesting_routes, reading_routes
+from knowledge_mcp.transports.shared.guards import HostGuard
+from knowledge_mcp.transports.shared.keys import KeyRing
+from knowledge_mcp.transports.shared.provider import KnowledgeProvider
+from knowledge_mcp.transports.shared.serving import address_of, serve_until_told
 
-__all__ = ["RestOptions", "RestService", "build_rest_app"]
+__all__ = [
+    "GRACE_SECONDS",
+    "RestOptions",
+    "RestService",
+    "build_rest_app",
+    "living",
+    "serve_rest",
+]
+
+
+@contextlib.asynccontextmanager
+async def living(app: ASGIApp) -> AsyncGenerator[None]:
+    """Start an app, and stop it at the end of the block.
+
+    Raises:
+        RuntimeError: it says that it could not start.
+    """
+    incoming, outgoing = anyio.create_memory_object_stream[Message](2)
+    started, ended = anyio.Event(), anyio.Event()
+    failed: list[str] = []
+
+    async def send(message: Message) -> None:
+        kind = str(message["type"])
+        if kind.endswith("failed"):
+            failed.append(str(message.get("message", "")))
+        (started if "startup" in kind else ended).set()
+
+    async def run() -> None:
+        await app({"type": "lifespan", "asgi": {"version": "3.0"}, "state": {}}, outgoing.receive, send)
+        started.set()
+        ended.set()
+
+    async with incoming, outgoing, anyio.create_task_group() as tasks:
+        tasks.start_soon(run)
+        await incoming.send({"type": "lifespan.startup"})
+        await started.wait()
+        if failed:
+            raise RuntimeError(f"the app did not start: {failed[0]}")
+        try:
+            yield
+        finally:
+            with anyio.CancelScope(shield=True):
+                await incoming.send({"type": "lifespan.shutdown"})
+                await ended.wait()
+
 
 CLOSING_SECONDS = 30.0
 """How long a model that is still being loaded is waited for at the end: it must not be torn down under its thread."""
@@ -247,3 +289,48 @@ def _allowed(table: Iterable[tuple[re.Pattern[str], frozenset[str]]], path: str)
         if pattern.match(path):
             found |= methods
     return found | (set[str](["HEAD"]) if "GET" in found else set[str]()) | {"OPTIONS"}
+
+
+GRACE_SECONDS = 25.0
+"""How long running requests may go on after a signal to stop; what ends the process by force waits 30, usually."""
+
+
+def serve_rest(
+    service: RestService,
+    listener: socket.socket,
+    *,
+    grace: float = GRACE_SECONDS,
+    drain: float = 0.0,
+    log_level: str = "INFO",
+    proxies: Sequence[str] = (),
+    started: Callable[[str], None] | None = None,
+) -> None:
+    """Serve until SIGTERM or SIGINT, then return.
+
+    Args:
+        service: what to serve.
+        listener: a listening socket; it is closed at the end.
+        grace: seconds that running requests get to end; then they are cancelled.
+        drain: seconds between readiness turning to 503 and the last connection being accepted.
+        log_level: of the HTTP server's own log.
+        proxies: addresses and networks whose `X-Forwarded-For` is believed.
+        started: called with the address, from which on connections wait to be accepted.
+
+    Raises:
+        InternalError: the service could not start.
+    """
+
+    def told() -> None:
+        service.stopping = True
+
+    if started is not None:
+        started(address_of(listener))
+    serve_until_told(
+        service,
+        listener,
+        grace=grace,
+        log_level=log_level,
+        proxies=proxies,
+        told=told,
+        patience=drain,
+    )

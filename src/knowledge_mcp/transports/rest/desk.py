@@ -16,17 +16,15 @@ from typing import TypeVar
 import anyio
 from starlette.requests import Request
 
-from knowledge_mcp.engine.jobs import CancelledError
-from knowledge_mcp.model.errors import KnowledgeError, RateLimitedError
+from knowledge_mcp.model.errors import CancelledError, KnowledgeError, RateLimitedError
 from knowledge_mcp.model.library import Deposit, Deposited
 from knowledge_mcp.model.query import Check, HealthReport
 from knowledge_mcp.ports import SharedLibrary
 from knowledge_mcp.support.events import log_event
-from knowledge_mcp.transports.provider import KnowledgeProvider
 from knowledge_mcp.transports.rest.errors import REQUEST_ID, Refusal, failure_of
-from knowledge_mcp.transports.rest.metrics import RestMetrics
-from knowledge_mcp.transports.rest.tracing import Tracing
-from knowledge_mcp.transports.threads import Threads
+from knowledge_mcp.transports.rest.observing import RestMetrics, Tracing
+from knowledge_mcp.transports.shared.provider import KnowledgeProvider
+from knowledge_mcp.transports.shared.threads import Threads
 
 __all__ = ["RestDesk"]
 

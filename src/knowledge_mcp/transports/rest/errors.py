@@ -13,9 +13,9 @@ from typing import Any
 from starlette.exceptions import HTTPException
 from starlette.types import Scope, Send
 
-from knowledge_mcp.engine.jobs import CancelledError
 from knowledge_mcp.model.errors import (
     AuthError,
+    CancelledError,
     ConfigError,
     ConnectionFailedError,
     InternalError,

@@ -15,12 +15,11 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from knowledge_mcp.model.query import HealthReport
-from knowledge_mcp.transports.rest.access import ROUTE
-from knowledge_mcp.transports.rest.answers import CheckAnswer, HealthAnswer, ReadyAnswer
+from knowledge_mcp.transports.rest.answers import BEARER, CheckAnswer, HealthAnswer, ReadyAnswer, failures
 from knowledge_mcp.transports.rest.desk import RestDesk
-from knowledge_mcp.transports.rest.documentation import BEARER, failures
 from knowledge_mcp.transports.rest.errors import Refusal
-from knowledge_mcp.transports.rest.metrics import CONTENT_TYPE
+from knowledge_mcp.transports.rest.gates import ROUTE
+from knowledge_mcp.transports.rest.observing import CONTENT_TYPE
 
 __all__ = ["is_open", "operating_routes"]
 

@@ -16,9 +16,8 @@ from starlette.types import Receive, Scope, Send
 
 from knowledge_mcp.model.errors import KnowledgeError, RateLimitedError
 from knowledge_mcp.remote.failures import error_object
-from knowledge_mcp.transports.errors import crash
-from knowledge_mcp.transports.outbox import Outbox
-from knowledge_mcp.transports.threads import Threads
+from knowledge_mcp.transports.shared.provider import crash
+from knowledge_mcp.transports.shared.threads import Outbox, Threads
 
 __all__ = ["Streaming", "Tell"]
 

@@ -13,7 +13,6 @@ from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import ErrorCode
 from knowledge_mcp.model.library import CollectionSummary, Deposited, IngestJob, LibraryDocument
 from knowledge_mcp.model.query import Hit
-from knowledge_mcp.transports.keys import Key
 from knowledge_mcp.transports.rest.answers import (
     AcceptedAnswer,
     CollectionAnswer,
@@ -30,6 +29,7 @@ from knowledge_mcp.transports.rest.answers import (
     SearchResult,
 )
 from knowledge_mcp.transports.rest.errors import CODES
+from knowledge_mcp.transports.shared.keys import Key
 
 __all__ = [
     "accepted",

@@ -1,0 +1,1 @@
+"""Chunks of source code."""

@@ -1,0 +1,209 @@
+"""The chunker for repositories: chunks are symbols with their place in the file, and every line is where it says."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import uuid
+from bisect import bisect_left
+from collections.abc import Sequence
+
+from knowledge_mcp.chunking.code.context import CodeContexts
+from knowledge_mcp.chunking.code.packing import CodePiece, Packer, SourceFile
+from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition
+from knowledge_mcp.model.document import Document, Span
+from knowledge_mcp.model.errors import ConfigError
+from knowledge_mcp.ports import TokenMeasure
+from knowledge_mcp.support.checkpoints import checked
+from knowledge_mcp.support.events import log_event
+
+__all__ = ["MAX_CHUNKS_PER_FILE", "CodeChunker", "lines_left_out"]
+
+MAX_CHUNKS_PER_FILE = 100
+"""Chunks of one file at most (C 11.4)."""
+
+_NAMESPACE = uuid.UUID("6f1d7c0e-2b0a-5d55-9a3e-6c7d3f0b8e21")
+_LOGGER = logging.getLogger(__name__)
+_JOIN = 2
+"""Tokens kept free for what a tokenizer may make of the blank line between context and content."""
+_HIERARCHY_LEVELS = 6
+_MOST_NAMES = 8
+_SMALL = 0.5
+"""Share of what a chunk may hold from which a symbol stands by itself (`benchmarks/code_chunks.py`)."""
+
+
+class CodeChunker:
+    """Cut source files by symbol, and what has none by its lines (`ports.Chunker`).
+
+    A file that fits is one chunk. Else a symbol that fits is a chunk, small neighbours go together, and a symbol that
+    is too long is cut between its statements; its later parts carry its signature and the first words of its
+    documentation as context. A text without structure is cut between lines, with an overlap. Chunks are whole lines
+    unless a line is too long by itself. Sizes are tokens of the collection's own tokenizer, capped by what the model
+    reads; where that makes chunks smaller than `max_tokens`, as many more are allowed as hold the same text.
+
+    A chunk's `section_hierarchy` names the symbols around it, `section_title` the symbol or symbols that it is, and
+    `definitions` has each symbol that begins in it: term the name, aliases the qualified name, domain the kind, text
+    the signature.
+
+    Args:
+        max_tokens: no chunk is longer (50..8000).
+        overlap_tokens: tokens of whole lines that chunks of a text without structure share (0..4000, less than
+            `max_tokens`).
+        max_chunks: chunks of `max_tokens` of one file at most (C 11.4); what is then left out is logged, and
+            `lines_left_out` tells it.
+
+    Raises:
+        ConfigError: values outside their ranges, or contradicting.
+    """
+
+    def __init__(
+        self, max_tokens: int = 500, overlap_tokens: int = 50, *, max_chunks: int = MAX_CHUNKS_PER_FILE
+    ) -> None:
+        problems = [
+            f"{name} is {value}, which is outside {low}..{high}"
+            for name, value, low, high in (
+                ("CHUNK_MAX_TOKENS", max_tokens, 50, 8000),
+                ("CHUNK_OVERLAP_TOKENS", overlap_tokens, 0, 4000),
+                ("the most chunks of a file", max_chunks, 1, 100_000),
+            )
+            if not low <= value <= high
+        ]
+        if overlap_tokens >= max_tokens:
+            problems.append(f"CHUNK_OVERLAP_TOKENS ({overlap_tokens}) is not less than CHUNK_MAX_TOKENS ({max_tokens})")
+        if problems:
+            raise ConfigError(
+                "The sizes of code chunks do not fit: " + "; ".join(problems) + ".",
+                suggestion="Set CHUNK_MAX_TOKENS and CHUNK_OVERLAP_TOKENS to values that fit together.",
+            )
+        self._max_tokens = max_tokens
+        self._overlap = overlap_tokens
+        self._max_chunks = max_chunks
+
+    @property
+    def version(self) -> str:
+        """Name the chunker, its version and its settings."""
+        return f"code/1 max={self._max_tokens} overlap={self._overlap} chunks={self._max_chunks}"
+
+    def chunk(self, document: Document, document_type: str, measure: TokenMeasure) -> list[Chunk]:
+        """Cut and describe every passage, in order."""
+        if not document.blocks:
+            return []
+        file = SourceFile(document, measure)
+        contexts = CodeContexts(document, measure)
+
+        def capacity(section: int | None) -> int:
+            return max(1, min(self._max_tokens, measure.max_tokens - contexts.most(section) - _JOIN))
+
+        packer = Packer(file, measure, capacity, self._overlap, _SMALL)
+        by_lines = dict(document.metadata).get("structure") == "lines"
+        pieces = packer.by_lines() if by_lines else packer.by_symbols()
+        most = self._max_chunks * -(-self._max_tokens // capacity(None))
+        if len(pieces) > most:
+            pieces = packer.by_blocks()
+        writer = _Writer(document, document_type, contexts)
+        chunks = [writer.write(index, piece) for index, piece in enumerate(checked(pieces[:most]))]
+        left_out = lines_left_out(document, chunks)
+        if left_out is not None:
+            log_event(
+                _LOGGER,
+                logging.WARNING,
+                "chunk_limit_reached",
+                document_id=document.id,
+                max_chunks=most,
+                first_line_left_out=left_out[0],
+                last_line_left_out=left_out[1],
+            )
+        return chunks
+
+
+def lines_left_out(document: Document, chunks: Sequence[Chunk]) -> tuple[int, int] | None:
+    """Return the first and last line that no chunk holds because the file had too many; None where all are held."""
+    if not document.blocks or not chunks:
+        return None
+    end = chunks[-1].span.end
+    rest = [block for block in document.blocks if block.span.end > end]
+    if not rest or rest[0].lines is None or rest[-1].lines is None:
+        return None
+    first = rest[0].lines[0] if rest[0].span.start >= end else document.text.count("\n", 0, end) + 1
+    return first, rest[-1].lines[1]
+
+
+class _Writer:
+    """Write the chunks of one document."""
+
+    def __init__(self, document: Document, document_type: str, contexts: CodeContexts) -> None:
+        self._document = document
+        self._type = document_type
+        self._contexts = contexts
+        self._by_place = sorted(range(len(document.sections)), key=lambda row: document.sections[row].heading.start)
+        self._starts = [document.sections[row].heading.start for row in self._by_place]
+        self._seen: dict[tuple[str, str], int] = {}
+        self._openers: dict[int, str] = {}
+
+    def write(self, index: int, piece: CodePiece) -> Chunk:
+        """Describe one piece."""
+        document = self._document
+        content = piece.span.of(document.text)
+        digest = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+        opened = self._opened(piece.span)
+        above = [one.index for one in document.ancestors(piece.section)]
+        identity = self._id(above, digest)
+        parent = next((self._openers[row] for row in reversed(above) if row in self._openers), None)
+        for row in opened:
+            self._openers.setdefault(row, identity)
+        return Chunk(
+            id=identity,
+            document_id=document.id,
+            document_title=document.title,
+            document_type=self._type,
+            index=index,
+            content=content,
+            content_hash=digest,
+            context=self._contexts.of(piece.section, piece.span),
+            token_count=piece.tokens,
+            span=piece.span,
+            section_hierarchy=tuple(document.sections[row].title for row in above)[:_HIERARCHY_LEVELS],
+            section_title=self._title(piece, opened),
+            clause_number=None,
+            parent_chunk_id=parent,
+            chunk_type=ChunkType.GUIDANCE,
+            normative=False,
+            source_path=document.source_uri,
+            lines=piece.lines,
+            definitions=tuple(self._definition(row) for row in opened),
+        )
+
+    def _opened(self, span: Span) -> list[int]:
+        """List the symbols whose signature begins in a span."""
+        return self._by_place[bisect_left(self._starts, span.start) : bisect_left(self._starts, span.end)]
+
+    def _title(self, piece: CodePiece, opened: Sequence[int]) -> str:
+        """Name the symbols that begin in a piece, without those inside them, else the one that it is a part of."""
+        sections = self._document.sections
+        inner = set(opened)
+        names = list(dict.fromkeys(sections[row].title for row in opened if sections[row].parent not in inner))
+        if not names:
+            return sections[piece.section].title if piece.section is not None else ""
+        return ", ".join(names[:_MOST_NAMES]) + (" …" if len(names) > _MOST_NAMES else "")
+
+    def _definition(self, row: int) -> Definition:
+        document = self._document
+        section = document.sections[row]
+        qualified = ".".join(one.title for one in document.ancestors(row))
+        plain = section.title.replace("::", ".").rpartition(".")[2]
+        others = dict.fromkeys(name for name in (plain, qualified) if name != section.title)
+        return Definition(
+            term=section.title,
+            text=" ".join(section.heading.of(document.text).split()),
+            span=section.span,
+            aliases=tuple(others),
+            domain=self._contexts.kind(row) or None,
+        )
+
+    def _id(self, above: Sequence[int], digest: str) -> str:
+        """Derive the id from document, place, content, and how often that content stood in that place before."""
+        place = "\x1f".join(self._document.sections[row].title for row in above)
+        ordinal = self._seen.get((place, digest), 0)
+        self._seen[place, digest] = ordinal + 1
+        name = "\x1e".join((self._document.id, place, digest, str(ordinal)))
+        return str(uuid.uuid5(_NAMESPACE, name.encode("utf-8", "surrogatepass").decode("utf-8", "replace")))

@@ -1,0 +1,1 @@
+"""Chunks of prose: standards, handbooks, planning documents."""

@@ -1,0 +1,168 @@
+"""The chunker for libraries of mixed documents: chunks as large as serves the model, each with its headings as context.
+
+What stands together in the section tree goes together: a section that fits is one chunk, small neighbours are joined
+under the section that holds both, and only what is too long is cut, at paragraphs, sentences, rows. Chapters are never
+mixed, and neither are numbered clauses, so that a passage can be cited by its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from knowledge_mcp.chunking.prose.cutting import Cutter
+from knowledge_mcp.chunking.prose.describing import CONTEXT_JOIN, described, with_boxes
+from knowledge_mcp.chunking.prose.headers import HeadingPaths
+from knowledge_mcp.chunking.prose.headlines import Headlines
+from knowledge_mcp.chunking.prose.passages import Passage, passages_of
+from knowledge_mcp.language.clauses import SectionFacts, SectionRole, section_facts
+from knowledge_mcp.model.chunk import Chunk
+from knowledge_mcp.model.document import Document
+from knowledge_mcp.model.errors import ConfigError
+from knowledge_mcp.ports import TokenMeasure
+from knowledge_mcp.support.checkpoints import checked
+
+__all__ = ["ContextualChunker"]
+
+_SMALL = 0.625
+"""Share of the longest chunk below which a passage looks for company."""
+_SHARED = 0.125
+"""Share of the longest chunk that parts of one passage may have in common, in whole sentences."""
+_LEAST = 64
+_ALIKE = {SectionRole.OVERVIEW: SectionRole.BODY, SectionRole.EXAMPLE: SectionRole.BODY}
+"""Roles of sections that may be joined to those of another."""
+
+
+class ContextualChunker:
+    """Cut documents of any kind by their sections (`ports.Chunker`).
+
+    Sizes are tokens of the collection's own tokenizer. A chunk is as long as the model reads, less its heading path,
+    where that is little (256 or 512 tokens); else no longer than `most`, and where the sections allow it no shorter
+    than five eighths of that. Parts of a passage that was cut share up to an eighth in whole sentences.
+
+    A chunk that holds several sections is cited by the one around them all; their headings stand in its text.
+
+    Args:
+        most: tokens of a chunk, at most (64..8000).
+
+    Raises:
+        ConfigError: `most` lies outside.
+    """
+
+    def __init__(self, most: int = 800) -> None:
+        if not _LEAST <= most <= 8000:
+            raise ConfigError(
+                f"Chunks of at most {most} tokens are not possible.", suggestion=f"Choose {_LEAST} to 8000."
+            )
+        self._most = most
+
+    @property
+    def version(self) -> str:
+        """Name the chunker, its version and its settings."""
+        return f"contextual/3 max={self._most}"
+
+    def chunk(self, document: Document, document_type: str, measure: TokenMeasure) -> list[Chunk]:
+        """Cut, classify and describe every passage, in order."""
+        facts = section_facts(document)
+        paths = HeadingPaths(document, measure)
+
+        def capacity(section: int | None) -> int:
+            return max(1, min(self._most, measure.max_tokens - paths.context(section)[1] - CONTEXT_JOIN))
+
+        longest = max(1, min(self._most, measure.max_tokens - paths.limit - CONTEXT_JOIN))
+        passages = passages_of(document, facts, measure, capacity)
+        passages = _Joiner(document, facts, capacity, round(longest * _SMALL)).join(passages)
+        cutter = Cutter(document.text, measure, round(longest * _SHARED), Headlines(document))
+        pieces = [piece for passage in checked(passages) for piece in cutter.cut(passage, capacity(passage.section))]
+        return with_boxes(document, described(document, document_type, facts, paths, pieces))
+
+
+@dataclass(frozen=True, slots=True)
+class _Joiner:
+    """Join small passages from the deepest sections upward.
+
+    Attributes:
+        document: whose passages they are.
+        facts: what its sections are.
+        capacity: tokens that a chunk of a section may have.
+        minimum: tokens below which a passage looks for company.
+    """
+
+    document: Document
+    facts: SectionFacts
+    capacity: Callable[[int | None], int]
+    minimum: int
+
+    def join(self, passages: Sequence[Passage]) -> list[Passage]:
+        """Join within each section of the deepest level, then within those around them, up to the chapters."""
+        paths = {section.index: self._path(section.index) for section in self.document.sections}
+        top = self._top()
+        found = list(passages)
+        for depth in range(max(map(len, paths.values()), default=0) - 1, top - 1, -1):
+            found = self._level(found, paths, depth)
+        return found
+
+    def _path(self, section: int) -> tuple[int, ...]:
+        return tuple(above.index for above in self.document.ancestors(section))
+
+    def _top(self) -> int:
+        """Tell at which depth of the tree, from 0, the chapters are: below a title that holds everything."""
+        depth = 0
+        level = [section for section in self.document.sections if section.parent is None]
+        while len(level) == 1:
+            below = [section for section in self.document.sections if section.parent == level[0].index]
+            if not below:
+                break
+            level = below
+            depth += 1
+        return depth
+
+    def _level(self, passages: Sequence[Passage], paths: dict[int, tuple[int, ...]], depth: int) -> list[Passage]:
+        """Join neighbours that stand in the same section of one depth."""
+        joined: list[Passage] = []
+        for passage in checked(passages):
+            last = joined[-1] if joined else None
+            if last is not None and self._may_join(last, passage, paths, depth):
+                joined[-1] = self._together(last, passage, paths)
+            else:
+                joined.append(passage)
+        return joined
+
+    def _may_join(self, first: Passage, second: Passage, paths: dict[int, tuple[int, ...]], depth: int) -> bool:
+        if min(first.tokens, second.tokens) >= self.minimum or first.clause != second.clause:
+            return False
+        if _node(first, paths, depth) is None or _node(first, paths, depth) != _node(second, paths, depth):
+            return False
+        if self.facts.is_informative(first.section) != self.facts.is_informative(second.section):
+            return False
+        if self._role(first) is not self._role(second):
+            return False
+        # block by block they may count more tokens than they will have together, and never fewer by much
+        return first.tokens + second.tokens <= self.capacity(_common(first, second, paths))
+
+    def _role(self, passage: Passage) -> SectionRole:
+        role = self.facts.role(passage.section)
+        return _ALIKE.get(role, role)
+
+    def _together(self, first: Passage, second: Passage, paths: dict[int, tuple[int, ...]]) -> Passage:
+        section = _common(first, second, paths)
+        blocks = [*first.blocks, *second.blocks]
+        return Passage(section, self.facts.clause(section), blocks, first.tokens + second.tokens)
+
+
+def _node(passage: Passage, paths: dict[int, tuple[int, ...]], depth: int) -> int | None:
+    """Return the section of a depth that holds a passage, None where it stands above or outside all of them."""
+    path = paths.get(passage.section, ()) if passage.section is not None else ()
+    return path[depth] if depth < len(path) else None
+
+
+def _common(first: Passage, second: Passage, paths: dict[int, tuple[int, ...]]) -> int | None:
+    """Return the innermost section that holds both."""
+    found: int | None = None
+    if first.section is None or second.section is None:
+        return None
+    for one, other in zip(paths[first.section], paths[second.section], strict=False):
+        if one != other:
+            break
+        found = one
+    return found

@@ -1,0 +1,403 @@
+"""Passages to pieces: cut what is too long, at blocks, then sentences, rows or lines, then tokens."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from knowledge_mcp.chunking.prose.headlines import Headlines
+from knowledge_mcp.chunking.prose.passages import Passage, Piece, slices, token_starts
+from knowledge_mcp.language.sentences import sentence_spans
+from knowledge_mcp.model.document import Block, BlockKind, Span
+from knowledge_mcp.ports import TokenMeasure
+from knowledge_mcp.support.checkpoints import checked, checkpoint
+
+__all__ = [
+    "LEADS",
+    "Above",
+    "Cutter",
+]
+
+LEADS = re.compile(r"(?:[:—][*_]*|\b(?:as follows|the following)\s*\.?)\Z", re.IGNORECASE)
+"""The end of a sentence that leads into a list."""
+
+
+@dataclass(slots=True)
+class _Lead:
+    """A block above, with the lead-ins down to its own; None while nobody asked for them."""
+
+    block: Block
+    chain: list[str] | None = None
+
+
+class Above:
+    """Walk down the blocks of a passage, and know at each list item what leads into it; every block is read once."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._open: list[_Lead] = []
+        """The paragraph above the list, and the items around the place, outermost first."""
+
+    def take(self, block: Block) -> list[str]:
+        """Go on to the next block, and return the sentences that it depends on; none for what is no list item."""
+        if block.kind in {BlockKind.HEADING, BlockKind.PARAGRAPH}:
+            self._open = [_Lead(block)] if block.kind is BlockKind.PARAGRAPH else []
+            return []
+        if block.kind is not BlockKind.LIST_ITEM:
+            return []
+        while self._open and self._is_item(self._open[-1]) and self._open[-1].block.depth >= block.depth:
+            self._open.pop()
+        found = self._chain()
+        self._open.append(_Lead(block))
+        return found
+
+    @staticmethod
+    def _is_item(lead: _Lead) -> bool:
+        return lead.block.kind is BlockKind.LIST_ITEM
+
+    def _chain(self) -> list[str]:
+        """List the lead-ins of what is open."""
+        found: list[str] = []
+        for lead in self._open:
+            if lead.chain is None:
+                own = self._sentence(lead.block)
+                lead.chain = [*found, own] if own else found
+            found = lead.chain
+        return found
+
+    def _sentence(self, block: Block) -> str:
+        """Return the last sentence of a block where it leads into what follows, else nothing."""
+        sentences = sentence_spans(self._text, block.span.start, block.span.end)
+        last = sentences[-1].of(self._text) if sentences else ""
+        return " ".join(last.split()) if LEADS.search(last) else ""
+
+
+_PROSE = frozenset(
+    {
+        BlockKind.PARAGRAPH,
+        BlockKind.LIST_ITEM,
+        BlockKind.NOTE,
+        BlockKind.EXAMPLE,
+        BlockKind.QUOTE,
+        BlockKind.FOOTNOTE,
+    }
+)
+_RULE = re.compile(r"[ \t|:+=-]+\Z")
+_LITTLE = 5
+"""Part of a chunk, counted in such parts, that may stand before the headline of a page."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Atom:
+    """What is not cut further: a block, a sentence, a row, a line or a window of tokens.
+
+    Attributes:
+        span: where it stands.
+        tokens: how many it has.
+        source: position of its block in the passage.
+        glued: it should not be the last of a chunk (heading, caption, lead-in, table header).
+        broken: it goes on with a sentence that was cut.
+        resume: what a chunk that begins with it needs for its context.
+        resume_tokens: how many tokens that has.
+    """
+
+    span: Span
+    tokens: int
+    source: int
+    glued: bool = False
+    broken: bool = False
+    resume: str = ""
+    resume_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """One block with the start of each of its tokens, in code points of the document's text."""
+
+    block: Block
+    starts: array[int]
+
+    @property
+    def tokens(self) -> int:
+        return len(self.starts)
+
+    def tokens_in(self, span: Span) -> int:
+        return bisect_left(self.starts, span.end) - bisect_left(self.starts, span.start)
+
+
+@dataclass(frozen=True, slots=True)
+class Cutter:
+    """Cut passages of one document.
+
+    Attributes:
+        text: the canonical text.
+        measure: counts tokens.
+        overlap: tokens of whole sentences that a piece may repeat from the one before.
+        headlines: under what the figures of a page stand; None for none.
+    """
+
+    text: str
+    measure: TokenMeasure
+    overlap: int
+    headlines: Headlines | None = None
+    _counts: dict[str, int] = field(default_factory=dict[str, int])
+
+    def cut(self, passage: Passage, capacity: int) -> list[Piece]:
+        """Cut one passage into pieces of at most `capacity` tokens, as few and as even as its joints allow."""
+        if passage.tokens <= capacity:
+            tokens = self.measure.count_tokens(passage.span.of(self.text))
+            if tokens <= capacity:
+                return [Piece(passage.span, tokens, passage, tuple(passage.blocks))]
+        starts = passage.starts or [token_starts(self.text, block, self.measure) for block in passage.blocks]
+        blocks = [_Measured(block, found) for block, found in zip(passage.blocks, starts, strict=True)]
+        atoms = list(self._atoms(blocks, capacity))
+        return list(self._pack(passage, blocks, _glue(atoms, capacity), capacity))
+
+    # ---- atoms
+
+    def _atoms(self, blocks: Sequence[_Measured], capacity: int) -> Iterator[_Atom]:
+        above = Above(self.text)
+        for position, item in enumerate(checked(blocks)):
+            resume = self._lead_in(above, item.block, capacity)
+            after = blocks[position + 1].block.kind if position + 1 < len(blocks) else None
+            glued = self._wants_next(item, after)
+            if item.tokens <= capacity - (resume[1] if resume else 0):
+                words, count = resume or ("", 0)
+                yield _Atom(item.block.span, item.tokens, position, glued, False, words, count)
+            elif item.block.kind is BlockKind.TABLE:
+                yield from self._rows(blocks, position, capacity)
+            elif item.block.kind is BlockKind.CODE:
+                announced = self._code_lead(blocks, position, capacity)
+                yield from self._parts(item, position, _lines(self.text, item.block.span), capacity, announced)
+            else:
+                sentences = sentence_spans(self.text, item.block.span.start, item.block.span.end)
+                yield from self._parts(item, position, sentences, capacity, resume or ("", 0))
+
+    def _wants_next(self, item: _Measured, after: BlockKind | None) -> bool:
+        kind = item.block.kind
+        if kind is BlockKind.HEADING or self._opens(item.block.span.start):
+            return True
+        if kind is BlockKind.CAPTION:
+            return after in {BlockKind.TABLE, BlockKind.CODE}
+        if kind in {BlockKind.TABLE, BlockKind.CODE}:
+            return after is BlockKind.CAPTION
+        return (
+            after in {BlockKind.LIST_ITEM, BlockKind.CODE, BlockKind.TABLE}
+            and LEADS.search(item.block.span.of(self.text)) is not None
+        )
+
+    def _parts(
+        self, item: _Measured, position: int, spans: Sequence[Span], capacity: int, resume: tuple[str, int]
+    ) -> Iterator[_Atom]:
+        """Yield parts of a block, those that are too long in windows of tokens."""
+        words, count = resume
+        room = max(1, capacity - count)
+        for span in spans:
+            tokens = item.tokens_in(span)
+            if tokens <= room:
+                yield _Atom(span, tokens, position, False, False, words, count)
+                continue
+            for number, (window, size) in enumerate(self._windows(span, room)):
+                yield _Atom(window, size, position, False, number > 0, words, count)
+
+    def _windows(self, span: Span, room: int) -> Iterator[tuple[Span, int]]:
+        """Yield even windows of at most `room` tokens, cut before words where a word is not too long itself."""
+        for part in checked(slices(self.text, span)):
+            yield from self._windows_of(part, room)
+
+    def _windows_of(self, span: Span, room: int) -> Iterator[tuple[Span, int]]:
+        tokens = self.measure.token_spans(span.of(self.text))
+        count = -(-len(tokens) // room)
+        size = -(-len(tokens) // count) if count else 1
+        begin, first = span.start, 0
+        while begin < span.end:
+            last = min(first + size, len(tokens))
+            cut = span.start + tokens[last][0] if last < len(tokens) else span.end
+            while last < len(tokens) and last > first + size // 2 and not self.text[cut - 1].isspace():
+                last -= 1
+                cut = span.start + tokens[last][0]
+            if last < len(tokens) and not self.text[cut - 1].isspace():
+                last = min(first + size, len(tokens))
+                cut = span.start + tokens[last][0] if last < len(tokens) else span.end
+            cut = max(cut, begin + 1)
+            yield from self._fit(_trim(self.text, begin, cut), room)
+            begin, first = cut, max(last, first + 1)
+
+    def _fit(self, span: Span, room: int) -> Iterator[tuple[Span, int]]:
+        """Halve a window until it fits: a part of a word can have more tokens than it had inside the word."""
+        if not span:
+            return
+        tokens = self.measure.count_tokens(span.of(self.text))
+        if len(span) == 1 or tokens <= room:
+            yield span, tokens
+            return
+        middle = (span.start + span.end) // 2
+        yield from self._fit(_trim(self.text, span.start, middle), room)
+        yield from self._fit(_trim(self.text, middle, span.end), room)
+
+    def _rows(self, blocks: Sequence[_Measured], position: int, capacity: int) -> Iterator[_Atom]:
+        item = blocks[position]
+        lines = _lines(self.text, item.block.span)
+        head = 2 if len(lines) > 2 and _RULE.match(lines[1].of(self.text)) else 1
+        caption = _caption(self.text, blocks, position)
+        header = lines[0].of(self.text).strip()
+        resume, count = self._limited([caption, header], capacity // 3)
+        for number, line in enumerate(lines):
+            words, extra = (resume, count) if number >= head else ("", 0)
+            for part, atom in enumerate(self._parts(item, position, [line], capacity, (words, extra))):
+                glued = number < head and part == 0 and len(lines) > head
+                yield _Atom(atom.span, atom.tokens, position, glued, atom.broken, words, extra)
+
+    def _limited(self, lines: Sequence[str], limit: int) -> tuple[str, int]:
+        """Join what fits into a number of tokens, the last line first in importance."""
+        words, count = "", 0
+        for line in reversed(lines):
+            candidate = f"{line}\n{words}" if words else line
+            tokens = self._count(candidate) + 1
+            if line and tokens <= limit:
+                words, count = candidate, tokens
+        return words, count
+
+    def _count(self, words: str) -> int:
+        """Count the tokens of words that come again and again: headers and lead-ins."""
+        found = self._counts.get(words)
+        if found is None:
+            found = self._counts[words] = self.measure.count_tokens(words)
+        return found
+
+    def _lead_in(self, above: Above, block: Block, capacity: int) -> tuple[str, int] | None:
+        """Find the sentences that a list item depends on, None for what is no list item or depends on none."""
+        found = above.take(block)
+        return self._limited(found, capacity // 3) if found else None
+
+    def _code_lead(self, blocks: Sequence[_Measured], position: int, capacity: int) -> tuple[str, int]:
+        """Find the sentence that announces a block of code: an example's first words, or one that ends with a colon."""
+        above = blocks[position - 1].block if position else None
+        if above is None or above.kind is BlockKind.HEADING:
+            return "", 0
+        sentences = sentence_spans(self.text, above.span.start, above.span.end)
+        if not sentences:
+            return "", 0
+        announcing = sentences[0] if above.kind in {BlockKind.EXAMPLE, BlockKind.CAPTION} else sentences[-1]
+        words = " ".join(announcing.of(self.text).split())
+        if above.kind in {BlockKind.EXAMPLE, BlockKind.CAPTION} or LEADS.search(words):
+            return self._limited([words], capacity // 3)
+        return "", 0
+
+    def _opens(self, position: int) -> bool:
+        return self.headlines is not None and self.headlines.opens(position)
+
+    def _headline(self, position: int, capacity: int) -> tuple[str, int]:
+        """Find what the page says above a place, as far as it is short, and how many tokens it has."""
+        lines = self.headlines.over(position).split("\n") if self.headlines is not None else []
+        return self._limited(lines, capacity // 4)
+
+    # ---- packing
+
+    def _pack(
+        self, passage: Passage, blocks: Sequence[_Measured], clusters: list[list[_Atom]], capacity: int
+    ) -> Iterator[Piece]:
+        remaining = sum(a.tokens for cluster in clusters for a in cluster)
+        position = 0
+        before: list[_Atom] = []
+        while position < len(clusters):
+            checkpoint()
+            first = clusters[position][0]
+            headline, headline_tokens = self._headline(first.span.start, capacity) if position else ("", 0)
+            cap = capacity - (first.resume_tokens if position else 0) - headline_tokens
+            needed = sum(a.tokens for a in clusters[position])
+            start, repeated = self._overlap(blocks, before, first, cap - needed)
+            room = cap - repeated
+            share = remaining / max(1, -(-remaining // max(1, room)))
+            taken: list[_Atom] = []
+            size = 0
+            while position < len(clusters):
+                tokens = sum(a.tokens for a in clusters[position])
+                if taken and (size + tokens > room or size + tokens / 2 > share):
+                    break
+                if size * _LITTLE > capacity and self._opens(clusters[position][0].span.start):
+                    break
+                taken.extend(clusters[position])
+                size += tokens
+                position += 1
+            remaining -= size
+            yield from self._finish(passage, Span(start, taken[-1].span.end), taken, cap, headline, bool(before))
+            before = taken
+
+    def _finish(
+        self, passage: Passage, span: Span, atoms: list[_Atom], cap: int, headline: str, cut_off: bool
+    ) -> Iterator[Piece]:
+        """Make one piece, or several where the sum of parts hid that the whole has too many tokens."""
+        if span.start < atoms[0].span.start and self.measure.count_tokens(span.of(self.text)) > cap:
+            span = Span(atoms[0].span.start, span.end)
+        for number, (part, tokens) in enumerate(self._fit(span, cap)):
+            inside = passage.inside(part)
+            resume = atoms[0].resume if cut_off or number else ""
+            resume = "" if resume and resume in part.of(self.text) else resume
+            yield Piece(part, tokens, passage, inside, "\n".join(each for each in (headline, resume) if each))
+
+    def _overlap(self, blocks: Sequence[_Measured], before: list[_Atom], first: _Atom, room: int) -> tuple[int, int]:
+        """Find where a piece may start earlier, in whole sentences of the same kind, and how many tokens that adds."""
+        start = first.span.start
+        kind = blocks[first.source].block.kind
+        if not before or first.broken or self.overlap <= 0 or kind not in _PROSE or self._opens(start):
+            return start, 0
+        limit = min(self.overlap, room)
+        total = 0
+        for atom in reversed(before[1:] if len(before) > 1 else before):
+            item = blocks[atom.source]
+            if item.block.kind is not kind or atom.broken:
+                break
+            sentences = sentence_spans(self.text, atom.span.start, atom.span.end)
+            if atom is before[0]:
+                sentences = sentences[1:]
+            for sentence in reversed(sentences):
+                tokens = item.tokens_in(sentence)
+                if total + tokens > limit:
+                    return start, total
+                start, total = sentence.start, total + tokens
+        return start, total
+
+
+def _glue(atoms: list[_Atom], capacity: int) -> list[list[_Atom]]:
+    """Gather atoms that should stay together with the next, as far as they fit."""
+    clusters: list[list[_Atom]] = []
+    size = 0
+    for atom in atoms:
+        if clusters and clusters[-1][-1].glued and size + atom.tokens <= capacity - clusters[-1][0].resume_tokens:
+            clusters[-1].append(atom)
+            size += atom.tokens
+        else:
+            clusters.append([atom])
+            size = atom.tokens
+    return clusters
+
+
+def _lines(text: str, span: Span) -> list[Span]:
+    lines: list[Span] = []
+    position = span.start
+    while position < span.end:
+        stop = text.find("\n", position, span.end)
+        stop = span.end if stop < 0 else stop
+        if text[position:stop].strip():
+            lines.append(Span(position, stop))
+        position = stop + 1
+    return lines
+
+
+def _caption(text: str, blocks: Sequence[_Measured], position: int) -> str:
+    for near in (position - 1, position + 1):
+        if 0 <= near < len(blocks) and blocks[near].block.kind is BlockKind.CAPTION:
+            return " ".join(blocks[near].block.span.of(text).split())
+    return ""
+
+
+def _trim(text: str, start: int, end: int) -> Span:
+    while start < end and text[start].isspace():
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    return Span(start, end)

@@ -1,0 +1,369 @@
+"""Pieces to chunks: what each says of itself, whoever cut it: ids, places, statements, references, parents."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import uuid
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import Protocol, TypeVar
+
+from knowledge_mcp.chunking.prose.headers import HeadingPaths
+from knowledge_mcp.chunking.prose.passages import Piece
+from knowledge_mcp.language.clauses import SectionFacts, SectionRole
+from knowledge_mcp.language.definitions import find_definitions
+from knowledge_mcp.language.references import document_references, is_named
+from knowledge_mcp.language.statements import find_statements
+from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition, Modality, Statement
+from knowledge_mcp.model.document import Block, BlockKind, Box, Document, Page, Reference, Span
+from knowledge_mcp.support.checkpoints import checked
+
+__all__ = [
+    "CHUNK_NAMESPACE",
+    "CONTEXT_JOIN",
+    "LinePlaces",
+    "PagePlaces",
+    "chunk_type_of",
+    "described",
+    "pages_of",
+    "with_boxes",
+]
+
+_FIGURE = re.compile(r"\W*(?:figure|fig\.)\s", re.IGNORECASE)
+_BY_ROLE = {
+    SectionRole.ANNEX: ChunkType.ANNEX,
+    SectionRole.OVERVIEW: ChunkType.OVERVIEW,
+    SectionRole.ABBREVIATIONS: ChunkType.DEFINITION,
+}
+
+
+def chunk_type_of(
+    piece: Piece,
+    text: str,
+    facts: SectionFacts,
+    statements: Sequence[Statement],
+    definitions: Sequence[Definition],
+) -> ChunkType:
+    """Classify a piece; the first that holds wins.
+
+    1. `reference`: it stands in a bibliography or among normative references.
+    2. `definition`: it stands in a terms or abbreviations clause and defines something, or definitions are half of it.
+    3. `example`: it stands in a section of examples, or its body is examples only, with the code that belongs to them.
+    4. `table`: half of its body or more is table.
+    5. `figure`: half of its body or more is captions of figures, and it states nothing.
+    6. `requirement`: it holds a mandatory statement. 7. `recommendation`: it holds an advisory one.
+    8. `annex`: it stands in an annex that is none of the above.
+    9. `overview`: it stands in scope, introduction, foreword, abstract, contents or the like; an abbreviations clause
+       without entries is a `definition`.
+    10. `guidance`: everything else, permissions and possibilities too.
+    """
+    role = facts.role(piece.passage.section)
+    if role is SectionRole.REFERENCES:
+        return ChunkType.REFERENCE
+    sizes, captions = _sizes(piece, text)
+    body = sum(sizes.values())
+    if definitions and (
+        role in {SectionRole.DEFINITIONS, SectionRole.ABBREVIATIONS} or _covered(piece.span, definitions) * 2 >= body
+    ):
+        return ChunkType.DEFINITION
+    if role is SectionRole.EXAMPLE or _only_examples(piece, sizes, body):
+        return ChunkType.EXAMPLE
+    if body and sizes.get(BlockKind.TABLE, 0) * 2 >= body:
+        return ChunkType.TABLE
+    if body and captions * 2 >= body and not statements:
+        return ChunkType.FIGURE
+    found = {statement.modality for statement in statements}
+    if Modality.REQUIREMENT in found:
+        return ChunkType.REQUIREMENT
+    if Modality.RECOMMENDATION in found:
+        return ChunkType.RECOMMENDATION
+    return _BY_ROLE.get(role, ChunkType.GUIDANCE)
+
+
+def _sizes(piece: Piece, text: str) -> tuple[dict[BlockKind, int], int]:
+    """Count code points by kind of block, headings left out, and those in captions of figures."""
+    sizes: dict[BlockKind, int] = {}
+    captions = 0
+    for block in piece.blocks:
+        if block.kind is BlockKind.HEADING:
+            continue
+        size = max(0, min(block.span.end, piece.span.end) - max(block.span.start, piece.span.start))
+        sizes[block.kind] = sizes.get(block.kind, 0) + size
+        if block.kind is BlockKind.CAPTION and _FIGURE.match(text, block.span.start, block.span.end):
+            captions += size
+    return sizes, captions
+
+
+def _only_examples(piece: Piece, sizes: dict[BlockKind, int], body: int) -> bool:
+    examples = sizes.get(BlockKind.EXAMPLE, 0)
+    code = sizes.get(BlockKind.CODE, 0)
+    if not body or examples + code < body:
+        return False
+    if not code:
+        return True
+    return piece.passage.is_announced(next(block for block in piece.blocks if block.kind is not BlockKind.HEADING))
+
+
+def _covered(span: Span, definitions: Sequence[Definition]) -> int:
+    return sum(max(0, min(d.span.end, span.end) - max(d.span.start, span.start)) for d in definitions)
+
+
+_WASTE = 0.4
+"""Share of a box that may hold nothing where boxes are joined: a short heading over its paragraph is one place with it,
+a heading over two columns is not one with the first."""
+_LITTLE = 14_000.0
+"""Square points that may hold nothing in any case: about two lines of a page."""
+_GAP = 60.0
+"""Points between two blocks from which on they are two places, though they stand in one column."""
+
+
+class PagePlaces:
+    """Find the pages that a part of the text stands on, without going through all of them."""
+
+    def __init__(self, pages: Sequence[Page]) -> None:
+        self._pages = sorted(pages, key=lambda page: page.span)
+        self._reach = list(accumulate((page.span.end for page in self._pages), max))
+
+    def on(self, span: Span) -> list[int]:
+        """List the numbers of pages whose text overlaps a span."""
+        first = bisect_right(self._reach, span.start)  # no page before it reaches into the span
+        last = bisect_left(self._pages, span.end, lo=first, key=lambda page: page.span.start)
+        return [page.number for page in self._pages[first:last] if page.span.overlaps(span)]
+
+
+def pages_of(places: PagePlaces, piece: Piece) -> tuple[int, ...]:
+    """List the physical pages of a piece, in order; a block that is held in part counts with that part's pages only."""
+    found: set[int] = set()
+    for block in piece.blocks:
+        if len(block.pages) < 2 or piece.span.contains(block.span):
+            found.update(block.pages)
+        else:
+            part = Span(max(block.span.start, piece.span.start), min(block.span.end, piece.span.end))
+            held = [number for number in places.on(part) if _has(block.pages, number)]
+            found.update(held or block.pages)
+    return tuple(sorted(found))
+
+
+def _has(pages: Sequence[int], number: int) -> bool:
+    """Tell whether a page is one of a block's, which are in order."""
+    place = bisect_left(pages, number)
+    return place < len(pages) and pages[place] == number
+
+
+class LinePlaces:
+    """Find the source lines of pieces; the lines of a block are counted once, however many pieces it is cut into."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._counted = Span(0, 0)
+        self._ends = array("q")
+
+    def of(self, piece: Piece) -> tuple[int, int] | None:
+        """Return the first and last source line of a piece, None where the format has none."""
+        found = [self._lines(piece.span, block, block.lines) for block in piece.blocks if block.lines is not None]
+        return (min(first for first, _ in found), max(last for _, last in found)) if found else None
+
+    def _lines(self, span: Span, block: Block, lines: tuple[int, int]) -> tuple[int, int]:
+        if span.contains(block.span):
+            return lines
+        if block.span != self._counted:
+            self._counted = block.span
+            ends = re.compile("\n").finditer(self._text, block.span.start, block.span.end)
+            self._ends = array("q", (end.start() for end in ends))
+        first, last = lines
+        if len(self._ends) != last - first:
+            return lines
+        above = bisect_left(self._ends, max(block.span.start, span.start))
+        below = bisect_left(self._ends, min(block.span.end, span.end))
+        return first + above, first + max(above, below)
+
+
+# ---- boxes ----------------------------------------------------------------------------------------------------------
+
+
+def with_boxes(document: Document, chunks: Sequence[Chunk]) -> list[Chunk]:
+    """Say of chunks where they stand on their pages: the boxes of all blocks that they hold in whole or part.
+
+    Of a block that goes over several pages, those of the chunk's own pages count. Boxes that follow one another down a
+    column are joined. Chunks of a document whose reader knows no boxes stay as they are.
+    """
+    blocks = [block for block in document.blocks if block.boxes]
+    if not blocks:
+        return list(chunks)
+    starts = [block.span.start for block in blocks]
+    placed: list[Chunk] = []
+    for chunk in checked(chunks):
+        first = max(bisect_right(starts, chunk.span.start) - 1, 0)
+        near = blocks[first : bisect_left(starts, chunk.span.end)]
+        held = (block for block in near if block.span.overlaps(chunk.span))
+        boxes = _joined(box for block in held for box in _held(block, chunk.page_numbers))
+        placed.append(replace(chunk, boxes=boxes) if boxes else chunk)
+    return placed
+
+
+def _held(block: Block, pages: Sequence[int]) -> Sequence[Box]:
+    """Take the boxes on these pages; all where there is none, so that nothing of the block is lost."""
+    return [box for box in block.boxes if box.page in pages] or block.boxes
+
+
+def _joined(boxes: Iterable[Box]) -> tuple[Box, ...]:
+    """Join each box to the one before it where it goes on below it and the two together hold little else."""
+    joined: list[Box] = []
+    filled: list[float] = []
+    for box in boxes:
+        if joined:
+            both, area = _around(joined[-1], box), filled[-1] + _area(box)
+            below = both.page == box.page and -_GAP / 4 < box.top - joined[-1].bottom < _GAP
+            if below and _area(both) - area <= max(_WASTE * _area(both), _LITTLE):
+                joined[-1], filled[-1] = both, area
+                continue
+        joined.append(box)
+        filled.append(_area(box))
+    return tuple(joined)
+
+
+def _around(one: Box, other: Box) -> Box:
+    left, top = min(one.left, other.left), min(one.top, other.top)
+    return Box(other.page, left, top, max(one.right, other.right), max(one.bottom, other.bottom))
+
+
+def _area(box: Box) -> float:
+    return (box.right - box.left) * (box.bottom - box.top)
+
+
+CHUNK_NAMESPACE = uuid.UUID("6f1d7c0e-2b0a-5d55-9a3e-6c7d3f0b8e21")
+"""Namespace of all chunk ids."""
+
+CONTEXT_JOIN = 2
+"""Tokens kept free for what a tokenizer may make of the blank line between context and content."""
+
+
+def described(
+    document: Document, document_type: str, facts: SectionFacts, paths: HeadingPaths, pieces: Sequence[Piece]
+) -> list[Chunk]:
+    """Describe every piece of a document, in order."""
+    writer = _Writer(document, document_type, facts, paths, _find(document, facts))
+    chunks = [writer.write(index, piece) for index, piece in enumerate(checked(pieces))]
+    return _with_parents(document, pieces, chunks)
+
+
+class _Placed(Protocol):
+    @property
+    def span(self) -> Span: ...
+
+
+_P = TypeVar("_P", bound=_Placed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Hold the facts of one document, each list in order of place, with the starts to search it by."""
+
+    statements: tuple[list[Statement], list[int]]
+    definitions: tuple[list[Definition], list[int]]
+    references: tuple[list[Reference], list[int]]
+
+
+def _find(document: Document, facts: SectionFacts) -> _Found:
+    definitions = find_definitions(document, facts=facts)
+    statements = find_statements(document, facts=facts, exempt=[d.span for d in definitions])
+    return _Found(_indexed(statements), _indexed(definitions), _indexed(document_references(document)))
+
+
+def _indexed(items: list[_P]) -> tuple[list[_P], list[int]]:
+    return items, [item.span.start for item in items]
+
+
+def _inside(found: tuple[list[_P], list[int]], span: Span) -> Sequence[_P]:
+    items, starts = found
+    return items[bisect_left(starts, span.start) : bisect_left(starts, span.end)]
+
+
+class _Writer:
+    """Write the chunks of one document."""
+
+    def __init__(
+        self,
+        document: Document,
+        document_type: str,
+        facts: SectionFacts,
+        paths: HeadingPaths,
+        found: _Found,
+    ) -> None:
+        self._document = document
+        self._type = document_type
+        self._facts = facts
+        self._paths = paths
+        self._found = found
+        self._line_places = LinePlaces(document.text)
+        self._page_places = PagePlaces(document.pages)
+        self._labels = {page.number: page.label for page in document.pages}
+        self._seen: dict[tuple[str, str], int] = {}
+
+    def write(self, index: int, piece: Piece) -> Chunk:
+        """Describe one piece; parents are filled in later."""
+        document = self._document
+        section = piece.passage.section
+        content = piece.span.of(document.text)
+        digest = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+        statements = _inside(self._found.statements, piece.span)
+        definitions = _inside(self._found.definitions, piece.span)
+        links = _inside(self._found.references, piece.span)
+        pages = pages_of(self._page_places, piece)
+        path = self._paths.context(section)[0]
+        return Chunk(
+            id=self._id(section, digest),
+            document_id=document.id,
+            document_title=document.title,
+            document_type=self._type,
+            index=index,
+            content=content,
+            content_hash=digest,
+            context="\n".join(part for part in (path, piece.resume) if part),
+            token_count=piece.tokens,
+            span=piece.span,
+            section_hierarchy=self._paths.hierarchy(section),
+            section_title=document.sections[section].title if section is not None else "",
+            clause_number=self._facts.clause_number(section),
+            parent_chunk_id=None,
+            chunk_type=chunk_type_of(piece, document.text, self._facts, statements, definitions),
+            normative=any(s.modality is Modality.REQUIREMENT for s in statements),
+            source_path=document.source_uri,
+            page_numbers=pages,
+            page_labels=tuple(self._labels.get(page, str(page)) for page in pages),
+            lines=self._line_places.of(piece),
+            references=tuple(dict.fromkeys(link.target for link in links if is_named(link))),
+            links=tuple(links),
+            statements=tuple(statements),
+            definitions=tuple(definitions),
+        )
+
+    def _id(self, section: int | None, digest: str) -> str:
+        """Derive the id from document, place, content, and how often that content stood in that place before."""
+        place = self._paths.place(section)
+        ordinal = self._seen.get((place, digest), 0)
+        self._seen[place, digest] = ordinal + 1
+        name = "\x1e".join((self._document.id, place, digest, str(ordinal)))
+        return str(uuid.uuid5(CHUNK_NAMESPACE, name.encode("utf-8", "surrogatepass").decode("utf-8", "replace")))
+
+
+def _with_parents(document: Document, pieces: Sequence[Piece], chunks: Sequence[Chunk]) -> list[Chunk]:
+    """Link each chunk to the one that opens the section around it."""
+    openers: dict[int, int] = {}
+    for index, piece in enumerate(checked(pieces)):
+        for block in piece.blocks:
+            section = block.section
+            while section is not None and section not in openers:
+                openers[section] = index
+                section = document.sections[section].parent
+    linked: list[Chunk] = []
+    for index, (piece, chunk) in enumerate(zip(pieces, chunks, strict=True)):
+        section = piece.passage.section
+        while section is not None and openers.get(section, index) >= index:
+            section = document.sections[section].parent
+        linked.append(chunk if section is None else replace(chunk, parent_chunk_id=chunks[openers[section]].id))
+    return linked

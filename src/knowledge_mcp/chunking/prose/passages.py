@@ -1,0 +1,281 @@
+"""Blocks to passages: runs of blocks that belong together and may become one chunk."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+from knowledge_mcp.language.clauses import SectionFacts, SectionRole
+from knowledge_mcp.model.document import Block, BlockKind, Document, Section, Span
+from knowledge_mcp.ports import TokenMeasure
+from knowledge_mcp.support.checkpoints import checked
+
+__all__ = ["Passage", "Piece", "merge_small", "passages_of", "slices", "token_starts", "token_starts_in"]
+
+_LONGEST_TOKEN = 7
+"""Code points per token above which ordinary text does not go; only a guess which way of counting is cheaper."""
+_SLICE = 200_000
+"""Code points that are given to a tokenizer at once, at most; no block of an ordinary document has as many."""
+
+
+@dataclass(slots=True)
+class Passage:
+    """A run of blocks of one section, or of small sections merged.
+
+    Attributes:
+        section: index of the section that it is cited by, None before the first heading.
+        clause: index of the innermost numbered section that holds it.
+        blocks: its blocks in order; headings without text of their own stand before those of the section they open.
+        tokens: how many it has; after a merge the sum of the parts, which may be off by what the tokenizer makes of
+        blanks. starts: where the tokens of each block begin, None where that was not needed to count them.
+    """
+
+    section: int | None
+    clause: int | None
+    blocks: list[Block]
+    tokens: int = 0
+    starts: list[array[int]] | None = None
+    _announced: list[bool] = field(default_factory=list[bool])
+
+    def inside(self, span: Span) -> tuple[Block, ...]:
+        """List the blocks that a span of it holds in whole or part."""
+        first = bisect_right(self.blocks, span.start, key=lambda block: block.span.end)
+        return tuple(
+            self.blocks[first : bisect_left(self.blocks, span.end, lo=first, key=lambda block: block.span.start)]
+        )
+
+    def is_announced(self, block: Block) -> bool:
+        """Tell whether a block is an example, or code that stands below one with nothing but code between."""
+        if not self._announced:
+            last = False
+            for one in self.blocks:
+                last = last if one.kind is BlockKind.CODE and self._announced else one.kind is BlockKind.EXAMPLE
+                self._announced.append(last)
+        return self._announced[bisect_left(self.blocks, block.span.start, key=lambda one: one.span.start)]
+
+    @property
+    def span(self) -> Span:
+        """Span all blocks."""
+        return Span(self.blocks[0].span.start, self.blocks[-1].span.end)
+
+    @property
+    def has_body(self) -> bool:
+        """Tell whether there is anything but headings."""
+        return any(block.kind is not BlockKind.HEADING for block in self.blocks)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A coming chunk: its span, the passage it is cut from, its blocks, and what it was cut off from.
+
+    Attributes:
+        span: where it stands in the canonical text.
+        tokens: how many it has.
+        passage: what it is cut from.
+        blocks: blocks that it holds in whole or part.
+        resume: table header, caption or lead-in that the text needs to be understood; empty where it is complete.
+    """
+
+    span: Span
+    tokens: int
+    passage: Passage
+    blocks: tuple[Block, ...]
+    resume: str = ""
+
+
+def _gapless(document: Document) -> Iterator[Block]:
+    text = document.text
+    position = 0
+    section: int | None = None
+    for block in checked(document.blocks):
+        span = _trim(text, max(block.span.start, position), block.span.end)
+        if not span:
+            continue
+        gap = _trim(text, position, span.start)
+        if gap:
+            yield Block(BlockKind.PARAGRAPH, gap, section)
+        section = block.section
+        yield block if span == block.span else replace(block, span=span)
+        position = span.end
+    rest = _trim(text, position, len(text))
+    if rest:
+        yield Block(BlockKind.PARAGRAPH, rest, section)
+
+
+def _trim(text: str, start: int, end: int) -> Span:
+    while start < end and text[start].isspace():
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    return Span(start, max(start, end))
+
+
+def passages_of(
+    document: Document, facts: SectionFacts, measure: TokenMeasure, capacity: Callable[[int | None], int]
+) -> list[Passage]:
+    """Gather runs of blocks of one section; a heading without body goes with what it opens.
+
+    A numbered heading that opens nothing (an empty clause) goes with the passage of the clause around it, which
+    names its
+    parts; where there is none before it, it stays a passage of its own, as evidence that the clause is there. An
+    unnumbered one goes with whatever follows. Text that no block holds becomes a paragraph, so that nothing is lost.
+
+    Args:
+        document: as read.
+        facts: what its sections are.
+        measure: counts tokens.
+        capacity: tokens that a chunk of a section may have.
+    """
+    passages: list[Passage] = []
+    waiting: Passage | None = None
+    for run in checked(_runs(document, facts)):
+        current, has_body = run, run.has_body
+        if waiting is not None:
+            if _goes_with(document, waiting, run):
+                waiting.blocks.extend(run.blocks)  # in place: there may be very many headings in a row
+                current = Passage(run.section, run.clause, waiting.blocks)
+            else:
+                _settle(document, passages, waiting, measure, capacity)
+        waiting = None
+        if has_body:
+            _weigh(current, document.text, measure, capacity(current.section))
+            passages.append(current)
+        else:
+            waiting = current
+    if waiting is not None:
+        _settle(document, passages, waiting, measure, capacity)
+    return passages
+
+
+def _weigh(passage: Passage, text: str, measure: TokenMeasure, capacity: int) -> None:
+    """Count a passage's tokens; block by block, with their places, where it will surely have to be cut."""
+    if len(passage.span) <= _LONGEST_TOKEN * capacity:
+        passage.tokens = measure.count_tokens(passage.span.of(text))
+        return
+    passage.starts = [token_starts(text, block, measure) for block in passage.blocks]
+    passage.tokens = sum(len(starts) for starts in passage.starts)
+
+
+def token_starts(text: str, block: Block, measure: TokenMeasure) -> array[int]:
+    """List where each token of a block begins, in code points of the document's text."""
+    return token_starts_in(text, block.span, measure)
+
+
+def token_starts_in(text: str, span: Span, measure: TokenMeasure) -> array[int]:
+    """List where each token of a part of the text begins, slice by slice, so that a giant line takes little memory."""
+    starts = array("q")
+    for part in checked(slices(text, span)):
+        starts.extend(part.start + start for start, _ in measure.token_spans(part.of(text)))
+    return starts
+
+
+def slices(text: str, span: Span) -> Iterator[Span]:
+    """Part a span into slices that are measured one by one, cut before a blank where there is one; most are one."""
+    start = span.start
+    while span.end - start > _SLICE:
+        cut = max(text.rfind(sign, start + _SLICE // 2, start + _SLICE) for sign in ("\n", " "))
+        cut = start + _SLICE if cut < 0 else cut
+        yield Span(start, cut)
+        start = cut
+    yield Span(start, span.end)
+
+
+def _runs(document: Document, facts: SectionFacts) -> Iterator[Passage]:
+    run: Passage | None = None
+    for block in _gapless(document):
+        if run is None or run.section != block.section:
+            if run is not None:
+                yield run
+            run = Passage(block.section, facts.clause(block.section), [])
+        run.blocks.append(block)
+    if run is not None:
+        yield run
+
+
+def _settle(
+    document: Document,
+    passages: list[Passage],
+    heading: Passage,
+    measure: TokenMeasure,
+    capacity: Callable[[int | None], int],
+) -> None:
+    """Put a heading that opens nothing with the passage of the section around it, else on its own."""
+    heading.tokens = measure.count_tokens(heading.span.of(document.text))
+    last = passages[-1] if passages else None
+    around = [section.index for section in document.ancestors(heading.section)][:-1]
+    if last is not None and last.section in around and last.tokens + heading.tokens <= capacity(last.section):
+        passages[-1] = _join(last, heading)
+    else:
+        passages.append(heading)
+
+
+def _goes_with(document: Document, heading: Passage, following: Passage) -> bool:
+    if heading.section is None:
+        return True
+    section = document.sections[heading.section]
+    if any(above.index == section.index for above in document.ancestors(following.section)):
+        return True
+    return heading.clause is None and not section.number
+
+
+def merge_small(
+    document: Document,
+    passages: list[Passage],
+    facts: SectionFacts,
+    minimum: int,
+    capacity: Callable[[int | None], int],
+) -> list[Passage]:
+    """Merge neighbours until they reach the minimum: inside one clause, or among unnumbered sections side by side.
+
+    Args:
+        document: whose passages they are.
+        passages: in order.
+        facts: what the sections are.
+        minimum: tokens below which a passage looks for company.
+        capacity: tokens that a chunk of a section may have.
+    """
+    merged: list[Passage] = []
+    for passage in checked(passages):
+        last = merged[-1] if merged else None
+        if last is not None and last.tokens < minimum and _may_join(document, last, passage, facts, capacity):
+            merged[-1] = _join(last, passage)
+        else:
+            merged.append(passage)
+    tidy: list[Passage] = []
+    for passage in merged:
+        last = tidy[-1] if tidy else None
+        if last is not None and passage.tokens < minimum and _may_join(document, last, passage, facts, capacity):
+            tidy[-1] = _join(last, passage)
+        else:
+            tidy.append(passage)
+    return tidy
+
+
+def _join(first: Passage, second: Passage) -> Passage:
+    return Passage(first.section, first.clause, [*first.blocks, *second.blocks], first.tokens + second.tokens)
+
+
+def _may_join(
+    document: Document, first: Passage, second: Passage, facts: SectionFacts, capacity: Callable[[int | None], int]
+) -> bool:
+    if first.clause != second.clause or facts.is_informative(first.section) != facts.is_informative(second.section):
+        return False
+    if first.tokens + second.tokens > capacity(first.section):
+        return False
+    if _role(facts, first) is not _role(facts, second):
+        return False
+    if first.section is None or second.section is None:
+        return True
+    above = _section(document, first.section).parent
+    path = [section.index for section in document.ancestors(second.section)]
+    return first.section in path or _section(document, second.section).parent == above
+
+
+def _role(facts: SectionFacts, passage: Passage) -> SectionRole:
+    return facts.role(passage.section)
+
+
+def _section(document: Document, index: int) -> Section:
+    return document.sections[index]

@@ -1,0 +1,219 @@
+"""`knowledge eval [run]|compare|report|draft`: how good the answers are, and whether they got worse."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from knowledge_mcp.cli.evaluate.run import DraftChoices, RunChoices, compare_runs, draft_from, render, run_sets
+from knowledge_mcp.cli.shared.failures import ExitCode
+from knowledge_mcp.cli.shared.session import AsJson, CollectionName, ConfigFile, Mode, Verbose, guarded
+
+__all__ = ["app", "compare", "draft", "report", "run"]
+
+RUN_HELP = """\
+Ask the questions of evaluation sets, and measure the answers.
+
+A SET is a folder with corpus.jsonl, queries.jsonl and qrels/*.tsv (the form of BEIR), a folder with questions.jsonl
+and pdfs/ (the form of FinanceBench: the evidence is a page), or a file of your own questions, JSON Lines or CSV. The
+folders are ingested into a knowledge base of their own that is gone afterwards; your own questions are asked of --docs,
+ingested the same way, or of the knowledge base that is configured.
+
+A line of your own file has `question` and some of `document`, `clause`, `page`, `quote`, or `"unanswerable": true`.
+
+`knowledge eval SET` is the same as `knowledge eval run SET`. Needs the extra `eval`.
+
+\b
+Examples:
+  knowledge eval scifact/ --html report.html
+  knowledge eval questions.jsonl --docs standards/ --out today.json
+  knowledge eval questions.csv --collection standards-2026 --gate baseline.json
+  knowledge eval cranfield/ medline/ --mode hybrid --mode semantic --mode keyword
+  knowledge eval scifact/ --hold-back 0.2
+  knowledge eval scifact/ --pin benchmarks/results
+
+\b
+Exit codes: 0 success, 1 a measure fell below the baseline or something failed, 3 configuration error, 130 interrupted.
+"""
+
+COMPARE_HELP = """\
+Compare two results of `knowledge eval`, question by question.
+
+Differences are tested by random signs of the questions' differences, adjusted for all measures of a set together; the
+intervals are bootstraps. A measure fell where its mean fell by more than the tolerance and chance hardly does that.
+
+\b
+Examples:
+  knowledge eval compare before.json after.json
+  knowledge eval compare before.json after.json --html difference.html
+  knowledge eval compare baseline.json today.json --gate --tolerance 0.01
+
+\b
+Exit codes: 0 success, 1 with --gate a measure fell, or something failed.
+"""
+
+DRAFT_HELP = """\
+Propose questions from the headings, definitions and requirements of documents, with the places of their answers.
+
+They are drafts: read them, put them in your own words, throw the poor ones out, add questions that have no answer, and
+take the mark away. The same documents give the same drafts.
+
+\b
+Examples:
+  knowledge eval draft standards/ --out questions.jsonl
+  knowledge eval draft --document iso-15288 --per-kind 20
+  knowledge eval questions.jsonl --docs standards/
+
+\b
+Exit codes: 0 success, 1 something failed, 3 configuration error, 130 interrupted.
+"""
+
+
+class _RunByDefault(TyperGroup):
+    """Take `knowledge eval SET` for `knowledge eval run SET`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the default command's name before what is not the name of a command."""
+        known = {*self.commands, *ctx.help_option_names}
+        if args and args[0] not in known:
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(
+    cls=_RunByDefault,
+    no_args_is_help=True,
+    help="Measure how good the answers are, compare two builds, draft questions.",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a report with plots, one HTML file.")]
+HoldBack = Annotated[
+    float,
+    typer.Option(
+        min=0.0, max=0.9, help="Share of a BEIR set's questions whose documents are left out: they have no answer."
+    ),
+]
+MaxCost = Annotated[
+    float | None, typer.Option(min=0, metavar="USD", help="Stop before embeddings of a set cost more than this.")
+]
+Out = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write the result as JSON.")]
+RunName = Annotated[
+    str | None, typer.Option("--name", help="Name of the run. Default: its sets and the build's commit.")
+]
+Tolerance = Annotated[float, typer.Option(min=0.0, max=1.0, help="How far a mean may fall.")]
+
+
+@app.command(help=RUN_HELP)
+def run(
+    sets: Annotated[list[Path], typer.Argument(metavar="SET...", help="Folders, or files of questions.")],
+    mode: Annotated[
+        list[Mode] | None, typer.Option(help="How to rank; may be repeated to measure several. Default: hybrid.")
+    ] = None,
+    weight: Annotated[
+        float | None, typer.Option(min=0.0, max=1.0, help="Share of meaning in hybrid ranking, instead of the default.")
+    ] = None,
+    docs: Annotated[
+        Path | None, typer.Option("--docs", metavar="PATH", help="Documents that your own questions are asked of.")
+    ] = None,
+    split: Annotated[str | None, typer.Option(help="File in qrels/, without .tsv. Default: test, else dev.")] = None,
+    hold_back: HoldBack = 0.0,
+    keep: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Keep what was ingested here, for the next run.")
+    ] = None,
+    name: RunName = None,
+    to: Out = None,
+    html: Html = None,
+    pin: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Write a small baseline for each set, named by set and commit."),
+    ] = None,
+    gate: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Baseline; exit 1 where a measure fell significantly.")
+    ] = None,
+    tolerance: Tolerance = 0.005,
+    max_cost: MaxCost = None,
+    as_json: AsJson = False,
+    collection: CollectionName = None,
+    config: ConfigFile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Run `knowledge eval run` with the options given."""
+    choices = RunChoices(
+        sets=tuple(sets),
+        modes=tuple(each.value for each in dict.fromkeys(mode or [Mode.HYBRID])),
+        weight=weight,
+        documents=docs,
+        split=split,
+        hold_back=hold_back,
+        keep=keep,
+        name=name,
+        to=to,
+        html=html,
+        pin=pin,
+        gate=gate,
+        tolerance=tolerance,
+        max_cost=max_cost,
+        as_json=as_json,
+        collection=collection,
+        config=config,
+        verbose=verbose,
+    )
+    with guarded(verbose=verbose, as_json=as_json):
+        if run_sets(choices):
+            raise typer.Exit(ExitCode.FAILURE)
+
+
+@app.command(help=COMPARE_HELP)
+def compare(
+    before: Annotated[Path, typer.Argument(metavar="BEFORE", help="Result of the earlier run.")],
+    after: Annotated[Path, typer.Argument(metavar="AFTER", help="Result of the later run.")],
+    gate: Annotated[bool, typer.Option("--gate", help="Exit 1 where a measure fell significantly.")] = False,
+    tolerance: Tolerance = 0.005,
+    html: Html = None,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Run `knowledge eval compare` with the options given."""
+    with guarded(verbose=verbose, as_json=as_json):
+        fell = compare_runs(before, after, tolerance=tolerance, html=html, as_json=as_json)
+        if fell and gate:
+            raise typer.Exit(ExitCode.FAILURE)
+
+
+@app.command()
+def report(
+    result: Annotated[Path, typer.Argument(metavar="RESULT", help="Result that `knowledge eval --out` wrote.")],
+    html: Annotated[Path, typer.Argument(metavar="FILE", help="HTML file to write.")],
+    verbose: Verbose = False,
+) -> None:
+    """Write the report of a result that was kept.
+
+    Example: knowledge eval report today.json today.html
+    """
+    with guarded(verbose=verbose):
+        render(result, html)
+
+
+@app.command(help=DRAFT_HELP, short_help="Propose questions from documents.")
+def draft(
+    docs: Annotated[
+        Path | None, typer.Argument(metavar="[DOCS]", help="Documents. Default: those of the knowledge base.")
+    ] = None,
+    document: Annotated[list[str] | None, typer.Option(help="Only this document's id; may be repeated.")] = None,
+    per_kind: Annotated[
+        int, typer.Option("--per-kind", min=1, max=1000, help="Most questions of each kind for each document.")
+    ] = 10,
+    to: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write here, not to stdout.")] = None,
+    collection: CollectionName = None,
+    config: ConfigFile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Run `knowledge eval draft` with the options given."""
+    choices = DraftChoices(docs, tuple(document or ()), per_kind, to, collection, config, verbose)
+    with guarded(verbose=verbose):
+        draft_from(choices)

@@ -1,0 +1,207 @@
+"""`knowledge search|lookup|requirements|stats`: ask as an assistant asks, and read the answer as a person."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from knowledge_mcp.cli.shared.session import (
+    AsJson,
+    CollectionName,
+    ConfigFile,
+    Mode,
+    Verbose,
+    load,
+    opened,
+    out,
+    shown,
+    write_json,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from knowledge_mcp.surfaces.standards.shapes import (
+        LookupResponse,
+        RequirementsResponse,
+        SearchResponse,
+        StatsResponse,
+    )
+
+__all__ = ["lookup", "requirements", "search", "stats"]
+
+EXCERPT = 700
+
+
+def search(
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="What to find, as a question or in a few words.")],
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="Most results.")] = 10,
+    mode: Annotated[Mode, typer.Option(help="Rank by meaning and words, by meaning, or by words.")] = Mode.HYBRID,
+    weight: Annotated[
+        float | None, typer.Option(min=0.0, max=1.0, help="Share of meaning in rank fusion (default: HYBRID_FUSION).")
+    ] = None,
+    document: Annotated[list[str] | None, typer.Option(help="Only this document; may be repeated.")] = None,
+    document_type: Annotated[str | None, typer.Option("--type", help="Only documents of this type.")] = None,
+    chunk_type: Annotated[str | None, typer.Option("--chunk-type", help="Only passages of this type.")] = None,
+    clause: Annotated[str | None, typer.Option(help="Only this clause and what lies below it.")] = None,
+    normative: Annotated[bool, typer.Option("--normative", help="Only passages with mandatory statements.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Show whole passages.")] = False,
+    as_json: AsJson = False,
+    collection: CollectionName = None,
+    config: ConfigFile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Find passages.
+
+    Example: knowledge search "how is a requirement verified" --normative -n 5
+    """
+    with opened(config, collection, verbose=verbose, as_json=as_json) as knowledge:
+        from knowledge_mcp.surfaces.standards import shapes, tools
+
+        values: dict[str, Any] = {
+            "query": query,
+            "n_results": limit,
+            "document_id": document or None,
+            "document_type": document_type,
+            "chunk_type": chunk_type,
+            "clause_number": clause,
+            "normative_only": normative or None,
+        }
+        if mode is Mode.KEYWORD:
+            answer = tools.keyword_search(knowledge, load(shapes.KeywordSearchRequest, values))
+        else:
+            values |= {"use_hybrid": mode is Mode.HYBRID}
+            values |= {} if weight is None else {"hybrid_weight": weight}
+            answer = tools.search(knowledge, load(shapes.SearchRequest, values))
+        _show(answer, as_json=as_json, how=lambda console: _print_search(console, answer, full=full))
+
+
+def lookup(
+    term: Annotated[str, typer.Argument(metavar="TERM", help="Term, abbreviation or concept.")],
+    as_json: AsJson = False,
+    collection: CollectionName = None,
+    config: ConfigFile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Define a term.
+
+    Example: knowledge lookup "stakeholder requirement"
+    """
+    with opened(config, collection, verbose=verbose, as_json=as_json) as knowledge:
+        from knowledge_mcp.surfaces.standards import shapes, tools
+
+        answer = tools.lookup(knowledge, load(shapes.LookupRequest, {"term": term}))
+        _show(answer, as_json=as_json, how=lambda console: _print_lookup(console, answer))
+
+
+def requirements(
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="What the requirements are about.")],
+    standard: Annotated[str | None, typer.Option(help="Only documents whose id or title contains this.")] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=50, help="Most results.")] = 10,
+    as_json: AsJson = False,
+    collection: CollectionName = None,
+    config: ConfigFile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Find mandatory statements on a topic.
+
+    Example: knowledge requirements verification --standard 29148
+    """
+    with opened(config, collection, verbose=verbose, as_json=as_json) as knowledge:
+        from knowledge_mcp.surfaces.standards import shapes, tools
+
+        values = {"topic": topic, "standard": standard, "n_results": limit}
+        answer = tools.requirements(knowledge, load(shapes.RequirementsRequest, values))
+        _show(answer, as_json=as_json, how=lambda console: _print_requirements(console, answer))
+
+
+def stats(
+    as_json: AsJson = False, collection: CollectionName = None, config: ConfigFile = None, verbose: Verbose = False
+) -> None:
+    """Count what the knowledge base holds, and say what it runs on.
+
+    Example: knowledge stats --json
+    """
+    with opened(config, collection, verbose=verbose, as_json=as_json) as knowledge:
+        from knowledge_mcp.surfaces.standards import shapes, tools
+
+        answer = tools.stats(knowledge, shapes.NoArguments())
+        _show(answer, as_json=as_json, how=lambda console: _print_stats(console, answer))
+
+
+def _show(answer: Any, *, as_json: bool, how: Callable[[Console], None]) -> None:
+    if as_json:
+        write_json(answer.model_dump(mode="json", exclude_unset=True))
+    else:
+        how(out())
+
+
+def _panel(title: str, body: str, foot: str) -> Any:
+    from rich.panel import Panel
+
+    return Panel(shown(body), title=shown(title), subtitle=shown(foot), title_align="left", subtitle_align="right")
+
+
+def _print_notes(console: Console, answer: Any) -> None:
+    for line in (*([answer.message] if getattr(answer, "message", "") else []), *answer.degraded):
+        console.print(line, markup=False)
+    if also_asked := getattr(answer, "also_asked", []):
+        console.print(f"Also asked for: {'; '.join(also_asked)}.", markup=False)
+    for line in getattr(answer, "suggestions", []):
+        console.print(f"  - {line}", markup=False)
+
+
+def _print_search(console: Console, answer: SearchResponse, *, full: bool) -> None:
+    for number, each in enumerate(answer.results, 1):
+        text = each.content if full or len(each.content) <= EXCERPT else f"{each.content[:EXCERPT].rstrip()} …"
+        marks = [each.metadata.chunk_type.value, *(["normative"] if each.metadata.normative else [])]
+        body = f"{text}\n\n{each.source.citation}"
+        console.print(_panel(f"{number}. {each.source.section}", body, f"{', '.join(marks)}  {each.score:.3f}"))
+    _print_notes(console, answer)
+
+
+def _print_lookup(console: Console, answer: LookupResponse) -> None:
+    for each in answer.definitions:
+        names = ", ".join([each.term, *each.aliases])
+        body = "\n\n".join([each.definition, *each.notes, *([f"Source: {each.origin}"] if each.origin else [])])
+        console.print(_panel(names, body, each.source.citation))
+    _print_notes(console, answer)
+    if answer.similar_terms:
+        console.print(f"Similar terms: {', '.join(answer.similar_terms)}", markup=False)
+
+
+def _print_requirements(console: Console, answer: RequirementsResponse) -> None:
+    from rich.table import Table
+
+    if answer.results:
+        table = Table(show_lines=True)
+        table.add_column("Clause")
+        table.add_column("Requirement", ratio=3, overflow="fold")
+        table.add_column("Source", ratio=2, overflow="fold")
+        table.add_column("Score", justify="right")
+        for each in answer.results:
+            cells = (each.requirement_id, each.requirement_text, each.source.citation, f"{each.score:.3f}")
+            table.add_row(*map(shown, cells))
+        console.print(table)
+    _print_notes(console, answer)
+
+
+def _print_stats(console: Console, answer: StatsResponse) -> None:
+    from rich.table import Table
+
+    base, store, embedding = answer.knowledge_base, answer.vector_store, answer.embedding
+    table = Table(show_header=False)
+    for name, value in (
+        ("Documents", f"{base.total_documents:,}"),
+        ("Chunks", f"{base.total_chunks:,}"),
+        ("Tokens", f"{base.total_tokens:,}"),
+        ("Storage", f"{base.storage_bytes / 1e6:,.1f} MB"),
+        ("Vector store", f"{store.backend}, {store.status}, hybrid {'on' if store.hybrid_enabled else 'off'}"),
+        ("Embedding", f"{embedding.model}, {embedding.dimensions} dimensions"),
+    ):
+        table.add_row(name, shown(value))
+    console.print(table)
+    for note in answer.notes:
+        console.print(note, markup=False)

@@ -1,0 +1,325 @@
+"""`knowledge backup` and `knowledge restore`: everything that cannot be made again, in one file, while it is used."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+import secrets
+import sys
+import tarfile
+import tempfile
+from collections.abc import Callable, Generator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from knowledge_mcp import __version__
+from knowledge_mcp.cli.shared.session import AsJson, ConfigFile, Verbose, guarded, settings_of, write_json
+from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, InvalidInputError, NotFoundError
+from knowledge_mcp.support.files import make_private_folder, touch_private
+
+if TYPE_CHECKING:
+    from knowledge_mcp.settings import Settings
+
+__all__ = [
+    "BACKUP_HELP",
+    "RESTORE_HELP",
+    "back_up",
+    "backup",
+    "restore",
+    "restore_from",
+]
+
+BACKUP_HELP = """\
+Write the SQLite store and what belongs to it into one file, while servers and ingests go on.
+
+The file holds one state of the store: every document whole, with its passages, vectors and texts; and the list of
+repositories, counts and waiting jobs from DATA_PATH. It is written whole or not at all, is checked when it is complete,
+and only its owner can read it. Keys, passwords, settings, models, caches and clones are not in it.
+
+\b
+Examples:
+  knowledge backup /backup/knowledge.tar
+  knowledge backup /backup/knowledge-$(date +%F).tar --force
+
+\b
+Exit codes: 0 written, 1 failed, 3 configuration or connection, 130 interrupted.
+"""
+
+RESTORE_HELP = """\
+Put a backup in the place of the SQLite store and of what belongs to it.
+
+The backup is checked first; then each file takes its place in one step. Servers that run take the new store up with the
+next question; let no ingest run meanwhile, for what it writes goes with the old store.
+
+\b
+Examples:
+  knowledge restore /backup/knowledge.tar
+  DATA_PATH=/srv/knowledge knowledge restore /backup/knowledge.tar --force
+
+\b
+Exit codes: 0 restored, 1 failed, 3 configuration or connection, 130 interrupted.
+"""
+
+
+def backup(
+    file: Annotated[Path, typer.Argument(help="File to write.")],
+    force: Annotated[bool, typer.Option("--force", help="Replace the file where it is there.")] = False,
+    as_json: AsJson = False,
+    config: ConfigFile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Write the store into one file."""
+    with guarded(verbose=verbose, as_json=as_json):
+        settings = settings_of(config, verbose=verbose)
+
+        report = back_up(settings, file, force=force)
+        _tell(f"Written: {file}", report, as_json=as_json)
+
+
+def restore(
+    file: Annotated[Path, typer.Argument(help="File that `knowledge backup` wrote.")],
+    force: Annotated[bool, typer.Option("--force", help="Replace the store that is there.")] = False,
+    as_json: AsJson = False,
+    config: ConfigFile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Put a backup in the store's place."""
+    with guarded(verbose=verbose, as_json=as_json):
+        settings = settings_of(config, verbose=verbose)
+
+        report = restore_from(settings, file, force=force)
+        _tell(f"Restored: {settings.data_folder}", report, as_json=as_json)
+
+
+def _tell(done: str, report: dict[str, int], *, as_json: bool) -> None:
+    if as_json:
+        write_json({"ok": True, **report})
+        return
+    typer.echo(f"{done} ({report['documents']} documents, {report['chunks']} chunks, {report['bytes']:,} bytes)")
+
+
+_STORE = "knowledge.sqlite"
+_LIST = "backup.json"
+_FORM = "knowledge-mcp backup 1"
+_BESIDE = ("repositories.json", "metrics.json")
+_FOLDERS = ("jobs",)
+_BLOCK = 1 << 20
+_INSTEAD = {
+    "qdrant": "Use Qdrant's own snapshots (`POST /collections/NAME/snapshots`) of both of its collections, "
+    "or copy it into a file first: `knowledge migrate --from qdrant --to sqlite --to-path FOLDER --all`.",
+    "chromadb": "Stop everything that uses CHROMADB_PATH and copy the folder, back up the server's volume, "
+    "or copy it into a file first: `knowledge migrate --from chromadb --to sqlite --to-path FOLDER --all`.",
+}
+
+
+def back_up(settings: Settings, file: Path, *, force: bool) -> dict[str, int]:
+    """Write the store and what belongs to it into one file; returns what is in it.
+
+    Raises:
+        ConfigError: the store is no SQLite file.
+        NotFoundError: there is no store.
+        InvalidInputError: the file is there.
+        DamagedError, InternalError: the store cannot be read whole.
+    """
+    _check_backend(settings)
+    if not settings.store_file.exists():
+        raise NotFoundError(f"There is no store at '{settings.store_file}'.", suggestion="Check DATA_PATH.")
+    if file.exists() and not force:
+        raise InvalidInputError(f"'{file}' is there already.", suggestion="Choose another name, or pass --force.")
+    from knowledge_mcp.stores.sqlite.backup import check_copy, copy_store
+
+    with _disk_errors(file), _working_folder(file.parent) as folder:
+        copy = folder / _STORE
+        touch_private(copy)
+        with _bar("Copying the store") as show:
+            copy_store(settings.store_file, copy, show)
+        counts = check_copy(copy)
+        members = {_STORE: copy, **_beside(settings.data_folder)}
+        packed = folder / "packed"
+        touch_private(packed)
+        _pack(packed, members)
+        _check(packed, folder)
+        packed.replace(file)
+        return {**counts, "bytes": file.stat().st_size}
+
+
+def restore_from(settings: Settings, file: Path, *, force: bool) -> dict[str, int]:
+    """Put what is in a backup in its place; returns what is in it.
+
+    Raises:
+        ConfigError: the configured store is no SQLite file.
+        NotFoundError: there is no such backup.
+        InvalidInputError: it is no backup, or is damaged; or a store is there and shall not be replaced.
+    """
+    _check_backend(settings)
+    if not file.is_file():
+        raise NotFoundError(f"There is no file '{file}'.", suggestion="Give the file that `knowledge backup` wrote.")
+    target = settings.data_folder
+    if settings.store_file.exists() and not force:
+        raise InvalidInputError(
+            f"There is a store at '{settings.store_file}'.",
+            suggestion="Pass --force to replace it, or set DATA_PATH to another folder.",
+        )
+    from knowledge_mcp.stores.sqlite.backup import check_copy, put_in_place
+
+    with _disk_errors(target):
+        make_private_folder(target)
+        with _working_folder(target) as folder:
+            names = _check(file, folder, keep=True)
+            counts = check_copy(folder / _STORE)
+            size = file.stat().st_size
+            put_in_place(folder / _STORE, settings.store_file)
+            for name in names - {_STORE}:
+                make_private_folder((target / name).parent)
+                (folder / name).replace(target / name)
+    return {**counts, "bytes": size}
+
+
+def _check_backend(settings: Settings) -> None:
+    from knowledge_mcp.settings import choose_store
+
+    backend = choose_store(settings).backend
+    if backend in _INSTEAD:
+        raise ConfigError(
+            f"The configured store is {backend}; only the SQLite store is backed up into a file.",
+            suggestion=_INSTEAD[backend],
+        )
+
+
+def _beside(folder: Path) -> dict[str, Path]:
+    """List what belongs to the store: files that are written whole, so that a copy of each is one state of it."""
+    found = {name: folder / name for name in _BESIDE if (folder / name).is_file()}
+    for name in _FOLDERS:
+        for each in sorted((folder / name).glob("*.json")):
+            found[f"{name}/{each.name}"] = each
+    return found
+
+
+def _pack(packed: Path, members: dict[str, Path]) -> None:
+    """Write the files, and behind them the list with their hashes."""
+    hashes: dict[str, str] = {}
+    with packed.open("wb") as stream, tarfile.open(fileobj=stream, mode="w") as archive:
+        for name, path in members.items():
+            with contextlib.suppress(FileNotFoundError), path.open("rb") as content:  # a job may just have ended
+                hashes[name] = hashlib.file_digest(content, "sha256").hexdigest()
+                content.seek(0)
+                _add(archive, name, content, os.fstat(content.fileno()).st_size)
+        listed = {
+            "form": _FORM,
+            "version": __version__,
+            "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "files": hashes,
+        }
+        data = json.dumps(listed, indent=1).encode()
+        _add(archive, _LIST, io.BytesIO(data), len(data))
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _add(archive: tarfile.TarFile, name: str, content: Any, size: int) -> None:
+    entry = tarfile.TarInfo(name)
+    entry.size, entry.mode = size, 0o600
+    archive.addfile(entry, content)
+
+
+def _check(packed: Path, folder: Path, *, keep: bool = False) -> set[str]:
+    """Compare a backup's files with their hashes; with `keep` they are written below a folder.
+
+    Raises:
+        InvalidInputError: it is no backup, lacks a file, has one too many, or one is damaged.
+    """
+    found: dict[str, str] = {}
+    listed: dict[str, Any] = {}
+    try:
+        with tarfile.open(packed, "r:") as archive:
+            for entry in archive:
+                content = archive.extractfile(entry) if entry.isreg() else None
+                if content is None or not _is_known(entry.name) or entry.name in found:
+                    raise InvalidInputError(f"'{packed.name}' holds '{entry.name}', which no backup has.")
+                if entry.name == _LIST:
+                    listed = json.loads(content.read())
+                    continue
+                found[entry.name] = _read(content, folder / entry.name if keep else None)
+    except (tarfile.TarError, EOFError, ValueError) as exc:
+        raise _no_backup(packed, f"{type(exc).__name__}: {exc}") from exc
+    if listed.get("form") != _FORM or _STORE not in found:
+        raise _no_backup(packed, "it does not say that it is one, or holds no store")
+    wrong = sorted(
+        name for name in found.keys() | listed["files"].keys() if found.get(name) != listed["files"].get(name)
+    )
+    if wrong:
+        raise _no_backup(packed, f"damaged or missing: {', '.join(wrong)}")
+    return set(found)
+
+
+def _is_known(name: str) -> bool:
+    """Tell whether a backup may hold a file of this name: no other can be written by a restore."""
+    folder, _, inner = name.rpartition("/")
+    if folder:
+        return folder in _FOLDERS and inner.endswith(".json") and not inner.startswith(".")
+    return name in {_STORE, _LIST, *_BESIDE}
+
+
+def _read(content: Any, path: Path | None) -> str:
+    digest = hashlib.sha256()
+    with contextlib.ExitStack() as stack:
+        target = None
+        if path is not None:
+            make_private_folder(path.parent)
+            touch_private(path)
+            target = stack.enter_context(path.open("wb"))
+        while block := content.read(_BLOCK):
+            digest.update(block)
+            if target is not None:
+                target.write(block)
+        if target is not None:
+            target.flush()
+            os.fsync(target.fileno())
+    return digest.hexdigest()
+
+
+def _no_backup(packed: Path, details: str) -> InvalidInputError:
+    return InvalidInputError(
+        f"'{packed.name}' is no whole backup; nothing was changed.",
+        details=details,
+        suggestion="Take another backup.",
+    )
+
+
+@contextlib.contextmanager
+def _working_folder(parent: Path) -> Generator[Path]:
+    """Make a folder beside the place where the result goes, and remove it with what is left in it."""
+    with tempfile.TemporaryDirectory(prefix=f".backup-{secrets.token_hex(4)}-", dir=parent) as name:
+        yield Path(name)
+
+
+@contextlib.contextmanager
+def _disk_errors(path: Path) -> Generator[None]:
+    try:
+        yield
+    except OSError as exc:
+        raise ConnectionFailedError(
+            f"'{path}' cannot be written: {exc.strerror or exc}.",
+            suggestion="Check the folder, its permissions and the room on the disk, then try again.",
+        ) from exc
+
+
+@contextlib.contextmanager
+def _bar(title: str) -> Generator[Callable[[int, int], object]]:
+    """Show a bar on a terminal, nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield lambda _done, _total: None
+        return
+    from rich.console import Console
+
+    from knowledge_mcp.cli.shared.progress import bars
+
+    with bars(Console(stderr=True), percent=True) as shown:
+        task = shown.add_task(title, total=None)
+        yield lambda done, total: shown.update(task, completed=done, total=total)

@@ -1,0 +1,280 @@
+"""`knowledge doctor`: check everything that a working knowledge base needs, and say what to do."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from knowledge_mcp.cli.shared.failures import ExitCode
+from knowledge_mcp.cli.shared.logs import set_up_logging
+from knowledge_mcp.cli.shared.session import AsJson, ConfigFile, Verbose, guarded, out, reading_of, shown, write_json
+from knowledge_mcp.model.chunk import numbers_of
+from knowledge_mcp.model.errors import ConfigError, KnowledgeError, NotFoundError, noticing
+
+if TYPE_CHECKING:
+    from knowledge_mcp.engine.core.base import Base
+    from knowledge_mcp.ports import Reranker, Synonyms
+    from knowledge_mcp.settings import Reading, Settings
+
+__all__ = ["Outcome", "doctor"]
+
+LITTLE_DISK = 1_000_000_000
+TOO_LITTLE_DISK = 100_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Tell how one check went, and what to do when it did not go well."""
+
+    check: str
+    status: Literal["ok", "warn", "fail"]
+    message: str
+    what_to_do: str = ""
+
+
+def doctor(
+    repair: Annotated[bool, typer.Option("--repair", help="Mend what can be mended without loss.")] = False,
+    as_json: AsJson = False,
+    config: ConfigFile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Check settings, folders, store, model and disk; exit code 1 when something is broken.
+
+    Example: knowledge doctor --repair
+    """
+    with guarded(verbose=verbose, as_json=as_json):
+        reading = reading_of(config)
+        set_up_logging("INFO" if verbose else "ERROR", reading.settings.log_format)
+        outcomes = list(_examine(reading, repair=repair))
+        if as_json:
+            write_json({"ok": not _broken(outcomes), "checks": [asdict(each) for each in outcomes]})
+        else:
+            _print(outcomes)
+        if _broken(outcomes):
+            raise typer.Exit(ExitCode.FAILURE)
+
+
+def _broken(outcomes: list[Outcome]) -> bool:
+    return any(each.status == "fail" for each in outcomes)
+
+
+def _examine(reading: Reading, *, repair: bool) -> Iterator[Outcome]:
+    settings = reading.settings
+    yield from _settings(reading)
+    yield _folder(settings)
+    yield _disk(settings)
+    yield _sandbox()
+    model = _model(settings)
+    yield model
+    from knowledge_mcp import wiring
+
+    base: Base | None = None
+    try:
+        base = wiring.build_base(settings)
+    except ConfigError as exc:
+        yield _failure("settings", exc)
+    except KnowledgeError as exc:
+        yield _failure("store", exc)
+    if base is None:
+        return
+    try:
+        yield _tried("store", lambda: _store(base))
+        if model.status == "ok":
+            yield _tried("embedding", lambda: _embedding(base))
+            yield _tried("collection", lambda: _collection(base))
+        reranker = base.reranker
+        if reranker is not None:
+            yield _tried("reranker", lambda: _reranker(reranker, settings))
+        if base.synonyms is not None:
+            yield _synonyms(base.synonyms, settings)
+        yield from _contents(base, repair=repair)
+    finally:
+        base.close()
+
+
+def _failure(check: str, error: KnowledgeError) -> Outcome:
+    return Outcome(check, "fail", error.message, error.suggestion)
+
+
+def _tried(check: str, examine: Callable[[], Outcome]) -> Outcome:
+    try:
+        return examine()
+    except KnowledgeError as exc:
+        return _failure(check, exc)
+
+
+def _settings(reading: Reading) -> Iterator[Outcome]:
+    for problem in reading.problems:
+        yield Outcome("settings", "fail", problem, "`knowledge config show` tells where each value comes from.")
+    if not reading.problems:
+        source = f"{reading.env_file} and the environment" if reading.env_file else "the environment, no .env found"
+        yield Outcome("settings", "ok", f"read from {source}")
+
+
+def _nearest(folder: Path) -> Path:
+    return next((each for each in (folder, *folder.parents) if each.exists()), folder)
+
+
+def _folder(settings: Settings) -> Outcome:
+    folder = settings.data_folder
+    there = _nearest(folder)
+    try:
+        with tempfile.TemporaryFile(dir=there):
+            pass
+    except OSError as exc:
+        hint = "Set DATA_PATH to a folder that you may write to, or change the folder's permissions."
+        return Outcome("data folder", "fail", f"{there} cannot be written: {exc.strerror or exc}", hint)
+    return Outcome("data folder", "ok", str(folder) if folder.exists() else f"{folder} (made by the first ingest)")
+
+
+def _disk(settings: Settings) -> Outcome:
+    free = shutil.disk_usage(_nearest(settings.data_folder)).free
+    message = f"{free / 1e9:.1f} GB free"
+    if free < TOO_LITTLE_DISK:
+        return Outcome("disk", "fail", message, "Make room: the store cannot be written safely.")
+    if free < LITTLE_DISK:
+        return Outcome("disk", "warn", message, "Make room before a larger ingest.")
+    return Outcome("disk", "ok", message)
+
+
+def _sandbox() -> Outcome:
+    """Ask a child process, as files are read in, what it has given up."""
+    from knowledge_mcp.support.sandbox import Sandbox, SandboxFailure
+
+    try:
+        (held,) = Sandbox(keep=0).run("knowledge_mcp.support.sandbox_worker:protections", {})
+    except (OSError, SandboxFailure) as exc:
+        return Outcome("sandbox", "fail", f"no file can be read: {exc}", "Files are read in a child process only.")
+    lacking = [f"{what}: {why}" for what, why in held.items() if why]
+    if not held:
+        lacking.append("files and system calls: only Linux confines them")
+    if lacking:
+        message = f"does not hold here: {'; '.join(lacking)}. Limits of time, memory and output hold."
+        return Outcome("sandbox", "warn", message, "Ingest files of strangers on Linux 5.13 or later, 6.12 at best.")
+    return Outcome("sandbox", "ok", "holds: a hostile file's reader opens nothing else, connects and starts nothing")
+
+
+def _model(settings: Settings) -> Outcome:
+    from knowledge_mcp.cli.knowledge.models import model_name
+    from knowledge_mcp.embedders.local import model_files
+    from knowledge_mcp.embedders.local.session import are_exact
+    from knowledge_mcp.settings import choose_embedding
+
+    choice = choose_embedding(settings)
+    if choice.provider != "local":
+        return Outcome("embedding model", "ok", f"{choice.model} is run by {choice.provider}")
+    name = model_name(settings)
+    try:
+        checks = model_files.verify(name, path=settings.embedding_model_path, cache=settings.models_folder)
+    except NotFoundError as exc:
+        return Outcome(
+            "embedding model", "warn", exc.message, "`knowledge models fetch` gets it; so does the first ingest."
+        )
+    except KnowledgeError as exc:
+        return _failure("embedding model", exc)
+    wrong = [each.path.name for each in checks if not each.ok]
+    if wrong:
+        message = f"{name}: {', '.join(wrong)} missing or damaged"
+        return Outcome("embedding model", "fail", message, "`knowledge models fetch` puts the right files there.")
+    message = f"{name}: {len(checks)} files as they should be"
+    if settings.embedding_variant == "int8" and not are_exact():
+        message += "; int8 takes as long as fp32 here, as this processor has no instructions for it"
+    return Outcome("embedding model", "ok", message)
+
+
+def _store(base: Base) -> Outcome:
+    started = time.perf_counter()
+    base.store.ping()
+    milliseconds = (time.perf_counter() - started) * 1000
+    return Outcome("store", "ok", f"{base.store.backend} at {base.store.location} answers in {milliseconds:.0f} ms")
+
+
+def _embedding(base: Base) -> Outcome:
+    started = time.perf_counter()
+    vector = base.embedder.embed_query("The supplier shall verify each requirement.")
+    milliseconds = (time.perf_counter() - started) * 1000
+    parts = numbers_of(vector)
+    norm = math.sqrt(sum(part * part for part in parts))
+    space = base.embedder.space
+    if len(parts) != space.dimensions or abs(norm - 1) > 1e-3:
+        message = f"a vector of {len(parts)} components and norm {norm:.3f} came back from {space.label}"
+        return Outcome("embedding", "fail", message, "`knowledge models verify` checks the model's files.")
+    return Outcome("embedding", "ok", f"{space.label} embeds (first call {milliseconds:.0f} ms)")
+
+
+def _collection(base: Base) -> Outcome:
+    base.check_space()
+    return Outcome("collection", "ok", f"'{base.collection}' is in the configured embedding space")
+
+
+def _reranker(reranker: Reranker, settings: Settings) -> Outcome:
+    started = time.perf_counter()
+    reranker.warm_up()
+    if settings.reranker == "api":
+        return Outcome("reranker", "ok", f"{settings.reranker_url} is asked at each search; it was not asked now")
+    milliseconds = (time.perf_counter() - started) * 1000
+    return Outcome("reranker", "ok", f"{settings.reranker_folder.name} is loaded after {milliseconds:.0f} ms")
+
+
+def _synonyms(synonyms: Synonyms, settings: Settings) -> Outcome:
+    message = f"{synonyms.size} entries of {', '.join(settings.synonym_lists)}"
+    if synonyms.unsearched:
+        message += f", in which no question can say: {', '.join(synonyms.unsearched)}"
+        return Outcome("synonyms", "warn", message, "These consist of words that are not searched; write them out.")
+    return Outcome("synonyms", "ok", message)
+
+
+def _contents(base: Base, *, repair: bool) -> Iterator[Outcome]:
+    from knowledge_mcp.engine.core.soundness import verify
+
+    try:
+        if base.store.collection(base.collection) is None:
+            yield Outcome("contents", "warn", f"'{base.collection}' is empty", "`knowledge-ingest FOLDER` fills it.")
+            return
+        findings = verify(base, repair=repair)
+        counted = base.store.statistics(base.collection)
+        with noticing():  # what is damaged is among the findings
+            recorded = sum(each.chunk_count for each in base.store.documents(base.collection))
+        count = getattr(base.store, "unchecked_documents", None)
+        unchecked: int = count(base.collection) if count is not None else 0
+    except KnowledgeError as exc:
+        yield _failure("contents", exc)
+        return
+    for each in findings:
+        where = f"{each.document_id}: " if each.document_id else ""
+        if each.repaired:
+            yield Outcome("contents", "ok", f"{where}{each.message} (mended)")
+        else:
+            yield Outcome(
+                "contents", "fail", f"{where}{each.message}", each.suggestion or "`knowledge doctor --repair`"
+            )
+    if unchecked:
+        message = f"{unchecked} documents were stored before there were check sums; only their passages are checked"
+        yield Outcome("check sums", "warn", message, "`knowledge-ingest --force` on them stores them with check sums.")
+    if recorded != counted.chunks and not findings:
+        message = f"the documents' records tell of {recorded} chunks, the store holds {counted.chunks}"
+        yield Outcome("records", "fail", message, "`knowledge-ingest --force` on the documents concerned.")
+    elif not findings:
+        yield Outcome("contents", "ok", f"{counted.documents} documents, {counted.chunks} chunks, all consistent")
+
+
+def _print(outcomes: list[Outcome]) -> None:
+    from rich.table import Table
+
+    styles = {"ok": "green", "warn": "yellow", "fail": "bold red"}
+    table = Table()
+    for name in ("", "Check", "Found", "What to do"):
+        table.add_column(name, overflow="fold")
+    for each in outcomes:
+        table.add_row(
+            shown(each.status, styles[each.status]), shown(each.check), shown(each.message), shown(each.what_to_do)
+        )
+    out().print(table)

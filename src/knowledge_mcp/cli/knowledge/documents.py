@@ -1,0 +1,172 @@
+"""`knowledge documents list|show|remove`: what is in the knowledge base, and taking it out again."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from knowledge_mcp.cli.shared.failures import ExitCode, confirmed
+from knowledge_mcp.cli.shared.session import AsJson, CollectionName, ConfigFile, Verbose, opened, out, shown, write_json
+
+if TYPE_CHECKING:
+    from rich.tree import Tree
+
+    from knowledge_mcp.model.chunk import Chunk
+    from knowledge_mcp.model.collection import DocumentRecord
+
+__all__ = ["app", "list_documents", "remove", "show"]
+
+app = typer.Typer(
+    no_args_is_help=True, help="List, show and remove documents.", rich_markup_mode=None, pretty_exceptions_enable=False
+)
+
+
+@app.command("list")
+def list_documents(
+    as_json: AsJson = False, collection: CollectionName = None, config: ConfigFile = None, verbose: Verbose = False
+) -> None:
+    """List all documents.
+
+    Example: knowledge documents list --json
+    """
+    with opened(config, collection, verbose=verbose, as_json=as_json) as knowledge:
+        records = knowledge.documents()
+        if as_json:
+            write_json({"documents": [_plain(record) for record in records], "total": len(records)})
+            return
+        if not records:
+            out().print("The knowledge base holds no documents. `knowledge-ingest FOLDER` takes some in.", markup=False)
+            return
+        from rich.table import Table
+
+        table = Table()
+        for name in ("Id", "Title", "Type"):
+            table.add_column(name, overflow="fold")
+        for name in ("Pages", "Chunks"):
+            table.add_column(name, justify="right")
+        table.add_column("Ingested")
+        table.add_column("Status")
+        for each in records:
+            pages = str(each.pages) if each.pages else "-"
+            cells = (each.id, each.title, each.document_type, pages, str(each.chunk_count), each.updated_at[:10])
+            table.add_row(*map(shown, cells), each.status.value)
+        out().print(table)
+
+
+@app.command()
+def show(
+    document_id: Annotated[
+        str, typer.Argument(metavar="DOCUMENT_ID", help="Id, as `knowledge documents list` shows it.")
+    ],
+    text: Annotated[bool, typer.Option("--text", help="Write the document's whole text instead.")] = False,
+    as_json: AsJson = False,
+    collection: CollectionName = None,
+    config: ConfigFile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Show a document's record and its sections, or its text.
+
+    Example: knowledge documents show iso-15288
+    """
+    with opened(config, collection, verbose=verbose, as_json=as_json) as knowledge:
+        record = knowledge.document(document_id)
+        if text and not as_json:
+            sys.stdout.write(knowledge.document_text(record.id))
+            sys.stdout.write("\n")
+            return
+        chunks = knowledge.document_chunks(record.id)
+        if as_json:
+            content = _plain(record) | {"sections": _sections(chunks)}
+            if text:
+                content["text"] = knowledge.document_text(record.id)
+            write_json(content)
+            return
+        console = out()
+        console.print(_record_table(record))
+        console.print(_tree(record, chunks))
+
+
+@app.command(short_help="Remove a document and all its passages.")
+def remove(
+    document_id: Annotated[
+        str, typer.Argument(metavar="DOCUMENT_ID", help="Id, as `knowledge documents list` shows it.")
+    ],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: AsJson = False,
+    collection: CollectionName = None,
+    config: ConfigFile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Remove a document and all its passages from the knowledge base; the file itself stays.
+
+    Example: knowledge documents remove iso-15288 --yes
+    """
+    with opened(config, collection, verbose=verbose, as_json=as_json) as knowledge:
+        record = knowledge.document(document_id)
+        if not yes and not confirmed(f"Remove '{record.id}' ({record.title}, {record.chunk_count} chunks)?"):
+            raise typer.Exit(ExitCode.FAILURE)
+        chunks = knowledge.remove(record.id)
+        if as_json:
+            write_json({"document_id": record.id, "chunks_removed": chunks})
+        else:
+            out().print(f"Removed {record.id}: {chunks} chunks.", markup=False)
+
+
+def _plain(record: DocumentRecord) -> dict[str, Any]:
+    content = asdict(record)
+    content["metadata"] = dict(record.metadata)
+    content["status"] = record.status.value
+    return {"document_id": content.pop("id"), **content}
+
+
+def _record_table(record: DocumentRecord) -> Any:
+    from rich.table import Table
+
+    table = Table(show_header=False, title=shown(record.title), title_justify="left")
+    table.add_column()
+    table.add_column(overflow="fold")
+    rows = [
+        ("Id", record.id),
+        ("Type", record.document_type),
+        ("Source", record.source_path),
+        ("Pages", str(record.pages) if record.pages else "-"),
+        ("Chunks", f"{record.chunk_count:,} ({record.token_count:,} tokens)"),
+        ("Embedding", record.embedding_model),
+        ("First ingested", record.created_at),
+        ("Last ingested", record.updated_at),
+        ("SHA-256", record.sha256),
+        ("Status", record.status.value),
+        *record.metadata,
+        *(("Warning", warning) for warning in record.warnings),
+    ]
+    for name, value in rows:
+        table.add_row(shown(name), shown(value))
+    return table
+
+
+def _sections(chunks: list[Chunk]) -> list[dict[str, Any]]:
+    found: dict[tuple[str, ...], int] = {}
+    for chunk in chunks:
+        found[chunk.section_hierarchy] = found.get(chunk.section_hierarchy, 0) + 1
+    return [{"path": list(path), "chunks": count} for path, count in found.items()]
+
+
+def _tree(record: DocumentRecord, chunks: list[Chunk]) -> Tree:
+    from rich.tree import Tree
+
+    root = Tree(shown(record.id))
+    branches: dict[tuple[str, ...], Tree] = {(): root}
+    counts: dict[tuple[str, ...], int] = {}
+    for chunk in chunks:
+        path = chunk.section_hierarchy
+        counts[path] = counts.get(path, 0) + 1
+        for depth in range(1, len(path) + 1):
+            if path[:depth] not in branches:
+                branches[path[:depth]] = branches[path[: depth - 1]].add(shown(path[depth - 1]))
+    for path, branch in branches.items():
+        if path in counts and path:
+            branch.label = shown(f"{path[-1]}  ({counts[path]})")
+    return root

@@ -1,0 +1,481 @@
+"""`knowledge inspect FILE`: what a reader makes of a file, page by page and clause by clause; nothing is stored."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import re
+import sys
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
+
+import typer
+
+from knowledge_mcp import registry
+from knowledge_mcp.cli.shared.failures import ExitCode, ask_password, can_ask, harmless, print_failure, say
+from knowledge_mcp.cli.shared.session import AsJson, ConfigFile, Verbose, guarded, out, settings_of, shown, write_json
+from knowledge_mcp.engine.ingest.structure import structure_of
+from knowledge_mcp.engine.search.requirements import group_statements, words_of
+from knowledge_mcp.model.chunk import Chunk, Definition, Modality, Statement
+from knowledge_mcp.model.collection import DocumentStructure, PageCoverage
+from knowledge_mcp.model.document import BlockKind, Classification, Document, Reference, Span
+from knowledge_mcp.model.errors import InvalidInputError, NotFoundError, UnreadableDocumentError, UnreadableReason
+from knowledge_mcp.model.source import MOST_BYTES, UNKNOWN, SourceItem, media_type_of
+from knowledge_mcp.support.files import NotRegularError, identity_of, open_beneath, open_same
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.tree import Tree
+
+    from knowledge_mcp.ports import Classifier, Reader
+    from knowledge_mcp.readers.shared.passwords import Passwords
+    from knowledge_mcp.settings import Settings
+
+__all__ = [
+    "Inspected",
+    "LightMeasure",
+    "file_item",
+    "inspect",
+    "inspect_file",
+]
+
+_EACH_PAGE = 60
+"""Pages up to which each has a line of its own; beyond, whole pages in a row share one."""
+_LOST = "bold red"
+
+
+def inspect(
+    file: Annotated[Path, typer.Argument(metavar="FILE", readable=False, help="File of any kind that is read.")],
+    ignore_outline: Annotated[
+        bool, typer.Option("--ignore-outline", help="Leave a PDF's own bookmarks and heading tags aside.")
+    ] = False,
+    text: Annotated[bool, typer.Option("--text", help="Write the whole text instead, as it would be stored.")] = False,
+    as_json: AsJson = False,
+    config: ConfigFile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Show what is read in a file: its outline, what was found, and how much of each page; nothing is stored.
+
+    No model is needed: tokens are counted as pieces of words. The exit code is 1 where pages were not read, 2 where the
+    file cannot be read at all.
+
+    Example: knowledge inspect standard.pdf
+    """
+    with guarded(verbose=verbose, as_json=as_json):
+        if text and as_json:
+            raise InvalidInputError("--text and --json exclude one another.", suggestion="Give one of them.")
+        settings = settings_of(config, verbose=verbose)
+
+        try:
+            inspected = inspect_file(settings, file, ignore_outline=ignore_outline)
+        except UnreadableDocumentError as exc:
+            _tell_unreadable(exc, verbose=verbose, as_json=as_json)
+            raise typer.Exit(ExitCode.NOTHING_DONE) from exc
+        if as_json:
+            write_json(inspected.as_values())
+        elif text:
+            sys.stdout.write(f"{inspected.document.text}\n")
+        else:
+            _print(inspected)
+        if inspected.lost:
+            count, pages = len(inspected.lost), len(inspected.structure.pages)
+            say(f"{count} of {pages} pages {'was' if count == 1 else 'were'} not read.")
+            raise typer.Exit(ExitCode.FAILURE)
+
+
+def _tell_unreadable(error: UnreadableDocumentError, *, verbose: bool, as_json: bool) -> None:
+    print_failure(error, verbose=verbose)
+    if as_json:
+        from knowledge_mcp.surfaces.answers import render_error
+
+        write_json(render_error(error))
+
+
+def _print(inspected: Inspected) -> None:
+    console = out()
+    console.print(_facts(inspected))
+    if inspected.structure.sections:
+        console.print(_outline(inspected))
+    if inspected.structure.pages:
+        console.print(_coverage(inspected.structure.pages))
+    for warning in inspected.document.warnings:
+        console.print(shown(f"Warning: {warning}", "yellow"), soft_wrap=True)
+
+
+def _facts(inspected: Inspected) -> Table:
+    from rich.table import Table
+
+    document = inspected.document
+    table = Table(show_header=False, title=shown(document.title), title_justify="left")
+    table.add_column()
+    table.add_column(overflow="fold")
+    kind = inspected.kind
+    why = f" ({kind.reason})" if kind.reason else ""
+    forces = Counter(each.modality.value for each in inspected.statements)
+    tokens = sum(chunk.token_count for chunk in inspected.chunks)
+    rows = [
+        ("Id", document.id),
+        ("Type", f"{kind.kind}{why}"),
+        ("Read by", inspected.reader),
+        ("Pages", str(len(document.pages)) if document.pages else "-"),
+        ("Text", f"{len(document.text):,} characters"),
+        ("Passages", f"{len(inspected.chunks)} (about {tokens:,} pieces of words; no tokenizer was loaded)"),
+        ("Sections", str(len(document.sections))),
+        ("Tables", str(len(inspected.blocks_of(BlockKind.TABLE)))),
+        ("Captions", str(len(inspected.blocks_of(BlockKind.CAPTION)))),
+        ("Statements", ", ".join(f"{name} {count}" for name, count in forces.most_common()) or "none"),
+        ("Requirements", str(len(inspected.requirements))),
+        ("Definitions", str(len(inspected.definitions))),
+        ("References", str(len(inspected.references))),
+        *document.metadata,
+    ]
+    for name, value in rows:
+        table.add_row(shown(name), shown(value))
+    return table
+
+
+def _outline(inspected: Inspected) -> Tree:
+    """Draw the sections as a tree, each with its number and its page."""
+    from rich.tree import Tree
+
+    root = Tree(shown("Outline", "bold"))
+    labels = {page.number: page.label for page in inspected.structure.pages}
+    branches: list[Tree] = []
+    for section, entry in zip(inspected.document.sections, inspected.structure.sections, strict=True):
+        above = root if section.parent is None else branches[section.parent]
+        line = shown(section.label or "(without a title)")
+        if section.informative:
+            line.append(" (informative)", "dim")
+        if entry.page is not None:
+            line.append(f"  p. {harmless(labels.get(entry.page, str(entry.page)))}", "cyan")
+        branches.append(above.add(line))
+    return root
+
+
+def _coverage(pages: Sequence[PageCoverage]) -> Table:
+    """Tell what was got from each page; pages that were not read stand out."""
+    from rich.table import Table
+
+    table = Table(title="Coverage", title_justify="left")
+    for name in ("Page", "Label", "Method"):
+        table.add_column(name)
+    for name in ("Characters", "Tables", "Figures"):
+        table.add_column(name, justify="right")
+    table.add_column("Note", overflow="fold")
+    for run in _runs(pages):
+        first, last = run[0], run[-1]
+        several = first is not last
+        cells = (
+            f"{first.number}-{last.number}" if several else str(first.number),
+            f"{first.label}-{last.label}" if several else first.label,
+            first.method,
+            f"{sum(page.characters for page in run):,}",
+            _count(sum(page.tables for page in run)),
+            _count(sum(page.figures for page in run)),
+            first.note,
+        )
+        style = _LOST if first.method == "none" else "dim" if first.method == "blank" else ""
+        table.add_row(*(shown(cell, style) for cell in cells))
+    return table
+
+
+def _count(number: int) -> str:
+    return str(number) if number else ""
+
+
+def _runs(pages: Sequence[PageCoverage]) -> Iterator[list[PageCoverage]]:
+    """Put whole pages in a row together where there are many pages; what has a note stands alone."""
+    run: list[PageCoverage] = []
+    for page in pages:
+        alike = run and len(pages) > _EACH_PAGE and _key(run[-1]) == _key(page) and not page.note
+        if run and not alike:
+            yield run
+            run = []
+        run.append(page)
+    if run:
+        yield run
+
+
+def _key(page: PageCoverage) -> tuple[Any, ...]:
+    return page.method, page.note, page.characters > 0
+
+
+_PDF = "application/pdf"
+
+
+@dataclass(frozen=True, slots=True)
+class LightMeasure:
+    """Count tokens without a model: runs of at most five letters or digits, and single other signs."""
+
+    max_tokens: int = 256
+
+    def count_tokens(self, text: str) -> int:
+        """Count them."""
+        return len(self.token_spans(text))
+
+    def token_spans(self, text: str) -> Sequence[tuple[int, int]]:
+        """List where each begins and ends."""
+        return [match.span() for match in re.finditer(r"\w{1,5}|[^\w\s]", text)]
+
+
+class _Placed(Protocol):
+    @property
+    def span(self) -> Span: ...
+
+
+_P = TypeVar("_P", bound=_Placed)
+
+
+@dataclass(frozen=True, slots=True)
+class Inspected:
+    """Hold what was made of a file.
+
+    Attributes:
+        document: as read.
+        kind: what type of document it is.
+        structure: its sections, and what was got from each page.
+        chunks: its passages.
+        reader: name and version of what read it.
+    """
+
+    document: Document
+    kind: Classification
+    structure: DocumentStructure
+    chunks: tuple[Chunk, ...]
+    reader: str
+
+    @property
+    def lost(self) -> tuple[int, ...]:
+        """List the physical pages, from 1, that have something on them and were not read."""
+        return tuple(page.number for page in self.structure.pages if page.method == "none")
+
+    @property
+    def statements(self) -> list[Statement]:
+        """List the statements in order, each once."""
+        return _once(each for chunk in self.chunks for each in chunk.statements)
+
+    @property
+    def requirements(self) -> list[Sequence[Statement]]:
+        """List the requirements, each with its sentences: those that oblige, and those that bear an identifier."""
+        return [
+            group
+            for group in group_statements(self.statements)
+            if group[0].identifier or any(each.modality is Modality.REQUIREMENT for each in group)
+        ]
+
+    @property
+    def definitions(self) -> list[Definition]:
+        """List the definitions in order, each once."""
+        return _once(each for chunk in self.chunks for each in chunk.definitions)
+
+    @property
+    def references(self) -> list[Reference]:
+        """List the cross-references in order, each once."""
+        return _once(each for chunk in self.chunks for each in chunk.links)
+
+    def blocks_of(self, kind: BlockKind) -> list[Span]:
+        """List where blocks of a kind stand."""
+        return [block.span for block in self.document.blocks if block.kind is kind]
+
+    def as_values(self) -> dict[str, Any]:
+        """Turn it into plain values; pages are zero-based indexes, None where the format has no pages."""
+        text, page = self.document.text, _pages(self.document)
+
+        def cut_out(kind: BlockKind) -> list[dict[str, Any]]:
+            return [
+                {"text": span.of(text), "page": page(span.start), "span": _pair(span)} for span in self.blocks_of(kind)
+            ]
+
+        return {
+            "title": self.document.title,
+            "document_type": self.kind.kind,
+            "pages": [
+                {"index": each.number - 1, "label": each.label, "method": each.method, "chars": each.characters}
+                for each in self.structure.pages
+            ],
+            "sections": [
+                {
+                    "number": each.number,
+                    "title": each.title,
+                    "level": each.level,
+                    "page": None if each.page is None else each.page - 1,
+                    "span": _pair(each.span),
+                }
+                for each in self.structure.sections
+            ],
+            "tables": cut_out(BlockKind.TABLE),
+            "captions": cut_out(BlockKind.CAPTION),
+            "statements": [
+                {
+                    "text": each.text,
+                    "modality": each.modality.value,
+                    "clause": each.clause_number,
+                    "page": page(each.span.start),
+                    "span": _pair(each.span),
+                }
+                for each in self.statements
+            ],
+            "requirements": [
+                {
+                    "id": first.identifier or first.clause_number,
+                    "text": words_of(group, text),
+                    "modality": _strongest(group).value,
+                    "clause": first.clause_number,
+                    "page": page(first.span.start),
+                }
+                for group in self.requirements
+                for first in group[:1]
+            ],
+            "definitions": [
+                {"term": each.term, "definition": each.text, "clause": each.clause_number} for each in self.definitions
+            ],
+            "references": [
+                {"text": each.text, "target": each.target, "span": _pair(each.span)} for each in self.references
+            ],
+            **({"hidden": dict(self.structure.hidden)} if self.structure.hidden else {}),
+        }
+
+
+def _strongest(group: Sequence[Statement]) -> Modality:
+    """Return the force of a requirement of several sentences; the model lists forces with the strongest first."""
+    forces = {each.modality for each in group}
+    return next(force for force in Modality if force in forces)
+
+
+def _once(found: Iterable[_P]) -> list[_P]:
+    """Put in order of place what overlapping passages name twice."""
+    by_place = {(each.span.start, each.span.end): each for each in found}
+    return [by_place[place] for place in sorted(by_place)]
+
+
+def _pair(span: Span) -> list[int]:
+    return [span.start, span.end]
+
+
+def _pages(document: Document) -> Callable[[int], int | None]:
+    """Return what tells the zero-based page of a place in the text."""
+    starts = [block.span.start for block in document.blocks]
+    begins = {page.number: page.span.start for page in document.pages}
+
+    def page_of(place: int) -> int | None:
+        row = bisect_right(starts, place) - 1
+        pages = document.blocks[row].pages if row >= 0 else ()
+        if not pages:
+            return None
+        reached = [number for number in pages if begins.get(number, 0) <= place]
+        return (reached[-1] if reached else pages[0]) - 1
+
+    return page_of
+
+
+# ---- reading --------------------------------------------------------------------------------------------------------
+
+
+def inspect_file(settings: Settings, path: Path, *, ignore_outline: bool = False) -> Inspected:
+    """Read one file and analyse it; nothing is stored, and nothing downloaded.
+
+    Args:
+        settings: what reading is to be like (OCR).
+        path: the file.
+        ignore_outline: leave a PDF's own bookmarks and heading tags aside.
+
+    Raises:
+        NotFoundError: there is no such file.
+        UnreadableDocumentError: it is of no kind that is read, damaged, protected, or without text.
+    """
+    from knowledge_mcp.wiring.base import build_ocr, build_passwords
+
+    ocr = build_ocr(settings)
+    passwords = build_passwords(settings, ask_password if can_ask() else None)
+    try:
+        item = file_item(path)
+        media_type, make = _reader_of(path, ocr, passwords, ignore_outline=ignore_outline)
+        reader: Reader = make()
+        try:
+            document = reader.read(replace(item, media_type=media_type))
+            version = reader.version
+        finally:
+            reader.close()
+    finally:
+        if ocr is not None:
+            ocr.close()
+    classify: Classifier = registry.load(registry.CLASSIFIERS["standards"])()
+    kind = classify(document) if document.document_type is None else Classification(document.document_type.value)
+    chunker = registry.load(registry.CHUNKERS["standards"])(
+        size_min=settings.chunk_size_min, size_max=settings.chunk_size_max, overlap=settings.chunk_overlap
+    )
+    chunks = chunker.chunk(document, kind.kind, LightMeasure())
+    return Inspected(document, kind, structure_of(document), tuple(chunks), version)
+
+
+def _reader_of(path: Path, ocr: Any, passwords: Passwords, *, ignore_outline: bool) -> tuple[str, Callable[[], Any]]:
+    """Choose what reads a file by its name: its media type, and what makes the reader."""
+    from knowledge_mcp.wiring.base import build_readers
+
+    media_type = media_type_of(path.name)
+    targets = {**registry.READERS, **registry.DOCUMENT_READERS}
+    if media_type == _PDF and ignore_outline:
+        return media_type, lambda: registry.load(targets[_PDF])(ocr=ocr, passwords=passwords, use_outline=False)
+    if media_type in targets:
+        return media_type, lambda: build_readers(ocr, {media_type: targets[media_type]}, passwords)[media_type]
+    if media_type == UNKNOWN:
+        from knowledge_mcp.sources.scan.files import media_type_of as source_type_of
+
+        media_type = source_type_of(path.name)  # plain text where the name says nothing
+        if media_type != "text/plain" and media_type in registry.load(registry.CODE_MEDIA_TYPES):
+            return media_type, registry.load(registry.CODE_READER)
+    raise UnreadableDocumentError(
+        f"Files of this kind are not read: {path.name}",
+        reason=UnreadableReason.UNSUPPORTED,
+        source=str(path),
+        suggestion="Give the file its right extension, or convert it first.",
+    )
+
+
+def file_item(path: Path, media_type: str = UNKNOWN) -> SourceItem:
+    """Describe a file by its bytes as they are now.
+
+    Raises:
+        NotFoundError: there is none.
+        InvalidInputError: it is a folder.
+        UnreadableDocumentError: it may not be read, or is too large.
+    """
+    try:
+        place = Path(os.path.realpath(path))
+        with open_beneath(None, place) as stream:
+            size, identity = os.fstat(stream.fileno()).st_size, identity_of(stream)
+            if size > MOST_BYTES:
+                raise UnreadableDocumentError(
+                    f"{path.name}: The file has {size >> 20} MiB, more than {MOST_BYTES >> 20} MiB.",
+                    reason=UnreadableReason.TOO_LARGE,
+                    source=str(path),
+                    suggestion="Split it.",
+                )
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    except FileNotFoundError as exc:
+        raise NotFoundError(f"There is no file {path}.", suggestion="Check the path.") from exc
+    except NotRegularError as exc:
+        what = "a folder" if path.is_dir() else "no regular file"
+        raise InvalidInputError(f"{path} is {what}.", suggestion="Give one file.") from exc
+    except OSError as exc:
+        raise UnreadableDocumentError(
+            f"{path.name}: The file cannot be opened.",
+            reason=UnreadableReason.INACCESSIBLE,
+            source=str(path),
+            details=str(exc.strerror or exc),
+            suggestion="Check its permissions.",
+        ) from exc
+    return SourceItem(
+        str(path.absolute()),
+        path.name,
+        media_type,
+        size,
+        digest,
+        functools.partial(open_same, None, place, identity),
+        path,
+    )

@@ -1,0 +1,209 @@
+"""`knowledge models fetch|verify|list`: the files of the local embedding model and of the local reranker."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from knowledge_mcp.cli.shared.failures import ExitCode
+from knowledge_mcp.cli.shared.session import AsJson, ConfigFile, Verbose, guarded, out, settings_of, shown, write_json
+
+if TYPE_CHECKING:
+    from knowledge_mcp.settings import Settings
+
+__all__ = ["Variants", "app", "fetch", "list_models", "model_name", "verify"]
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Fetch, verify and list models.",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+ModelName = Annotated[str | None, typer.Argument(metavar="[MODEL]", help="Model; the configured one if left out.")]
+Variant = Literal["int8", "fp32"]
+
+
+class Variants(StrEnum):
+    """Which weights to make ready."""
+
+    INT8 = "int8"
+    FP32 = "fp32"
+    BOTH = "both"
+
+
+def model_name(settings: Settings) -> str:
+    """Name the local model: the configured one, where the provider is local."""
+    from knowledge_mcp.settings import LOCAL_MODEL, choose_embedding
+
+    choice = choose_embedding(settings)
+    return choice.model if choice.provider == "local" else LOCAL_MODEL
+
+
+@app.command(short_help="Download a model, and check its hashes.")
+def fetch(
+    model: ModelName = None,
+    variant: Annotated[Variants | None, typer.Option(help="Weights; EMBEDDING_VARIANT's if left out.")] = None,
+    offline: Annotated[bool, typer.Option("--offline", help="Use only what is on this machine.")] = False,
+    as_json: AsJson = False,
+    config: ConfigFile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Download a model, check its hashes and build what is needed to run it.
+
+    With `ms-marco-MiniLM-L12-v2` it fetches the reranker that RERANKER=local uses.
+
+    Example: knowledge models fetch
+    """
+    with guarded(verbose=verbose, as_json=as_json):
+        settings = settings_of(config, verbose=verbose)
+        from knowledge_mcp.embedders.local import model_files
+
+        chosen = variant.value if variant is not None else settings.embedding_variant
+        variants: tuple[Variant, ...] = ("int8", "fp32") if chosen == "both" else (chosen,)
+        with _Stages() as told:
+            report = model_files.fetch(
+                model or model_name(settings),
+                path=settings.embedding_model_path if model is None else None,
+                cache=settings.models_folder,
+                variants=variants,
+                offline=offline,
+                progress=told,
+            )
+        built = {name: str(path) for name, path in report.onnx.items()}
+        if as_json:
+            write_json(
+                {
+                    "model": report.files.name,
+                    "weights_sha256": report.files.weights_sha256,
+                    "files": built,
+                    "source": report.source,
+                    "seconds": round(report.seconds, 3),
+                }
+            )
+            return
+        came = f"from {report.source}" if report.source else "was here already"
+        out().print(f"{report.files.name} {came}; ready after {report.seconds:.1f} s:", markup=False)
+        for name, path in built.items():
+            out().print(f"  {name}: {path}", markup=False, soft_wrap=True)
+
+
+@app.command(short_help="Hash a model's files again and compare.")
+def verify(
+    model: ModelName = None, as_json: AsJson = False, config: ConfigFile = None, verbose: Verbose = False
+) -> None:
+    """Hash a model's files again and compare; exit code 1 when one is not what it should be.
+
+    Example: knowledge models verify
+    """
+    with guarded(verbose=verbose, as_json=as_json):
+        settings = settings_of(config, verbose=verbose)
+        from knowledge_mcp.embedders.local import model_files
+
+        checks = model_files.verify(
+            model or model_name(settings),
+            path=settings.embedding_model_path if model is None else None,
+            cache=settings.models_folder,
+        )
+        if as_json:
+            files = [
+                {
+                    "path": str(each.path),
+                    "size": each.size,
+                    "expected": each.expected,
+                    "actual": each.actual,
+                    "ok": each.ok,
+                }
+                for each in checks
+            ]
+            write_json({"ok": all(each.ok for each in checks), "files": files})
+        else:
+            for each in checks:
+                state = "ok     " if each.ok else "missing" if not each.actual else "WRONG  "
+                out().print(f"{state} {each.path}", markup=False, soft_wrap=True)
+        if not all(each.ok for each in checks):
+            sys.stderr.write("Next: `knowledge models fetch` puts the right files there.\n")
+            raise typer.Exit(ExitCode.FAILURE)
+
+
+@app.command("list")
+def list_models(as_json: AsJson = False, config: ConfigFile = None, verbose: Verbose = False) -> None:
+    """List the models that are on this machine.
+
+    Example: knowledge models list
+    """
+    with guarded(verbose=verbose, as_json=as_json):
+        settings = settings_of(config, verbose=verbose)
+        from knowledge_mcp.embedders.local import model_files
+
+        found = model_files.list_models(settings.models_folder)
+        if as_json:
+            write_json(
+                {
+                    "folder": str(settings.models_folder),
+                    "models": [
+                        {
+                            "name": each.name,
+                            "directory": str(each.directory),
+                            "dimensions": each.dimensions,
+                            "variants": list(each.variants),
+                            "size": each.size,
+                            "weights_sha256": each.weights_sha256,
+                            "source": each.source,
+                        }
+                        for each in found
+                    ],
+                }
+            )
+            return
+        if not found:
+            out().print(f"No models in {settings.models_folder}; `knowledge models fetch` gets one.", markup=False)
+            return
+        from rich.table import Table
+
+        table = Table()
+        for name in ("Model", "Dimensions", "Variants", "Size", "Folder"):
+            table.add_column(name, overflow="fold")
+        for each in found:
+            size = f"{each.size / 1e6:.1f} MB"
+            wide = str(each.dimensions) if each.dimensions > 1 else "a score"
+            cells = (each.name, wide, ", ".join(each.variants), size, str(each.directory))
+            table.add_row(*map(shown, cells))
+        out().print(table)
+
+
+class _Stages:
+    """Show a download's stages on stderr: a bar on a terminal, else one line a stage."""
+
+    def __init__(self) -> None:
+        self._stage = ""
+        self._bars = None
+
+    def __enter__(self) -> Callable[[str, int, int | None], None]:
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
+
+            columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn())
+            self._bars = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._bars.start()
+        return self._tell
+
+    def __exit__(self, *_: object) -> None:
+        if self._bars is not None:
+            self._bars.stop()
+
+    def _tell(self, stage: str, done: int, total: int | None) -> None:
+        if self._bars is None:
+            if stage != self._stage:
+                sys.stderr.write(f"{stage}...\n")
+                sys.stderr.flush()
+        elif stage != self._stage:
+            self._bars.add_task(stage, total=total, completed=done)
+        else:
+            self._bars.update(self._bars.task_ids[-1], total=total, completed=done)
+        self._stage = stage

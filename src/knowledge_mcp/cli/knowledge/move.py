@@ -1,0 +1,468 @@
+"""`knowledge migrate` and `knowledge reembed`: a collection into another store, or into another embedding space."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
+
+import typer
+
+from knowledge_mcp.cli.shared.failures import ExitCode, confirmed, harmless, say
+from knowledge_mcp.cli.shared.progress import bars
+from knowledge_mcp.cli.shared.session import AsJson, Backend, CollectionName, ConfigFile, Verbose, guarded, settings_of
+from knowledge_mcp.engine.transfer.carry import MoveEvent, MoveEventKind, Place
+from knowledge_mcp.engine.transfer.move import Move, MoveOptions, MovePlan
+from knowledge_mcp.engine.transfer.reembed import Reembed, ReembedOptions, ReembedPlan
+from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from knowledge_mcp.ports import Embedder, Store
+    from knowledge_mcp.settings import Settings
+
+__all__ = [
+    "MIGRATE_HELP",
+    "REEMBED_HELP",
+    "MigrateChoices",
+    "MoveBar",
+    "MoveLines",
+    "MoveProgress",
+    "Provider",
+    "ReembedChoices",
+    "Weights",
+    "migrate",
+    "migrate_with",
+    "move_progress",
+    "reembed",
+    "reembed_with",
+]
+
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+MIGRATE_HELP = """\
+Copy collections from one store into another, as they are: nothing is embedded anew, and the source is only read.
+
+Whatever stops it, the same command goes on from there. At the end both are compared: counts, a hash over everything,
+and the answers to sampled queries.
+
+\b
+Examples:
+  knowledge migrate --from sqlite --to qdrant
+  knowledge migrate --from qdrant --to chromadb --all --dry-run
+  knowledge migrate --from sqlite --to sqlite --to-path /backup/knowledge
+
+\b
+Exit codes: 0 both hold the same, 1 they do not, 2 nothing was done, 3 configuration or connection, 130 interrupted.
+"""
+
+REEMBED_HELP = """\
+Embed a collection anew in the configured embedding space, and put it in the place of the old one in one step.
+
+The collection answers as before until then. Chunks stay as they are; documents with chunks that are too long for the
+new model are named and must be ingested again. Whatever stops it, the same command goes on and pays nothing twice.
+Afterwards set the same embedding model for the server and for ingests.
+
+\b
+Examples:
+  EMBEDDING_PROVIDER=openai knowledge reembed --max-cost 5
+  knowledge reembed --provider openai --model text-embedding-3-large --dimensions 1024 --dry-run
+  knowledge reembed --variant fp32 --drop-old --yes
+
+\b
+Exit codes: 0 done, 1 documents not carried over, 2 nothing was done, 3 configuration or connection, 130 interrupted.
+"""
+
+
+class Provider(StrEnum):
+    """Where embeddings are made."""
+
+    LOCAL = "local"
+    OPENAI = "openai"
+    AZURE = "azure"
+
+
+class Weights(StrEnum):
+    """Weights of the local model."""
+
+    INT8 = "int8"
+    FP32 = "fp32"
+
+
+def migrate(
+    source: Annotated[Backend, typer.Option("--from", help="Store to copy from, as the settings describe it.")],
+    target: Annotated[Backend, typer.Option("--to", help="Store to copy to, as the settings describe it.")],
+    collection: Annotated[
+        list[str] | None,
+        typer.Option("--collection", help="Collection to copy, may be given again. QDRANT_COLLECTION's if left out."),
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Copy every collection.")] = False,
+    to_collection: Annotated[str | None, typer.Option(help="Name at the target; the same if left out.")] = None,
+    from_path: Annotated[Path | None, typer.Option(help="Folder of an embedded source, not the settings'.")] = None,
+    to_path: Annotated[Path | None, typer.Option(help="Folder of an embedded target, not the settings'.")] = None,
+    prune: Annotated[bool, typer.Option("--prune", help="Remove documents that only the target has.")] = False,
+    samples: Annotated[int, typer.Option(min=0, max=10000, help="Queries asked of both at the end.")] = 50,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be copied; write nothing.")] = False,
+    yes: Yes = False,
+    as_json: AsJson = False,
+    config: ConfigFile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Copy collections from one store into another."""
+    with guarded(verbose=verbose, as_json=as_json):
+        settings = settings_of(config, verbose=verbose)
+
+        choices = MigrateChoices(
+            source=source.value,
+            target=target.value,
+            collections=tuple(collection or ()),
+            everything=everything,
+            to_collection=to_collection,
+            from_path=from_path,
+            to_path=to_path,
+            prune=prune,
+            samples=samples,
+            dry_run=dry_run,
+            yes=yes,
+            as_json=as_json,
+            verbose=verbose,
+        )
+        code = migrate_with(settings, choices)
+        if code:
+            raise typer.Exit(code)
+
+
+def reembed(
+    collection: CollectionName = None,
+    provider: Annotated[Provider | None, typer.Option(help="Instead of EMBEDDING_PROVIDER's.")] = None,
+    model: Annotated[str | None, typer.Option(help="Instead of EMBEDDING_MODEL's.")] = None,
+    dimensions: Annotated[int | None, typer.Option(min=256, max=3072, help="Instead of EMBEDDING_DIMENSIONS'.")] = None,
+    variant: Annotated[Weights | None, typer.Option(help="Instead of EMBEDDING_VARIANT's.")] = None,
+    leave_out: Annotated[
+        bool, typer.Option("--leave-out", help="Swap even though some documents cannot be carried over.")
+    ] = False,
+    drop_old: Annotated[bool, typer.Option("--drop-old", help="Drop the old collection after the swap.")] = False,
+    max_cost: Annotated[
+        float | None, typer.Option(min=0, metavar="USD", help="Stop before embeddings cost more than this.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count chunks, tokens and cost; embed nothing.")] = False,
+    yes: Yes = False,
+    as_json: AsJson = False,
+    config: ConfigFile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Embed a collection anew and put it in the place of the old one."""
+    with guarded(verbose=verbose, as_json=as_json):
+        settings = _with(
+            settings_of(config, collection, verbose=verbose),
+            embedding_provider=provider.value if provider else None,
+            embedding_model=model,
+            embedding_dimensions=dimensions,
+            embedding_variant=variant.value if variant else None,
+        )
+        from knowledge_mcp.engine.transfer.reembed import ReembedOptions
+
+        options = ReembedOptions(leave_out=leave_out, drop_old=drop_old, max_cost=max_cost)
+        code = reembed_with(settings, ReembedChoices(options, dry_run, yes, as_json, verbose))
+        if code:
+            raise typer.Exit(code)
+
+
+def _with(settings: Settings, **chosen: Any) -> Settings:
+    """Put the options in place of the settings, and check these anew.
+
+    Raises:
+        ConfigError: the options contradict each other or the settings.
+    """
+    from knowledge_mcp.model.errors import ConfigError
+    from knowledge_mcp.settings import contradictions
+
+    given = {name: value for name, value in chosen.items() if value is not None}
+    if "embedding_provider" in given:  # model and dimensions of another provider mean nothing to this one
+        given = {"embedding_model": None, "embedding_dimensions": None, **given}
+    changed = settings.model_copy(update=given)
+    problems = contradictions(changed)
+    if problems:
+        raise ConfigError(problems[0], details="\n".join(problems))
+    return changed
+
+
+_COUNTED = {
+    MoveEventKind.STORED: "Stored",
+    MoveEventKind.FAILED: "Failed",
+    MoveEventKind.REMOVED: "Removed",
+    MoveEventKind.PRESENT: "Already there:",
+    MoveEventKind.COMPARED: "Compared",
+}
+
+
+class MoveProgress(Protocol):
+    """Show events as they come."""
+
+    def show(self, event: MoveEvent) -> None:
+        """Show one event."""
+        ...
+
+    def close(self) -> None:
+        """Leave the terminal."""
+        ...
+
+
+class MoveLines:
+    """Write a line for each document that is stored, removed or failed; with `verbose` for every step."""
+
+    def __init__(self, *, verbose: bool) -> None:
+        self._verbose = verbose
+
+    def show(self, event: MoveEvent) -> None:
+        """Write the event's line, where it has one."""
+        quiet = event.kind in {MoveEventKind.PRESENT, MoveEventKind.COMPARED}
+        if event.kind in _COUNTED and (self._verbose or not quiet):
+            place = f" ({event.done}/{event.total})" if event.done else ""
+            why = f": {event.message}" if event.message else ""
+            say(f"{_COUNTED[event.kind]} {event.document_id}{place}{why}")
+        elif event.kind == MoveEventKind.STAGED and self._verbose:
+            say(f"Chunk {event.done}/{event.total} of {event.document_id}")
+        elif event.kind == MoveEventKind.SWAPPED:
+            say(f"The new collection is now '{event.collection}'; the old one is '{event.message}'.")
+
+    def close(self) -> None:
+        """Nothing is in the way."""
+
+
+class MoveBar:
+    """Show one bar for the documents, with the current one's name and chunks."""
+
+    def __init__(self, console: Console) -> None:
+        self._bars = bars(console)
+        self._bar = self._bars.add_task("", total=None)
+        self._running = False
+
+    def show(self, event: MoveEvent) -> None:
+        """Move the bar."""
+        if not self._running:
+            self._bars.start()
+            self._running = True
+        if event.kind == MoveEventKind.STAGED:
+            text = f"{event.collection}: {event.document_id}, chunk {event.done}/{event.total}"
+            self._bars.update(self._bar, description=harmless(text))
+        elif event.kind == MoveEventKind.COMPARED:
+            self._bars.update(
+                self._bar, description=f"Comparing {harmless(event.collection)}", completed=event.done,
+                total=event.total,
+            )  # fmt: skip
+        elif event.kind in {MoveEventKind.STORED, MoveEventKind.FAILED, MoveEventKind.PLANNED}:
+            text = f"Copying {event.collection}"
+            self._bars.update(self._bar, description=harmless(text), completed=event.done, total=event.total or None)
+
+    def close(self) -> None:
+        """Take the bar off the terminal."""
+        if self._running:
+            self._bars.stop()
+            self._running = False
+
+
+def move_progress(*, verbose: bool) -> MoveProgress:
+    """Choose a bar on a terminal, lines elsewhere."""
+    if sys.stderr.isatty() and not verbose:
+        from rich.console import Console
+
+        return MoveBar(Console(stderr=True))
+    return MoveLines(verbose=verbose)
+
+
+@dataclass(frozen=True, slots=True)
+class MigrateChoices:
+    """Hold the command line of `knowledge migrate`; paths are folders of embedded stores, None for the settings'."""
+
+    source: str
+    target: str
+    collections: tuple[str, ...]
+    everything: bool
+    to_collection: str | None
+    from_path: Path | None
+    to_path: Path | None
+    prune: bool
+    samples: int
+    dry_run: bool
+    yes: bool
+    as_json: bool
+    verbose: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReembedChoices:
+    """Hold the command line of `knowledge reembed`."""
+
+    options: ReembedOptions
+    dry_run: bool
+    yes: bool
+    as_json: bool
+    verbose: bool
+
+
+class _Watch:
+    """Show events, and remember how far the run came."""
+
+    def __init__(self, *, verbose: bool) -> None:
+        self._progress: MoveProgress = move_progress(verbose=verbose)
+        self.stored = 0
+
+    def __call__(self, event: MoveEvent) -> None:
+        self.stored += event.kind == MoveEventKind.STORED
+        self._progress.show(event)
+
+    @contextmanager
+    def watching(self) -> Generator[None]:
+        """Leave the terminal at the end; where the run was stopped, say that it can be gone on with."""
+        try:
+            yield
+        except (KnowledgeError, KeyboardInterrupt):
+            self._progress.close()
+            say(f"Stopped. Documents done in this run: {self.stored}. Run the same command again to go on from here.")
+            raise
+        finally:
+            self._progress.close()
+
+
+def migrate_with(settings: Settings, choices: MigrateChoices) -> ExitCode:
+    """Copy collections, and tell how it went."""
+    from knowledge_mcp.cli.shared.session import open_store
+
+    source = open_store(settings, choices.source, choices.from_path, existing=True)
+    try:
+        target = open_store(settings, choices.target, choices.to_path, untouched=choices.dry_run)
+        try:
+            return _migrate(settings, choices, source, target)
+        finally:
+            target.close()
+    finally:
+        source.close()
+
+
+def _migrate(settings: Settings, choices: MigrateChoices, source: Store, target: Store) -> ExitCode:
+    names = _names(settings, choices, source)
+    if not names:
+        say(f"There are no collections in {source.location}.")
+        return ExitCode.NOTHING_DONE
+    watch = _Watch(verbose=choices.verbose)
+    options = MoveOptions(prune=choices.prune, samples=choices.samples)
+    moves = [
+        Move(Place(source, name), Place(target, choices.to_collection or name), options, watch) for name in names
+    ]  # every one is checked before the first one writes
+    titles = [f"{name} ({choices.source}) to {choices.to_collection or name} ({choices.target})" for name in names]
+    plans = [each.plan() for each in moves]
+    if choices.dry_run:
+        _show_plans(choices, plans, titles)
+        return ExitCode.SUCCESS
+    if not choices.yes and not _may_change(plans, prune=choices.prune):
+        return ExitCode.NOTHING_DONE
+    with watch.watching():
+        reports = [each.run() for each in moves]
+    code = ExitCode.SUCCESS if all(each.good for each in reports) else ExitCode.FAILURE
+    from knowledge_mcp.cli.knowledge.move_report import move_as_json, print_move
+    from knowledge_mcp.cli.shared.session import out, write_json
+
+    if choices.as_json:
+        ends = {
+            "from": {"backend": source.backend, "location": source.location},
+            "to": {"backend": target.backend, "location": target.location},
+        }
+        write_json(ends | {"collections": [move_as_json(each) for each in reports], "exit_code": int(code)})
+        return code
+    for report, title in zip(reports, titles, strict=True):
+        print_move(out(), report, title)
+    return code
+
+
+def _names(settings: Settings, choices: MigrateChoices, source: Store) -> Sequence[str]:
+    """List the collections to copy."""
+    if choices.everything and choices.collections:
+        raise InvalidInputError("--all and --collection cannot be given together.")
+    if choices.everything:
+        names: Sequence[str] = [each.name for each in source.collections()]
+    else:
+        names = tuple(dict.fromkeys(choices.collections)) or (settings.collection,)
+    if choices.to_collection is not None and len(names) > 1:
+        raise InvalidInputError(f"--to-collection names one collection, but {len(names)} are to be copied.")
+    return names
+
+
+def _show_plans(choices: MigrateChoices, plans: Sequence[MovePlan], titles: Sequence[str]) -> None:
+    from knowledge_mcp.cli.knowledge.move_report import move_plan_as_json, print_move_plan
+    from knowledge_mcp.cli.shared.session import out, write_json
+
+    if choices.as_json:
+        write_json({"dry_run": True, "collections": [move_plan_as_json(each) for each in plans]})
+        return
+    for plan, title in zip(plans, titles, strict=True):
+        print_move_plan(out(), plan, title, prune=choices.prune)
+
+
+def _may_change(plans: Sequence[MovePlan], *, prune: bool) -> bool:
+    """Ask, where documents of the target would be replaced or removed."""
+    replaced = sum(len(each.replaced) for each in plans)
+    removed = sum(len(each.others) for each in plans) if prune else 0
+    if not replaced and not removed:
+        return True
+    return confirmed(f"Replace {replaced} and remove {removed} documents at the target?", "Nothing was copied")
+
+
+def reembed_with(settings: Settings, choices: ReembedChoices) -> ExitCode:
+    """Embed the settings' collection in the settings' space, and tell how it went."""
+    from knowledge_mcp import wiring
+    from knowledge_mcp.settings import choose_store
+
+    # no fallback: what is embedded anew is the configured store's collection or none
+    base = wiring.build_base(settings, start=wiring.Start(backend=choose_store(settings).backend))
+    try:
+        base.store.ping()
+        choices = replace(choices, options=replace(choices.options, slice=base.slice))
+        return _reembed(choices, base.store, base.collection, base.embedder)
+    finally:
+        base.close()
+
+
+def _reembed(choices: ReembedChoices, store: Store, collection: str, embedder: Embedder) -> ExitCode:
+    from knowledge_mcp.cli.knowledge.move_report import (
+        print_reembed,
+        print_reembed_plan,
+        reembed_as_json,
+        reembed_plan_as_json,
+    )
+    from knowledge_mcp.cli.shared.session import out, write_json
+
+    watch = _Watch(verbose=choices.verbose)
+    run = Reembed(Place(store, collection), embedder, choices.options, watch)
+    plan = run.plan()
+    if choices.dry_run:
+        if choices.as_json:
+            write_json({"dry_run": True, **reembed_plan_as_json(plan)})
+        else:
+            print_reembed_plan(out(), plan, embedder.price)
+        return ExitCode.FAILURE if plan.unfit else ExitCode.SUCCESS
+    if plan.needed and not choices.yes and not _may_embed(plan, embedder.price):
+        return ExitCode.NOTHING_DONE
+    with watch.watching():
+        report = run.run(plan)
+    if choices.as_json:
+        write_json(reembed_as_json(report))
+    else:
+        print_reembed(out(), report)
+    return ExitCode.SUCCESS if report.good else ExitCode.FAILURE
+
+
+def _may_embed(plan: ReembedPlan, price: float | None) -> bool:
+    from knowledge_mcp.cli.shared.report import cost_of
+
+    cost = cost_of(plan.space.provider, plan.tokens, price)
+    return confirmed(
+        f"Embed {plan.chunks:,} chunks ({plan.tokens:,} tokens, {cost}) of '{plan.live.name}' with {plan.space.label}, "
+        f"and put them in the place of {plan.live.space.label}?",
+        "Nothing was embedded",
+    )

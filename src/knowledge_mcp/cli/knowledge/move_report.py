@@ -1,0 +1,240 @@
+"""What moving a collection or embedding it anew came to: as tables for people, as JSON for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from knowledge_mcp.cli.shared.failures import harmless
+from knowledge_mcp.cli.shared.report import cost_of, duration
+from knowledge_mcp.engine.transfer.carry import Trouble
+from knowledge_mcp.engine.transfer.compare import Comparison
+from knowledge_mcp.engine.transfer.move import MovePlan, MoveReport
+from knowledge_mcp.engine.transfer.reembed import ReembedPlan, ReembedReport
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = [
+    "move_as_json",
+    "move_plan_as_json",
+    "print_move",
+    "print_move_plan",
+    "print_reembed",
+    "print_reembed_plan",
+    "reembed_as_json",
+    "reembed_plan_as_json",
+]
+
+_MOST_LISTED = 20
+
+
+def print_move_plan(console: Console, plan: MovePlan, title: str, *, prune: bool) -> None:
+    """Print what would be copied."""
+    rows = [
+        ("Documents to copy", str(len(plan.new))),
+        ("Documents to replace", str(len(plan.replaced))),
+        ("Documents already there", str(len(plan.present))),
+        ("Only at the target", f"{len(plan.others)} {'to remove' if prune else 'left'}" if plan.others else "0"),
+        ("Chunks to copy", f"{plan.chunks:,}"),
+        ("Embedding", plan.info.space.label),
+    ]
+    _table(console, f"Dry run, nothing was written: {title}", rows)
+
+
+def print_move(console: Console, report: MoveReport, title: str) -> None:
+    """Print what was copied, and how both compare."""
+    rate = f" ({report.chunks / report.seconds:,.0f} chunks/s)" if report.chunks and report.seconds > 0 else ""
+    rows = [
+        ("Documents copied", str(report.copied)),
+        ("  of them replaced", str(len(report.plan.replaced))),
+        ("Documents already there", str(len(report.plan.present))),
+        ("Documents failed", str(len(report.failed))),
+        ("Documents removed", str(len(report.removed))),
+        ("Only at the target", str(len(report.plan.others) - len(report.removed))),
+        ("Chunks copied", f"{report.chunks:,}"),
+        ("Time to copy", duration(report.seconds) + rate),
+        ("Time to compare", duration(report.comparing_seconds)),
+    ]
+    _table(console, title, rows)
+    _print_comparison(console, report.comparison)
+    _print_troubles(console, "Failed:", report.failed)
+    known = {each.document_id for each in report.failed}
+    _print_troubles(
+        console, "Not the same:", [each for each in report.comparison.differing if each.document_id not in known]
+    )
+    verdict = (
+        "Source and target hold the same."
+        if report.good
+        else "Source and target do NOT hold the same. See above, then run the same command again."
+    )
+    console.print(verdict, markup=False)
+
+
+def _print_comparison(console: Console, comparison: Comparison) -> None:
+    from rich.table import Table
+
+    table = Table(title="Comparison", title_justify="left")
+    table.add_column("")
+    for name in ("Source", "Target"):
+        table.add_column(name, justify="right")
+    for name in ("documents", "chunks", "tokens"):
+        table.add_row(
+            name.capitalize(), f"{getattr(comparison.source, name):,}", f"{getattr(comparison.target, name):,}"
+        )
+    console.print(table)
+    for end, sha256 in (("source", comparison.source_sha256), ("target", comparison.target_sha256)):
+        console.print(f"Content hash (SHA-256) of the {end}: {sha256}", markup=False, highlight=False, soft_wrap=True)
+    overlap = comparison.overlap
+    if overlap.queries:
+        judged = "" if overlap.judged else "; not judged, because the target holds other documents too"
+        shares = ", ".join(
+            f"{name} {share:.1%}"
+            for name, share in (("by meaning", overlap.dense), ("by words", overlap.lexical))
+            if share is not None
+        )
+        lost = f"; {len(overlap.lost)} chunks are not found by their own vector" if overlap.lost else ""
+        console.print(f"Sampled queries: {overlap.queries}; best hits in common: {shares}{lost}{judged}.", markup=False)
+
+
+def print_reembed_plan(console: Console, plan: ReembedPlan, price: float | None) -> None:
+    """Print what would be embedded, and at what price."""
+    rows = [
+        ("Collection", plan.live.name),
+        ("Embedding now", plan.live.space.label),
+        ("Embedding then", plan.space.label),
+        ("Documents to embed", str(len(plan.todo) - len(plan.unfit))),
+        ("Documents embedded by an earlier run", str(len(plan.done))),
+        ("Documents that do not fit", str(len(plan.unfit))),
+        ("Chunks to embed", f"{plan.chunks:,}"),
+        ("Tokens", f"{plan.tokens:,}"),
+        ("Cost", cost_of(plan.space.provider, plan.tokens, price)),
+    ]
+    _table(console, "Dry run: nothing was embedded or stored", rows)
+    _print_troubles(console, "Do not fit:", plan.unfit)
+
+
+def print_reembed(console: Console, report: ReembedReport) -> None:
+    """Print what was embedded, and which collection has which name now."""
+    plan = report.plan
+    if not plan.needed:
+        console.print(f"'{plan.live.name}' is in {plan.space.label} already.", markup=False)
+        return
+    rows = [
+        ("Documents embedded", str(report.documents)),
+        ("Documents of an earlier run", str(len(plan.done))),
+        ("Documents failed", str(len(report.failed))),
+        ("Chunks embedded", f"{report.embedded:,}"),
+        ("Vectors reused", f"{report.reused:,}"),
+        ("Time", duration(report.seconds)),
+    ]
+    if report.billed_tokens:
+        rows.append(("Cost", cost_of(plan.space.provider, report.billed_tokens, report.price)))
+    _table(console, f"{plan.live.name}: {plan.live.space.label} to {plan.space.label}", rows)
+    _print_troubles(console, "Not carried over:", report.failed)
+    if report.swapped:
+        old = f"the old collection is '{report.kept}'" if report.kept else "the old collection is gone"
+        console.print(f"'{plan.live.name}' is now in {plan.space.label}; {old}.", markup=False)
+    else:
+        console.print(
+            f"'{plan.live.name}' is as it was, in {plan.live.space.label}. Ingest the documents above again with "
+            f"`knowledge-ingest --collection {plan.building}` and run this again, or pass --leave-out.",
+            markup=False, soft_wrap=True,
+        )  # fmt: skip
+
+
+def move_plan_as_json(plan: MovePlan) -> dict[str, Any]:
+    """Turn a plan into plain values."""
+    return {
+        "collection": plan.info.name,
+        "embedding": plan.info.space.label,
+        "new": list(plan.new),
+        "replaced": list(plan.replaced),
+        "present": list(plan.present),
+        "only_at_target": list(plan.others),
+        "chunks": plan.chunks,
+    }
+
+
+def move_as_json(report: MoveReport) -> dict[str, Any]:
+    """Turn a report into plain values."""
+    comparison = report.comparison
+    return {
+        "collection": report.plan.info.name,
+        "documents_copied": report.copied,
+        "documents_replaced": len(report.plan.replaced),
+        "documents_present": len(report.plan.present),
+        "documents_removed": list(report.removed),
+        "only_at_target": [each for each in report.plan.others if each not in report.removed],
+        "chunks_copied": report.chunks,
+        "failed": [asdict(each) for each in report.failed],
+        "seconds": round(report.seconds, 3),
+        "comparison": {
+            "equal": report.good,
+            "source": asdict(comparison.source) | {"sha256": comparison.source_sha256},
+            "target": asdict(comparison.target) | {"sha256": comparison.target_sha256},
+            "differing": [asdict(each) for each in comparison.differing],
+            "sampled_queries": asdict(comparison.overlap) | {"lost": list(comparison.overlap.lost)},
+            "seconds": round(report.comparing_seconds, 3),
+        },
+    }
+
+
+def reembed_plan_as_json(plan: ReembedPlan) -> dict[str, Any]:
+    """Turn a plan into plain values."""
+    return {
+        "collection": plan.live.name,
+        "embedding_now": plan.live.space.label,
+        "embedding_then": plan.space.label,
+        "needed": plan.needed,
+        "documents_to_embed": [each for each in plan.todo if each not in {one.document_id for one in plan.unfit}],
+        "documents_present": list(plan.done),
+        "unfit": [asdict(each) for each in plan.unfit],
+        "chunks": plan.chunks,
+        "tokens": plan.tokens,
+    }
+
+
+def reembed_as_json(report: ReembedReport) -> dict[str, Any]:
+    """Turn a report into plain values."""
+    cost = None if report.price is None else report.billed_tokens * report.price / 1e6
+    return {
+        "collection": report.plan.live.name,
+        "embedding_before": report.plan.live.space.label,
+        "embedding": report.plan.space.label,
+        "needed": report.plan.needed,
+        "swapped": report.swapped,
+        "old_collection": report.kept or None,
+        "building_collection": report.plan.building if report.plan.needed and not report.swapped else None,
+        "documents_embedded": report.documents,
+        "chunks_embedded": report.embedded,
+        "vectors_reused": report.reused,
+        "failed": [asdict(each) for each in report.failed],
+        "seconds": round(report.seconds, 3),
+        "billed_tokens": report.billed_tokens,
+        "cost_usd": cost,
+    }
+
+
+def _table(console: Console, title: str, rows: Sequence[tuple[str, str]]) -> None:
+    from rich.table import Table
+
+    from knowledge_mcp.cli.shared.session import shown
+
+    table = Table(title=shown(title), show_header=False, title_justify="left")
+    table.add_column("what")
+    table.add_column("count", justify="right")
+    for name, value in rows:
+        table.add_row(name, shown(value))
+    console.print(table)
+
+
+def _print_troubles(console: Console, title: str, troubles: Sequence[Trouble]) -> None:
+    if not troubles:
+        return
+    console.print(title, markup=False)
+    for each in troubles[:_MOST_LISTED]:
+        console.print(harmless(f"  {each.document_id}: {each.message}"), markup=False, highlight=False, soft_wrap=True)
+    if len(troubles) > _MOST_LISTED:
+        console.print(f"  and {len(troubles) - _MOST_LISTED} more; --json lists all", markup=False)

@@ -1,0 +1,298 @@
+"""`knowledge read|outline|references|verify-quote`: the evidence itself, for a person or a script."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from knowledge_mcp.cli.shared.failures import ExitCode
+from knowledge_mcp.cli.shared.session import (
+    AsJson,
+    CollectionName,
+    ConfigFile,
+    Verbose,
+    load,
+    opened,
+    out,
+    shown,
+    write_json,
+)
+from knowledge_mcp.model.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+    from knowledge_mcp.surfaces.standards.evidence_shapes import (
+        Locator,
+        OutlineResponse,
+        QuotePlaceResult,
+        ReadResponse,
+        ReferenceResult,
+        ReferencesResponse,
+        VerifyQuoteResponse,
+    )
+
+__all__ = ["outline", "read", "references", "verify_quote"]
+
+DocumentId = Annotated[
+    str | None, typer.Argument(metavar="DOC", help="Id, as `knowledge documents list` shows it; not with --chunk.")
+]
+Clause = Annotated[str | None, typer.Option(help="A clause with all below it, by number or title.")]
+ChunkId = Annotated[str | None, typer.Option("--chunk", metavar="ID", help="A passage: the id of a search result.")]
+_TRUE = frozenset({"exact", "normalised"})
+_METHODS = {"none": "red", "ocr": "yellow", "blank": "dim"}
+
+
+def read(
+    document_id: DocumentId = None,
+    clause: Clause = None,
+    pages: Annotated[str | None, typer.Option(metavar="A[-B]", help="Pages, counted from 1.")] = None,
+    chunk: ChunkId = None,
+    before: Annotated[int, typer.Option(min=0, max=20, help="Passages before --chunk.")] = 0,
+    after: Annotated[int, typer.Option(min=0, max=20, help="Passages after --chunk.")] = 0,
+    parents: Annotated[bool, typer.Option("--parents", help="First what opens the sections around it.")] = False,
+    max_tokens: Annotated[int, typer.Option(min=50, max=20_000, help="Most tokens of text in one answer.")] = 2_000,
+    cursor: Annotated[int | None, typer.Option(min=0, help="Where the answer before said that it goes on.")] = None,
+    as_json: AsJson = False,
+    collection: CollectionName = None,
+    config: ConfigFile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Read a clause, pages, a passage with its neighbours, or a whole document, word for word.
+
+    Example: knowledge read iso-15288 --clause 6.4.2
+    """
+    with opened(config, collection, verbose=verbose, as_json=as_json) as knowledge:
+        from knowledge_mcp.surfaces.standards import evidence, evidence_shapes
+
+        first, last = _range(pages)
+        values: dict[str, Any] = {
+            "document_id": document_id,
+            "clause": clause,
+            "chunk_id": chunk,
+            "first_page": first,
+            "last_page": last,
+            "before": before,
+            "after": after,
+            "parents": parents,
+            "max_tokens": max_tokens,
+            "cursor": cursor,
+        }
+        answer = evidence.read(knowledge, load(evidence_shapes.ReadRequest, values))
+        if as_json:
+            write_json(answer.model_dump(mode="json", exclude_unset=True))
+        else:
+            _print_read(out(), answer)
+
+
+def outline(
+    document_id: Annotated[str, typer.Argument(metavar="DOC", help="Id, as `knowledge documents list` shows it.")],
+    clause: Annotated[str | None, typer.Option(help="Only this clause and what lies below it.")] = None,
+    depth: Annotated[int, typer.Option(min=1, max=20, help="Levels of headings to show.")] = 20,
+    coverage: Annotated[
+        bool, typer.Option("--coverage", help="Show the pages instead: how each was read, what is missing.")
+    ] = False,
+    as_json: AsJson = False,
+    collection: CollectionName = None,
+    config: ConfigFile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Show a document's headings with their pages, or what was got from each page.
+
+    Example: knowledge outline iso-15288 --depth 2
+    """
+    with opened(config, collection, verbose=verbose, as_json=as_json) as knowledge:
+        from knowledge_mcp.surfaces.standards import evidence, evidence_shapes
+
+        values: dict[str, Any] = {"document_id": document_id, "clause": clause, "depth": depth, "coverage": coverage}
+        parts: list[OutlineResponse] = []
+        cursor: int | None = None
+        while cursor is None or parts[-1].next_cursor:
+            request = load(evidence_shapes.OutlineRequest, {**values, "limit": 200, "cursor": cursor})
+            parts.append(evidence.outline(knowledge, request))
+            cursor = parts[-1].next_cursor
+        if as_json:
+            told = [part.model_dump(mode="json", exclude_unset=True, exclude={"next_cursor"}) for part in parts]
+            name = "coverage" if coverage else "sections"
+            write_json({**told[0], name: [each for part in told for each in part.get(name, [])]})
+        elif coverage:
+            _print_coverage(out(), parts)
+        else:
+            _print_outline(out(), parts)
+
+
+def references(
+    document_id: DocumentId = None,
+    clause: Clause = None,
+    chunk: ChunkId = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=50, help="Most references each way.")] = 20,
+    as_json: AsJson = False,
+    collection: CollectionName = None,
+    config: ConfigFile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Show what a clause, a passage or a document refers to, and what refers to it.
+
+    Example: knowledge references iso-15288 --clause 6.4.2
+    """
+    with opened(config, collection, verbose=verbose, as_json=as_json) as knowledge:
+        from knowledge_mcp.surfaces.standards import evidence, evidence_shapes
+
+        values = {"document_id": document_id, "clause": clause, "chunk_id": chunk, "limit": limit}
+        answer = evidence.references(knowledge, load(evidence_shapes.ReferencesRequest, values))
+        if as_json:
+            write_json(answer.model_dump(mode="json", exclude_unset=True))
+        else:
+            _print_references(out(), answer)
+
+
+def verify_quote(
+    quote: Annotated[str, typer.Argument(metavar="QUOTE", help="The words as quoted; - reads them from stdin.")],
+    document: Annotated[str | None, typer.Option(help="Where it is said to stand; left out, all are searched.")] = None,
+    as_json: AsJson = False,
+    collection: CollectionName = None,
+    config: ConfigFile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Check that words are printed exactly so; the exit code is 0 where they are, but for blanks and marks, else 1.
+
+    Example: knowledge verify-quote "The supplier shall keep records." --document iso-15288
+    """
+    with opened(config, collection, verbose=verbose, as_json=as_json) as knowledge:
+        from knowledge_mcp.surfaces.standards import evidence, evidence_shapes
+
+        values = {"quote": sys.stdin.read() if quote == "-" else quote, "document_id": document}
+        answer = evidence.verify_quote(knowledge, load(evidence_shapes.VerifyQuoteRequest, values))
+        if as_json:
+            write_json(answer.model_dump(mode="json", exclude_unset=True))
+        else:
+            _print_verdict(out(), answer)
+        if answer.verdict not in _TRUE:
+            raise typer.Exit(ExitCode.FAILURE)
+
+
+def _range(pages: str | None) -> tuple[int | None, int | None]:
+    """Read "12" or "12-14"."""
+    if pages is None:
+        return None, None
+    first, dash, last = pages.replace("–", "-").partition("-")
+    try:
+        return int(first), int(last) if dash else int(first)
+    except ValueError as exc:
+        raise InvalidInputError(f"'{pages[:40]}' is no range of pages.", suggestion="Write 12, or 12-14.") from exc
+
+
+# ---- for a person
+
+
+def _panel(title: str | Text, body: Text, foot: str = "") -> Any:
+    from rich.panel import Panel
+
+    named = shown(title) if isinstance(title, str) else title
+    return Panel(body, title=named, subtitle=shown(foot), title_align="left", subtitle_align="right")
+
+
+def _place(locator: Locator) -> str:
+    return f"{locator.document_id} [{locator.span[0]}, {locator.span[1]})"
+
+
+def _print_read(console: Console, answer: ReadResponse) -> None:
+    for each in answer.passages:
+        console.print(_panel(each.citation, shown(each.text), _place(each.locator)))
+    if answer.next_cursor:
+        console.print(f"There is more: go on with --cursor {answer.next_cursor}.", markup=False)
+
+
+def _print_outline(console: Console, parts: Sequence[OutlineResponse]) -> None:
+    from rich.tree import Tree
+
+    head = parts[0]
+    root = Tree(shown(f"{head.document_title} ({head.document_id}, {head.status})"))
+    open_branches: list[tuple[int, Tree]] = [(0, root)]
+    for each in (section for part in parts for section in part.sections):
+        while open_branches[-1][0] >= each.level:
+            open_branches.pop()
+        label = shown(f"{each.number} {each.title}".strip(), "italic" if each.informative else "")
+        if each.page:
+            page = f"p. {each.page_label} (page {each.page} of the file)" if each.page_label else f"p. {each.page}"
+            label.append(f"  {page}", "dim")
+        if each.below:
+            label.append(f"  (+{each.below})", "dim")
+        open_branches.append((each.level, open_branches[-1][1].add(label)))
+    console.print(root)
+    _print_notes(console, head)
+
+
+def _print_coverage(console: Console, parts: Sequence[OutlineResponse]) -> None:
+    from rich.table import Table
+
+    head = parts[0]
+    pages = [page for part in parts for page in part.coverage]
+    if pages:
+        table = Table(title=shown(f"{head.document_title} ({head.document_id}, {head.status})"), title_justify="left")
+        for name in ("Page", "Label", "Method"):
+            table.add_column(name)
+        for name in ("Characters", "Tables", "Figures"):
+            table.add_column(name, justify="right")
+        table.add_column("Note", overflow="fold")
+        for page in pages:
+            counts = (f"{page.characters:,}", str(page.tables or ""), str(page.figures or ""))
+            cells = (str(page.page), page.label, page.method, *counts, page.note)
+            table.add_row(*map(shown, cells), style=_METHODS.get(page.method, ""))
+        console.print(table)
+    _print_notes(console, head)
+
+
+def _print_notes(console: Console, answer: OutlineResponse) -> None:
+    for line in (*([answer.message] if answer.message else []), *answer.warnings):
+        console.print(line, markup=False)
+
+
+def _print_references(console: Console, answer: ReferencesResponse) -> None:
+    for title, links, incoming in (("Refers to", answer.outgoing, False), ("Is referred to by", answer.incoming, True)):
+        if links:
+            _print_links(console, title, links, incoming=incoming)
+    if answer.more:
+        console.print(f"{answer.more} more are left out.", markup=False)
+    for line in (*([answer.message] if answer.message else []), *answer.degraded):
+        console.print(line, markup=False)
+
+
+def _print_links(console: Console, title: str, links: Sequence[ReferenceResult], *, incoming: bool) -> None:
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", show_lines=True)
+    table.add_column("As printed")
+    table.add_column("Stands in", ratio=1, overflow="fold")
+    table.add_column("Where it refers" if incoming else "Leads to", ratio=1, overflow="fold")
+    for link in links:
+        if incoming:
+            cells = (link.text, link.source.citation, link.source.text)
+        else:
+            cells = (link.text, link.source.citation, link.reason or link.destination.citation)
+        table.add_row(*map(shown, cells))
+    console.print(table)
+
+
+def _print_verdict(console: Console, answer: VerifyQuoteResponse) -> None:
+    style = "bold green" if answer.verdict in _TRUE else "bold red"
+    console.print(shown(answer.verdict.value, style), shown(answer.message))
+    for place in answer.places:
+        console.print(_panel(place.citation, _quoted(place), _place(place.locator)))
+    for line in answer.degraded:
+        console.print(line, markup=False)
+
+
+def _quoted(place: QuotePlaceResult) -> Text:
+    body = shown(place.text)
+    if place.quoted:
+        body = shown(f"Quoted: {place.quoted}\nPrinted: ").append_text(body)
+    for each in place.differences:
+        body.append("\n")
+        body.append_text(shown(f"- {each.quoted}" if each.quoted else "- (nothing)", "red"))
+        body.append_text(shown(f"  + {each.printed}" if each.printed else "  + (nothing)", "green"))
+    return body

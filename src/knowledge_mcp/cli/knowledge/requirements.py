@@ -1,0 +1,405 @@
+"""`knowledge requirements TOPIC` and `knowledge requirements export`: find requirements, and take all of them along."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import sys
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+from xml.etree import ElementTree as ET
+
+import typer
+from typer.core import TyperGroup
+
+from knowledge_mcp import __version__
+from knowledge_mcp.cli.knowledge import asking
+from knowledge_mcp.cli.shared.session import CollectionName, ConfigFile, Verbose, opened
+from knowledge_mcp.engine.search.requirements import RequirementRecord
+from knowledge_mcp.model.chunk import Modality
+from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from knowledge_mcp.engine.search.requirements import RequirementRecord
+    from knowledge_mcp.model.collection import DocumentRecord
+    from knowledge_mcp.ports import Knowledge
+
+__all__ = [
+    "Format",
+    "app",
+    "export",
+    "reqif",
+]
+
+_FIND = "find"
+_COLUMNS = (
+    "document_id", "document_title", "id", "explicit", "text", "modality", "negated", "clause", "section", "page",
+    "page_index", "citation",
+)  # fmt: skip
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+class Format(StrEnum):
+    """What `knowledge requirements export` writes."""
+
+    CSV = "csv"
+    JSON = "json"
+    REQIF = "reqif"
+
+
+class _FindByDefault(TyperGroup):
+    """A group whose first argument is a topic where it is no command: `knowledge requirements "wind load"`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the command's name before a topic or its options."""
+        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
+            args = [_FIND, *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(
+    cls=_FindByDefault,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="""Find requirements, or export all of them.
+
+    A topic finds mandatory statements about it; an identifier (SRS-4.2.1, [REQ-12]), the beginning of one, or a clause
+    number finds what bears it. `find` may be left out.
+
+    Example: knowledge requirements verification --standard 29148
+    """,
+)
+app.command(_FIND)(asking.requirements)
+
+
+@app.command(short_help="Write all requirements, as CSV, JSON or ReqIF.")
+def export(
+    format: Annotated[Format, typer.Option("--format", help="CSV, JSON, or ReqIF for requirement tools.")] = Format.CSV,
+    document: Annotated[
+        list[str] | None, typer.Option(metavar="DOC", help="Only this document; may be repeated.")
+    ] = None,
+    modality: Annotated[
+        list[Modality] | None,
+        typer.Option(help="Only statements of this force, instead of all mandatory and all numbered ones; repeatable."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Write to this file instead of stdout.")
+    ] = None,
+    collection: CollectionName = None,
+    config: ConfigFile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Write all requirements with identifier, text, force, clause, page and citation.
+
+    Example: knowledge requirements export --format reqif --document widget-srs --out widget-srs.reqif
+    """
+    with opened(config, collection, verbose=verbose, as_json=format is Format.JSON and output is None) as knowledge:
+        found = _gather(knowledge, document, frozenset(modality) if modality else None)
+        content = _written(format, found)
+        if output is None:
+            sys.stdout.buffer.write(content)
+            sys.stdout.buffer.flush()
+            return
+        try:
+            output.write_bytes(content)
+        except OSError as exc:
+            raise InvalidInputError(f"{output} cannot be written: {exc.strerror or exc}.") from exc
+        count = sum(len(requirements) for _, requirements in found)
+        typer.echo(f"{count} requirements of {len(found)} documents are in {output}.")
+
+
+_Found = Sequence[tuple["DocumentRecord", "list[RequirementRecord]"]]
+
+
+def _gather(knowledge: Knowledge, wanted: list[str] | None, modalities: frozenset[Modality] | None) -> _Found:
+    from knowledge_mcp.engine.search.requirements import requirement_records
+
+    records = [knowledge.document(each) for each in dict.fromkeys(wanted)] if wanted else knowledge.documents()
+    found: list[tuple[DocumentRecord, list[RequirementRecord]]] = []
+    for record in records:
+        chunks = knowledge.document_chunks(record.id)
+        text, structure = knowledge.document_text(record.id), knowledge.document_structure(record.id)
+        found.append((record, requirement_records(record, chunks, text, structure, modalities=modalities)))
+    return found
+
+
+def _written(format: Format, found: _Found) -> bytes:
+    if format is Format.REQIF:
+        return reqif(found)
+    rows = [_plain(requirement) for _, requirements in found for requirement in requirements]
+    if format is Format.CSV:
+        return _csv(rows)
+    content = {"requirements": rows, "total": len(rows), "documents": [record.id for record, _ in found]}
+    return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def _plain(each: RequirementRecord) -> dict[str, Any]:
+    return {
+        "document_id": each.document_id,
+        "document_title": each.document_title,
+        "id": each.identifier,
+        "explicit": each.explicit,
+        "text": each.text,
+        "modality": each.modality.value,
+        "negated": each.negated,
+        "clause": each.clause,
+        "section": list(each.path),
+        "page": each.page,
+        "page_index": each.page_index,
+        "citation": each.citation,
+        "span": [each.span.start, each.span.end],
+    }
+
+
+def _csv(rows: Sequence[dict[str, Any]]) -> bytes:
+    """Write RFC 4180; a text that a spreadsheet would take for a formula gets an apostrophe before it."""
+    stream = io.StringIO(newline="")
+    writer = csv.writer(stream)
+    writer.writerow(_COLUMNS)
+    for row in rows:
+        writer.writerow([_cell(row[column]) for column in _COLUMNS])
+    return stream.getvalue().encode()
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = " > ".join(cast("list[str]", value)) if isinstance(value, list) else str(value)
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+_NAMESPACE = "http://www.omg.org/spec/ReqIF/20110401/reqif.xsd"
+_XHTML = "http://www.w3.org/1999/xhtml"
+_IDS = uuid.UUID("2f0f8b3e-7c0e-5d43-9d7e-3b1a5c9a7e10")
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_EPOCH = "1970-01-01T00:00:00Z"
+_TEXT, _FLAG, _RICH, _FORCE = "dt-string", "dt-boolean", "dt-xhtml", "dt-modality"
+_ATTRIBUTES = (
+    ("ReqIF.ForeignID", _TEXT),
+    ("ReqIF.Text", _RICH),
+    ("Modality", _FORCE),
+    ("Negated", _FLAG),
+    ("Explicit identifier", _FLAG),
+    ("Clause", _TEXT),
+    ("Page", _TEXT),
+    ("Document", _TEXT),
+    ("Citation", _TEXT),
+)
+"""Attributes of a requirement and their types; the first two bear the names that ReqIF tools map by themselves."""
+
+
+def reqif(documents: Sequence[tuple[DocumentRecord, Sequence[RequirementRecord]]]) -> bytes:
+    """Write requirements as one ReqIF file.
+
+    Args:
+        documents: each document with its requirements in order of place.
+
+    Returns:
+        UTF-8 XML in the structure of OMG ReqIF 1.2 (namespace 20110401).
+    """
+    ET.register_namespace("", _NAMESPACE)
+    ET.register_namespace("xhtml", _XHTML)
+    root = ET.Element(_q("REQ-IF"))
+    newest = max((_time(record.updated_at) for record, _ in documents), default=_EPOCH)
+    header = _add(_add(root, "THE-HEADER"), "REQ-IF-HEADER", IDENTIFIER=_id("header", *(r.id for r, _ in documents)))
+    for name, value in (
+        ("COMMENT", "Requirements found in documents; each cites its source."),
+        ("CREATION-TIME", newest),
+        ("REQ-IF-TOOL-ID", f"knowledge-mcp {__version__}"),
+        ("REQ-IF-VERSION", "1.0"),
+        ("SOURCE-TOOL-ID", "knowledge-mcp"),
+        ("TITLE", "Requirements"),
+    ):
+        _add(header, name).text = value
+    content = _add(_add(root, "CORE-CONTENT"), "REQ-IF-CONTENT")
+    _datatypes(_add(content, "DATATYPES"), newest)
+    _types(_add(content, "SPEC-TYPES"), newest)
+    objects = _add(content, "SPEC-OBJECTS")
+    specifications = _add(content, "SPECIFICATIONS")
+    for record, requirements in documents:
+        _Specification(objects, specifications, record).write(requirements)
+    ET.indent(root)
+    return b'<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="utf-8") + b"\n"
+
+
+def _q(name: str) -> str:
+    return f"{{{_NAMESPACE}}}{name}"
+
+
+def _add(parent: ET.Element, name: str, **attributes: str) -> ET.Element:
+    shown = {key.replace("_", "-"): _clean(value) for key, value in attributes.items()}
+    return ET.SubElement(parent, _q(name), shown)
+
+
+def _clean(text: str) -> str:
+    return _FORBIDDEN.sub(" ", text)
+
+
+def _id(*parts: str) -> str:
+    """Derive an identifier that XML allows (it begins with a letter) and that stays the same."""
+    name = "\x1e".join(parts).encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    return f"id-{uuid.uuid5(_IDS, name)}"
+
+
+def _time(moment: str) -> str:
+    return moment if re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?", moment) else _EPOCH
+
+
+def _datatypes(parent: ET.Element, time: str) -> None:
+    _add(
+        parent, "DATATYPE-DEFINITION-STRING", IDENTIFIER=_TEXT, LAST_CHANGE=time, LONG_NAME="String", MAX_LENGTH="4000"
+    )
+    _add(parent, "DATATYPE-DEFINITION-BOOLEAN", IDENTIFIER=_FLAG, LAST_CHANGE=time, LONG_NAME="Boolean")
+    _add(parent, "DATATYPE-DEFINITION-XHTML", IDENTIFIER=_RICH, LAST_CHANGE=time, LONG_NAME="XHTML")
+    force = _add(parent, "DATATYPE-DEFINITION-ENUMERATION", IDENTIFIER=_FORCE, LAST_CHANGE=time, LONG_NAME="Modality")
+    values = _add(force, "SPECIFIED-VALUES")
+    for key, modality in enumerate(Modality):
+        value = _add(
+            values, "ENUM-VALUE", IDENTIFIER=f"ev-{modality.value}", LAST_CHANGE=time, LONG_NAME=modality.value
+        )
+        _add(_add(value, "PROPERTIES"), "EMBEDDED-VALUE", KEY=str(key), OTHER_CONTENT=modality.value)
+
+
+def _types(parent: ET.Element, time: str) -> None:
+    _object_type(parent, "ot-requirement", "Requirement", _ATTRIBUTES, time)
+    clause = (("ReqIF.ChapterName", _TEXT), ("Clause", _TEXT))
+    _object_type(parent, "ot-clause", "Clause", clause, time)
+    kind = _add(parent, "SPECIFICATION-TYPE", IDENTIFIER="st-document", LAST_CHANGE=time, LONG_NAME="Document")
+    _define(_add(kind, "SPEC-ATTRIBUTES"), "st-document", "Source", _TEXT, time)
+
+
+def _object_type(
+    parent: ET.Element, identifier: str, name: str, attributes: Sequence[tuple[str, str]], time: str
+) -> None:
+    kind = _add(parent, "SPEC-OBJECT-TYPE", IDENTIFIER=identifier, LAST_CHANGE=time, LONG_NAME=name)
+    definitions = _add(kind, "SPEC-ATTRIBUTES")
+    for attribute, datatype in attributes:
+        _define(definitions, identifier, attribute, datatype, time)
+
+
+_KINDS = {_TEXT: "STRING", _FLAG: "BOOLEAN", _RICH: "XHTML", _FORCE: "ENUMERATION"}
+
+
+def _attribute_id(owner: str, name: str) -> str:
+    return f"at-{owner}-{re.sub(r'[^a-z]+', '-', name.lower())}"
+
+
+def _define(parent: ET.Element, owner: str, name: str, datatype: str, time: str) -> None:
+    kind = _KINDS[datatype]
+    definition = _add(
+        parent,
+        f"ATTRIBUTE-DEFINITION-{kind}",
+        IDENTIFIER=_attribute_id(owner, name),
+        LAST_CHANGE=time,
+        LONG_NAME=name,
+    )
+    if kind == "ENUMERATION":
+        definition.set("MULTI-VALUED", "false")
+    _add(_add(definition, "TYPE"), f"DATATYPE-DEFINITION-{kind}-REF").text = datatype
+
+
+def _value(parent: ET.Element, owner: str, name: str, datatype: str, value: str) -> None:
+    kind = _KINDS[datatype]
+    holder = _add(parent, f"ATTRIBUTE-VALUE-{kind}")
+    _add(_add(holder, "DEFINITION"), f"ATTRIBUTE-DEFINITION-{kind}-REF").text = _attribute_id(owner, name)
+    if kind == "ENUMERATION":
+        _add(_add(holder, "VALUES"), "ENUM-VALUE-REF").text = f"ev-{value}"
+    elif kind == "XHTML":
+        ET.SubElement(_add(holder, "THE-VALUE"), f"{{{_XHTML}}}div").text = _clean(value)
+    else:
+        holder.set("THE-VALUE", _clean(value)[:4000])
+
+
+@dataclass(slots=True)
+class _Specification:
+    """Write one document: a specification whose hierarchy is its clauses, with the requirements below them.
+
+    Attributes:
+        objects, specifications: what it is written into.
+        record: of the document.
+    """
+
+    objects: ET.Element
+    specifications: ET.Element
+    record: DocumentRecord
+    _counts: dict[tuple[str, ...], int] = field(default_factory=dict[tuple[str, ...], int])
+
+    def write(self, requirements: Sequence[RequirementRecord]) -> None:
+        time = _time(self.record.updated_at)
+        specification = _add(
+            self.specifications,
+            "SPECIFICATION",
+            IDENTIFIER=_id("specification", self.record.id),
+            LAST_CHANGE=time,
+            LONG_NAME=self.record.title,
+            DESC=f"document {self.record.id}",
+        )
+        values = _add(specification, "VALUES")
+        _value(values, "st-document", "Source", _TEXT, self.record.source_path)
+        _add(_add(specification, "TYPE"), "SPECIFICATION-TYPE-REF").text = "st-document"
+        if not requirements:
+            return
+        below: dict[tuple[str, ...], ET.Element] = {(): _add(specification, "CHILDREN")}
+        for requirement in requirements:
+            self._place(below, requirement.path, time)
+            self._requirement(below, requirement, time)
+
+    def _place(self, below: dict[tuple[str, ...], ET.Element], path: tuple[str, ...], time: str) -> None:
+        """Write the clauses on a path that are not there yet."""
+        for depth in range(1, len(path) + 1):
+            place = path[:depth]
+            if place in below:
+                continue
+            number, _, title = place[-1].partition(" ")
+            numbered = re.match(r"(?:\d|[A-Z](?:\.|\Z))", number) is not None
+            entry = self._object("ot-clause", _id("clause", self.record.id, *place), place[-1], time)
+            _value(entry, "ot-clause", "ReqIF.ChapterName", _TEXT, (title or number) if numbered else place[-1])
+            _value(entry, "ot-clause", "Clause", _TEXT, number if numbered else "")
+            below[place] = self._hierarchy(below, place[:-1], _id("clause", self.record.id, *place), time)
+
+    def _requirement(self, below: dict[tuple[str, ...], ET.Element], each: RequirementRecord, time: str) -> None:
+        name = (each.identifier, each.text) if not each.explicit else (each.identifier,)
+        count = self._counts[name] = self._counts.get(name, 0) + 1
+        identifier = _id("requirement", self.record.id, *name, str(count))
+        values = self._object("ot-requirement", identifier, each.identifier or each.text[:60], time)
+        said = {
+            "ReqIF.ForeignID": each.identifier,
+            "ReqIF.Text": each.text,
+            "Modality": each.modality.value,
+            "Negated": str(each.negated).lower(),
+            "Explicit identifier": str(each.explicit).lower(),
+            "Clause": each.clause,
+            "Page": each.page,
+            "Document": self.record.id,
+            "Citation": each.citation,
+        }
+        for attribute, datatype in _ATTRIBUTES:
+            _value(values, "ot-requirement", attribute, datatype, said[attribute])
+        self._hierarchy(below, each.path, identifier, time)
+
+    def _object(self, kind: str, identifier: str, name: str, time: str) -> ET.Element:
+        entry = _add(self.objects, "SPEC-OBJECT", IDENTIFIER=identifier, LAST_CHANGE=time, LONG_NAME=name)
+        _add(_add(entry, "TYPE"), "SPEC-OBJECT-TYPE-REF").text = kind
+        return _add(entry, "VALUES")
+
+    def _hierarchy(
+        self, below: dict[tuple[str, ...], ET.Element], path: tuple[str, ...], identifier: str, time: str
+    ) -> ET.Element:
+        """Put an object below the clause of a path; returns where what is below it goes."""
+        parent = below[path]
+        if parent.tag == _q("SPEC-HIERARCHY"):
+            children = parent.find(_q("CHILDREN"))
+            parent = _add(parent, "CHILDREN") if children is None else children
+        node = _add(parent, "SPEC-HIERARCHY", IDENTIFIER=f"sh-{identifier}", LAST_CHANGE=time)
+        _add(_add(node, "OBJECT"), "SPEC-OBJECT-REF").text = identifier
+        return node

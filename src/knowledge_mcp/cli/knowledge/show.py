@@ -1,0 +1,288 @@
+"""`knowledge show DOC --page N`: a page of a stored PDF as a picture, with a passage marked on it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from knowledge_mcp.cli.shared.failures import ask_password, can_ask, say
+from knowledge_mcp.cli.shared.session import (
+    AsJson,
+    CollectionName,
+    ConfigFile,
+    Verbose,
+    opened,
+    out,
+    reading_of,
+    shown,
+    write_json,
+)
+from knowledge_mcp.model.document import Box
+from knowledge_mcp.model.errors import InternalError, InvalidInputError, NotFoundError
+from knowledge_mcp.model.evidence import QuoteQuery, QuoteVerdict, ReadQuery
+from knowledge_mcp.support.files import write_whole
+
+if TYPE_CHECKING:
+    from knowledge_mcp.model.collection import DocumentRecord
+    from knowledge_mcp.model.source import SourceItem
+    from knowledge_mcp.ports import Knowledge
+    from knowledge_mcp.readers.shared.passwords import Passwords
+
+__all__ = ["show"]
+
+_JOB = "knowledge_mcp.readers.pdf.rendering:mark"
+_PDF = "application/pdf"
+_MOST_TOKENS = 20_000
+_MOST_PARTS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class _Passage:
+    """What is to be marked.
+
+    Attributes:
+        boxes: where it stands, on any page.
+        words: to be coloured inside the boxes as far as they are found there; a box without any is, as a whole.
+        name: what it is, for messages; empty for no passage.
+        remark: what is to be said of it beside.
+    """
+
+    boxes: tuple[Box, ...] = ()
+    words: str = ""
+    name: str = ""
+    remark: str = ""
+
+    @property
+    def pages(self) -> list[int]:
+        """List its pages in order."""
+        return sorted({box.page for box in self.boxes})
+
+
+def show(
+    document_id: Annotated[
+        str, typer.Argument(metavar="DOCUMENT_ID", help="Id, as `knowledge documents list` shows it.")
+    ],
+    page: Annotated[
+        int | None, typer.Option("--page", "-p", min=1, help="Page, counted from 1; left out: the passage's first.")
+    ] = None,
+    chunk: Annotated[str | None, typer.Option("--chunk", help="Mark this passage, named by its id.")] = None,
+    clause: Annotated[str | None, typer.Option("--clause", help="Mark this clause, by number or title.")] = None,
+    quote: Annotated[str | None, typer.Option("--quote", help="Mark these words.")] = None,
+    to: Annotated[Path | None, typer.Option("--out", "-o", help="PNG file to write.", dir_okay=False)] = None,
+    dpi: Annotated[int, typer.Option("--dpi", min=36, max=600, help="Dots per inch.")] = 150,
+    as_json: AsJson = False,
+    collection: CollectionName = None,
+    config: ConfigFile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Draw a page of a PDF as it was ingested, with a passage marked, and say where the picture is.
+
+    The file must still be where it was ingested from, unchanged.
+
+    Example: knowledge show iso-15288 --page 12 --clause 5.3.1
+    """
+    from knowledge_mcp.wiring.base import build_passwords
+
+    with opened(config, collection, verbose=verbose, as_json=as_json) as knowledge:
+        if page is None and chunk is None and clause is None and quote is None:
+            raise InvalidInputError("Which page?", suggestion="Give --page, --chunk, --clause or --quote.")
+        record = knowledge.document(document_id)
+        item = _source(record)
+        passage = _passage(knowledge, record, chunk=chunk, clause=clause, quote=quote)
+        labels = {each.number: each.label for each in knowledge.document_structure(record.id).pages}
+        number = _page(record, page, passage, labels)
+        boxes = _together([box for box in passage.boxes if box.page == number])
+        passwords = build_passwords(reading_of(config).settings, ask_password if can_ask() else None)
+        facts, picture = _drawn(item, passwords, number, boxes, passage.words, dpi)
+        place = _written(to or Path(f"{record.id}-page-{number}.png"), picture)
+        if passage.remark:
+            say(passage.remark)
+        if as_json:
+            marked = [[box.left, box.top, box.right, box.bottom] for box in boxes]
+            size = {"width": facts["width"], "height": facts["height"]}
+            write_json({"file": str(place), "document_id": record.id, "page": number, "boxes": marked, **size})
+            return
+        others = [str(each) for each in passage.pages if each != number]
+        also = f" (it goes on: pages {', '.join(others)})" if others else ""
+        what = f", {passage.name} marked{also}" if passage.name else ""
+        out().print(shown(f"Wrote {place}: page {number} of {record.id}{what}."), soft_wrap=True)
+
+
+# ---- the file -------------------------------------------------------------------------------------------------------
+
+
+def _source(record: DocumentRecord) -> SourceItem:
+    """Find the file that a document was made of.
+
+    Raises:
+        InvalidInputError: it is no PDF of this machine, or has changed since.
+        NotFoundError: it is gone.
+    """
+    from knowledge_mcp.cli.knowledge.inspect import file_item
+    from knowledge_mcp.engine.convert.conversion import path_of
+
+    if record.media_type != _PDF and not record.source_path.lower().endswith(".pdf"):
+        raise InvalidInputError(
+            f"'{record.id}' was made of {record.media_type or 'a file'} and has no pages that can be drawn.",
+            suggestion="Only pages of PDF files are drawn; `knowledge documents show` prints its text.",
+        )
+    if "://" in record.source_path and not record.source_path.startswith("file:"):
+        raise InvalidInputError(
+            f"The file of '{record.id}' is not on this machine: {record.source_path}",
+            suggestion="Download it and ingest the file; then its pages can be drawn.",
+        )
+    path = Path(path_of(record.source_path))
+    again = f"Ingest it again: knowledge-ingest '{path}'"
+    try:
+        item = file_item(path, _PDF)
+    except NotFoundError as exc:
+        raise NotFoundError(
+            f"The file of '{record.id}' is gone: {path}", suggestion="Put it back, or ingest it from where it is now."
+        ) from exc
+    if item.sha256 != record.sha256:
+        raise InvalidInputError(
+            f"The file of '{record.id}' has changed since it was ingested: {path}",
+            details=f"SHA-256 then {record.sha256}, now {item.sha256}",
+            suggestion=again,
+        )
+    return item
+
+
+def _written(path: Path, picture: bytes) -> Path:
+    """Write the picture as a whole, in place of whatever is there.
+
+    Raises:
+        InvalidInputError: it cannot be written there.
+    """
+    place = path.absolute()
+    try:
+        write_whole(place, picture)
+    except OSError as exc:
+        raise InvalidInputError(
+            f"The picture cannot be written to {place}: {exc.strerror or exc}.", suggestion="Choose another with --out."
+        ) from exc
+    return place
+
+
+# ---- the passage ----------------------------------------------------------------------------------------------------
+
+
+def _passage(
+    knowledge: Knowledge, record: DocumentRecord, *, chunk: str | None, clause: str | None, quote: str | None
+) -> _Passage:
+    if sum(each is not None for each in (chunk, clause, quote)) > 1:
+        raise InvalidInputError("--chunk, --clause and --quote exclude one another.", suggestion="Give one of them.")
+    if chunk is not None:
+        found, _ = knowledge.chunk(chunk)
+        if found.document_id != record.id:
+            raise InvalidInputError(
+                f"Passage {chunk} belongs to '{found.document_id}', not to '{record.id}'.",
+                suggestion=f"knowledge show {found.document_id} --chunk {chunk}",
+            )
+        passage = _Passage(found.boxes, found.content, f"passage {chunk}")
+    elif clause is not None:
+        passage = _clause(knowledge, record, clause)
+    elif quote is not None:
+        passage = _quote(knowledge, record, quote)
+    else:
+        return _Passage()
+    if not passage.boxes:
+        raise NotFoundError(
+            f"Where on its page {passage.name} stands is not known.",
+            suggestion=f"It was ingested before places were kept: knowledge-ingest '{record.source_path}'",
+        )
+    return passage
+
+
+def _clause(knowledge: Knowledge, record: DocumentRecord, clause: str) -> _Passage:
+    boxes: list[Box] = []
+    words: list[str] = []
+    cursor: int | None = None
+    for _ in range(_MOST_PARTS):
+        query = ReadQuery(record.id, clause, max_tokens=_MOST_TOKENS, cursor=cursor)
+        answer = knowledge.read(query)
+        boxes.extend(box for passage in answer.passages for box in passage.locator.boxes)
+        words.extend(passage.text for passage in answer.passages)
+        cursor = answer.next_cursor
+        if cursor is None:
+            break
+    return _Passage(tuple(dict.fromkeys(boxes)), "\n".join(words), f"clause {clause}")
+
+
+def _quote(knowledge: Knowledge, record: DocumentRecord, quote: str) -> _Passage:
+    """Find a quote in the document; what is printed otherwise than it was quoted is said, and marked as printed."""
+    answer = knowledge.verify_quote(QuoteQuery(quote, record.id))
+    inside = [place for place in answer.places if place.passage.locator.document_id == record.id]
+    if answer.verdict in {QuoteVerdict.NOT_FOUND, QuoteVerdict.ELSEWHERE} or not inside:
+        elsewhere = [place.passage.citation for place in answer.places if answer.verdict is QuoteVerdict.ELSEWHERE]
+        raise NotFoundError(
+            f"These words do not stand in '{record.id}'.",
+            details="\n".join(answer.degraded),
+            suggestion=f"They stand in {elsewhere[0]}." if elsewhere else "knowledge verify-quote shows what is near.",
+        )
+    boxes = tuple(dict.fromkeys(box for place in inside for box in place.passage.locator.boxes))
+    exact = answer.verdict in {QuoteVerdict.EXACT, QuoteVerdict.NORMALISED}
+    remark = "" if exact else f"The quote is not exact ({answer.verdict.value}); what is printed is marked."
+    words = "\n".join(place.passage.text for place in inside)
+    return _Passage(boxes, words, "the quote", remark)
+
+
+def _page(record: DocumentRecord, asked: int | None, passage: _Passage, labels: Mapping[int, str]) -> int:
+    """Choose the page to draw, and make sure that there is one, and that the passage stands on it."""
+    number = asked if asked is not None else passage.pages[0]
+    if record.pages and number > record.pages:
+        raise InvalidInputError(f"'{record.id}' has {record.pages} pages.", suggestion=f"Give 1 to {record.pages}.")
+    if passage.name and number not in passage.pages:
+        pages = ", ".join(
+            f"{each} (printed: {labels[each]})" if labels.get(each, str(each)) != str(each) else str(each)
+            for each in passage.pages
+        )
+        raise InvalidInputError(
+            f"On page {number} there is nothing of {passage.name}.", suggestion=f"It stands on page {pages}."
+        )
+    return number
+
+
+def _together(boxes: Sequence[Box]) -> list[Box]:
+    """Make one box of those that overlap: passages of a clause may have sentences in common."""
+    found: list[Box] = []
+    for box in boxes:
+        whole, apart = box, list[Box]()
+        for other in found:
+            left, top = max(whole.left, other.left), max(whole.top, other.top)
+            right, bottom = min(whole.right, other.right), min(whole.bottom, other.bottom)
+            if left < right and top < bottom:
+                left, top = min(whole.left, other.left), min(whole.top, other.top)
+                whole = Box(box.page, left, top, max(whole.right, other.right), max(whole.bottom, other.bottom))
+            else:
+                apart.append(other)
+        found = [*apart, whole]
+    return found
+
+
+def _drawn(
+    item: SourceItem, passwords: Passwords, page: int, boxes: Sequence[Box], words: str, dpi: int
+) -> tuple[dict[str, Any], bytes]:
+    """Draw the page in a child process, as files of others are never parsed here."""
+    from knowledge_mcp.readers.shared.isolation import run_isolated
+    from knowledge_mcp.support.sandbox import Limits, Sandbox
+
+    places = [[box.left, box.top, box.right, box.bottom] for box in boxes]
+    arguments: dict[str, Any] = {"page": page, "boxes": places, "words": words, "dpi": dpi}
+    sandbox, limits = Sandbox(keep=0), Limits(seconds=120.0)
+
+    def draw(opened: SourceItem) -> tuple[dict[str, Any], bytes]:
+        facts: dict[str, Any] = {}
+        with contextlib.closing(run_isolated(sandbox, _JOB, opened, arguments, limits=limits)) as values:
+            for value in values:
+                if isinstance(value, bytes):
+                    return facts, value
+                facts.update(value)
+        raise InternalError("The page was not drawn.")
+
+    return passwords.read(item, sandbox, limits, draw)

@@ -1,0 +1,294 @@
+"""A folder of planning documents: which files are in it, what became of each, and which are new since the last look."""
+
+from __future__ import annotations
+
+import base64
+import html
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from knowledge_mcp.engine.jobs.jobs import Line
+from knowledge_mcp.engine.planning.batch import Batch
+from knowledge_mcp.engine.planning.desk import EXTENSIONS, FilingDesk
+from knowledge_mcp.engine.planning.values import FilingRequest, explain
+from knowledge_mcp.model.errors import (
+    AuthError,
+    ConfigError,
+    ConnectionFailedError,
+    InvalidInputError,
+    KnowledgeError,
+    NotFoundError,
+)
+from knowledge_mcp.model.extraction import LOW_CONFIDENCE
+from knowledge_mcp.support.files import open_beneath
+from knowledge_mcp.support.sandbox import Given, Limits, Refusal, Sandbox, SandboxFailure
+
+__all__ = [
+    "FolderWatch",
+    "Outcome",
+    "closed_in",
+    "documents_in",
+    "file_one",
+    "pages_to_show",
+    "report_html",
+    "thumbnails",
+    "unsupported_in",
+]
+
+Signature = tuple[int, int]
+_ENDS_ALL = (AuthError, ConfigError, ConnectionFailedError)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Tell what became of one file: `answer` is what `ingest_document` would have answered."""
+
+    path: Path
+    answer: Mapping[str, Any]
+    seconds: float
+
+    @property
+    def status(self) -> str:
+        """Return `success`, `already_ingested`, `skipped` or `error`."""
+        return str(self.answer["status"])
+
+
+def documents_in(place: Path, *, recursive: bool = True) -> list[Path]:
+    """List the files below a folder that can be filed, or the one file that is named; hidden ones are left out.
+
+    Raises:
+        NotFoundError: there is nothing at the place.
+        InvalidInputError: it is one file of a kind that cannot be filed.
+    """
+    return [path for path in _files(place, recursive=recursive) if path.suffix.lower() in EXTENSIONS]
+
+
+def unsupported_in(place: Path, *, recursive: bool = True) -> list[Path]:
+    """List the files below a folder that cannot be filed for what they are; hidden ones are left out."""
+    return [path for path in _files(place, recursive=recursive) if path.suffix.lower() not in EXTENSIONS]
+
+
+def closed_in(place: Path, *, recursive: bool = True) -> list[Path]:
+    """List the folders, this one included, that cannot be looked into."""
+    closed: list[Path] = []
+    for _ in _files(place, recursive=recursive, on_closed=closed.append):
+        pass
+    return closed
+
+
+def _files(place: Path, *, recursive: bool, on_closed: Callable[[Path], None] = lambda _: None) -> Iterator[Path]:
+    folder = Path(os.path.realpath(place.expanduser()))
+    if folder.is_file():
+        if folder.suffix.lower() not in EXTENSIONS:
+            raise InvalidInputError(
+                f"{folder.name} cannot be filed.", suggestion=f"Supported are {', '.join(sorted(EXTENSIONS))}."
+            )
+        yield folder
+        return
+    if not folder.is_dir():
+        raise NotFoundError(f"There is no file or folder {place}.", suggestion="Check the path.")
+    for root, folders, names in os.walk(folder, onerror=lambda error: on_closed(Path(os.fsdecode(error.filename)))):
+        folders[:] = sorted(name for name in folders if recursive and not name.startswith("."))
+        yield from (Path(root, name) for name in sorted(names) if not name.startswith("."))
+
+
+def file_one(
+    desk: FilingDesk, request: FilingRequest, line: Line, clock: Callable[[], float], batch: Batch | None = None
+) -> Outcome:
+    """File one document; what is wrong with it becomes an answer, what every further one would meet is raised."""
+    started = clock()
+    try:
+        answer = desk.file(request, line, batch).as_json()
+    except _ENDS_ALL:
+        raise
+    except KnowledgeError as exc:
+        answer = explain(exc)
+    return Outcome(Path(request.file_path), answer, clock() - started)
+
+
+class FolderWatch:
+    """Tell which files of a folder are new or changed, once they have stopped growing.
+
+    Args:
+        place: folder, or one file.
+        recursive: whether folders below it count too.
+    """
+
+    def __init__(self, place: Path, *, recursive: bool = True) -> None:
+        self._place = place
+        self._recursive = recursive
+        self._before: dict[Path, Signature] = {}
+        self._handled: dict[Path, Signature] = {}
+
+    def due(self, *, settled: bool = True) -> list[Path]:
+        """List the files to file now, and count them as filed.
+
+        Args:
+            settled: False takes files as they are; True only those that look as they did at the last call.
+        """
+        now = {path: found for path in self._listed() if (found := _signature(path)) is not None}
+        due = [
+            path
+            for path, signature in now.items()
+            if self._handled.get(path) != signature and (not settled or self._before.get(path) == signature)
+        ]
+        self._before = now
+        self._handled = {path: signature for path, signature in self._handled.items() if path in now}
+        self._handled.update({path: now[path] for path in due})
+        return due
+
+    def _listed(self) -> list[Path]:
+        try:
+            return documents_in(self._place, recursive=self._recursive)
+        except NotFoundError:  # moved away for a moment, or a network drive that is not there now
+            return []
+
+
+def _signature(path: Path) -> Signature | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_size, status.st_mtime_ns
+
+
+_JOB = "knowledge_mcp.readers.images.thumbnails:render"
+_MOST_PICTURES = 40
+_STATUS = {
+    "success": "ingested",
+    "already_ingested": "known already",
+    "skipped": "skipped",
+    "error": "failed",
+}
+_STYLE = """
+body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem; color: #1c2024; }
+h1 { font-size: 1.5rem; margin-bottom: .2rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
+p.facts { color: #5a6270; margin-top: 0; }
+table { border-collapse: collapse; width: 100%; }
+th, td { text-align: left; padding: .4rem .6rem; vertical-align: top; }
+th { border-bottom: 2px solid #c8ced6; } td { border-bottom: 1px solid #e3e7ec; } td.number { text-align: right; }
+.status { border-radius: .3rem; padding: .05rem .45rem; white-space: nowrap; }
+.success { background: #d9f2e0; } .already_ingested { background: #e3e7ec; } .skipped { background: #fdeecb; }
+.error { background: #fbdada; } ul { margin: .2rem 0 0; padding-left: 1.1rem; } .note { color: #5a6270; }
+figure { display: inline-block; margin: .5rem .8rem .5rem 0; vertical-align: top; width: 190px; }
+figure img { border: 1px solid #c8ced6; max-width: 180px; } figcaption { font-size: .82rem; color: #5a6270; }
+@media print { body { margin: 0; max-width: none; } figure, tr { break-inside: avoid; } }
+"""
+
+
+def pages_to_show(outcome: Outcome) -> dict[int, str]:
+    """Name the pages that were not read, or read with doubt, each with the reason."""
+    shown: dict[int, str] = {}
+    pages: Sequence[Mapping[str, Any]] = outcome.answer.get("pages", ())
+    for run in pages:
+        reason = _reason(run)
+        if reason:
+            shown.update(dict.fromkeys(range(int(run["first"]), int(run["last"]) + 1), reason))
+    return shown
+
+
+def _reason(run: Mapping[str, Any]) -> str:
+    confidence = run.get("confidence")
+    if run["method"] == "skipped":
+        return f"skipped: pictures cover {float(run.get('image_ratio', 0.0)):.0%} of the page"
+    if run["method"] == "none":
+        return str(run.get("reason") or "not read")
+    if run["method"] == "ocr" and confidence is not None and confidence < LOW_CONFIDENCE:
+        return f"read with doubt: confidence {confidence:.0f} %"
+    return ""
+
+
+def thumbnails(path: Path, pages: Sequence[int], sandbox: Sandbox) -> dict[int, bytes]:
+    """Draw small JPEGs of pages in a child process; pages that cannot be drawn are left out."""
+    drawn: dict[int, bytes] = {}
+    number = 0
+    try:
+        with open_beneath(None, Path(os.path.realpath(path))) as stream:
+            files = {"path": Given(stream, path.suffix)}
+            limits = Limits(seconds=60.0, silence=20.0)
+            for value in sandbox.run(_JOB, {"pages": list(pages)}, files=files, limits=limits):
+                if isinstance(value, bytes):
+                    drawn[number] = value
+                else:
+                    number = int(value["page"])
+    except (Refusal, SandboxFailure, OSError):
+        return drawn
+    return drawn
+
+
+def report_html(application_ref: str, place: Path, outcomes: Sequence[Outcome], now: datetime) -> str:
+    """Make the report; blocking, for it draws."""
+    counts = {status: sum(each.status == status for each in outcomes) for status in _STATUS}
+    summary = ", ".join(f"{count} {_STATUS[status]}" for status, count in counts.items() if count) or "no document"
+    rows = "\n".join(_row(each) for each in outcomes)
+    sandbox = Sandbox()
+    try:
+        pictures = "\n".join(_pictures(each, sandbox) for each in outcomes)
+    finally:
+        sandbox.close()
+    title = f"Documents of {html.escape(application_ref)}"
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
+<title>{title}</title><style>{_STYLE}</style></head>
+<body>
+<h1>{title}</h1>
+<p class="facts">{html.escape(str(place))} · {now:%Y-%m-%d %H:%M} · {summary}</p>
+<table>
+<thead><tr><th>File</th><th>Outcome</th><th>Type</th><th>Read by</th><th>Pages</th><th>Chunks</th></tr></thead>
+<tbody>
+{rows}
+</tbody>
+</table>
+{pictures}
+</body>
+</html>
+"""
+
+
+def _row(outcome: Outcome) -> str:
+    answer = outcome.answer
+    said = html.escape(_STATUS.get(outcome.status, outcome.status))
+    remarks = [str(answer[name]) for name in ("message", "suggestion") if answer.get(name)]
+    remarks += [str(each) for each in answer.get("warnings", ())]
+    if answer.get("replaced"):
+        remarks.append(f"replaces {', '.join(answer['replaced'])}")
+    notes = f"<ul class=note>{''.join(f'<li>{html.escape(each)}</li>' for each in remarks)}</ul>" if remarks else ""
+    kind = html.escape(str(answer.get("document_type", "")).replace("_", " "))
+    confidence = answer.get("document_type_confidence")
+    sure = f" <span class=note>({confidence:.0%})</span>" if confidence is not None else ""
+    method = html.escape(str(answer.get("extraction_method", "")).replace("_", " "))
+    drawings = ", drawings" if answer.get("contains_drawings") else ""
+    return (
+        f"<tr><td>{html.escape(outcome.path.name)}{notes}</td>"
+        f'<td><span class="status {html.escape(outcome.status)}">{said}</span></td>'
+        f"<td>{kind}{sure}</td><td>{method}{drawings}</td>"
+        f"<td class=number>{html.escape(str(answer.get('total_pages', '')))}</td>"
+        f"<td class=number>{html.escape(str(answer.get('chunks_created', '')))}</td></tr>"
+    )
+
+
+def _pictures(outcome: Outcome, sandbox: Sandbox) -> str:
+    wanted = pages_to_show(outcome)
+    if not wanted:
+        return ""
+    numbers = list(wanted)[:_MOST_PICTURES]
+    drawn = thumbnails(outcome.path, numbers, sandbox)
+    figures = "\n".join(_figure(number, wanted[number], drawn.get(number)) for number in numbers)
+    left = len(wanted) - len(numbers)
+    more = f"<p class=note>… and {left} more pages.</p>" if left else ""
+    return f"<h2>{html.escape(outcome.path.name)}: pages to look at</h2>\n{figures}\n{more}"
+
+
+def _figure(number: int, reason: str, picture: bytes | None) -> str:
+    drawn = (
+        f'<img alt="page {number}" src="data:image/jpeg;base64,{base64.b64encode(picture).decode()}">'
+        if picture
+        else "<em>no picture could be drawn</em>"
+    )
+    return f"<figure>{drawn}<figcaption>page {number}: {html.escape(reason)}</figcaption></figure>"

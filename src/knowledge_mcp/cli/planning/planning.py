@@ -1,0 +1,460 @@
+"""`knowledge planning ingest|list|search|text|delete`: the documents of planning applications, for case officers."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Self, cast
+
+import typer
+
+from knowledge_mcp.cli.planning.folder import FolderWatch, Outcome, closed_in, documents_in, file_one, unsupported_in
+from knowledge_mcp.cli.shared.failures import ExitCode, confirmed, harmless, one_line, say
+from knowledge_mcp.cli.shared.progress import bars
+from knowledge_mcp.cli.shared.session import (
+    AsJson,
+    ConfigFile,
+    Verbose,
+    guarded,
+    load,
+    out,
+    settings_of,
+    shown,
+    write_json,
+)
+from knowledge_mcp.engine.jobs.jobs import Line
+from knowledge_mcp.engine.planning.desk import EXTENSIONS
+from knowledge_mcp.engine.planning.values import FilingRequest
+from knowledge_mcp.model.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bars
+    from rich.progress import TaskID
+
+    from knowledge_mcp.engine.planning.desk import FilingDesk
+
+__all__ = [
+    "INTERVAL",
+    "Choices",
+    "FolderRun",
+    "app",
+    "delete",
+    "ingest",
+    "list_documents",
+    "search",
+    "text",
+]
+
+INTERVAL = 2.0
+"""Seconds between two looks at a folder that is watched."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """Hold the command line."""
+
+    folder: Path
+    application_ref: str
+    document_type: str | None = None
+    recursive: bool = True
+    force_ocr: bool = False
+    ocr_language: str | None = None
+    watch: bool = False
+    report: Path | None = None
+    as_json: bool = False
+
+
+class FolderRun:
+    """File every document of a folder for one application; an instance is used once.
+
+    Args:
+        desk: where they are filed.
+        choices: what was asked for.
+        pause: waits between two looks at a watched folder; False ends the watching.
+    """
+
+    def __init__(self, desk: FilingDesk, choices: Choices, *, pause: Callable[[], bool] | None = None) -> None:
+        self._desk = desk
+        self._choices = choices
+        self._pause = pause or _wait
+        self._outcomes: dict[Path, Outcome] = {}
+        self._is_whole = True
+        self._watch = FolderWatch(choices.folder, recursive=choices.recursive)
+
+    def run(self) -> ExitCode:
+        """File, summarize, report, watch.
+
+        Raises:
+            KnowledgeError: of a kind that every further document would meet too.
+        """
+        choices = self._choices
+        if not choices.application_ref:
+            raise InvalidInputError("The application's reference is empty.", suggestion="Give it with --ref.")
+        self._tell_what_is_closed()
+        if not documents_in(choices.folder, recursive=choices.recursive) and not choices.watch:
+            say(f"No document was found in {choices.folder}.")
+            if self._is_whole:
+                say(f"Next: Give a folder that holds files of these kinds: {', '.join(sorted(EXTENSIONS))}.")
+            return ExitCode.NOTHING_DONE
+        left = unsupported_in(choices.folder, recursive=choices.recursive) if choices.folder.is_dir() else []
+        if left:
+            say(f"Left out, as files of no supported kind: {', '.join(path.name for path in left[:10])}"
+                f"{f' and {len(left) - 10} more' if len(left) > 10 else ''}")  # fmt: skip
+        self._file(self._watch.due(settled=False))
+        self._finish()
+        if choices.watch:
+            self._go_on()
+        return self._exit_code()
+
+    def _tell_what_is_closed(self) -> None:
+        closed = closed_in(self._choices.folder, recursive=self._choices.recursive)
+        self._is_whole = not closed
+        if closed:
+            say(f"These folders cannot be read, and what is in them is left out: {', '.join(map(str, closed[:10]))}"
+                f"{f' and {len(closed) - 10} more' if len(closed) > 10 else ''}")  # fmt: skip
+            say("Next: Check their permissions.")
+
+    def _go_on(self) -> None:
+        say(f"Watching {self._choices.folder}; Ctrl-C ends it.")
+        try:
+            while self._pause():
+                due = self._watch.due()
+                if due:
+                    self._file(due)
+                    self._finish()
+        except KeyboardInterrupt:
+            say("Stopped watching.")
+
+    def _file(self, paths: Sequence[Path]) -> None:
+        with _Show(len(paths)) as show, self._desk.batch(self._choices.application_ref) as batch:
+            for number, path in enumerate(paths, 1):
+                show.begin(number, path)
+                line = Line(show.progress, bool)
+                outcome = file_one(self._desk, self._request(path), line, time.perf_counter, batch)
+                self._outcomes[path] = outcome
+                show.end(number, outcome)
+
+    def _request(self, path: Path) -> FilingRequest:
+        choices = self._choices
+        return FilingRequest(
+            file_path=str(path),
+            application_ref=choices.application_ref,
+            document_type=choices.document_type,
+            force_ocr=choices.force_ocr,
+            ocr_language=choices.ocr_language,
+        )
+
+    def _finish(self) -> None:
+        """Write summary and report of all that was filed so far."""
+        outcomes = [self._outcomes[path] for path in sorted(self._outcomes)]
+        if self._choices.as_json:
+            from knowledge_mcp.cli.shared.session import write_json
+
+            documents = [{"file": str(each.path), **each.answer} for each in outcomes]
+            write_json({"application_ref": self._choices.application_ref, "documents": documents})
+        else:
+            _print_table(outcomes)
+        if self._choices.report is not None:
+            self._write_report(self._choices.report, outcomes)
+
+    def _write_report(self, path: Path, outcomes: Sequence[Outcome]) -> None:
+        from knowledge_mcp.cli.planning.folder import report_html
+
+        now = datetime.now().astimezone()
+        content = report_html(self._choices.application_ref, self._choices.folder, outcomes, now)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content, encoding="utf-8")
+        except OSError as exc:
+            raise InvalidInputError(f"The report cannot be written: {exc.strerror or exc}.") from exc
+        say(f"Report: {path}")
+
+    def _exit_code(self) -> ExitCode:
+        failed = any(each.status == "error" for each in self._outcomes.values())
+        return ExitCode.FAILURE if failed or not self._is_whole else ExitCode.SUCCESS
+
+
+def _wait() -> bool:
+    threading.Event().wait(INTERVAL)
+    return True
+
+
+class _Show:
+    """Show how a run moves: a bar per file on a terminal, a line per file elsewhere; all on stderr."""
+
+    def __init__(self, files: int) -> None:
+        self._files = files
+        self._bars: Bars | None = None
+        self._bar: TaskID | None = None
+        self._name = ""
+
+    def __enter__(self) -> Self:
+        if sys.stderr.isatty():
+            from rich.console import Console
+
+            self._bars = bars(Console(stderr=True, highlight=False), percent=True)
+            self._bars.start()
+            self._bar = self._bars.add_task("", total=100.0)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bars is not None:
+            self._bars.stop()
+
+    def begin(self, number: int, path: Path) -> None:
+        self._name = f"[{number}/{self._files}] {one_line(path.name)}"
+        if self._bars is not None and self._bar is not None:
+            self._bars.reset(self._bar, description=self._name, total=100.0)
+
+    def progress(self, done: float, total: float | None, message: str) -> None:
+        if self._bars is not None and self._bar is not None:
+            self._bars.update(self._bar, completed=done, total=total, description=f"{self._name}: {message}")
+
+    def end(self, number: int, outcome: Outcome) -> None:
+        line = f"[{number}/{self._files}] {outcome.path.name}: {_said(outcome)}"
+        if self._bars is not None:
+            self._bars.console.print(harmless(line), markup=False)
+        else:
+            say(line)
+
+
+def _said(outcome: Outcome) -> str:
+    answer = outcome.answer
+    match outcome.status:
+        case "success":
+            kind = str(answer["document_type"]).replace("_", " ")
+            return f"ingested as {kind}, {answer['chunks_created']} chunks, {outcome.seconds:.1f} s"
+        case "already_ingested":
+            return "known already"
+        case "skipped":
+            return f"skipped, image-based (image ratio {answer['image_ratio']:.2f})"
+        case _:
+            return f"failed: {answer['message']}"
+
+
+def _print_table(outcomes: Sequence[Outcome]) -> None:
+    from rich.table import Table
+
+    from knowledge_mcp.cli.shared.session import out, shown
+
+    table = Table()
+    for name in ("File", "Outcome", "Type", "Read by"):
+        table.add_column(name, overflow="fold")
+    table.add_column("Pages", justify="right")
+    table.add_column("Chunks", justify="right")
+    for each in outcomes:
+        answer = each.answer
+        outcome = each.status if each.status != "error" else f"error: {answer['error_type']}"
+        cells = [str(answer.get(name, "")) for name in ("document_type", "extraction_method")]
+        numbers = [str(answer.get(name, "")) for name in ("total_pages", "chunks_created")]
+        table.add_row(*map(shown, (each.path.name, outcome, *cells, *numbers)))
+    out().print(table)
+    counts = {
+        status: sum(each.status == status for each in outcomes) for status in sorted({e.status for e in outcomes})
+    }
+    out().print(", ".join(f"{count} {status.replace('_', ' ')}" for status, count in counts.items()), markup=False)
+
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Ingest, list, search, read and delete the documents of planning applications.",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+Ref = Annotated[str, typer.Option("--ref", metavar="REF", help="Planning application, e.g. 25/01178/REM.")]
+OptionalRef = Annotated[str | None, typer.Option("--ref", metavar="REF", help="Only this application's documents.")]
+Types = Annotated[
+    list[str] | None, typer.Option("--type", metavar="TYPE", help="Only documents of this type; may be repeated.")
+]
+DocumentId = Annotated[str, typer.Argument(metavar="DOCUMENT_ID", help="Id, as `knowledge planning list` shows it.")]
+
+
+@contextmanager
+def _desk(config: Path | None, *, verbose: bool, as_json: bool, root: Path | None = None) -> Generator[FilingDesk]:
+    """Open the planning documents for one command, guarded, and close them; with a root files come from there only."""
+    with guarded(verbose=verbose, as_json=as_json):
+        from knowledge_mcp import wiring
+
+        settings = settings_of(config, verbose=verbose, surface="planning", quiet="ERROR")
+        desk = cast("FilingDesk", wiring.build_knowledge(settings, surface="planning", roots=root and (root,)))
+        try:
+            yield desk
+        finally:
+            desk.close()
+
+
+@app.command()
+def ingest(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", readable=False, help="Folder of documents, or one file.")],
+    ref: Ref,
+    document_type: Annotated[
+        str | None, typer.Option("--type", metavar="TYPE", help="Type of all documents, instead of telling it by each.")
+    ] = None,
+    recursive: Annotated[bool, typer.Option("--recursive/--no-recursive", help="Look into subfolders too.")] = True,
+    force_ocr: Annotated[
+        bool, typer.Option("--force-ocr", help="Read every page by text recognition, and image-based documents too.")
+    ] = False,
+    ocr_language: Annotated[
+        str | None, typer.Option("--ocr-language", metavar="LANG", help="Languages of scans, e.g. eng or eng+cym.")
+    ] = None,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Go on and ingest what is added or changed, until Ctrl-C.")
+    ] = False,
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="FILE", help="Write an HTML report, with pictures of the pages not read."),
+    ] = None,
+    as_json: AsJson = False,
+    config: ConfigFile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Ingest a folder of documents for one application.
+
+    Example: knowledge planning ingest ~/25-01178-REM --ref 25/01178/REM --report report.html
+
+    Exit codes: 0 success, 1 some documents failed, 2 no document found, 3 configuration error, 130 interrupted.
+    """
+    choices = Choices(
+        folder=folder,
+        application_ref=ref.strip(),
+        document_type=document_type,
+        recursive=recursive,
+        force_ocr=force_ocr,
+        ocr_language=ocr_language,
+        watch=watch,
+        report=report,
+        as_json=as_json,
+    )
+    code = ExitCode.SUCCESS
+    # a folder that is watched is filled by others: no link that they make leads out of it
+    root = folder.expanduser().absolute() if watch else None
+    with _desk(config, verbose=verbose, as_json=as_json, root=root) as desk:
+        code = FolderRun(desk, choices).run()
+    raise typer.Exit(code)
+
+
+@app.command("list")
+def list_documents(
+    ref: Ref, types: Types = None, as_json: AsJson = False, config: ConfigFile = None, verbose: Verbose = False
+) -> None:
+    """List an application's documents.
+
+    Example: knowledge planning list --ref 25/01178/REM
+    """
+    with _desk(config, verbose=verbose, as_json=as_json) as desk:
+        from knowledge_mcp.surfaces.planning.shapes import ListRequest
+        from knowledge_mcp.surfaces.planning.tools import list_ingested_documents
+
+        request = load(ListRequest, {"application_ref": ref, "document_types": types or None})
+        answer = list_ingested_documents(desk, request).model_dump(mode="json", exclude_unset=True)
+        if as_json:
+            write_json(answer)
+            return
+        if not answer["documents"]:
+            out().print(f"No document of application {ref} has been ingested.", markup=False)
+            return
+        from rich.table import Table
+
+        table = Table()
+        for name in ("Id", "File", "Type", "Read by"):
+            table.add_column(name, overflow="fold")
+        table.add_column("Chunks", justify="right")
+        table.add_column("Ingested")
+        for each in answer["documents"]:
+            name = Path(each["file_path"]).name
+            method = each["extraction_method"] + (", drawings" if each["contains_drawings"] else "")
+            cells = (each["document_id"], name, each["document_type"], method, str(each["chunk_count"]))
+            table.add_row(*map(shown, cells), each["ingested_at"][:16].replace("T", " "))
+        out().print(table)
+
+
+@app.command()
+def search(
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="What to find.")],
+    ref: OptionalRef = None,
+    types: Types = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="Most passages to show.")] = 10,
+    as_json: AsJson = False,
+    config: ConfigFile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Find passages by meaning.
+
+    Example: knowledge planning search "cycle parking" --ref 25/01178/REM
+    """
+    with _desk(config, verbose=verbose, as_json=as_json) as desk:
+        from knowledge_mcp.surfaces.planning.shapes import SearchRequest
+        from knowledge_mcp.surfaces.planning.tools import search_application_docs
+
+        values: dict[str, Any] = {
+            "query": query,
+            "application_ref": ref,
+            "document_types": types or None,
+            "max_results": limit,
+        }
+        answer = search_application_docs(desk, load(SearchRequest, values)).model_dump(mode="json", exclude_unset=True)
+        if as_json:
+            write_json(answer)
+            return
+        console = out()
+        for each in answer["results"]:
+            found = each["metadata"]
+            place = f"{found['source_file']}, page {found['page_numbers']}" if found["page_numbers"] else "?"
+            console.print(
+                shown(f"{each['relevance_score']:.2f}  {place}  ({found['application_ref']})", "bold"), soft_wrap=True
+            )
+            console.print(shown(each["text"]))
+            console.print()
+        if not answer["results"]:
+            console.print(answer["message"], markup=False)
+
+
+@app.command()
+def text(document_id: DocumentId, as_json: AsJson = False, config: ConfigFile = None, verbose: Verbose = False) -> None:
+    """Write a document's whole text to standard output.
+
+    Example: knowledge planning text 25_01178_REM_a1b2c3
+    """
+    with _desk(config, verbose=verbose, as_json=as_json) as desk:
+        from knowledge_mcp.surfaces.planning.shapes import DocumentTextRequest
+        from knowledge_mcp.surfaces.planning.tools import get_document_text
+
+        answer = get_document_text(desk, load(DocumentTextRequest, {"document_id": document_id}))
+        if as_json:
+            write_json(answer.model_dump(mode="json", exclude_unset=True))
+        else:
+            sys.stdout.write(answer.text + "\n")
+
+
+@app.command()
+def delete(
+    document_id: DocumentId,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: AsJson = False,
+    config: ConfigFile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Remove a document with all its passages; the file itself stays.
+
+    Example: knowledge planning delete 25_01178_REM_a1b2c3 --yes
+    """
+    with _desk(config, verbose=verbose, as_json=as_json) as desk:
+        from knowledge_mcp.surfaces.planning.shapes import DeleteRequest
+        from knowledge_mcp.surfaces.planning.tools import delete_document
+
+        request = load(DeleteRequest, {"document_id": document_id})
+        record = desk.document(document_id)
+        if not yes and not confirmed(f"Remove '{record.id}' ({record.title}, {record.chunk_count} chunks)?"):
+            raise typer.Exit(ExitCode.FAILURE)
+        answer = delete_document(desk, request)
+        if as_json:
+            write_json(answer.model_dump(mode="json", exclude_unset=True))
+        else:
+            out().print(f"Removed {answer.document_id}: {answer.chunks_deleted} chunks.", markup=False)

@@ -1,0 +1,435 @@
+"""`pk-mcp index|search|status|refresh|reindex|remove|health|metrics`: code repositories, indexed and searched."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import signal
+import sys
+import threading
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from knowledge_mcp.cli.shared.failures import ExitCode, Version, confirmed, harmless, run_command, say
+from knowledge_mcp.cli.shared.progress import bars
+from knowledge_mcp.cli.shared.report import duration
+from knowledge_mcp.cli.shared.session import (
+    AsJson,
+    ConfigFile,
+    Verbose,
+    guarded,
+    load,
+    out,
+    settings_of,
+    shown,
+    write_json,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from knowledge_mcp.engine.jobs.jobs import Line
+    from knowledge_mcp.engine.repositories.values import IndexResult
+
+    _Move = Callable[[float, float | None, str], None]
+    from knowledge_mcp.engine.repositories.desk import RepositoryDesk
+
+__all__ = [
+    "app",
+    "followed",
+    "health",
+    "index",
+    "index_code",
+    "index_result",
+    "main",
+    "metrics",
+    "refresh",
+    "reindex",
+    "remove",
+    "search",
+    "status",
+]
+
+_EVERY = 1.0
+
+
+@contextmanager
+def followed() -> Generator[Line]:
+    """Give a line that shows progress on stderr, as a bar on a terminal, and stops on SIGTERM."""
+    from knowledge_mcp.engine.jobs.jobs import Line
+
+    stopped = threading.Event()
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        stopped.set()
+
+    main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGTERM, stop) if main else None
+    try:
+        if sys.stderr.isatty():
+            with _bar() as progress:
+                yield Line(progress, stopped.is_set)
+        else:
+            yield Line(_Lines().tell, stopped.is_set)
+    finally:
+        if main:
+            signal.signal(signal.SIGTERM, before)
+
+
+class _Lines:
+    """Write a line now and then."""
+
+    def __init__(self) -> None:
+        self._at = 0.0
+
+    def tell(self, done: float, total: float | None, message: str) -> None:
+        """Write one, unless one was just written and this is not the last."""
+        if time.monotonic() - self._at < _EVERY and done != total:
+            return
+        self._at = time.monotonic()
+        say(f"{message} ({done:.0f}/{total:.0f})" if total else message)
+
+
+@contextmanager
+def _bar() -> Generator[_Bar]:
+    from rich.console import Console
+
+    moving = bars(Console(stderr=True))
+    task = moving.add_task("Fetching and scanning", total=None)
+    with moving:
+        yield _Bar(lambda done, total, text: moving.update(task, completed=done, total=total, description=text))
+
+
+class _Bar:
+    """Move a bar."""
+
+    def __init__(self, move: _Move) -> None:
+        self._move = move
+
+    def __call__(self, done: float, total: float | None, message: str) -> None:
+        """Move it; a long path is cut at its beginning."""
+        text = harmless(message)
+        self._move(done, total, text if len(text) <= 60 else f"…{text[-59:]}")
+
+
+def index_code(result: IndexResult) -> ExitCode:
+    """Choose the exit code of an indexing."""
+    return ExitCode.SUCCESS if result.status == "success" else ExitCode.FAILURE
+
+
+def index_result(result: IndexResult, *, as_json: bool) -> None:
+    """Show what an indexing came to."""
+    if as_json:
+        write_json(dataclasses.asdict(result))
+        return
+    from rich.table import Table
+
+    table = Table(title=shown(f"{result.repository}: {result.status}"), show_header=False, title_justify="left")
+    table.add_column("what")
+    table.add_column("count", justify="right")
+    rows = [
+        ("Commit", result.commit[:12] or "none"),
+        ("Found by", result.method.replace("_", " ")),
+        ("Files indexed", f"{result.files_processed:,}"),
+        ("Files unchanged", f"{result.files_unchanged:,}"),
+        ("Files removed", f"{result.files_removed:,}"),
+        ("Files left out", f"{result.files_skipped:,}"),
+        ("Chunks", f"{result.chunks_created:,}"),
+        ("  embedded", f"{result.chunks_embedded:,}"),
+        ("  reused", f"{result.chunks_reused:,}"),
+        ("Time", duration(result.duration_ms / 1000)),
+    ]
+    for row in rows:
+        table.add_row(*row)
+    console = out()
+    console.print(table)
+    for title, lines in (("Left out:", result.skipped), ("Failed:", result.errors)):
+        if lines:
+            console.print(title)
+            for line in lines[:20]:
+                console.print(shown(f"  {line}"), soft_wrap=True)
+            if len(lines) > 20:
+                console.print(f"  … and {len(lines) - 20} more (--json lists them)")
+
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
+    epilog="`knowledge-mcp --surface repositories` serves what is indexed to assistants.",
+)
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Repository, as `pk-mcp status` shows it.")]
+
+
+@contextmanager
+def _desk(config: Path | None, *, verbose: bool, as_json: bool) -> Generator[RepositoryDesk]:
+    """Open the repositories for one command, guarded, and close them."""
+    with guarded(verbose=verbose, as_json=as_json):
+        from knowledge_mcp import wiring
+
+        settings = settings_of(config, verbose=verbose, surface="repositories", quiet="ERROR")
+        engine = logging.getLogger("knowledge_mcp.engine")
+        before = engine.level
+        if not verbose:  # files that are left out are told in the summary
+            engine.setLevel(logging.CRITICAL)
+        desk = wiring.build_repositories(settings)
+        try:
+            yield desk
+        finally:
+            desk.close()
+            engine.setLevel(before)
+
+
+@app.callback(help="Index code repositories, and search them by what the code does.")
+def _common(version: Version = False) -> None:
+    del version
+
+
+@app.command(short_help="Index a repository, or bring it up to date.")
+def index(
+    source: Annotated[
+        str, typer.Argument(metavar="URL|PATH", help="https address of a repository, or a folder of this machine.")
+    ],
+    name: Annotated[str, typer.Option("--name", help="Name of the repository, instead of its last part.")] = "",
+    branch: Annotated[str, typer.Option("--branch", help="Branch to clone, instead of the default one.")] = "",
+    shallow: Annotated[
+        bool, typer.Option("--shallow/--full-history", help="Clone the newest commit only, or all of them.")
+    ] = True,
+    include: Annotated[
+        list[str] | None, typer.Option("--include", metavar="EXT", help="Extension to index, e.g. .py; repeatable.")
+    ] = None,
+    exclude: Annotated[
+        list[str] | None, typer.Option("--exclude", metavar="PATTERN", help="Pattern to leave out; repeatable.")
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Clone and embed everything again.")] = False,
+    as_json: AsJson = False,
+    config: ConfigFile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Index a repository; one that is indexed already is brought up to date.
+
+    Examples: pk-mcp index https://github.com/user/my-api.git --branch main
+
+    pk-mcp index ~/src/my-api --exclude "vendor/**"
+
+    Exit codes: 0 success, 1 some files failed or another failure, 3 configuration, credentials or connection.
+    """
+    code = ExitCode.SUCCESS
+    with _desk(config, verbose=verbose, as_json=as_json) as desk:
+        from knowledge_mcp.engine.repositories.values import IndexRequest
+
+        request = IndexRequest(
+            source=source,
+            name=name,
+            branch=branch,
+            shallow=shallow,
+            include_extensions=tuple(include) if include else None,
+            exclude_patterns=tuple(exclude or ()),
+            fresh=fresh,
+        )
+        with followed() as line:
+            done = desk.index(request, line)
+        index_result(done, as_json=as_json)
+        code = index_code(done)
+    raise typer.Exit(code)
+
+
+@app.command(short_help="Bring repositories up to date.")
+def refresh(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]…", help="Repositories; all where none is named.")
+    ] = None,
+    as_json: AsJson = False,
+    config: ConfigFile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Bring repositories up to date: only what changed is read and embedded.
+
+    Example: pk-mcp refresh my-api
+    """
+    _update(names or [], fresh=False, as_json=as_json, config=config, verbose=verbose)
+
+
+@app.command(short_help="Read and embed a whole repository anew.")
+def reindex(
+    name: Name,
+    as_json: AsJson = False,
+    config: ConfigFile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Index a repository anew, everything of it; what is there answers until the new index takes its place.
+
+    Example: pk-mcp reindex my-api
+    """
+    _update([name], fresh=True, as_json=as_json, config=config, verbose=verbose)
+
+
+def _update(names: list[str], *, fresh: bool, as_json: bool, config: Path | None, verbose: bool) -> None:
+    code = ExitCode.SUCCESS
+    with _desk(config, verbose=verbose, as_json=as_json) as desk:
+        for name in names or [each.name for each in desk.repositories()]:
+            with followed() as line:
+                done = desk.refresh(name, line, fresh=fresh)
+            index_result(done, as_json=as_json)
+            code = max(code, index_code(done))
+    raise typer.Exit(code)
+
+
+@app.command()
+def search(
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="What the code does, a symbol, or an error message.")],
+    limit: Annotated[int | None, typer.Option("--limit", "-n", help="Most results, 1 to 50 (default 10).")] = None,
+    threshold: Annotated[
+        float | None, typer.Option("--threshold", "-t", help="Least similarity, 0 to 1 (default 0.7).")
+    ] = None,
+    repository: Annotated[
+        str | None, typer.Option("--repo", "-r", metavar="NAME", help="Only this repository.")
+    ] = None,
+    language: Annotated[str | None, typer.Option("--language", "-l", help="Only this language.")] = None,
+    path: Annotated[str | None, typer.Option("--path", "-p", metavar="GLOB", help="Only files that fit.")] = None,
+    symbol: Annotated[str | None, typer.Option("--symbol", "-s", help="Only this symbol, and what is in it.")] = None,
+    mode: Annotated[str | None, typer.Option("--mode", "-m", help="hybrid (default), dense or keyword.")] = None,
+    as_json: AsJson = False,
+    config: ConfigFile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Search the indexed repositories.
+
+    Example: pk-mcp search "where are tokens validated" --repo my-api --language python
+    """
+    with _desk(config, verbose=verbose, as_json=as_json) as desk:
+        from knowledge_mcp.cli.repositories.report import print_results
+        from knowledge_mcp.surfaces.repositories.shapes import SearchRequest
+        from knowledge_mcp.surfaces.repositories.tools import semantic_search
+
+        values: dict[str, Any] = {
+            "query": query,
+            "limit": limit,
+            "threshold": threshold,
+            "repository": repository,
+            "language": language,
+            "path": path,
+            "symbol": symbol,
+            "mode": mode,
+        }
+        answer = semantic_search(desk, load(SearchRequest, values)).model_dump(mode="json", exclude_unset=True)
+        if as_json:
+            write_json(answer)
+        else:
+            print_results(answer)
+
+
+@app.command(short_help="Tell what is indexed, and how fresh it is.")
+def status(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Only this repository.")] = None,
+    check: Annotated[bool, typer.Option("--check", help="Ask each remote for its newest commit.")] = False,
+    as_json: AsJson = False,
+    config: ConfigFile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Tell which repositories are indexed, how many files and chunks, and how fresh they are.
+
+    Example: pk-mcp status --check
+    """
+    with _desk(config, verbose=verbose, as_json=as_json) as desk:
+        from knowledge_mcp.cli.repositories.report import print_status
+        from knowledge_mcp.surfaces.repositories.tools import entry
+
+        found = [desk.repository(name)] if name else desk.repositories()
+        entries = [
+            entry(info, desk.freshness(info, ask=check)).model_dump(mode="json", exclude_unset=True) for info in found
+        ]
+        if as_json:
+            write_json(
+                {
+                    "repositories": entries,
+                    "summary": {
+                        "total_repositories": len(found),
+                        "total_files_indexed": sum(info.file_count for info in found),
+                        "total_chunks": sum(info.chunk_count for info in found),
+                    },
+                }
+            )
+        else:
+            print_status(entries)
+
+
+@app.command(short_help="Remove a repository from the index.")
+def remove(
+    name: Name,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: AsJson = False,
+    config: ConfigFile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Remove a repository from the index, with its clone; a folder of yours stays as it is.
+
+    Example: pk-mcp remove my-api --yes
+    """
+    with _desk(config, verbose=verbose, as_json=as_json) as desk:
+        info = desk.repository(name)
+        if not yes and not confirmed(f"Remove '{info.name}' ({info.file_count} files, {info.chunk_count} chunks)?"):
+            raise typer.Exit(ExitCode.FAILURE)
+        with followed() as line:
+            chunks = desk.remove(info.name, line=line)
+        if as_json:
+            write_json({"repository": info.name, "chunks_removed": chunks})
+        else:
+            out().print(f"Removed {info.name}: {chunks} chunks.", markup=False)
+
+
+@app.command(short_help="Tell whether store and embedder answer.")
+def health(as_json: AsJson = False, config: ConfigFile = None, verbose: Verbose = False) -> None:
+    """Tell as JSON whether the store and the embedding service answer, and how fast.
+
+    Exit codes: 0 healthy or degraded, 1 unhealthy, 3 configuration.
+    """
+    del as_json  # it is always JSON
+    code = ExitCode.SUCCESS
+    with _desk(config, verbose=verbose, as_json=True) as desk:
+        from knowledge_mcp.cli.repositories.report import health_status
+
+        told = health_status(desk)
+        write_json(told)
+        code = ExitCode.FAILURE if told["status"] == "unhealthy" else ExitCode.SUCCESS
+    raise typer.Exit(code)
+
+
+@app.command(short_help="Tell counts and times of searches and indexing.")
+def metrics(
+    prometheus: Annotated[bool, typer.Option("--prometheus", help="Write Prometheus' text format.")] = False,
+    as_json: AsJson = False,
+    config: ConfigFile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Tell how many searches, embeddings and indexed files there were, and how long they took.
+
+    Example: pk-mcp metrics --prometheus
+    """
+    with _desk(config, verbose=verbose, as_json=as_json) as desk:
+        from knowledge_mcp.cli.repositories.report import print_metrics
+
+        found = desk.metrics.snapshot()
+        if prometheus:
+            sys.stdout.write(found.as_prometheus())
+        elif as_json:
+            write_json(found.as_json())
+        else:
+            print_metrics(found)
+
+
+def main() -> None:
+    """Run the command; ends the process with its exit code."""
+    run_command(app, "pk-mcp")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""`knowledge-mcp` and `rag-api`."""

@@ -1,0 +1,240 @@
+"""`knowledge-mcp`: start the MCP server over stdio, or over HTTP with Streamable HTTP and SSE side by side.
+
+Start-up is what an assistant waits for: nothing is imported here before it is needed, and nothing is printed to stdout.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import logging
+import signal
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, NoReturn
+
+from knowledge_mcp import __version__
+from knowledge_mcp.cli.serve.starting import (
+    ServerParser,
+    add_config,
+    add_log_level,
+    port_from,
+    raise_problems,
+    run_to_exit_code,
+    what_it_runs_on,
+)
+from knowledge_mcp.cli.shared.failures import ExitCode
+from knowledge_mcp.cli.shared.logs import set_up_logging
+from knowledge_mcp.registry import SURFACES
+from knowledge_mcp.support.events import log_event
+
+if TYPE_CHECKING:
+    from knowledge_mcp.settings import Settings
+    from knowledge_mcp.transports.shared.keys import KeyRing
+    from knowledge_mcp.transports.shared.provider import Desk
+    from knowledge_mcp.wiring import Start
+
+__all__ = ["Arguments", "build_parser", "main"]
+
+TRANSPORTS = ("stdio", "http", "sse")
+HELP = """\
+examples:
+  knowledge-mcp
+  knowledge-mcp --transport http --port 3002
+  knowledge-mcp --log-level debug --config settings.json
+  RAG_API_URL=https://rag.example.com knowledge-mcp --surface rag
+
+exit codes: 0 clean stop, 1 failure to start, 3 configuration or connection.
+`knowledge config client` prints what to put into an assistant's configuration.
+"""
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """Hold the command line; None means that the setting decides."""
+
+    transport: str
+    log_level: str | None
+    surface: str
+    host: str | None
+    port: int | None
+    allow_unauthenticated: bool
+    remote: bool
+    config: Path | None
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Describe the command line; the documentation is made from this."""
+    parser = ServerParser(
+        prog="knowledge-mcp",
+        description="Serve the knowledge base to AI assistants over the Model Context Protocol.",
+        epilog=HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--transport",
+        choices=TRANSPORTS,
+        default="stdio",
+        help="stdio for a local assistant; http or sse start one HTTP server with /mcp, /sse and /health "
+        "(default: stdio)",
+    )
+    add_log_level(parser)
+    parser.add_argument(
+        "--surface",
+        default="standards",
+        metavar="NAME[,NAME]",
+        help=f"tool surfaces to offer, of {', '.join(sorted(SURFACES))} (default: standards)",
+    )
+    parser.add_argument(
+        "--host",
+        metavar="ADDRESS",
+        help="address to listen on (default: 0.0.0.0 with a token configured, else 127.0.0.1)",
+    )
+    parser.add_argument(
+        "--port", type=port_from(1), metavar="PORT", help="port (default: DOCUMENT_STORE_PORT, else 3002)"
+    )
+    parser.add_argument(
+        "--allow-unauthenticated",
+        action="store_true",
+        help="allow an address other than loopback without any token: everybody who reaches it can use all tools",
+    )
+    parser.add_argument(
+        "--remote",
+        action="store_true",
+        help="ask the service at RAG_API_URL instead of a store of this machine (`rag` does where that is set)",
+    )
+    add_config(parser)
+    parser.add_argument("--version", action="version", version=f"knowledge-mcp {__version__}")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the server until its client leaves or it is told to stop; returns the exit code."""
+    parsed = build_parser().parse_args(argv)
+    arguments = Arguments(**vars(parsed))
+    signal.signal(signal.SIGTERM, _stop)
+    gc.disable()  # imports make many objects and hardly any garbage: looking for it costs a tenth of the start
+    try:
+        return run_to_exit_code(lambda: _serve(arguments), verbose=arguments.log_level == "DEBUG")
+    finally:
+        gc.enable()
+
+
+def _stop(_signal: int, _frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _serve(arguments: Arguments) -> int:
+    from knowledge_mcp import registry
+    from knowledge_mcp.settings import read_settings
+
+    surfaces = tuple(dict.fromkeys(name.strip() for name in arguments.surface.split(",") if name.strip()))
+    reading = read_settings(
+        arguments.config,
+        surface=surfaces[0] if surfaces else "standards",
+        adapters=(registry.EMBEDDERS, registry.STORES),
+    )
+    settings = reading.settings
+    set_up_logging(arguments.log_level or settings.log_level, settings.log_format)
+    problems = [*reading.problems, *_surface_problems(surfaces, registry.SURFACES)]
+    if arguments.remote and settings.rag_api_url is None:
+        problems.append("--remote needs RAG_API_URL, which is not set.")
+    tokens: KeyRing | None = None
+    if arguments.transport != "stdio":
+        from knowledge_mcp.cli.serve.starting import listening_problems, read_tokens
+
+        tokens = read_tokens(settings, problems)
+        problems.extend(
+            listening_problems(arguments.host, tokens=bool(tokens.names), allowed=arguments.allow_unauthenticated)
+        )
+    from knowledge_mcp import wiring
+
+    # The connections are tried even where settings are wrong: everything is told at once (A-REQ-REL-003).
+    local = [
+        name for name in surfaces if name in registry.SURFACES and not _is_elsewhere(name, settings, arguments.remote)
+    ]
+    start = wiring.try_start(settings, surfaces=local)
+    raise_problems(problems, start.problems)
+    return _run(arguments, settings, surfaces, tokens, start)
+
+
+def _surface_problems(surfaces: Sequence[str], known: Sequence[str] | dict[str, str]) -> list[str]:
+    problems = [
+        f"--surface names '{name}', which this build does not have; it has: {', '.join(sorted(known))}."
+        for name in surfaces
+        if name not in known
+    ]
+    return problems if surfaces else ["--surface names no surface."]
+
+
+def _is_elsewhere(surface: str, settings: Settings, remote: bool) -> bool:
+    """Tell whether a surface needs no store of this process."""
+    return surface == "convert" or remote or (surface == "rag" and settings.rag_api_url is not None)
+
+
+def _run(
+    arguments: Arguments, settings: Settings, surfaces: tuple[str, ...], tokens: KeyRing | None, start: Start
+) -> int:
+    from knowledge_mcp import wiring
+    from knowledge_mcp.transports.mcp.server import build_server, run_stdio
+
+    roots = _roots(settings, remote=arguments.transport != "stdio")
+
+    def desk(surface: str) -> Desk:
+        if surface in {"rag", "convert"} or arguments.remote:
+            return wiring.build_desk(settings, surface=surface, start=start, roots=roots)
+        return wiring.build_local(settings, surface=surface, start=start, roots=roots)
+
+    server = build_server(
+        desk,
+        surfaces,
+        version=__version__,
+    )
+    gc.enable()
+    if tokens is None:
+        _log_start(arguments, settings, surfaces, start, where="stdio")
+        run_stdio(server)
+    else:
+        from knowledge_mcp.cli.serve.starting import listen
+
+        host = arguments.host or ("0.0.0.0" if tokens.required else "127.0.0.1")
+        port = arguments.port or settings.port
+        listen(
+            server,
+            settings,
+            (host, port),
+            tokens,
+            log_level=arguments.log_level or settings.log_level,
+            started=lambda: _log_start(arguments, settings, surfaces, start, where=f"{host}:{port}"),
+        )
+    log_event(_logger, logging.INFO, "server_stop", transport=arguments.transport)
+    return ExitCode.SUCCESS
+
+
+def _roots(settings: Settings, *, remote: bool) -> tuple[Path, ...]:
+    """List the folders that tools given a path may read: none for a network server unless they are named."""
+    if settings.allowed_roots is not None:
+        return tuple(Path(each).expanduser() for each in settings.allowed_roots)
+    return () if remote else (Path.cwd(), Path.home())
+
+
+def _log_start(arguments: Arguments, settings: Settings, surfaces: Sequence[str], start: Start, *, where: str) -> None:
+    log_event(
+        _logger,
+        logging.INFO,
+        "server_start",
+        version=__version__,
+        transport=arguments.transport,
+        address=where,
+        surfaces=",".join(surfaces),
+        collection=settings.collection,
+        **what_it_runs_on(settings, start, surfaces[0]),
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

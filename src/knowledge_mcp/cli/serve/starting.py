@@ -1,0 +1,229 @@
+"""What the two servers' commands share: options of one wording, problems told together, and how they end."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import logging
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from knowledge_mcp.cli.shared.failures import ExitCode, exit_code_of, print_failure
+from knowledge_mcp.model.errors import ConfigError, InternalError, KnowledgeError, reason_of
+
+if TYPE_CHECKING:
+    from knowledge_mcp.settings import Settings
+    from knowledge_mcp.transports.mcp.server import KnowledgeServer
+    from knowledge_mcp.transports.shared.keys import KeyRing
+    from knowledge_mcp.wiring import Start
+
+__all__ = [
+    "ServerParser",
+    "add_config",
+    "add_log_level",
+    "is_loopback",
+    "listen",
+    "listening_problems",
+    "own_hosts",
+    "port_from",
+    "raise_problems",
+    "read_tokens",
+    "run_to_exit_code",
+    "tell_who_may_come",
+    "what_it_runs_on",
+]
+
+_logger = logging.getLogger(__name__)
+
+
+class ServerParser(argparse.ArgumentParser):
+    """Parse a server's command line; a wrong one is a wrong configuration (exit 3)."""
+
+    def error(self, message: str) -> NoReturn:
+        """Tell what is wrong and what to do next."""
+        self.print_usage(sys.stderr)
+        self.exit(ExitCode.CONFIGURATION, f"Error: {message}\nNext: `{self.prog} --help` lists the options.\n")
+
+
+def add_log_level(parser: argparse.ArgumentParser) -> None:
+    """Add `--log-level`."""
+    parser.add_argument(
+        "--log-level",
+        type=str.upper,
+        choices=("DEBUG", "INFO", "WARNING", "ERROR"),
+        metavar="LEVEL",
+        help="DEBUG, INFO, WARNING or ERROR (default: LOG_LEVEL, else INFO); logs go to stderr",
+    )
+
+
+def add_config(parser: argparse.ArgumentParser) -> None:
+    """Add `--config`."""
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help="JSON or YAML settings; the environment and .env win over it"
+    )
+
+
+def port_from(least: int) -> Callable[[str], int]:
+    """Make the reader of a port that is at least this: 1, or 0 for any that is free."""
+
+    def port(text: str) -> int:
+        number = int(text) if text.isdecimal() else -1
+        if not least <= number <= 65535:
+            free = "" if least else ", or 0 for any that is free"
+            raise argparse.ArgumentTypeError(f"'{text}' is not a port (1 to 65535{free})")
+        return number
+
+    return port
+
+
+def what_it_runs_on(settings: Settings, start: Start, surface: str) -> dict[str, str | None]:
+    """List store and embedding in force with their reasons, for the log of a start."""
+    from knowledge_mcp.settings import choose_embedding, choose_store
+
+    store, embedding = choose_store(settings), choose_embedding(settings, surface)
+    return {
+        "vector_store": start.backend or "none here",
+        "vector_store_reason": start.degraded or store.reason,
+        "vector_store_status": "degraded" if start.degraded else "healthy",
+        "embedding_provider": embedding.provider,
+        "embedding_model": embedding.model,
+        "embedding_reason": embedding.reason,
+    }
+
+
+def run_to_exit_code(serve: Callable[[], int], *, verbose: bool) -> int:
+    """Run a server until it ends; whatever kept it from starting is printed and becomes the exit code."""
+    try:
+        return serve()
+    except KeyboardInterrupt:
+        return ExitCode.SUCCESS
+    except KnowledgeError as exc:
+        print_failure(exc, verbose=verbose)
+        return exit_code_of(exc)
+    except Exception as exc:
+        _logger.debug("start-up failed", exc_info=True)
+        print_failure(InternalError(f"The server failed. {reason_of(exc)}"), verbose=True)
+        return ExitCode.FAILURE
+
+
+def raise_problems(problems: list[str], found: Sequence[KnowledgeError]) -> None:
+    """Raise one error for everything that keeps a server from starting; nothing where nothing does (A-REQ-REL-003).
+
+    Args:
+        problems: sentences about the settings.
+        found: what trying to start came to.
+    """
+    if problems:
+        lines = [line for each in found for line in (each.message, *each.details.splitlines()) if line]
+        problems.extend(line for line in lines if line not in problems)
+        raise ConfigError(
+            f"{len(problems)} things are wrong." if len(problems) > 1 else problems[0],
+            details="\n".join(problems),
+            suggestion="Correct what is named above; `knowledge config show` tells where each value comes from.",
+        )
+    if len(found) == 1:
+        raise found[0]
+    if found:
+        lines = [line for each in found for line in (each.message, each.details) if line]
+        kind = ConfigError if any(isinstance(each, ConfigError) for each in found) else type(found[0])
+        raise kind(f"{len(found)} things keep the server from starting.", details="\n".join(lines))
+
+
+_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+_EVERYWHERE = frozenset({"0.0.0.0", "::"})
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether an address is reached from this machine only."""
+    return host.lower() in {"localhost", "::1"} or host.startswith("127.")
+
+
+def read_tokens(settings: Settings, problems: list[str]) -> KeyRing:
+    """Gather the bearer tokens by client name; `MCP_API_KEY` is the client `default`.
+
+    Args:
+        settings: name the token and the file of tokens, which is read again when it changes.
+        problems: gets one sentence where something is wrong with the file.
+    """
+    from knowledge_mcp.transports.shared.keys import KeyRing
+
+    own = settings.mcp_api_key
+    secret = own.get_secret_value() if own is not None else None
+    ring = KeyRing(secret, settings.mcp_api_keys_file, setting="MCP_API_KEYS_FILE")
+    if ring.problem:
+        problems.append(ring.problem)
+    return ring
+
+
+def listening_problems(host: str | None, *, tokens: bool, allowed: bool, setting: str = "MCP_API_KEY") -> list[str]:
+    """Refuse an address that others reach while nobody has to show a key, unless that is asked for.
+
+    Args:
+        host: where to listen; None where that follows from the keys.
+        tokens: whether keys are configured.
+        allowed: whether `--allow-unauthenticated` was given.
+        setting: the variable that holds the key; with an S and _FILE it names the file of keys.
+    """
+    if tokens or host is None or is_loopback(host) or allowed:
+        return []
+    reached = f"{host} can be reached from other machines, and no key is configured"
+    return [f"{reached}: set {setting} (or {setting}S_FILE), or pass --allow-unauthenticated."]
+
+
+def own_hosts(host: str, port: int) -> tuple[str, ...]:
+    """List the Host names by which a server is reached without anybody configuring them."""
+    shown = f"[{host}]" if ":" in host else host
+    names = _LOOPBACK if host in _EVERYWHERE else dict.fromkeys((*_LOOPBACK, shown))
+    return tuple(f"{name}:{port}" for name in names)
+
+
+def tell_who_may_come(host: str, settings: Settings, *, tokens: bool) -> None:
+    """Log who can use a server that listens there, where that may surprise."""
+    if not tokens and is_loopback(host):
+        _logger.info("no key is configured: only programs on this machine can connect, and need none")
+    elif not tokens:
+        _logger.warning("NO AUTHENTICATION: everybody who reaches %s can read and change all that is served", host)
+    if not is_loopback(host) and not settings.allowed_hosts:
+        _logger.warning("MCP_ALLOWED_HOSTS is not set: requests that name another host than this machine are refused")
+
+
+def listen(
+    server: KnowledgeServer,
+    settings: Settings,
+    address: tuple[str, int],
+    tokens: KeyRing,
+    *,
+    log_level: str,
+    started: Callable[[], None],
+) -> None:
+    """Serve `/mcp`, `/sse`, `/messages/` and `/health` until SIGINT or SIGTERM.
+
+    Args:
+        server: with its tools registered.
+        settings: hosts, origins and limits.
+        address: host and port.
+        tokens: by client name; a ring that requires none for no authentication.
+        log_level: of the HTTP server's own log.
+        started: called once the address is known to be free.
+
+    Raises:
+        InvalidInputError: the address cannot be listened on.
+        InternalError: the server could not start.
+    """
+    from knowledge_mcp.transports.mcp import http
+    from knowledge_mcp.transports.shared import serving
+
+    host, port = address
+    with contextlib.closing(serving.listen(host, port)) as listener:
+        tell_who_may_come(host, settings, tokens=tokens.required)
+        app = http.build_app(
+            server,
+            keys=tokens,
+            allowed_hosts=(*settings.allowed_hosts, *own_hosts(host, port)),
+            allowed_origins=settings.allowed_origins,
+            max_body_bytes=settings.max_body_bytes,
+        )
+        started()
+        http.serve(app, listener, log_level, proxies=settings.trusted_proxies, running=lambda: server.running)

@@ -1,0 +1,140 @@
+"""One way for all commands to tell what went wrong and what to do, and the exit codes they share."""
+
+from __future__ import annotations
+
+import getpass
+import re
+import sys
+from enum import IntEnum
+from typing import Annotated
+
+import typer
+
+from knowledge_mcp import __version__
+from knowledge_mcp.model.errors import AuthError, ConfigError, ConnectionFailedError, KnowledgeError, SpaceMismatchError
+
+__all__ = [
+    "CONTEXT",
+    "ExitCode",
+    "Version",
+    "ask_password",
+    "can_ask",
+    "confirmed",
+    "exit_code_of",
+    "harmless",
+    "one_line",
+    "print_failure",
+    "run_command",
+    "say",
+]
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_LINE_ENDS = re.compile(r"[\n\u2028\u2029]")
+
+
+class ExitCode(IntEnum):
+    """What a command's exit code says (A-REQ-CLI-001, A-REQ-CLI-002)."""
+
+    SUCCESS = 0
+    FAILURE = 1
+    NOTHING_DONE = 2
+    CONFIGURATION = 3
+    INTERRUPTED = 130
+
+
+def exit_code_of(error: KnowledgeError, otherwise: ExitCode = ExitCode.FAILURE) -> ExitCode:
+    """Choose the exit code of an error: 3 for settings, credentials and unreachable services."""
+    if isinstance(error, ConfigError | AuthError | ConnectionFailedError):
+        return ExitCode.CONFIGURATION
+    return otherwise
+
+
+def print_failure(error: KnowledgeError, *, verbose: bool = False) -> None:
+    """Write an error to stderr: what happened, what to do next, and with `verbose` the technical details.
+
+    The details of settings and connections are always written: each of their lines is one thing to correct.
+    """
+    lines = [f"Error: {one_line(error.message)}"]
+    details = [line for line in error.details.splitlines() if line.strip() and line != error.message]
+    listed = isinstance(error, ConfigError | ConnectionFailedError) and not isinstance(error, SpaceMismatchError)
+    if details and (verbose or listed):
+        lines.extend(f"  - {line}" for line in details)
+    elif details:
+        lines.append("  (--verbose shows the details)")
+    if error.suggestion:
+        lines.append(f"Next: {error.suggestion}")
+    cause = error.__cause__
+    if verbose and cause is not None:
+        lines.append(f"Cause: {type(cause).__name__}: {cause}")
+    say("\n".join(lines))
+
+
+def say(text: str) -> None:
+    """Write a message to stderr."""
+    sys.stderr.write(harmless(text) + "\n")
+    sys.stderr.flush()
+
+
+def harmless(text: str) -> str:
+    """Make control characters visible: file names and documents must not steer the terminal that shows them."""
+    return _CONTROL.sub("\ufffd", text)
+
+
+def one_line(text: str) -> str:
+    """Write control characters and ends of lines as escapes: a file's name may hold them, and must not end a line."""
+    return _LINE_ENDS.sub(_escaped, _CONTROL.sub(_escaped, text))
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return found[0].encode("unicode_escape").decode("ascii")
+
+
+CONTEXT = {"help_option_names": ["--help", "-h"], "max_content_width": 120}
+"""Of every command: how its help is asked for, and how wide it may be."""
+
+
+def _show_version(context: typer.Context, asked: bool) -> None:
+    if asked:
+        typer.echo(f"{context.find_root().info_name} {__version__}")
+        raise typer.Exit
+
+
+Version = Annotated[
+    bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+]
+
+
+def run_command(app: typer.Typer, name: str) -> None:
+    """Run a command under its name; ends the process with its exit code."""
+    try:
+        app(prog_name=name)
+    except KeyboardInterrupt:
+        sys.stderr.write("Interrupted.\n")
+        sys.exit(ExitCode.INTERRUPTED)
+
+
+def confirmed(question: str, otherwise: str = "Nothing was removed") -> bool:
+    """Ask on the terminal; without one, say that --yes is needed."""
+    if not sys.stdin.isatty():
+        say(f"{otherwise}: without a terminal to ask on, pass --yes. ({question})")
+        return False
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() in {"y", "yes"}:
+        return True
+    say(f"{otherwise}.")
+    return False
+
+
+def can_ask() -> bool:
+    """Tell whether a person sits there who can be asked."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def ask_password(name: str, why: str) -> str | None:
+    """Ask for a password without showing it; None where none was given."""
+    say(why)
+    try:
+        return getpass.getpass(f"Password of {name} (Enter to leave the file out): ", stream=sys.stderr) or None
+    except EOFError:
+        return None

@@ -1,0 +1,172 @@
+"""How an ingest shows that it moves: bars on a terminal, plain lines elsewhere; all on stderr."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Protocol
+
+from knowledge_mcp.cli.shared.failures import one_line, say
+from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress as Bars
+
+__all__ = ["BarProgress", "LineProgress", "Progress", "Tally", "bars"]
+
+
+@dataclass(slots=True)
+class Tally:
+    """Keep what events tell that the report does not: needed when a run ends before its report.
+
+    Attributes:
+        found: files seen. unchanged, stored: sources finished.
+        failed_at: per source that failed on the way: chunks stored before, chunks in all.
+    """
+
+    found: int = 0
+    checked: int = 0
+    unchanged: list[str] = field(default_factory=list[str])
+    stored: list[str] = field(default_factory=list[str])
+    failed_at: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+    failures: dict[str, str] = field(default_factory=dict[str, str])
+
+    def note(self, event: IngestEvent) -> None:
+        """Count one event."""
+        match event.kind:
+            case IngestEventKind.FOUND:
+                self.found += 1
+            case IngestEventKind.CHECKED:
+                self.checked += 1
+            case IngestEventKind.UNCHANGED:
+                self.unchanged.append(event.source)
+            case IngestEventKind.STORED:
+                self.stored.append(event.source)
+            case IngestEventKind.FAILED:
+                self.failed_at[event.source] = (event.done, event.total)
+                self.failures[event.source] = event.message
+            case _:
+                pass
+
+
+class Progress(Protocol):
+    """Show events as they come."""
+
+    def show(self, event: IngestEvent) -> None:
+        """Show one event."""
+        ...
+
+    def pause(self) -> None:
+        """Leave the terminal to a question; the next event takes it back."""
+        ...
+
+    def close(self) -> None:
+        """Leave the terminal for good."""
+        ...
+
+
+class LineProgress:
+    """Write a line for each step; with `verbose` also for each file looked at and every few pages read."""
+
+    def __init__(self, *, verbose: bool) -> None:
+        self._verbose = verbose
+
+    def show(self, event: IngestEvent) -> None:
+        """Write the event's line, where it has one."""
+        name = one_line(PurePath(event.source).name)
+        line = ""
+        match event.kind:
+            case IngestEventKind.EMBEDDED:
+                line = f"Processing chunk {event.done}/{event.total}... ({name})"
+            case IngestEventKind.READING if not event.total:
+                line = f"Reading {name}..."
+            case IngestEventKind.STORED:
+                line = f"Stored {name}: {event.total} chunks"
+            case IngestEventKind.READING if self._verbose and event.done:
+                line = f"Reading {name}: page {event.done}/{event.total}"
+            case IngestEventKind.CHUNKED if self._verbose:
+                line = f"Cut {name} into {event.total} chunks"
+            case IngestEventKind.CHECKED if self._verbose:
+                line = f"Checked {name}" + (f": {event.total} pages" if event.total else "")
+            case IngestEventKind.UNCHANGED if self._verbose:
+                line = f"Unchanged {name}"
+            case _:
+                pass
+        if line:
+            say(line)
+
+    def pause(self) -> None:
+        """Nothing is in the way."""
+
+    def close(self) -> None:
+        """Nothing is in the way."""
+
+
+def bars(console: Console, *, percent: bool = False) -> Bars:
+    """Make the bars that every command shows: text, bar, how much of how much or the share, time; gone at the end."""
+    from rich import progress
+
+    return progress.Progress(
+        progress.SpinnerColumn(),
+        progress.TextColumn("{task.description}", markup=False),
+        progress.BarColumn(bar_width=24),
+        progress.TextColumn("{task.percentage:>3.0f} %") if percent else progress.MofNCompleteColumn(),
+        progress.TimeElapsedColumn(),
+        console=console,
+        transient=True,
+    )
+
+
+class BarProgress:
+    """Show one bar for the files and one for the current file's pages or chunks."""
+
+    def __init__(self, console: Console) -> None:
+        self._bars = bars(console)
+        self._files = self._bars.add_task("Checking files", total=None)
+        self._step = self._bars.add_task("", total=None, visible=False)
+        self._to_do = 0
+        self._working = False
+        self._running = False
+
+    def show(self, event: IngestEvent) -> None:
+        """Move the bars."""
+        if not self._running:
+            self._bars.start()
+            self._running = True
+        match event.kind:
+            case IngestEventKind.FOUND:
+                self._bars.update(self._files, advance=1)
+            case IngestEventKind.CHECKED:
+                self._to_do += 1
+            case IngestEventKind.READING:
+                self._work()
+                self._step_to(one_line(f"Reading {PurePath(event.source).name}"), event)
+            case IngestEventKind.CHUNKED | IngestEventKind.EMBEDDED:
+                self._work()
+                self._step_to(f"Processing chunk {event.done}/{event.total}...", event)
+            case IngestEventKind.STORED | IngestEventKind.FAILED:
+                self._bars.update(self._files, advance=1)
+            case _:
+                pass
+
+    def _work(self) -> None:
+        """Turn the first bar from the files that were looked at to the ones that are to be ingested."""
+        if not self._working:
+            self._working = True
+            self._bars.update(self._files, description="Ingesting files", completed=0, total=self._to_do or None)
+
+    def _step_to(self, description: str, event: IngestEvent) -> None:
+        self._bars.update(
+            self._step, description=description, completed=event.done, total=event.total or None, visible=True
+        )
+
+    def pause(self) -> None:
+        """Take the bars off the terminal."""
+        if self._running:
+            self._bars.stop()
+            self._running = False
+
+    def close(self) -> None:
+        """Take the bars off the terminal."""
+        self.pause()

@@ -1,0 +1,197 @@
+"""What an ingest or its dry run came to: as tables for people, as one JSON object for programs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from knowledge_mcp.cli.shared.failures import ExitCode, one_line
+from knowledge_mcp.model.ingest import IngestReport, PlannedDocument, SkippedFile
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = [
+    "cost_of",
+    "duration",
+    "exit_code_for",
+    "local_seconds",
+    "print_dry_run",
+    "print_summary",
+    "report_as_json",
+    "unreadable_lines",
+]
+
+CHUNKS_PER_CORE_SECOND = {"int8": 32.0, "fp32": 15.0}
+"""Chunks of about 200 tokens that the local model embeds per second and core (docs/decisions, local embeddings)."""
+
+
+def exit_code_for(report: IngestReport, *, aborted: bool = False) -> ExitCode:
+    """Choose the exit code of A-REQ-CLI-001: 0 all, 1 some failed, 2 none processed or aborted."""
+    if aborted or not (report.documents or report.planned):
+        return ExitCode.NOTHING_DONE
+    return ExitCode.FAILURE if report.skipped or report.failed else ExitCode.SUCCESS
+
+
+def cost_of(provider: str, tokens: int, price: float | None) -> str:
+    """Say what embedding so many tokens costs; `price` is USD per million, None where it is not known."""
+    if provider == "local":
+        return "free (local)"
+    if price is None:
+        return f"{tokens:,} tokens at the provider's price (EMBEDDING_PRICE tells it)"
+    return f"{tokens * price / 1e6:.4f} USD ({tokens:,} tokens at {price:g} USD per million)"
+
+
+def local_seconds(chunks: int, variant: str, threads: int) -> float:
+    """Estimate how long the local model embeds."""
+    return chunks / (CHUNKS_PER_CORE_SECOND[variant] * max(threads, 1))
+
+
+def duration(seconds: float) -> str:
+    """Write a duration for people: `0.4 s`, `12 s`, `3 min 05 s`, `2 h 10 min`."""
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def unreadable_lines(files: tuple[SkippedFile, ...] | list[SkippedFile]) -> list[str]:
+    """Write each unreadable file with its reason and what can be done about it."""
+    lines: list[str] = []
+    for each in files:
+        lines.append(f"  {each.source}")
+        lines.append(f"    {each.reason}: {each.message}")
+        if each.suggestion:
+            lines.append(f"    {each.suggestion}")
+    return [one_line(line) for line in lines]
+
+
+def print_summary(console: Console, report: IngestReport, *, aborted: bool = False) -> None:
+    """Print the summary table: files, chunks, errors, seconds."""
+    from rich.table import Table
+
+    done = [each for each in report.documents if not each.unchanged]
+    embedded = sum(each.embedded for each in done)
+    reused = sum(each.reused for each in done)
+    table = Table(
+        title="Ingestion aborted" if aborted else "Ingestion summary", show_header=False, title_justify="left"
+    )
+    table.add_column("what")
+    table.add_column("count", justify="right")
+    rows = [
+        ("Files processed", str(len(done))),
+        ("Files unchanged", str(len(report.documents) - len(done))),
+        ("Files skipped", str(len(report.skipped))),
+        ("Chunks created", str(sum(each.record.chunk_count for each in done))),
+        ("  embedded", str(embedded)),
+        ("  reused", str(reused)),
+        ("Errors", str(len(report.failed) + len(report.skipped))),
+        ("Time", duration(report.seconds)),
+    ]
+    if report.billed_tokens:
+        cost = "" if report.cost is None else f", {report.cost:.4f} USD"
+        rows.insert(-1, ("Tokens billed", f"{report.billed_tokens:,}{cost}"))
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
+    for each in done:
+        for warning in each.record.warnings:
+            console.print(
+                one_line(f"Warning: {each.record.id}: {warning}"), markup=False, highlight=False, soft_wrap=True
+            )
+    _print_problems(console, report)
+
+
+def _print_problems(console: Console, report: IngestReport) -> None:
+    for title, files in (("Skipped:", report.skipped), ("Failed:", report.failed)):
+        if files:
+            console.print(title, markup=False)
+            for line in unreadable_lines(files):
+                console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def print_dry_run(
+    console: Console, report: IngestReport, *, provider: str, variant: str, threads: int, embeds_all: bool
+) -> None:
+    """Print what would be ingested, with its tokens, its cost and how long it would take."""
+    from rich.table import Table
+
+    to_do = [each for each in report.planned if embeds_all or not each.unchanged]
+    table = Table(title="Dry run: nothing was embedded or stored", title_justify="left", show_footer=bool(to_do))
+    chunks, tokens = sum(each.chunks for each in to_do), sum(each.tokens for each in to_do)
+    table.add_column("File", footer=f"{len(to_do)} to ingest", overflow="fold")
+    table.add_column("Document", overflow="fold")
+    for name, footer in (
+        ("Pages", str(sum(each.pages for each in to_do))), ("Chunks", str(chunks)), ("Tokens", f"{tokens:,}")
+    ):  # fmt: skip
+        table.add_column(name, justify="right", footer=footer)
+    table.add_column("Would be", footer="")
+    for each in report.planned:
+        table.add_row(*_dry_row(each, embeds_all=embeds_all))
+    console.print(table)
+    seconds = report.seconds + (local_seconds(chunks, variant, threads) if provider == "local" else 0)
+    console.print(f"Estimated cost: {cost_of(provider, tokens, report.price)}", markup=False, highlight=False)
+    console.print(f"Estimated time: {duration(seconds)}", markup=False, highlight=False)
+    _print_problems(console, report)
+
+
+def _dry_row(each: PlannedDocument, *, embeds_all: bool) -> tuple[str, ...]:
+    action = "ingested" if embeds_all or not each.unchanged else "left unchanged"
+    pages = str(each.pages) if each.pages else "-"
+    return (
+        one_line(PurePath(each.source).name),
+        one_line(each.document_id),
+        pages,
+        str(each.chunks),
+        f"{each.tokens:,}",
+        action,
+    )
+
+
+def report_as_json(report: IngestReport, *, source: str, exit_code: int, aborted: bool = False) -> dict[str, Any]:
+    """Turn a report into plain values.
+
+    Keys: `source`, `exit_code`, `aborted`, `files_processed`, `files_unchanged`, `chunks_created`, `chunks_embedded`,
+    `chunks_reused`, `errors`, `seconds`, `embedding_tokens`, `billed_tokens`, `cost_usd` (null where the price is not
+    known), `documents`, `planned`, `skipped`, `failed`.
+    """
+    done = [each for each in report.documents if not each.unchanged]
+    return {
+        "source": source,
+        "exit_code": int(exit_code),
+        "aborted": aborted,
+        "files_processed": len(done),
+        "files_unchanged": len(report.documents) - len(done),
+        "chunks_created": sum(each.record.chunk_count for each in done),
+        "chunks_embedded": sum(each.embedded for each in done),
+        "chunks_reused": sum(each.reused for each in done),
+        "errors": len(report.skipped) + len(report.failed),
+        "seconds": round(report.seconds, 3),
+        "embedding_tokens": report.embedding_tokens,
+        "billed_tokens": report.billed_tokens,
+        "cost_usd": report.cost,
+        "documents": [
+            {
+                "document_id": each.record.id,
+                "document_title": each.record.title,
+                "document_type": each.record.document_type,
+                "source_path": each.record.source_path,
+                "pages": each.record.pages,
+                "chunk_count": each.record.chunk_count,
+                "embedded": each.embedded,
+                "reused": each.reused,
+                "unchanged": each.unchanged,
+                "status": each.record.status.value,
+                "warnings": list(each.record.warnings),
+            }
+            for each in report.documents
+        ],
+        "planned": [asdict(each) for each in report.planned],
+        "skipped": [asdict(each) for each in report.skipped],
+        "failed": [asdict(each) for each in report.failed],
+    }

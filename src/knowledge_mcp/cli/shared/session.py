@@ -1,0 +1,272 @@
+"""What the `knowledge` commands share: their common options, an open knowledge base, one way to fail, JSON output."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from knowledge_mcp.cli.shared.failures import ExitCode, exit_code_of, harmless, print_failure
+from knowledge_mcp.cli.shared.logs import set_up_logging
+from knowledge_mcp.model.errors import (
+    ConfigError,
+    InternalError,
+    InvalidInputError,
+    KnowledgeError,
+    NotFoundError,
+    reason_of,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+    from knowledge_mcp.ports import Knowledge, Store
+    from knowledge_mcp.settings import Reading, Settings
+
+__all__ = [
+    "AsJson",
+    "Backend",
+    "CollectionName",
+    "ConfigFile",
+    "Mode",
+    "Verbose",
+    "guarded",
+    "load",
+    "open_store",
+    "opened",
+    "out",
+    "reading_of",
+    "settings_of",
+    "shown",
+    "write_json",
+]
+
+_logger = logging.getLogger(__name__)
+
+AsJson = Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show technical details of errors, and INFO logs.")]
+ConfigFile = Annotated[
+    Path | None, typer.Option("--config", help="JSON or YAML settings; the environment and .env win over it.")
+]
+CollectionName = Annotated[str | None, typer.Option("--collection", help="Collection, instead of QDRANT_COLLECTION's.")]
+
+
+@contextmanager
+def guarded(*, verbose: bool = False, as_json: bool = False) -> Generator[None]:
+    """Turn whatever goes wrong inside into a clear message on stderr and an exit code.
+
+    With `as_json` the error object `{"error": {...}}` goes to stdout as well.
+    """
+    try:
+        yield
+    except KnowledgeError as exc:
+        _fail(exc, verbose=verbose, as_json=as_json)
+        raise typer.Exit(exit_code_of(exc)) from exc
+    except KeyboardInterrupt as exc:
+        sys.stderr.write("Interrupted.\n")
+        raise typer.Exit(ExitCode.INTERRUPTED) from exc
+    except BrokenPipeError as exc:
+        sys.stderr.close()
+        raise typer.Exit(ExitCode.FAILURE) from exc
+    except (typer.Exit, typer.Abort):
+        raise
+    except Exception as exc:
+        _logger.debug("command failed", exc_info=True)
+        error = InternalError(f"The command failed. {reason_of(exc)}")
+        _fail(error, verbose=verbose, as_json=as_json)
+        raise typer.Exit(ExitCode.FAILURE) from exc
+
+
+def _fail(error: KnowledgeError, *, verbose: bool, as_json: bool) -> None:
+    print_failure(error, verbose=verbose)
+    if as_json:
+        from knowledge_mcp.surfaces.answers import render_error
+
+        write_json(render_error(error))
+
+
+def reading_of(config: Path | None) -> Reading:
+    """Read the settings with everything that is wrong with them."""
+    from knowledge_mcp import registry
+    from knowledge_mcp.settings import read_settings
+
+    return read_settings(config, adapters=(registry.EMBEDDERS, registry.STORES))
+
+
+def settings_of(
+    config: Path | None,
+    collection: str | None = None,
+    *,
+    verbose: bool = False,
+    surface: str = "standards",
+    quiet: str = "WARNING",
+) -> Settings:
+    """Read the settings and set up logging.
+
+    Args:
+        config: a settings file.
+        collection: instead of the configured one.
+        verbose: log from INFO where the settings name no level.
+        surface: whose settings are checked.
+        quiet: the level without `verbose` where the settings name none.
+
+    Raises:
+        ConfigError: one for all that is wrong.
+    """
+    from knowledge_mcp import registry
+    from knowledge_mcp.settings import load_settings
+
+    reading = reading_of(config)
+    told = any(value.variable.field == "log_level" and value.origin != "default" for value in reading.values)
+    set_up_logging(reading.settings.log_level if told else "INFO" if verbose else quiet, reading.settings.log_format)
+    settings = load_settings(config, surface=surface, adapters=(registry.EMBEDDERS, registry.STORES))
+    return settings if collection is None else settings.model_copy(update={"collection": collection})
+
+
+@contextmanager
+def opened(
+    config: Path | None, collection: str | None = None, *, verbose: bool = False, as_json: bool = False
+) -> Generator[Knowledge]:
+    """Open the knowledge base for one command, guarded, and close it."""
+    with guarded(verbose=verbose, as_json=as_json):
+        settings = settings_of(config, collection, verbose=verbose)
+        from knowledge_mcp import wiring
+
+        knowledge = wiring.build_knowledge(settings)
+        try:
+            yield knowledge
+        finally:
+            knowledge.close()
+
+
+def load(model: type[Any], values: dict[str, Any]) -> Any:
+    """Build a tool's request from a command's arguments.
+
+    Raises:
+        InvalidInputError: a value is outside what the tool allows; names each.
+    """
+    from pydantic import ValidationError
+
+    try:
+        return model.model_validate({name: value for name, value in values.items() if value is not None})
+    except ValidationError as exc:
+        wrong = [
+            f"{'.'.join(map(str, each['loc']))}: {each['msg'].removeprefix('Value error, ')}"
+            for each in exc.errors(include_url=False, include_input=False, include_context=False)
+        ]
+        raise InvalidInputError(f"This cannot be asked: {'; '.join(wrong)}.") from exc
+
+
+def write_json(content: Any) -> None:
+    """Write one JSON value to stdout."""
+    sys.stdout.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+    sys.stdout.flush()
+
+
+def shown(text: str, style: str = "") -> Text:
+    """Prepare a text for rich: no markup is read in it, and no control character reaches the terminal."""
+    from rich.text import Text
+
+    return Text(harmless(text), style)
+
+
+def out() -> Console:
+    """Return a console on stdout, wide enough to be read where stdout is no terminal."""
+    from rich.console import Console
+
+    if sys.stdout.isatty():
+        return Console(highlight=False)
+    return Console(highlight=False, width=shutil.get_terminal_size((120, 24)).columns)
+
+
+class Backend(StrEnum):
+    """Kinds of store."""
+
+    SQLITE = "sqlite"
+    QDRANT = "qdrant"
+    CHROMADB = "chromadb"
+
+
+def open_store(
+    settings: Settings, backend: str, path: Path | None = None, *, existing: bool = False, untouched: bool = False
+) -> Store:
+    """Open one kind of store as the settings describe it, and make sure that it answers.
+
+    Args:
+        settings: what was read; which store they select does not matter here.
+        backend: a name of the registry.
+        path: folder of an embedded store, instead of DATA_PATH's or CHROMADB_PATH's.
+        existing: refuse an embedded store whose file is not there, instead of making an empty one.
+        untouched: give an empty store in memory in the place of an embedded one that is not there.
+
+    Raises:
+        NotFoundError: the store's file is not there.
+        ConfigError: this build has no such store, or the settings do not describe it.
+        InvalidInputError: a folder was given for a store that is a server.
+        ConnectionFailedError, TimedOutError, AuthError: it does not answer.
+    """
+    from knowledge_mcp import registry, wiring
+    from knowledge_mcp.settings import contradictions
+
+    if backend not in registry.STORES:
+        raise ConfigError(
+            f"This build has no store '{backend}'.",
+            suggestion=f"It has: {', '.join(each.value for each in Backend if each in registry.STORES)}.",
+        )
+    chosen = settings.model_copy(update={"vector_store": backend, **_at(backend, path)})
+    problems = contradictions(chosen)
+    if problems:
+        raise ConfigError(
+            problems[0], details="\n".join(problems), suggestion="Set what is missing, then run the same command again."
+        )
+    file, variable = _file_of(chosen)
+    if file is not None and not file.exists():
+        if existing:
+            raise NotFoundError(f"There is no store at '{file}'.", suggestion=f"Set {variable}, or name its folder.")
+        if untouched:
+            return wiring.build_store(chosen, "memory")
+    store = wiring.build_store(chosen, backend)
+    try:
+        store.ping()
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def _file_of(settings: Settings) -> tuple[Path | None, str]:
+    """Name an embedded store's file, None for a server, and the variable that says where it is."""
+    if settings.vector_store == Backend.SQLITE:
+        return settings.store_file, "DATA_PATH"
+    if settings.vector_store == Backend.CHROMADB and settings.chromadb_host is None:
+        return settings.chromadb_path / "chroma.sqlite3", "CHROMADB_PATH"
+    return None, ""
+
+
+def _at(backend: str, path: Path | None) -> dict[str, Any]:
+    if path is None:
+        return {}
+    if backend == Backend.SQLITE:
+        return {"data_path": path.absolute()}
+    if backend == Backend.CHROMADB:
+        return {"chromadb_path": path.absolute(), "chromadb_host": None}
+    raise InvalidInputError(
+        f"A folder was given for '{backend}', which is a server.", suggestion="Set its address in the settings instead."
+    )
+
+
+class Mode(StrEnum):
+    """How `knowledge search` ranks."""
+
+    HYBRID = "hybrid"
+    SEMANTIC = "semantic"
+    KEYWORD = "keyword"

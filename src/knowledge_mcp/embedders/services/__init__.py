@@ -1,0 +1,1 @@
+"""Paid services: OpenAI and Azure OpenAI."""

@@ -1,0 +1,170 @@
+"""The embedding cache in front of a paid embedder: what was once paid for is not paid for again.
+
+Every collection of a store shares it, and several processes may use it at once. It is a help and never a condition:
+where its file cannot be used the embedder works without it, which the log tells once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from knowledge_mcp.embedders.services.embedder import OnAnswer, refuse_blanks
+from knowledge_mcp.model.chunk import Vector
+from knowledge_mcp.model.collection import EmbeddingSpace, EmbeddingUsage
+from knowledge_mcp.model.errors import ContentRefusedError, InternalError
+from knowledge_mcp.ports import Embedder
+
+if TYPE_CHECKING:
+    from knowledge_mcp.embedders.services.cache_file import CacheFile
+
+__all__ = ["CACHE_FILE", "CachedEmbedder", "PaidEmbedder", "cached"]
+
+CACHE_FILE = "embedding-cache.sqlite"
+MOST_BYTES = 2 * 1024**3
+
+
+class PaidEmbedder(Embedder, Protocol):
+    """An embedder that tells of each answer of its service as soon as it is there."""
+
+    def embed_each(self, texts: Sequence[str], on_answer: OnAnswer) -> list[Vector]:
+        """Embed as `embed_documents` does; `on_answer` gets the texts and the vectors of each answer."""
+        ...
+
+
+class CachedEmbedder:
+    """Answer from the cache what it knows, and keep what the inner embedder answers; fills `ports.Embedder`.
+
+    Vectors are kept as each answer of the service arrives, so that a crash loses at most the requests under way.
+    Refused texts are not remembered. Questions are kept too, but never in place of passages.
+
+    Args:
+        inner: who is paid. Its space is part of every key.
+        file: the cache's file; made at its first use.
+        most_bytes: above it, what was not used for longest goes.
+    """
+
+    def __init__(self, inner: PaidEmbedder, file: Path, *, most_bytes: int = MOST_BYTES) -> None:
+        self._inner = inner
+        self._path = file
+        self._most_bytes = most_bytes
+        self._file: CacheFile | None = None
+        self._space = inner.space
+        self._lock = threading.Lock()
+        self._answered = 0
+        self._closed = False
+
+    @property
+    def space(self) -> EmbeddingSpace:
+        return self._space
+
+    @property
+    def usage(self) -> EmbeddingUsage:
+        asked = self._inner.usage
+        return EmbeddingUsage(requests=asked.requests, tokens=asked.tokens, cached=asked.cached + self._answered)
+
+    @property
+    def price(self) -> float | None:
+        return self._inner.price
+
+    @property
+    def max_tokens(self) -> int:
+        return self._inner.max_tokens
+
+    def count_tokens(self, text: str) -> int:
+        return self._inner.count_tokens(text)
+
+    def token_spans(self, text: str) -> Sequence[tuple[int, int]]:
+        return self._inner.token_spans(text)
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        self._refuse_when_closed()
+        refuse_blanks(texts)
+        prefix = self._space.document_prefix
+        known = self._look_up(prefix, texts)
+        missing = [text for text in dict.fromkeys(texts) if text not in known]
+
+        def keep(some: Sequence[str], vectors: Sequence[Vector]) -> None:
+            self._cache().put({_key(prefix, text): vector for text, vector in zip(some, vectors, strict=True)})
+
+        reasons: dict[str, str] = {}
+        refusal: ContentRefusedError | None = None
+        try:
+            answered: Sequence[Vector | None] = self._inner.embed_each(missing, keep) if missing else []
+        except ContentRefusedError as exc:
+            refusal, answered = exc, exc.vectors
+            reasons = {missing[index]: words for index, words in exc.reasons.items()}
+        self._count(sum(text in known for text in texts))
+        known.update((text, each) for text, each in zip(missing, answered, strict=True) if each is not None)
+        if refusal is not None:
+            refused = {index: reasons[text] for index, text in enumerate(texts) if text in reasons}
+            raise ContentRefusedError(
+                refusal.message,
+                vectors=[known.get(text) for text in texts],
+                reasons=refused,
+                details=refusal.details,
+                suggestion=refusal.suggestion,
+            ) from refusal
+        return [known[text] for text in texts]
+
+    def documents_at_hand(self, texts: Sequence[str]) -> list[Vector] | None:
+        self._refuse_when_closed()
+        known = self._look_up(self._space.document_prefix, texts)
+        return [known[text] for text in texts] if all(text in known for text in texts) else None
+
+    def embed_query(self, text: str) -> Vector:
+        self._refuse_when_closed()
+        refuse_blanks([text])
+        prefix = self._space.query_prefix
+        known = self._look_up(prefix, [text]).get(text)
+        if known is not None:
+            self._count(1)
+            return known
+        vector = self._inner.embed_query(text)
+        self._cache().put({_key(prefix, text): vector}, passing=True)
+        return vector
+
+    def warm_up(self) -> None:
+        self._refuse_when_closed()
+        self._inner.warm_up()
+
+    def close(self) -> None:
+        self._closed = True
+        self._inner.close()
+        if self._file is not None:
+            self._file.close()
+
+    def _look_up(self, prefix: str, texts: Sequence[str]) -> dict[str, Vector]:
+        keys = {text: _key(prefix, text) for text in texts}
+        found = self._cache().get(list(keys.values())) if keys else {}
+        return {text: found[key] for text, key in keys.items() if key in found}
+
+    def _count(self, answered: int) -> None:
+        with self._lock:
+            self._answered += answered
+
+    def _cache(self) -> CacheFile:
+        from knowledge_mcp.embedders.services.cache_file import CacheFile
+
+        with self._lock:
+            if self._file is None:
+                self._file = CacheFile(
+                    self._path, self._space.fingerprint, self._space.dimensions, most_bytes=self._most_bytes
+                )
+            return self._file
+
+    def _refuse_when_closed(self) -> None:
+        if self._closed:
+            raise InternalError("The embedder is closed.")
+
+
+def cached(inner: PaidEmbedder, folder: Path) -> CachedEmbedder:
+    """Put the cache of a data folder in front of an embedder; opens nothing."""
+    return CachedEmbedder(inner, folder / CACHE_FILE)
+
+
+def _key(prefix: str, text: str) -> bytes:
+    return hashlib.sha256((prefix + text).encode("utf-8", "surrogatepass")).digest()

@@ -1,0 +1,287 @@
+"""The embedder over a paid service: batches by count and by tokens, in parallel, in order; refused texts told apart."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from knowledge_mcp.embedders.services.service import Service
+from knowledge_mcp.embedders.services.tokens import MOST_TOKENS, RemoteTokenizer, sendable
+from knowledge_mcp.model.chunk import Vector
+from knowledge_mcp.model.collection import EmbeddingSpace, EmbeddingUsage
+from knowledge_mcp.model.errors import ContentRefusedError, InternalError, InvalidInputError
+from knowledge_mcp.support.events import log_event
+from knowledge_mcp.support.lanes import Lanes
+from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy
+
+if TYPE_CHECKING:
+    from knowledge_mcp.embedders.services.errors import CallFailed
+    from knowledge_mcp.embedders.services.requests import Requests
+
+__all__ = ["QUERY_SECONDS", "OnAnswer", "RemoteEmbedder", "refuse_blanks"]
+
+logger = logging.getLogger(__name__)
+
+MOST_TEXTS_OF_A_REQUEST = 2048
+MOST_TOKENS_OF_A_REQUEST = 300_000
+REMEMBERED_QUERIES = 256
+QUERY_SECONDS = 10.0
+PROBE = "probe"
+"""Sent once, to tell a refusal of all requests from a refusal of a text."""
+
+OnAnswer = Callable[[Sequence[str], Sequence[Vector]], None]
+"""Told the texts and the vectors of each answer as soon as it is there, on the thread that asked."""
+
+
+class RemoteEmbedder:
+    """Embed texts by OpenAI or by Azure OpenAI; fills `ports.Embedder`.
+
+    Nothing is imported and nobody is asked before the first use. All methods may be called by many threads. A text of
+    more than `max_tokens` is embedded by its beginning, which the log tells.
+
+    Args:
+        service: whom to ask, for which model.
+        batch_size: most texts of one request.
+        concurrency: most requests at once for `embed_documents`.
+        retries: None for retries after `pauses` with jitter, which end when this is closed.
+        pauses: seconds before each retry.
+        query_seconds, batch_seconds: how long one try may take.
+    """
+
+    def __init__(
+        self,
+        service: Service,
+        *,
+        batch_size: int = 100,
+        concurrency: int = 4,
+        retries: RetryPolicy | None = None,
+        pauses: tuple[float, ...] = SPECIFIED.pauses,
+        query_seconds: float = QUERY_SECONDS,
+        batch_seconds: float = 60.0,
+    ) -> None:
+        self._service = service
+        self._batch_size = max(1, min(batch_size, MOST_TEXTS_OF_A_REQUEST))
+        self._retries = retries
+        self._pauses = pauses
+        self._query_seconds = query_seconds
+        self._batch_seconds = batch_seconds
+        self._lanes = Lanes(max(1, concurrency), "embed-remote", lambda: InternalError("The embedder is closed."))
+        self._lock = threading.Lock()
+        self._probing = threading.Lock()
+        self._tokenizer: RemoteTokenizer | None = None
+        self._requests: Requests | None = None
+        self._queries: OrderedDict[str, Vector] = OrderedDict()
+        self._repeated = 0
+        self._closed = False
+
+    @property
+    def space(self) -> EmbeddingSpace:
+        model = self._service.model
+        return EmbeddingSpace(provider=self._service.provider, model=model.name, dimensions=model.dimensions)
+
+    @property
+    def usage(self) -> EmbeddingUsage:
+        asked = self._requests.usage if self._requests is not None else EmbeddingUsage()
+        return EmbeddingUsage(requests=asked.requests, tokens=asked.tokens, cached=self._repeated)
+
+    @property
+    def price(self) -> float | None:
+        return self._service.model.price
+
+    @property
+    def max_tokens(self) -> int:
+        return MOST_TOKENS
+
+    def count_tokens(self, text: str) -> int:
+        return self._tokens().count(text)
+
+    def token_spans(self, text: str) -> Sequence[tuple[int, int]]:
+        return self._tokens().spans(text)
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        return self.embed_each(texts, _ignore)
+
+    def embed_each(self, texts: Sequence[str], on_answer: OnAnswer) -> list[Vector]:
+        """Embed as `embed_documents` does, and tell of each answer at once; a text that stands twice is sent once."""
+        self._refuse_when_closed()
+        refuse_blanks(texts)
+        readable = self._readable(texts, logging.WARNING)
+        originals = dict(zip(reversed(readable), reversed(texts), strict=True))
+
+        def embed(batch: Sequence[str]) -> list[Vector | CallFailed]:
+            return self._embed(batch, lambda some, vectors: on_answer([originals[text] for text in some], vectors))
+
+        batches = list(self._batches(list(dict.fromkeys(readable))))
+        answers = self._lanes.map(embed, batches)
+        found = {
+            text: each
+            for batch, some in zip(batches, answers, strict=True)
+            for text, each in zip(batch, some, strict=True)
+        }
+        return self._delivered([found[text] for text in readable])
+
+    def documents_at_hand(self, texts: Sequence[str]) -> list[Vector] | None:
+        return None
+
+    def embed_query(self, text: str) -> Vector:
+        self._refuse_when_closed()
+        refuse_blanks([text])
+        with self._lock:
+            known = self._queries.get(text)
+            if known is not None:
+                self._queries.move_to_end(text)
+                self._repeated += 1
+                return known
+        (vector,) = self._asked(self._readable([text], logging.INFO))
+        with self._lock:
+            self._queries[text] = vector
+            if len(self._queries) > REMEMBERED_QUERIES:
+                self._queries.popitem(last=False)
+        return vector
+
+    def warm_up(self) -> None:
+        """Load the tokens and the library; nobody is asked, nothing is paid."""
+        self._tokens()
+        self._service_requests().connect()
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            requests = self._requests
+        if requests is not None:
+            requests.close()
+        self._lanes.close()
+
+    # ---- what is sent
+
+    def _readable(self, texts: Sequence[str], level_of_truncation: int) -> list[str]:
+        """Give what the service can take of each text: no half characters, and the beginning of one too long."""
+        tokens = self._tokens()
+        readable: list[str] = []
+        longest = cut = 0
+        for text in map(sendable, texts):
+            length = tokens.count(text)
+            if length > MOST_TOKENS:
+                longest, cut = max(longest, length), cut + 1
+                text = tokens.head(text)  # noqa: PLW2901
+            readable.append(text)
+        if cut:
+            log_event(
+                logger, level_of_truncation, "text_truncated",
+                texts=cut, longest=longest, max_tokens=MOST_TOKENS, model=self._service.model.name,
+            )  # fmt: skip
+        return readable
+
+    def _batches(self, texts: Sequence[str]) -> Iterator[list[str]]:
+        """Cut the texts into requests within the service's limits of texts and of tokens."""
+        tokens = self._tokens()
+        batch: list[str] = []
+        held = 0
+        for text in texts:
+            count = tokens.count(text)
+            if batch and (len(batch) >= self._batch_size or held + count > MOST_TOKENS_OF_A_REQUEST):
+                yield batch
+                batch, held = [], 0
+            batch.append(text)
+            held += count
+        if batch:
+            yield batch
+
+    # ---- asking
+
+    def _asked(self, texts: Sequence[str]) -> list[Vector]:
+        """Ask for a query."""
+        from knowledge_mcp.embedders.services.errors import CallFailed
+
+        try:
+            return self._service_requests().ask(texts, self._query_seconds)
+        except CallFailed as failed:
+            self._tell_settings(failed)
+            raise failed.error from failed.__cause__
+
+    def _embed(self, batch: Sequence[str], on_answer: OnAnswer) -> list[Vector | CallFailed]:
+        """Ask for a batch; where the service refuses it, ask for its halves, down to the texts that it means."""
+        from knowledge_mcp.embedders.services.errors import CallFailed
+
+        try:
+            vectors = self._service_requests().ask(batch, self._batch_seconds)
+        except CallFailed as failed:
+            if not failed.refused:
+                raise failed.error from failed.__cause__
+            self._tell_settings(failed)
+            if len(batch) == 1:
+                return [failed]
+            middle = len(batch) // 2
+            return self._embed(batch[:middle], on_answer) + self._embed(batch[middle:], on_answer)
+        on_answer(batch, vectors)
+        return list(vectors)
+
+    def _tell_settings(self, refused: CallFailed) -> None:
+        """Raise a ConfigError where the service would refuse any text: it refuses a harmless one as well."""
+        from knowledge_mcp.embedders.services.errors import CallFailed, wrong_settings
+
+        requests = self._service_requests()
+        if not refused.refused or refused.certain:
+            return
+        with self._probing:
+            if requests.proven:
+                return
+            try:
+                requests.ask([PROBE], self._query_seconds)
+            except CallFailed as failed:
+                if failed.refused:
+                    raise wrong_settings(failed.details, failed.words, self._service) from failed.__cause__
+                raise failed.error from failed.__cause__
+
+    def _delivered(self, found: Sequence[Vector | CallFailed]) -> list[Vector]:
+        vectors = [each if isinstance(each, bytes) else None for each in found]
+        reasons = {
+            index: each.words or each.error.message for index, each in enumerate(found) if not isinstance(each, bytes)
+        }
+        if reasons:
+            raise ContentRefusedError(
+                f"{self._service.name} refused {len(reasons)} of {len(found)} texts.",
+                vectors=vectors,
+                reasons=reasons,
+                details="; ".join(sorted(set(reasons.values())))[:500],
+            )
+        return [vector for vector in vectors if vector is not None]
+
+    # ---- parts
+
+    def _service_requests(self) -> Requests:
+        with self._lock:
+            self._refuse_when_closed()
+            if self._requests is None:
+                from knowledge_mcp.embedders.services.service import openai_library
+
+                openai_library()
+                from knowledge_mcp.embedders.services.requests import Requests
+
+                self._requests = Requests(self._service, self.count_tokens, self._retries, self._pauses)
+            return self._requests
+
+    def _tokens(self) -> RemoteTokenizer:
+        tokenizer = self._tokenizer
+        if tokenizer is None:
+            self._refuse_when_closed()
+            tokenizer = self._tokenizer = RemoteTokenizer()
+        return tokenizer
+
+    def _refuse_when_closed(self) -> None:
+        if self._closed:
+            raise InternalError("The embedder is closed.")
+
+
+def refuse_blanks(texts: Sequence[str]) -> None:
+    """Raise an `InvalidInputError` that names the first blank text."""
+    for position, text in enumerate(texts):
+        if not text.strip():
+            raise InvalidInputError(f"Text {position + 1} of {len(texts)} is blank; only text can be embedded.")
+
+
+def _ignore(texts: Sequence[str], vectors: Sequence[Vector]) -> None:
+    """Keep nothing."""

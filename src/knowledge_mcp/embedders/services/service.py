@@ -1,0 +1,196 @@
+"""One paid embedding service: how to reach it, what to call its parts in messages, and the time limits of a request."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING
+
+from knowledge_mcp.model.errors import ConfigError
+from knowledge_mcp.support.distribution import Secret, install_command
+
+if TYPE_CHECKING:
+    import ssl
+    from types import ModuleType
+
+    import httpx2
+    from openai import DefaultHttpxClient, OpenAI
+
+__all__ = [
+    "DEFAULT_MODEL",
+    "MODELS",
+    "RemoteModel",
+    "Service",
+    "choose_model",
+    "http_client",
+    "known_name",
+    "openai_library",
+]
+
+DEFAULT_MODEL = "text-embedding-3-small"
+FEWEST_DIMENSIONS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteModel:
+    """Describe a model as it is used.
+
+    Attributes:
+        name: as the provider spells it.
+        dimensions: components of the vectors that are wanted.
+        asked: dimensions to name in each request; None where the model gives them anyway or takes no such parameter.
+        price: USD for a million tokens, None where it is not known.
+    """
+
+    name: str
+    dimensions: int
+    asked: int | None
+    price: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Ability:
+    dimensions: int
+    shortens: bool
+    price: float
+
+
+MODELS = {
+    "text-embedding-3-small": _Ability(1536, shortens=True, price=0.02),
+    "text-embedding-3-large": _Ability(3072, shortens=True, price=0.13),
+    "text-embedding-ada-002": _Ability(1536, shortens=False, price=0.10),
+}
+"""Components of the whole vector, whether shorter ones may be asked for, and the list price in USD."""
+
+
+def choose_model(name: str, dimensions: int | None, price: float | None = None) -> RemoteModel:
+    """Check the wanted dimensions against what the model gives.
+
+    Args:
+        name: the model.
+        dimensions: as wanted, None for the model's own.
+        price: USD for a million tokens where it differs from the list.
+
+    Raises:
+        ConfigError: the model cannot give so many, or it is not known and its dimensions are not told.
+    """
+    ability = MODELS.get(name)
+    if ability is None:
+        if dimensions is None:
+            raise ConfigError(
+                f"How many components the vectors of '{name}' have is not known.",
+                details=f"Known models: {', '.join(MODELS)}.",
+                suggestion="Set EMBEDDING_DIMENSIONS to what the model gives, or choose a known EMBEDDING_MODEL.",
+            )
+        return RemoteModel(name, dimensions, None, price)
+    wanted = ability.dimensions if dimensions is None else dimensions
+    if not ability.shortens and wanted != ability.dimensions:
+        raise ConfigError(
+            f"EMBEDDING_DIMENSIONS is {wanted}, but {name} always gives {ability.dimensions}.",
+            suggestion="Unset EMBEDDING_DIMENSIONS, or choose text-embedding-3-small or text-embedding-3-large.",
+        )
+    if not FEWEST_DIMENSIONS <= wanted <= ability.dimensions:
+        raise ConfigError(
+            f"EMBEDDING_DIMENSIONS is {wanted}, but {name} gives {FEWEST_DIMENSIONS} to {ability.dimensions}.",
+            suggestion="Choose a number in that range, or unset EMBEDDING_DIMENSIONS.",
+        )
+    asked = None if wanted == ability.dimensions else wanted
+    return RemoteModel(name, wanted, asked, ability.price if price is None else price)
+
+
+def known_name(answered: str) -> str | None:
+    """Find the known model that a service means by a name such as `text-embedding-ada-002-v2`; None if it is none."""
+    return next((name for name in MODELS if answered == name or answered.startswith(f"{name}-")), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Describe a service to whoever makes requests and words its failures.
+
+    Attributes:
+        name: for people and logs, e.g. `OpenAI`.
+        provider: as in an embedding space.
+        model: what is asked for.
+        asks_for: the name in each request: the model, or the deployment.
+        connect: make the library's client; makes no request.
+        key: the credential, so that it can be struck out of whatever the service says.
+        key_setting, model_setting, address_setting: the variables to change.
+        billing: where used-up quotas are looked at.
+    """
+
+    name: str
+    provider: str
+    model: RemoteModel
+    asks_for: str
+    connect: Callable[[], OpenAI]
+    key: Secret = field(repr=False)
+    key_setting: str
+    model_setting: str
+    address_setting: str
+    billing: str
+
+
+def openai_library() -> ModuleType:
+    """Import the official library.
+
+    Raises:
+        ConfigError: it is not installed.
+    """
+    try:
+        import openai
+    except ImportError as exc:
+        raise ConfigError(
+            "The library that talks to OpenAI and Azure OpenAI is not installed.",
+            details=str(exc),
+            suggestion=f"Run: {install_command('openai')}",
+        ) from exc
+    return openai
+
+
+def http_client() -> DefaultHttpxClient:
+    """Make the HTTP client for the library: its own, with a limit on the whole answer.
+
+    The library's limit of time holds for each wait for bytes; an answer that drips would never end.
+    """
+    import httpx2
+    from openai import DefaultHttpxClient
+
+    class _Limited(httpx2.SyncByteStream):
+        def __init__(self, stream: httpx2.SyncByteStream, request: httpx2.Request, deadline: float) -> None:
+            self._stream, self._request, self._deadline = stream, request, deadline
+
+        def __iter__(self) -> Iterator[bytes]:
+            for piece in self._stream:
+                if time.monotonic() > self._deadline:
+                    raise httpx2.ReadTimeout("the answer took too long as a whole", request=self._request)
+                yield piece
+
+        def close(self) -> None:
+            self._stream.close()
+
+    def begin(request: httpx2.Request) -> None:
+        limit = _seconds(request)
+        if limit is not None:
+            request.extensions["deadline"] = time.monotonic() + limit
+
+    def limit(response: httpx2.Response) -> None:
+        deadline = response.request.extensions.get("deadline")
+        if deadline is not None and isinstance(response.stream, httpx2.SyncByteStream):
+            response.stream = _Limited(response.stream, response.request, deadline)
+
+    return DefaultHttpxClient(verify=_certificates(), event_hooks={"request": [begin], "response": [limit]})
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    """Load the certificates that are trusted, once for all clients."""
+    import httpx2
+
+    return httpx2.create_ssl_context()
+
+
+def _seconds(request: httpx2.Request) -> float | None:
+    limits: dict[str, float | None] = request.extensions.get("timeout", {})
+    return limits.get("read")

@@ -1,0 +1,356 @@
+"""Converting files of this machine to Markdown, and sending what came of them to a library elsewhere.
+
+Nothing is kept here: the desk neither indexes nor searches. It remembers the last few conversions while it lives, so
+that a long text can be asked for in parts.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import unquote_to_bytes
+
+from knowledge_mcp.engine.convert.markdown import as_markdown
+from knowledge_mcp.engine.core.confinement import allowed_path, look_at
+from knowledge_mcp.engine.jobs.jobs import Progress, tell_nobody
+from knowledge_mcp.model.document import Document
+from knowledge_mcp.model.errors import (
+    CancelledError,
+    ConfigError,
+    InternalError,
+    InvalidInputError,
+    KnowledgeError,
+    NotFoundError,
+    UnreadableDocumentError,
+    UnreadableReason,
+)
+from knowledge_mcp.model.library import DEFAULT_COLLECTION, Converted, Deposit, Deposited
+from knowledge_mcp.model.source import MEDIA_TYPES, UNKNOWN, SourceItem, media_type_of
+from knowledge_mcp.ports import Library, OcrEngine, Reader
+from knowledge_mcp.support.checkpoints import watched
+from knowledge_mcp.support.distribution import install_command
+
+__all__ = ["ConversionDesk", "path_of"]
+
+_REMEMBERED = 4
+_REMEMBERED_CHARACTERS = 20_000_000
+_READ = 60.0
+"""Share of the progress, in hundredths, that reading is taken for where ingesting comes after it."""
+_OWN_NAMES = frozenset({"collection", "converter", "filename", "media_type", "pages", "sha256", "source", "title"})
+
+
+def path_of(uri: str) -> str:
+    """Return the path that a file URI or a plain path names; `%20` and the like are decoded in a URI only.
+
+    Raises:
+        InvalidInputError: it names no file of this machine.
+    """
+    scheme, colon, rest = uri.strip().partition(":")
+    if uri.strip().startswith("/") or not colon:
+        return uri.strip()
+    scheme = scheme.lower()
+    if scheme in {"http", "https"}:
+        raise InvalidInputError(
+            "This converts files of this machine only; it does not fetch addresses.",
+            suggestion="Use ingest_url of the remote RAG server, or download the file and give its path.",
+        )
+    if scheme != "file":
+        raise InvalidInputError(
+            f"A {scheme[:20]} URI names no file of this machine.", suggestion="Give file:///path/to/document.pdf."
+        )
+    if rest.startswith("//"):
+        host, slash, rest = rest[2:].partition("/")
+        if host.lower() not in {"", "localhost"}:
+            raise InvalidInputError(
+                f"The file is on another machine: {host[:100]}",
+                suggestion="A file URI has three slashes: file:///path/to/document.pdf.",
+            )
+        rest = slash + rest
+    try:
+        return unquote_to_bytes(rest).decode()
+    except UnicodeDecodeError as exc:
+        raise InvalidInputError(
+            "The URI's percent-encoded bytes are no UTF-8.", details=str(exc), suggestion="Give the path itself."
+        ) from exc
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """One document as read, what read it, and its whole text as Markdown."""
+
+    document: Document
+    converter: str
+    text: str
+
+
+class ConversionDesk:
+    """Convert files to Markdown. Thread-safe.
+
+    Args:
+        readers: one for each media type; all that can be converted.
+        roots: folders that files may be taken from; None for all, where the caller is this machine's own user.
+        library: gives the library that `convert_and_ingest` sends texts to, asked once and closed with this desk; None
+            where there is none.
+        ocr: what the readers share for pages without text, closed after them.
+    """
+
+    def __init__(
+        self,
+        readers: Mapping[str, Reader],
+        *,
+        roots: Sequence[Path] | None,
+        library: Callable[[], Library] | None,
+        ocr: OcrEngine | None = None,
+    ) -> None:
+        self._readers = dict(readers)
+        self._roots = roots
+        self._make_library = library
+        self._ocr = ocr
+        self._library: Library | None = None
+        self._opening = threading.Lock()
+        self._remembering = threading.Lock()
+        self._known: OrderedDict[tuple[str, ...], _Read] = OrderedDict()
+
+    def convert(
+        self,
+        uri: str,
+        *,
+        pages: tuple[int, int] | None = None,
+        on_progress: Progress | None = None,
+        cancelled: Callable[[], bool] = bool,
+    ) -> Converted:
+        """Convert one file.
+
+        Args:
+            uri: a file URI, or an absolute path.
+            pages: first and last page of what is wanted; None for all.
+            on_progress: told how far it is: done, of how much, in words.
+            cancelled: asked now and then whether to stop.
+
+        Raises:
+            InvalidInputError: it names no file that may be read, or pages that the document has not.
+            NotFoundError: there is no such file.
+            UnreadableDocumentError: it is of no kind that can be read, damaged, protected, or without text.
+            CancelledError: it was told to stop.
+        """
+        read = self._read(uri, on_progress, cancelled)
+        document = read.document
+        text = read.text if pages is None else as_markdown(document, pages=pages)
+        if not text.strip():
+            last = document.pages[-1].number if document.pages else 0
+            raise InvalidInputError(
+                "No text stands on these pages." if last else "This document is not divided into pages.",
+                details=f"The document has {len(document.pages)} pages, the last one is {last}." if last else "",
+                suggestion="Ask for other pages, or leave the argument out.",
+            )
+        return Converted(
+            text=text,
+            title=document.title,
+            filename=Path(path_of(uri)).name,
+            media_type=document.media_type,
+            pages=len(document.pages),
+            metadata=document.metadata,
+            warnings=document.warnings,
+        )
+
+    def convert_and_ingest(
+        self,
+        uri: str,
+        collection: str = DEFAULT_COLLECTION,
+        *,
+        force: bool = False,
+        on_progress: Progress | None = None,
+        cancelled: Callable[[], bool] = bool,
+    ) -> Deposited:
+        """Convert one file, and hand its text to the library.
+
+        Args:
+            uri, on_progress, cancelled: as `convert`.
+            collection: where it goes.
+            force: read and embed it there again even where nothing changed.
+
+        Raises:
+            ConfigError: there is no library to send it to.
+            KnowledgeError: as `convert`, and whatever the library answers.
+        """
+        library = self._open_library()  # before anything is read: without one there is no use in reading
+        tell = on_progress or tell_nobody
+
+        def reading(done: float, total: float | None, message: str) -> None:
+            tell(_READ * done / total if total else 0.0, 100.0, message)
+
+        def ingesting(done: float, total: float | None, message: str) -> None:
+            tell(_READ + (99.0 - _READ) * (done / total if total else 0.0), 100.0, message)
+
+        read = self._read(uri, reading, cancelled)
+        ingesting(0.0, None, "sending it to the RAG API")
+        filename = Path(path_of(uri)).name
+        document = read.document
+        told = {
+            **{f"document_{key}" if key in _OWN_NAMES else key: value for key, value in document.metadata},
+            "source": document.source_uri,
+            "filename": filename,
+            "title": document.title,
+            "media_type": document.media_type,
+            "sha256": document.sha256,
+            "converter": read.converter,
+            **({"pages": str(len(document.pages))} if document.pages else {}),
+        }
+        deposit = Deposit(
+            collection=collection, filename=filename, text=read.text, metadata=tuple(told.items()), force=force
+        )
+        deposited = library.deposit(deposit, on_progress=ingesting, cancelled=cancelled)
+        unheard = [sentence for sentence in document.warnings if sentence not in deposited.warnings]
+        return replace(deposited, warnings=(*unheard, *deposited.warnings))
+
+    def warm_up(self) -> None:
+        """Load nothing: each reader loads its library with the first file of its kind."""
+
+    def close(self) -> None:
+        """Free the readers and the library; whatever fails, all are asked to."""
+        readers = list({id(reader): reader for reader in self._readers.values()}.values())
+        with self._opening:
+            library, self._library = self._library, None
+        held = [*readers, *([self._ocr] if self._ocr is not None else []), *([library] if library is not None else [])]
+        failed: KnowledgeError | None = None
+        for each in held:
+            try:
+                each.close()
+            except KnowledgeError as exc:
+                failed = failed or exc
+        if failed is not None:
+            raise failed
+
+    # ---- reading
+
+    def _read(self, uri: str, on_progress: Progress | None, cancelled: Callable[[], bool]) -> _Read:
+        given = path_of(uri)
+        path = allowed_path(given, self._roots)
+        media_type = self._check(given, path)
+        reader = self._readers[media_type]
+        item = _item(given, path, self._roots, media_type, cancelled)
+        key = (item.sha256, item.name, media_type, reader.version)
+        with self._remembering:
+            known = self._known.get(key)
+            if known is not None:
+                self._known.move_to_end(key)
+        if known is None:
+            known = self._convert(item, reader, on_progress or tell_nobody, cancelled)
+            self._remember(key, known)
+        return replace(known, document=replace(known.document, source_uri=item.uri))
+
+    def _check(self, given: str, path: Path) -> str:
+        """Make sure that a file is there and of a kind that can be read; returns its media type."""
+        if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises where a folder is closed to us
+            if os.path.isdir(path):  # noqa: PTH112
+                raise InvalidInputError(f"This is a folder, not a file: {given}", suggestion="Give one file.")
+            hint = " A '#' or '?' in a file URI belongs to the file's name." if {"#", "?"} & set(given) else ""
+            raise NotFoundError(f"File not found: {given}", suggestion=f"Check the path.{hint}")
+        media_type = media_type_of(path.name)
+        if media_type == UNKNOWN:
+            media_type = media_type_of(given)
+        if media_type in self._readers:
+            return media_type
+        known = ", ".join(sorted(name for name, kind in MEDIA_TYPES.items() if kind in self._readers))
+        extension = path.suffix or "no extension"
+        raise UnreadableDocumentError(
+            f"Files of this kind cannot be converted: {path.name} ({extension})",
+            reason=UnreadableReason.UNSUPPORTED,
+            source=given,
+            details=f"Can be converted: {known}.",
+            suggestion="Give the file its right extension, or convert it to one of those kinds first."
+            if media_type == UNKNOWN
+            else f"Install the readers of office documents: {install_command('office')}",
+        )
+
+    def _convert(self, item: SourceItem, reader: Reader, tell: Progress, cancelled: Callable[[], bool]) -> _Read:
+        def stop() -> None:
+            if cancelled():
+                raise CancelledError("The conversion was cancelled.")
+
+        def progress(done: int, total: int) -> None:
+            stop()
+            tell(float(done), float(total), f"reading page {done} of {total}")
+
+        stop()
+        tell(0.0, None, f"reading {item.name}")
+        try:
+            with watched(stop):
+                document = reader.read(item, progress)
+                text = as_markdown(document)
+        except OSError as exc:
+            raise _unopened(item.uri, exc) from exc
+        except KnowledgeError:
+            raise
+        except Exception as exc:
+            raise InternalError(
+                f"{item.name} could not be converted.", details=f"{type(exc).__name__}: {exc}"[:500]
+            ) from exc
+        if not text.strip():
+            raise UnreadableDocumentError(
+                f"{item.name} has no text.", reason=UnreadableReason.EMPTY, source=item.uri, suggestion="Give another."
+            )
+        return _Read(document, reader.version, text)
+
+    def _remember(self, key: tuple[str, ...], read: _Read) -> None:
+        with self._remembering:
+            self._known[key] = read
+            while len(self._known) > 1 and (
+                len(self._known) > _REMEMBERED
+                or sum(len(each.text) for each in self._known.values()) > _REMEMBERED_CHARACTERS
+            ):
+                self._known.popitem(last=False)
+
+    def _open_library(self) -> Library:
+        with self._opening:
+            if self._library is None:
+                if self._make_library is None:
+                    raise ConfigError(
+                        "RAG_API_URL is not set, so there is no RAG API to send documents to.",
+                        suggestion="Set RAG_API_URL and RAG_API_KEY in the environment, and start the server again.",
+                    )
+                self._library = self._make_library()
+            return self._library
+
+
+def _item(
+    given: str, path: Path, roots: Sequence[Path] | None, media_type: str, cancelled: Callable[[], bool]
+) -> SourceItem:
+    """Describe a file by its bytes as they are now."""
+
+    def stop() -> None:
+        if cancelled():
+            raise CancelledError("The conversion was cancelled.")
+
+    try:
+        file = look_at(path, roots, stop)
+    except OSError as exc:
+        raise _unopened(given, exc) from exc
+    return SourceItem(
+        uri=_uri(given),
+        name=Path(given).name,
+        media_type=media_type,
+        size=file.size,
+        sha256=file.sha256,
+        open=file.open,
+        path=path,
+    )
+
+
+def _uri(given: str) -> str:
+    """Write a path as a URI; links in it stay, as their target may be a name that says nothing."""
+    return Path(os.path.normpath(given)).as_uri()
+
+
+def _unopened(given: str, exc: OSError) -> UnreadableDocumentError:
+    return UnreadableDocumentError(
+        f"The file cannot be opened: {given}",
+        reason=UnreadableReason.INACCESSIBLE,
+        source=given,
+        details=exc.strerror or type(exc).__name__,
+        suggestion="Check that it may be read.",
+    )

@@ -1,0 +1,397 @@
+"""A document as Markdown: headings by level, lists by depth, tables, code, and a marker where each page begins.
+
+What the Markdown reader makes of it has the same sections, with their titles, levels and numbers, the same pages for
+each passage, and every word. Where a page breaks in the middle of a paragraph or a table, its marker stands between two
+lines of it. Text of an earlier page that the reading put behind a paragraph which runs over to the next (a footnote)
+comes before that paragraph.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from knowledge_mcp.engine.core.base import while_wanted
+from knowledge_mcp.model.document import Block, BlockKind, Document, Section
+
+__all__ = [
+    "PAGE_BREAK",
+    "as_markdown",
+    "escape",
+    "fence",
+    "heading_line",
+    "page_marker",
+    "prose_lines",
+    "table_lines",
+]
+
+PAGE_BREAK = "\x01"
+"""Stands in a text where a page breaks; the canonical text has no control characters."""
+
+_INLINE = re.compile(
+    r"\\(?=[!-/:-@\[-`{-~]|\s*(?:[\n\x01]|\Z))"
+    r"|`"
+    r"|(?<!\s)\*|\*(?!\s)"
+    r"|(?<![^\W_])_|_(?![^\W_])"
+    r"|~(?=~)|(?<=~)~"
+    r"|<(?=[A-Za-z/!?])"
+    r"|&(?=#?\w+;)"
+)
+_LINKING = re.compile(r"\][ \n]?[(\[:]|\[\^")
+_OPENING = re.compile(
+    r"(?P<digits>\d{1,9})(?P<stop>[.)])(?=\s|\Z)"
+    r"|(?P<mark>\#{1,6}(?=\s|\Z)|>|[-+*](?=\s|\Z)|[:~](?=\s)|[-=+*_|:~][-=+*_|:~ \t]*\Z)"
+)
+_CLOSING_MARKS = re.compile(r"(?:(?<=\s)|\A)#+\Z")
+_CELL_END = re.compile(r"(?<!\\)\|")
+_RULE = re.compile(r"(?=[ \t|:]*-)[ \t|:-]*+")
+
+
+def escape(text: str) -> str:
+    """Escape what would be emphasis, code, HTML, an entity, a link or a footnote."""
+    text = _INLINE.sub(r"\\\g<0>", text)
+    return text.replace("[", r"\[") if _LINKING.search(text) else text
+
+
+def _opening(line: str) -> str:
+    """Escape what would open a list, a heading, a quotation, a definition, or make a heading of the line above."""
+    match = _OPENING.match(line)
+    if match is None:
+        return line
+    if match["digits"]:
+        return f"{match['digits']}\\{line[match.start('stop') :]}"
+    return f"\\{line}"
+
+
+def prose_lines(text: str, markers: Sequence[Sequence[str]] = ()) -> list[str]:
+    """Write a paragraph as source lines; its line ends are kept as hard breaks.
+
+    Args:
+        text: the paragraph, with a `PAGE_BREAK` where a page ends.
+        markers: for each page break the lines that stand there.
+    """
+    found: list[str] = []
+    waiting = iter(markers)
+    lines = [line.strip() for line in escape(text).split("\n")]
+    lines = [line for line in lines if line]
+    for position, line in enumerate(lines):
+        last = len(found)
+        for number, part in enumerate(line.split(PAGE_BREAK)):
+            if number:
+                found.extend(next(waiting))
+            if part.strip():
+                found.append(_opening(part.strip()))
+                last = len(found) - 1
+        if position < len(lines) - 1 and last < len(found):
+            found[last] += "  "
+    return found
+
+
+def heading_line(words: str, level: int, attributes: Mapping[str, str]) -> str:
+    """Write a heading with at most six marks; attributes stand behind it as `{: name="value"}`."""
+    line = escape(" ".join(words.split()))
+    line = _CLOSING_MARKS.sub(lambda match: "\\#" * len(match.group()), line)
+    if line.endswith("}"):
+        line = f"{line[:-1]}\\}}"
+    told = " ".join(f'{name}="{value}"' for name, value in attributes.items())
+    return f"{'#' * min(level, 6)} {line}" + (f" {{: {told}}}" if told else "")
+
+
+def fence(text: str) -> list[str]:
+    """Write code between fences that are longer than any run of their sign in it."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    mark = "`" * max(3, longest + 1)
+    return [mark, *text.split("\n"), mark]
+
+
+def table_lines(text: str) -> list[str] | None:
+    """Write a table whose text has rows `| a | b |`, the second one a rule; None where it is no such table.
+
+    Cells are escaped, rows filled up to the longest; the answer has one line for each line of the text.
+    """
+    lines = text.split("\n")
+    if len(lines) < 2 or not all(line.startswith("|") for line in lines) or not _RULE.fullmatch(lines[1]):
+        return None
+    rows = [_cells(line) for line in lines]
+    columns = max(len(row) for row in rows)
+    written = [_row([*row, *[""] * (columns - len(row))]) for row in rows]
+    written[1] = "|" + " --- |" * columns
+    return written
+
+
+def _cells(line: str) -> list[str]:
+    cells = _CELL_END.split(line.strip())[1:]
+    if cells and not cells[-1].strip():
+        cells.pop()
+    return [cell.strip().replace("\\|", "|") for cell in cells]
+
+
+def _row(cells: Sequence[str]) -> str:
+    shown = (escape(cell).replace("|", "\\|") for cell in cells)
+    return "|" + "".join(f" {cell} |" if cell else " |" for cell in shown)
+
+
+_DEEPEST = 20
+_ORDERED = re.compile(r"\d{1,9}[.)]")
+_FOOTNOTE = re.compile(r"\[\^(?P<label>[^\s\[\]^]{1,40})\]\s+(?P<text>.*)", re.DOTALL)
+_PLAIN_NUMBER = re.compile(r"\d{1,3}(?:\.\d{1,3})*|[A-Z](?:\.\d{1,3})+")
+_SEPARATORS = " .):,;"
+_NUMBERED = re.compile(
+    r"\d|[A-Z](?:[.)]|\.\w)|[IVXLC]+[.)]|§"
+    r"|(?:annex|appendix|attachment|chapter|section|clause|part|article|schedule)\b",
+    re.IGNORECASE,
+)
+
+
+def page_marker(number: int) -> str:
+    """Write the line that begins a page."""
+    return f"<!-- page {number} -->"
+
+
+def as_markdown(document: Document, *, pages: tuple[int, int] | None = None) -> str:
+    """Write a document as Markdown.
+
+    Args:
+        document: as read.
+        pages: first and last page of what is wanted, None for all; a paragraph that stands on one of them comes whole.
+
+    Returns:
+        Markdown that ends with a line feed; empty where there is nothing on these pages.
+    """
+    writer = _Writer(document, pages)
+    for block in while_wanted(_in_order_of_pages(document.blocks)):
+        if pages is None or any(pages[0] <= page <= pages[1] for page in block.pages):
+            writer.block(block)
+    return writer.text()
+
+
+def _in_order_of_pages(blocks: Sequence[Block]) -> list[Block]:
+    """Put text before what runs over to later pages than its own, as long as no heading stands between."""
+    ordered: list[Block] = []
+    for block in while_wanted(blocks):
+        place = len(ordered)
+        if block.pages and block.kind is not BlockKind.HEADING:
+            while place and _runs_past(ordered[place - 1], block):
+                place -= 1
+        ordered.insert(place, block)
+    return ordered
+
+
+def _runs_past(above: Block, block: Block) -> bool:
+    return above.kind is not BlockKind.HEADING and bool(above.pages) and above.pages[-1] > block.pages[0]
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """An open list item: how far its content is indented, and what its list is made of (a bullet, `.` or `)`)."""
+
+    width: int
+    sign: str
+
+
+class _Writer:
+    """Write blocks one after another."""
+
+    def __init__(self, document: Document, wanted: tuple[int, int] | None) -> None:
+        self._document = document
+        self._spans = {page.number: page.span for page in document.pages}
+        numbers = self._spans.keys() | {page for block in document.blocks for page in block.pages}
+        first, last = wanted or (1, max(numbers, default=0))
+        self._pages = [number for number in sorted(numbers) if first <= number <= last]
+        self._begun = 0
+        self._parts: list[str] = []
+        self._tight = False
+        self._items: list[_Item] = []
+        self._open: list[Section] = []
+
+    def text(self) -> str:
+        """Return all that was written, with the pages that nothing stands on behind it."""
+        if not self._parts:
+            return ""
+        rest = [f"\n\n{marker}" for marker in self._markers(self._pages[-1] if self._pages else 0)]
+        return "".join([*self._parts, *rest]) + "\n"
+
+    def block(self, block: Block) -> None:
+        """Write one block, its page's marker before it."""
+        if block.pages:
+            for marker in self._markers(block.pages[0]):
+                self._put([marker])
+        words = block.span.of(self._document.text)
+        if block.kind is not BlockKind.LIST_ITEM:
+            self._items.clear()
+        section = None if block.section is None else self._document.sections[block.section]
+        if block.kind is BlockKind.HEADING and section is not None and section.heading == block.span:
+            self._heading(section, words)
+        elif block.kind is BlockKind.CODE:
+            self._whole(block, words, fence)
+        elif block.kind is BlockKind.TABLE and self._table(block, words):
+            pass
+        elif block.kind is BlockKind.LIST_ITEM:
+            self._list_item(block, words)
+        elif block.kind is BlockKind.QUOTE:
+            self._whole(block, words, lambda text: [f"> {line}" for line in prose_lines(text)])
+        elif block.kind is BlockKind.FOOTNOTE and (note := _FOOTNOTE.fullmatch(words)) and note["text"]:
+            head = f"[^{note['label']}]: "
+            self._put(_indented(head, 4, self._prose(block, note["text"], len(words) - len(note["text"]))))
+        else:
+            self._put(self._prose(block, words, 0))
+        for marker in self._markers(block.pages[-1] if block.pages else 0):
+            self._put([marker])
+
+    # ---- pages
+
+    def _markers(self, until: int) -> list[str]:
+        """Begin all pages up to one that have not begun."""
+        markers: list[str] = []
+        while self._begun < len(self._pages) and self._pages[self._begun] <= until:
+            markers.append(page_marker(self._pages[self._begun]))
+            self._begun += 1
+        return markers
+
+    def _breaks(self, block: Block) -> list[tuple[int, int]]:
+        """List where in a block's text a page begins, and which; evenly spread where it is not known."""
+        length = len(block.span)
+        found: list[tuple[int, int]] = []
+        for position, number in enumerate(block.pages[1:], start=1):
+            span = self._spans.get(number)
+            offset = span.start - block.span.start if span is not None else 0
+            if not 0 < offset < length:
+                offset = length * position // len(block.pages)
+            found.append((max(offset, found[-1][0] if found else 1), number))
+        return found
+
+    def _prose(self, block: Block, words: str, skipped: int) -> list[str]:
+        """Write a paragraph, with markers where its pages break; `skipped` characters before the words are left out."""
+        markers: list[list[str]] = []
+        pieces: list[str] = []
+        begin = 0
+        for offset, number in self._breaks(block):
+            gap = _gap(words, max(offset - skipped, begin + 1))
+            if gap is None or gap[0] <= begin:
+                break  # what has no place inside comes behind the block
+            lines = self._markers(number)
+            if not lines:
+                continue
+            markers.append(lines)
+            pieces.append(words[begin : gap[0]])
+            pieces.append(f"\n{PAGE_BREAK}" if "\n" in words[gap[0] : gap[1]] else PAGE_BREAK)
+            begin = gap[1]
+        return prose_lines("".join([*pieces, words[begin:]]), markers)
+
+    def _whole(self, block: Block, words: str, write: Callable[[str], list[str]]) -> None:
+        """Write what no marker can stand in: one block for each of its pages."""
+        begin = 0
+        for offset, number in self._breaks(block):
+            is_code = block.kind is BlockKind.CODE
+            end = words.rfind("\n", begin, offset) + 1 if is_code else (_gap(words, offset) or (0, 0))[0]
+            if end <= begin or not words[begin:end].strip() or not words[end:].strip():
+                continue
+            self._put(write(words[begin:end].strip("\n")))
+            for marker in self._markers(number):
+                self._put([marker])
+            begin = end
+        self._put(write(words[begin:].strip("\n")))
+
+    # ---- blocks
+
+    def _heading(self, section: Section, words: str) -> None:
+        attributes: dict[str, str] = {}
+        if section.level != _expected_level(section, self._open):
+            attributes["level"] = str(section.level)
+        if _misleads(section, " ".join(words.split())):
+            attributes["number"] = section.number or ""
+        while self._open and self._open[-1].level >= section.level:
+            self._open.pop()
+        self._open.append(section)
+        self._put([heading_line(words, section.level, attributes)])
+
+    def _list_item(self, block: Block, words: str) -> None:
+        depth = min(block.depth, len(self._items), _DEEPEST)
+        own = words[len(block.marker) :] if block.marker and words.startswith(block.marker) else words
+        if not block.marker and len(self._items) > depth:  # a further paragraph of the item above
+            del self._items[depth + 1 :]
+            indent = sum(item.width for item in self._items)
+            self._put(_indented(" " * indent, indent, self._prose(block, words, 0)))
+            return
+        if not any(character.isalnum() for character in words) and not own.strip():
+            return  # a bullet without text
+        if _ORDERED.fullmatch(block.marker) and own.strip():
+            label, sign = block.marker, block.marker[-1]
+        else:
+            label, sign = "-", "-"
+            if not own.strip() or any(character.isalnum() for character in block.marker):
+                own = words
+        lead = len(own) - len(own.lstrip())
+        del self._items[depth + 1 :]
+        same_list = len(self._items) > depth and self._items[depth].sign == sign
+        below = len(self._items) == depth and sign == "-" and depth > 0
+        del self._items[depth:]
+        indent = sum(item.width for item in self._items)
+        self._items.append(_Item(len(label) + 1, sign))
+        head = f"{' ' * indent}{label} "
+        lines = self._prose(block, own[lead:], len(words) - len(own) + lead)
+        self._put(_indented(head, len(head), lines), tight=self._tight and (same_list or below))
+        self._tight = True
+
+    def _table(self, block: Block, words: str) -> bool:
+        lines = table_lines(words)
+        if lines is None:
+            return False
+        written: list[str] = []
+        begin = 0
+        for offset, number in self._breaks(block):
+            row = max(words.count("\n", 0, offset), 2)
+            if row >= len(lines) or row <= begin:
+                continue
+            written.extend(lines[begin:row])
+            written.extend(self._markers(number))
+            begin = row
+        self._put([*written, *lines[begin:]])
+        return True
+
+    def _put(self, lines: Sequence[str], *, tight: bool = False) -> None:
+        if lines:
+            if self._parts:
+                self._parts.append("\n" if tight else "\n\n")
+            self._parts.append("\n".join(lines))
+        self._tight = False
+
+
+def _gap(words: str, offset: int) -> tuple[int, int] | None:
+    """Find the blanks nearest to an offset, the next before the last; None where there are none inside."""
+    after = re.compile(r"\s+").search(words, max(offset - 1, 1))
+    if after is not None and after.end() < len(words):
+        return after.span()
+    before = list(re.finditer(r"\s+", words[:offset]))
+    return before[-1].span() if before and before[-1].start() > 0 else None
+
+
+def _indented(head: str, width: int, lines: Sequence[str]) -> list[str]:
+    """Put a head before the first line, and indent the others below its end."""
+    return [f"{head}{line}" if number == 0 else f"{' ' * width}{line}" for number, line in enumerate(lines)]
+
+
+def _expected_level(section: Section, above: Sequence[Section]) -> int:
+    """Tell at which level the reader takes a heading with as many marks as it can have."""
+    marks = min(section.level, 6)
+    if section.number is None:
+        return marks
+    depth = section.number.count(".") + 1
+    for other in reversed(above):
+        if other.number is not None and section.number.startswith(f"{other.number}."):
+            return other.level + depth - other.number.count(".") - 1
+    return max(marks, depth) if marks == 6 else marks
+
+
+def _misleads(section: Section, line: str) -> bool:
+    """Tell whether the reader must be told the number, because the heading's words would tell another."""
+    number = section.number
+    if number is None:
+        return section.title == line and _NUMBERED.match(line) is not None
+    if '"' in number or any(sign in number for sign in "{}") or not line.startswith(number):
+        return False
+    title = section.title
+    if _PLAIN_NUMBER.fullmatch(number) and line == f"{number} {title}" and title[:1].isalpha() and "(" not in title:
+        return False
+    return (line[len(number) :].lstrip(_SEPARATORS) or line) == title

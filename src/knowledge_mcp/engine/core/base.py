@@ -1,0 +1,304 @@
+"""What every use case works on: one collection of one store, its embedder, its analyser, its fusion."""
+
+from __future__ import annotations
+
+import contextvars
+import dataclasses
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from knowledge_mcp.engine.core.known_records import KnownRecords
+from knowledge_mcp.model.chunk import Chunk, Vector
+from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.errors import (
+    CancelledError,
+    ConnectionFailedError,
+    DamagedError,
+    InvalidInputError,
+    KnowledgeError,
+    RateLimitedError,
+    SpaceMismatchError,
+    TimedOutError,
+    leave_out,
+    noticing,
+)
+from knowledge_mcp.model.query import Filter, LegResults
+from knowledge_mcp.ports import Analyser, Embedder, Fusion, Reranker, Store, Synonyms
+from knowledge_mcp.support.events import log_event
+
+__all__ = [
+    "PASSING",
+    "USUAL_WEIGHT",
+    "Base",
+    "Passages",
+    "Records",
+    "base_of",
+    "inherited",
+    "still_wanted",
+    "wanted_until",
+    "while_wanted",
+]
+
+A = TypeVar("A")
+T = TypeVar("T")
+
+_LOOK: contextvars.ContextVar[Callable[[], None] | None] = contextvars.ContextVar("still_wanted", default=None)
+
+
+def wanted_until(left: Callable[[], bool], seconds: float, function: Callable[[], T]) -> T:
+    """Run a function whose answer is wanted until the caller has left, and for so many seconds at the most."""
+    deadline = time.monotonic() + seconds
+
+    def look() -> None:
+        if left():
+            raise CancelledError("The caller has left.")
+        if time.monotonic() > deadline:
+            raise TimedOutError(f"The answer took longer than {seconds:.0f} seconds.")
+
+    token = _LOOK.set(look)
+    try:
+        return function()
+    finally:
+        _LOOK.reset(token)
+
+
+def still_wanted() -> None:
+    """Go on, where the answer is wanted or nobody said until when.
+
+    Raises:
+        CancelledError: the caller has left.
+        TimedOutError: the time is over.
+    """
+    look = _LOOK.get()
+    if look is not None:
+        look()
+
+
+def while_wanted(items: Iterable[T]) -> Iterator[T]:
+    """Yield items as long as the answer is wanted; errors as `still_wanted`."""
+    for each in items:
+        still_wanted()
+        yield each
+
+
+def inherited(function: Callable[[A], T]) -> Callable[[A], T]:
+    """Make a function end early on other threads too, as soon as the answer for which it was made is not wanted."""
+    look = _LOOK.get()
+
+    def run(item: A) -> T:
+        token = _LOOK.set(look)
+        try:
+            still_wanted()
+            return function(item)
+        finally:
+            _LOOK.reset(token)
+
+    return run
+
+
+_logger = logging.getLogger(__name__)
+
+USUAL_WEIGHT = 0.7
+"""Share of the dense leg in rank fusion where none is named (A-REQ-SEARCH-002)."""
+
+PASSING = (ConnectionFailedError, TimedOutError, RateLimitedError)
+"""Failures of the embedding service after which words alone may still answer; the answer says so."""
+
+
+@dataclass(frozen=True)
+class Base:
+    """Bundle what the use cases share.
+
+    Attributes:
+        store: where everything is kept.
+        collection: the one collection of this knowledge base.
+        embedder: whose space the collection must be in.
+        analyser: of the lexical leg.
+        fuse: merges the legs.
+        depth: candidates asked of each leg, at least; more are asked when more results are wanted.
+        blends: whether hybrid searches that name no weight blend the legs by their scores; else they fuse them by their
+            ranks, with `USUAL_WEIGHT`, as A-REQ-SEARCH-002 says.
+        hybrid: False switches the lexical leg of hybrid searches off (`QDRANT_HYBRID_SEARCH`).
+        slice: chunks handed to the embedder in one call; a remote one makes several requests of them.
+        reranker: puts the best hits in a better order, None for none.
+        rerank_top: hits that it looks at.
+        rerank_seconds: how long it may take.
+        synonyms: what documents may put differently than questions, None for nothing.
+        degraded: why this is not the store that is configured (clarification 5), empty when it is.
+        damaged: what answers met damaged, by its message.
+    """
+
+    store: Store
+    collection: str
+    embedder: Embedder
+    analyser: Analyser
+    fuse: Fusion
+    depth: int = 100
+    blends: bool = True
+    hybrid: bool = True
+    slice: int = 64
+    reranker: Reranker | None = None
+    rerank_top: int = 20
+    rerank_seconds: float = 1.5
+    synonyms: Synonyms | None = None
+    degraded: str = ""
+    damaged: dict[str, DamagedError] = field(default_factory=dict[str, DamagedError], repr=False, compare=False)
+    _known: KnownRecords = field(default_factory=KnownRecords, repr=False, compare=False)
+    _checked: threading.Event = field(default_factory=threading.Event, repr=False, compare=False)
+    _seen: threading.Event = field(default_factory=threading.Event, repr=False, compare=False)
+
+    def exists(self) -> bool:
+        """Tell whether anything was ever ingested here."""
+        if not self._seen.is_set() and self.store.collection(self.collection) is not None:
+            self._seen.set()
+        return self._seen.is_set()
+
+    def snapshot(self) -> AbstractContextManager[object]:
+        """Let what this thread reads be of one state until the context ends, where the store can hold one."""
+        return self.store.snapshot(self.collection) if self.exists() else nullcontext()
+
+    def records(self) -> tuple[DocumentRecord, ...]:
+        """List all records by id; they are read once for each state of the collection."""
+        return self._known.all(self.store, self.collection) if self.exists() else ()
+
+    def records_labelled(self, name: str, value: str) -> Sequence[DocumentRecord]:
+        """List the records whose metadata has a value under a name, by id; read as `records`."""
+        return self._known.labelled(self.store, self.collection, name, value) if self.exists() else ()
+
+    def check_space(self) -> None:
+        """Make sure that the collection, where it exists, is in the embedder's space.
+
+        It is asked anew every time: another process may have put a collection of another space in its place.
+
+        Raises:
+            SpaceMismatchError: it is in another one; names both.
+        """
+        info = self.store.collection(self.collection)
+        if info is None:
+            return
+        if info.space != self.embedder.space:
+            raise SpaceMismatchError(
+                f"Collection '{self.collection}' holds vectors of {info.space.label}, "
+                f"but {self.embedder.space.label} is configured.",
+                details=f"collection space {info.space}; configured space {self.embedder.space}",
+            )
+
+    def why_degraded(self) -> str:
+        """Say what of the store or of the collection cannot be used and why, empty where all can."""
+        info = self.store.collection(self.collection)
+        return " ".join(each for each in (self.degraded, info.degraded if info is not None else "") if each)
+
+    def warm_up(self) -> None:
+        """Load the models, as the first question would; nothing is paid for. A reranker that fails is only told of.
+
+        Raises:
+            KnowledgeError: the embedder's model cannot be loaded.
+        """
+        self.embedder.warm_up()
+        if self.reranker is not None:
+            try:
+                self.reranker.warm_up()
+            except KnowledgeError as exc:
+                log_event(_logger, logging.WARNING, "rerank_unavailable", reason=exc.message, next=exc.suggestion)
+
+    def close(self) -> None:
+        """Free the models and the store."""
+        if self.reranker is not None:
+            self.reranker.close()
+        self.embedder.close()
+        self.store.close()
+
+    def search(self, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int) -> LegResults:
+        """Search as `Store.search` does; vectors of two spaces are never compared, whoever swaps collections meanwhile.
+
+        Raises:
+            SpaceMismatchError: the collection that was searched may be in another space than the vector.
+            KnowledgeError: as the store's.
+        """
+        still_wanted()
+        try:
+            found = self.store.search(self.collection, vector=vector, text=text, filter=filter, limit=limit)
+        except InvalidInputError:
+            self.check_space()  # a vector of another length: say why
+            raise
+        if vector is not None:
+            self.check_space()  # after the search: a swap before it shows itself, one after it does no harm
+        return found
+
+    def query_vector(self, text: str) -> Vector:
+        """Embed a question in the collection's space; the first one makes sure that it is the embedder's."""
+        still_wanted()
+        if not self._checked.is_set():
+            self.check_space()
+            self._checked.set()
+        return self.embedder.embed_query(text)
+
+
+def base_of(base: Base, collection: str) -> Base:
+    """Return the same parts over another collection, with a memory of its own of what was checked."""
+    return dataclasses.replace(
+        base,
+        collection=collection,
+        damaged={},
+        _known=KnownRecords(),
+        _checked=threading.Event(),
+        _seen=threading.Event(),
+    )
+
+
+class Passages:
+    """Look up passages once per answer."""
+
+    def __init__(self, base: Base) -> None:
+        self._base = base
+        self._known: dict[str, Chunk | None] = {}
+
+    def get(self, chunk_ids: Sequence[str]) -> list[Chunk]:
+        """Return passages in the order asked; one that has just gone is left out."""
+        still_wanted()
+        missing = [each for each in chunk_ids if each not in self._known]
+        if missing:
+            self._known.update(dict.fromkeys(missing))
+            self._known.update((each.id, each) for each in self._base.store.chunks(self._base.collection, missing))
+        return [chunk for each in chunk_ids if (chunk := self._known[each]) is not None]
+
+
+class Records:
+    """Look up document records once per answer.
+
+    Args:
+        base: where.
+        expected: documents that will be asked for; they are looked up together.
+
+    Attributes:
+        damaged: documents whose record is damaged; nothing of them can be cited.
+    """
+
+    def __init__(self, base: Base, expected: Iterable[str] = ()) -> None:
+        self._base = base
+        self._known: dict[str, DocumentRecord | None] = {}
+        self.damaged: set[str] = set()
+        self.expect(expected)
+
+    def expect(self, document_ids: Iterable[str]) -> None:
+        """Look up together what will be asked for."""
+        missing = [each for each in dict.fromkeys(document_ids) if each not in self._known]
+        if missing:
+            self._known.update(dict.fromkeys(missing))
+            with noticing() as damage:
+                found = self._base.store.documents(self._base.collection, missing)
+            self._known.update((each.id, each) for each in found)
+            for each in damage:
+                leave_out(each)
+                self.damaged.add(each.document_id)
+
+    def get(self, document_id: str) -> DocumentRecord | None:
+        """Return a record, None where the document has just gone."""
+        if document_id not in self._known:
+            self._known[document_id] = self._base.store.document(self._base.collection, document_id)
+        return self._known[document_id]

@@ -1,0 +1,148 @@
+"""Citations: how a passage is named so that an engineer can find it in the printed document."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Sequence
+
+from knowledge_mcp.engine.core.base import Records
+from knowledge_mcp.model.chunk import Chunk, Statement
+from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentRecord, DocumentStructure
+from knowledge_mcp.model.document import Span
+from knowledge_mcp.model.errors import DamagedError
+from knowledge_mcp.model.evidence import Locator, Passage
+
+__all__ = [
+    "cite",
+    "cite_statement",
+    "passage",
+]
+
+_EDITION_KEYS = ("edition", "version")
+
+
+def cite(chunk: Chunk, record: DocumentRecord | None) -> str:
+    """Name a chunk by title, edition, clause and title, and page or lines.
+
+    Example: `Weather stations (2nd edition), 5.3.1 Wind load, p. 12`.
+    """
+    return _join(chunk, record, chunk.section_hierarchy[-1] if chunk.section_hierarchy else chunk.section_title)
+
+
+def cite_statement(statement: Statement, chunk: Chunk, record: DocumentRecord | None) -> str:
+    """Name the clause of one statement, as `cite` names its chunk's."""
+    if statement.clause_number is None or statement.clause_number == chunk.clause_number:
+        return cite(chunk, record)
+    return _join(chunk, record, statement.clause_number)
+
+
+def _join(chunk: Chunk, record: DocumentRecord | None, clause: str) -> str:
+    if chunk.clause_number and not _names(clause, chunk.clause_number):
+        clause = f"{chunk.clause_number} {chunk.section_title}".strip()
+    parts = [_title(chunk, record), clause, _place(chunk)]
+    return ", ".join(part for part in parts if part)
+
+
+def _names(clause: str, number: str) -> bool:
+    return clause.split(" ", 1)[0].rstrip(".") == number
+
+
+def _title(chunk: Chunk, record: DocumentRecord | None) -> str:
+    metadata = dict(record.metadata) if record else {}
+    edition = next((metadata[key] for key in _EDITION_KEYS if metadata.get(key)), "")
+    if not edition or edition in chunk.document_title:
+        return chunk.document_title
+    return f"{chunk.document_title} ({edition})"
+
+
+def _place(chunk: Chunk) -> str:
+    labels = chunk.page_labels or tuple(str(number) for number in chunk.page_numbers)
+    if labels:
+        return f"p. {labels[0]}" if len(labels) == 1 else f"pp. {labels[0]}-{labels[-1]}"
+    if chunk.lines:
+        first, last = chunk.lines
+        return f"line {first}" if first == last else f"lines {first}-{last}"
+    return ""
+
+
+def passage(
+    records: Records,
+    document_id: str,
+    text: str,
+    span: Span,
+    chunks: Sequence[Chunk],
+    structure: DocumentStructure = NO_STRUCTURE,
+) -> Passage:
+    """Cut a passage out of a document and say where it stands.
+
+    Args:
+        records: give the document's record for the citation.
+        document_id: the document.
+        text: its whole canonical text.
+        span: what to cut out; may run over several chunks.
+        chunks: the document's chunks, in any order; those that hold the span give pages, labels, boxes, lines, section.
+        structure: where it knows pages, they are exactly those of the span; else those of its chunks.
+
+    Raises:
+        DamagedError: a chunk that holds the span is not what the text says at its place.
+    """
+    holding = _holding(span, chunks)
+    for each in holding:
+        if each.span.of(text) != each.content:
+            why = "The passage is not what the canonical text says at its place."
+            raise DamagedError.of("passage", document_id, each.id, why=why)
+    labels = _labels(span, holding, structure)
+    lines = [chunk.lines for chunk in holding if chunk.lines is not None]
+    locator = Locator(
+        document_id=document_id,
+        span=span,
+        content_hash=hashlib.sha256(span.of(text).encode()).hexdigest(),
+        page_numbers=tuple(labels),
+        page_labels=tuple(labels.values()),
+        boxes=tuple(
+            dict.fromkeys(box for chunk in holding for box in chunk.boxes if not labels or box.page in labels),
+        ),
+        lines=(min(first for first, _ in lines), max(last for _, last in lines)) if lines else None,
+    )
+    return Passage(span.of(text), locator, _citation(locator, holding, records.get(document_id)))
+
+
+def _holding(span: Span, chunks: Sequence[Chunk]) -> list[Chunk]:
+    """List the chunks that the span stands in, in reading order: the smallest one that holds it whole, where there is.
+
+    A span of blanks between two chunks, or an empty one, stands in the last chunk that begins before it.
+    """
+    whole = [chunk for chunk in chunks if chunk.span.contains(span)]
+    if whole:
+        return [min(whole, key=lambda chunk: (len(chunk.span), chunk.index))]
+    holding = [chunk for chunk in chunks if chunk.span.overlaps(span)]
+    if not holding:
+        holding = sorted((chunk for chunk in chunks if chunk.span.start <= span.start), key=_start)[-1:]
+    return sorted(holding, key=_start)
+
+
+def _start(chunk: Chunk) -> tuple[int, int]:
+    return chunk.span.start, chunk.index
+
+
+def _labels(span: Span, holding: Sequence[Chunk], structure: DocumentStructure) -> dict[int, str]:
+    """Map each physical page of the span to its printed label, in order."""
+    exact = {page.number: page.label for page in structure.pages if page.span.overlaps(span)}
+    if exact:
+        return exact
+    pages: dict[int, str] = {}
+    for chunk in holding:
+        labels = chunk.page_labels or tuple(str(number) for number in chunk.page_numbers)
+        pages.update(zip(chunk.page_numbers, labels, strict=True))
+    return dict(sorted(pages.items()))
+
+
+def _citation(locator: Locator, holding: Sequence[Chunk], record: DocumentRecord | None) -> str:
+    """Cite the clause that the span begins in, with all of the span's pages or lines."""
+    if not holding:
+        return record.title if record is not None else locator.document_id
+    placed = dataclasses.replace(
+        holding[0], page_numbers=locator.page_numbers, page_labels=locator.page_labels, lines=locator.lines
+    )
+    return cite(placed, record)

@@ -1,0 +1,67 @@
+"""The records of a collection, read once for each state that it is in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.errors import leave_out, noticing
+from knowledge_mcp.ports import Store
+
+__all__ = ["KnownRecords"]
+
+_MOST_KEPT = 50_000
+"""Records that are kept, at about a kilobyte each; a collection of more is read each time."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """Hold what was read of one state, and what was looked for in it since."""
+
+    state: str = ""
+    records: tuple[DocumentRecord, ...] = ()
+    labelled: dict[str, dict[str, list[DocumentRecord]]] = field(
+        default_factory=dict[str, dict[str, list[DocumentRecord]]]
+    )
+
+    def by_label(self, name: str, value: str) -> Sequence[DocumentRecord]:
+        found = self.labelled.get(name)
+        if found is None:
+            found = dict[str, list[DocumentRecord]]()
+            for each in self.records:
+                found.setdefault(each.label(name), []).append(each)
+            self.labelled[name] = found
+        return found.get(value, ())
+
+
+class KnownRecords:
+    """List the records of one collection, asking the store no more than its state while nothing changes. Thread-safe.
+
+    A reading that met damage is not kept: each answer has to name it.
+    """
+
+    def __init__(self) -> None:
+        self._kept: _Reading | None = None
+
+    def all(self, store: Store, collection: str) -> tuple[DocumentRecord, ...]:
+        """List all records by id."""
+        return self._read(store, collection).records
+
+    def labelled(self, store: Store, collection: str, name: str, value: str) -> Sequence[DocumentRecord]:
+        """List the records whose metadata has a value under a name, by id."""
+        return self._read(store, collection).by_label(name, value)
+
+    def _read(self, store: Store, collection: str) -> _Reading:
+        state = store.state(collection)
+        kept = self._kept
+        if kept is not None and kept.state == state:
+            return kept
+        with noticing() as damage:
+            reading = _Reading(state, tuple(store.documents(collection)))
+        for each in damage:
+            leave_out(each)
+        # what changed meanwhile may be in the records, but not in the name
+        if not damage and len(reading.records) <= _MOST_KEPT and store.state(collection) == state:
+            self._kept = reading
+        return reading

@@ -1,0 +1,1 @@
+"""Reading, outlines, references and quotes."""

@@ -1,0 +1,216 @@
+"""What a document is called by others: "IEEE 29148:2018", "RFC 9000", "MIL-STD-498", and which record that names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from urllib.parse import unquote, urlsplit
+
+from knowledge_mcp.engine.core.base import while_wanted
+from knowledge_mcp.model.collection import DocumentRecord
+
+__all__ = ["Designation", "Directory", "Likeness", "designation_of", "designations", "names_of"]
+
+_TOKEN = re.compile(r"[a-z]+|\d+")
+_GAP = re.compile(r"[\s/_.\-]*")
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_GENERIC = frozenset(
+    "std standard tr ts guide part pub publication special sp no version v draft pas amd cor the pdf html doc".split()
+)
+"""Words before a number that say nothing of who issued it; "SP" alone is no issuer either."""
+_EDITIONS = frozenset({"r", "rev", "revision", "ed", "edition", "v", "ver", "version"})
+_CONNECTING = frozenset("a an and as at by for from in of on or per the to under with".split())
+_METADATA = ("designation", "identifier", "number", "document_number", "standard", "reference", "docname")
+_CLAUSE = re.compile(r"(?:[A-Z]\.)?\d{1,3}(?:\.\d{1,3})*|[A-Z](?:\.\d{1,3})+")
+_MOST_WORDS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Designation:
+    """Hold a designation in parts.
+
+    Attributes:
+        bodies: who issued it, lower case: {"iso", "iec", "ieee"}.
+        core: its number in pieces, with a letter before it: ("29148",), ("800", "53"), ("x", "509").
+        edition: year, revision or letter ("2018", "5", "e"), empty where it is not said.
+    """
+
+    bodies: frozenset[str]
+    core: tuple[str, ...]
+    edition: str = ""
+
+    @property
+    def words(self) -> str:
+        """Put it as words to search for."""
+        return " ".join((*sorted(self.bodies), "-".join(self.core)))
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """Tell how far a record's document is the one named.
+
+    Attributes:
+        record: the document.
+        edition: its own, empty where its names do not say.
+        is_other_edition: another edition than the one named.
+        is_part: only one part of the series named: ISO 10303-11 for ISO 10303.
+        is_whole: one of its names is the designation and nothing else.
+    """
+
+    record: DocumentRecord
+    edition: str
+    is_other_edition: bool = False
+    is_part: bool = False
+    is_whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    text: str
+    start: int
+    end: int
+
+
+def designations(name: str, *, slug: bool = False) -> Iterator[Designation]:
+    """List the designations that a name may be read as; a name where "-" stands for any sign is a slug.
+
+    In a title one stands at the beginning or after a mark ("Requirements (IEEE 29148)"), its issuer in capitals; what
+    is only mentioned ("Guide to ISO 9001") is none. In a slug it stands at the beginning.
+    """
+    for designation, _, _ in _standing(name, slug=slug):
+        yield designation
+
+
+def _standing(name: str, *, slug: bool) -> Iterator[tuple[Designation, int, int]]:
+    for found in _found(name, slug=slug):
+        if found[1] == 0 if slug else _opens(name, found[1]):
+            yield found
+
+
+def designation_of(target: str) -> tuple[Designation, str] | None:
+    """Read the normal form of a reference: the designation and the clause behind it, empty where there is none.
+
+    "IEEE 29148:2018 6.2" is clause 6.2 of IEEE 29148:2018. None where it is no designation and nothing else.
+    """
+    for designation, start, end in _found(target, slug=False):
+        rest = target[end:].strip(" ,.")
+        if start == 0 and (not rest or _CLAUSE.fullmatch(rest)):
+            return designation, rest
+    return None
+
+
+def _found(name: str, *, slug: bool) -> Iterator[tuple[Designation, int, int]]:
+    """Yield each designation with where it begins and ends."""
+    folded = name.casefold()
+    text = folded if len(folded) == len(name) else name.lower()
+    tokens = [_Token(match.group(), match.start(), match.end()) for match in _TOKEN.finditer(text)]
+    for number, token in enumerate(tokens):
+        if token.text.isalpha() or number == 0 or not tokens[number - 1].text.isalpha():
+            continue
+        first = _issuer(name, tokens, number, slug=slug)
+        if first is not None and (read := _read(text, tokens, first, number)) is not None:
+            yield read[0], tokens[first].start, read[1]
+
+
+def _issuer(name: str, tokens: list[_Token], number: int, *, slug: bool) -> int | None:
+    """Tell where the words before a number begin that may name its issuer: those in capitals, in a slug all."""
+    first = number
+    while first > 0 and number - first < _MOST_WORDS:
+        token = tokens[first - 1]
+        printed = name[token.start : token.end]
+        gap = name[token.end : tokens[first].start]
+        fits = slug or printed.isupper() or token.text in _GENERIC
+        if not (token.text.isalpha() and fits and token.text not in _CONNECTING and _GAP.fullmatch(gap)):
+            break
+        first -= 1
+    return first if first < number else None
+
+
+def _opens(text: str, start: int) -> bool:
+    before = text[:start].rstrip()
+    return not before or not before[-1].isalnum()
+
+
+def _read(text: str, tokens: list[_Token], first: int, number: int) -> tuple[Designation, int] | None:
+    words = [token.text for token in tokens[first:number]]
+    core: list[str] = []
+    if len(words) > 1 and len(words[-1]) == 1 and words[-1] not in _GENERIC:
+        core.append(words.pop())
+    bodies = frozenset(word for word in words if word not in _GENERIC and len(word) > 1)
+    if not bodies:
+        return None
+    core.append(tokens[number].text)
+    index = number + 1
+    while index < len(tokens) and _joined(text, tokens[index - 1], tokens[index]):
+        token = tokens[index].text
+        if _YEAR.fullmatch(token) or token.isalpha():
+            break
+        core.append(token)
+        index += 1
+    edition, used = _edition(text, tokens, index)
+    return Designation(bodies, tuple(core), edition), tokens[index + used - 1].end
+
+
+def _joined(text: str, first: _Token, second: _Token) -> bool:
+    return re.fullmatch(r"[-.:/_]?", text[first.end : second.start]) is not None
+
+
+def _edition(text: str, tokens: list[_Token], index: int) -> tuple[str, int]:
+    """Read what follows a number: a year, "Rev. 5", "r5", or a letter written to it ("882E"); and its tokens."""
+    if index >= len(tokens):
+        return "", 0
+    token, gap = tokens[index], text[tokens[index - 1].end : tokens[index].start]
+    if _YEAR.fullmatch(token.text) and re.fullmatch(r"\s?[-:_(]\s?|", gap):
+        return token.text, 1
+    following = tokens[index + 1].text if index + 1 < len(tokens) else ""
+    if token.text in _EDITIONS and following.isdigit() and re.fullmatch(r"[\s,.(_-]*", gap):
+        return following, 2
+    return (token.text, 1) if len(token.text) == 1 and not gap else ("", 0)
+
+
+def names_of(record: DocumentRecord) -> list[tuple[str, bool]]:
+    """List what a record is called, each with whether it is a slug: title, metadata, id, file name."""
+    path = unquote(urlsplit(record.source_path).path) or record.source_path
+    metadata = dict(record.metadata)
+    told = [metadata[key] for key in _METADATA if metadata.get(key)]
+    stem = PurePosixPath(path.replace("\\", "/")).stem
+    return [(record.title, False), *((each, False) for each in told), (record.id, True), (stem, True)]
+
+
+class Directory:
+    """Find the documents that designations name; each document's names are read once.
+
+    Args:
+        records: the documents.
+    """
+
+    def __init__(self, records: Iterable[DocumentRecord]) -> None:
+        self._known: dict[str, list[tuple[DocumentRecord, Designation, bool]]] = {}
+        for record in while_wanted(records):
+            for name, slug in names_of(record):
+                for known, start, end in _standing(name, slug=slug):
+                    is_whole = start == 0 and not name[end:].strip(" ()[]")
+                    self._known.setdefault(known.core[0], []).append((record, known, is_whole))
+
+    def alike(self, wanted: Designation) -> list[Likeness]:
+        """List the documents that have to do with a designation, each once, in the records' order."""
+        best: dict[str, Likeness] = {}
+        for record, known, is_whole in self._known.get(wanted.core[0], ()):
+            if not known.bodies & wanted.bodies or known.core[: len(wanted.core)] != wanted.core:
+                continue
+            found = Likeness(
+                record,
+                known.edition,
+                is_other_edition=bool(wanted.edition and known.edition and wanted.edition != known.edition),
+                is_part=len(known.core) > len(wanted.core),
+                is_whole=is_whole,
+            )
+            if record.id not in best or _rank(found) < _rank(best[record.id]):
+                best[record.id] = found
+        return list(best.values())
+
+
+def _rank(found: Likeness) -> tuple[bool, bool, bool, bool]:
+    return found.is_part, found.is_other_edition, not found.edition, not found.is_whole

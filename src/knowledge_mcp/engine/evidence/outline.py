@@ -1,0 +1,243 @@
+"""Sections by what a person calls them: number, title or both; and what to say where there is none of that name."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from knowledge_mcp.engine.core.base import Records
+from knowledge_mcp.engine.core.citing import cite, passage
+from knowledge_mcp.engine.core.documents import HeldDocument
+from knowledge_mcp.model.chunk import Chunk
+from knowledge_mcp.model.collection import DocumentRecord, OutlineEntry
+from knowledge_mcp.model.document import Span
+from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
+from knowledge_mcp.model.evidence import Passage
+
+__all__ = [
+    "find_sections",
+    "label_of",
+    "named_section",
+    "placed",
+    "section_at",
+    "sections_below",
+]
+
+_KEYWORD = re.compile(
+    r"(?P<keyword>clause|subclause|sub-clause|section|subsection|sec\.|paragraph|para\.|chapter|part|article|schedule"
+    r"|annex|appendix|attachment)\s+(?=\S)|§+\s*(?=\S)"
+)
+_ANNEXES = frozenset({"annex", "appendix", "attachment"})
+_NUMBER = re.compile(r"(?:\d{1,3}[a-z]?|[a-z]|[ivxlc]{1,6})(?:\.(?:\d{1,3}[a-z]?|[a-z]))*")
+_LONGEST_NAME = 500
+_MOST_NAMED = 8
+_ALIKE = 3
+
+
+def label_of(entry: OutlineEntry) -> str:
+    """Name a section by number and title, each once."""
+    title = " ".join(entry.title.split())
+    return f"{entry.number} {title}".strip() if entry.number and title != entry.number else title
+
+
+def find_sections(document: HeldDocument, wanted: str) -> list[OutlineEntry]:
+    """List the sections that a name may mean, in reading order: by number, else by title, else by words of a title.
+
+    "5.3", "clause 5.3", "5.3 Wind load", "Annex B" and "wind load" are names; "2.0" is clause 2 where none is 2.0.
+    Where a number stands twice, the word before it decides; a section inside another of the same name is not listed.
+    """
+    entries = document.structure.sections
+    name = _plain(wanted)
+    match = _KEYWORD.match(name)
+    keyword = (match.group("keyword") or "") if match else ""
+    bare = name[match.end() :] if match else name
+    found = _numbered(entries, {name, bare}) or _numbered(entries, {bare.removesuffix(".0")})
+    if len(found) > 1:
+        found = _of_keyword(document, found, keyword) or found
+    if not found:
+        found = [entry for entry in entries if {_plain(entry.title), _plain(label_of(entry))} & {name, bare}]
+    if not found and not _NUMBER.fullmatch(bare):
+        holding = [entry for entry in entries if _holds(_plain(label_of(entry)), bare)]
+        found = holding if len(_outermost(holding)) == 1 else []
+    return _outermost(found)
+
+
+def named_section(document: HeldDocument, wanted: str) -> OutlineEntry:
+    """Return the one section of this name.
+
+    Raises:
+        NotFoundError: there is none; names those near it.
+        InvalidInputError: there are several; says where.
+    """
+    if len(wanted) > _LONGEST_NAME:
+        raise InvalidInputError(f"The clause's name has more than {_LONGEST_NAME} characters.")
+    found = find_sections(document, wanted)
+    if not found:
+        raise NotFoundError(
+            f"'{document.record.id}' has no clause '{wanted[:100]}'.", suggestion=_near(document, _plain(wanted))
+        )
+    if len(found) > 1:
+        shown = [f"{label_of(entry)}{_place(entry)}" for entry in found[:_MOST_NAMED]]
+        raise InvalidInputError(
+            f"'{wanted[:100]}' names {len(found)} sections of '{document.record.id}'.",
+            details="; ".join(shown),
+            suggestion=f"Ask for one of them by number, by number and title, or by page: {'; '.join(shown)}.",
+        )
+    return found[0]
+
+
+def sections_below(entries: Iterable[OutlineEntry], section: OutlineEntry) -> list[OutlineEntry]:
+    """List a section and all inside it, in reading order."""
+    return [
+        entry
+        for entry in entries
+        if entry is section or (section.span.contains(entry.span) and entry.level > section.level)
+    ]
+
+
+def _numbered(entries: Iterable[OutlineEntry], names: set[str]) -> list[OutlineEntry]:
+    return [entry for entry in entries if entry.number and _plain(entry.number) in names]
+
+
+def _plain(name: str) -> str:
+    return " ".join(name.split()).strip(" .:").casefold()
+
+
+def _holds(label: str, words: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(words)}(?!\w)", label) is not None
+
+
+def _of_keyword(document: HeldDocument, found: Sequence[OutlineEntry], keyword: str) -> list[OutlineEntry]:
+    """Keep the sections whose heading begins as the name did: "Annex 1" is not "1 Scope"."""
+    heads = [(entry, document.text[entry.span.start : entry.span.start + 40].casefold()) for entry in found]
+    if keyword in _ANNEXES:
+        return [entry for entry, head in heads if head.startswith(tuple(_ANNEXES))]
+    if keyword:
+        return [entry for entry, head in heads if head.startswith(keyword)] or _bare(heads)
+    return _bare(heads)
+
+
+def _bare(heads: Iterable[tuple[OutlineEntry, str]]) -> list[OutlineEntry]:
+    return [entry for entry, head in heads if entry.number and head.startswith(entry.number.casefold())]
+
+
+def _outermost(found: Sequence[OutlineEntry]) -> list[OutlineEntry]:
+    """Leave out what lies inside another one found."""
+    return [entry for entry in found if not any(_lies_in(entry, other) for other in found)]
+
+
+def _lies_in(entry: OutlineEntry, other: OutlineEntry) -> bool:
+    return other.level < entry.level and other.span.contains(entry.span)
+
+
+def _place(entry: OutlineEntry) -> str:
+    return f" (page {entry.page})" if entry.page else f" (character {entry.span.start})"
+
+
+def _near(document: HeldDocument, name: str) -> str:
+    entries = document.structure.sections
+    if not entries:
+        return "No headings are known of this document: read it by pages, by passage, or whole."
+    match = _KEYWORD.match(name)
+    bare = name[match.end() :] if match else name
+    if _NUMBER.fullmatch(bare):
+        return _near_number(entries, bare)
+    titles = {_plain(entry.title): label_of(entry) for entry in entries}
+    titles |= {_plain(label_of(entry)): label_of(entry) for entry in entries}
+    alike = difflib.get_close_matches(bare[:200], titles, n=_ALIKE, cutoff=0.6)
+    words = set(re.findall(r"\w{4,}", bare))
+    alike += [label for label in titles if words & set(re.findall(r"\w{4,}", label))]
+    near = list(dict.fromkeys(f"'{titles[label]}'" for label in alike))[:_ALIKE]
+    if near:
+        return f"Did you mean {_listed(near, 'or')}?"
+    top = min(entry.level for entry in entries)
+    return f"Its sections are {_some([label_of(entry) for entry in entries if entry.level == top])}."
+
+
+def _near_number(entries: Sequence[OutlineEntry], number: str) -> str:
+    known = {_plain(entry.number): entry.number for entry in entries if entry.number}
+    if not known:
+        return "Its headings have no numbers: ask by title, by pages, or for the whole document."
+    above = number
+    while "." in above:
+        above = above.rpartition(".")[0]
+        depth = above.count(".") + 1
+        below = [plain for plain in known if plain.startswith(f"{above}.") and plain.count(".") == depth]
+        if above in known or below:
+            alike = difflib.get_close_matches(number, below, n=1)
+            near = known[alike[0]] if alike else known.get(above, known[below[0]] if below else above)
+            has = _some([known[each] for each in below]) if below else "no parts"
+            return f"{known.get(above, above.upper())} has {has}. Did you mean {near}?"
+    tops = [printed for plain, printed in known.items() if "." not in plain]
+    return f"Its clauses are {_some(tops or list(known.values()))}."
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = list(names[:_MOST_NAMED])
+    rest = len(names) - len(shown)
+    return _listed([*shown, f"{rest} more"] if rest else shown, "and")
+
+
+def _listed(names: Sequence[str], last: str) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"
+
+
+class _KnownRecord(Records):
+    """Give the one record that is at hand."""
+
+    def __init__(self, record: DocumentRecord) -> None:
+        self._record = record
+
+    def get(self, document_id: str) -> DocumentRecord | None:
+        """Return it."""
+        return self._record if document_id == self._record.id else None
+
+
+def placed(document: HeldDocument, span: Span) -> Passage:
+    """Cut a passage out and say where it stands; several sections are cited from the first to the last."""
+    chunks = _overlapping(document.chunks, span)
+    made = passage(_KnownRecord(document.record), document.record.id, document.text, span, chunks, document.structure)
+    label = _sections_of(document, span)
+    if not label or not chunks:
+        return made
+    locator = made.locator
+    named = replace(
+        chunks[0],
+        section_hierarchy=(label,),
+        section_title=label,
+        clause_number=None,
+        page_numbers=locator.page_numbers,
+        page_labels=locator.page_labels,
+        lines=locator.lines,
+    )
+    return replace(made, citation=cite(named, document.record))
+
+
+def section_at(document: HeldDocument, place: int) -> OutlineEntry | None:
+    """Return the innermost section that holds a place, None before the first heading."""
+    entries = document.structure.sections
+    for entry in reversed(entries[: bisect_right(entries, place, key=lambda each: each.span.start)]):
+        if place < entry.span.end:
+            return entry
+    return None
+
+
+def _sections_of(document: HeldDocument, span: Span) -> str:
+    """Name the section that a span begins in, and the last one that begins inside it."""
+    entries = document.structure.sections
+    first = section_at(document, span.start)
+    behind = bisect_left(entries, span.end, key=lambda each: each.span.start)
+    last = entries[behind - 1] if behind and entries[behind - 1].span.start > span.start else None
+    if first is None or last is None:
+        only = first or last
+        return label_of(only) if only else ""
+    return f"{label_of(first)} to {label_of(last)}"
+
+
+def _overlapping(chunks: Sequence[Chunk], span: Span) -> list[Chunk]:
+    """List the chunks that a span stands in, and the last before it for one that stands in none."""
+    found = [chunk for chunk in chunks if chunk.span.overlaps(span)]
+    return found or [chunk for chunk in chunks if chunk.span.start <= span.start][-1:]

@@ -1,0 +1,457 @@
+"""Where in one text the words of a quote stand: equal passages, their longest beginnings, and places that are alike."""
+
+from __future__ import annotations
+
+import bisect
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import islice
+
+from knowledge_mcp.engine.core.base import still_wanted
+from knowledge_mcp.language.quote_words import BULLET, LINE_END_HYPHEN, Words, plain_letters, read_words
+from knowledge_mcp.model.document import Span
+from knowledge_mcp.model.evidence import Difference
+
+__all__ = [
+    "Likeness",
+    "Searched",
+    "Sought",
+    "alike",
+    "follow",
+    "sought",
+    "whole_span",
+]
+
+_SENTENCE_END = frozenset(".!?:;")
+_SIGNS = frozenset("-+<>~$\u00a3\u00a5\u20ac\u00b1\u2010\u2011\u2012\u2013\u2014\u2212\u2213\u2248\u2260\u2264\u2265")
+_BULLETS = frozenset("-*\u2022\u2023\u25e6\u25aa\u25cf")
+_PLUS_OR_MINUS = frozenset("-+\u00b1\u2212\u2213")
+_BEFORE_A_SIGN = frozenset(" \t([{=*/,")
+_CLOSED = frozenset(")]}")
+_UNITS = frozenset("%\u2030\u00b0\u2032\u2033")
+_BROKEN_BEFORE = re.compile(r"[^\W\d_]+[-\u2010\u2011\u00ad][ \t]*\n\s*\Z")
+_BROKEN_AFTER = re.compile(r"[-\u2010\u2011\u00ad][ \t]*\n\s*[^\W\d_]+")
+_Run = tuple[int, int, int]
+"""Where an equal run begins in the quote and in the text, and its length."""
+_MOST_OF_A_WORD = 80
+_FREE_GAP = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """Tell how like a passage is to a quote: where it stands, a measure 0..1, its differences, and equal words."""
+
+    span: Span
+    similarity: float
+    differences: tuple[Difference, ...]
+    equal_words: int
+
+
+def follow(
+    quote: Words, first: int, text: Words, begin: int, stop: int | None = None, end: int | None = None
+) -> tuple[int, Span | None]:
+    """Follow a quote through a text as long as they are the same; returns where in the quote it ends, and the span.
+
+    Marks that may be left out may be missing on either side; a word broken at a line's end is the whole word.
+    """
+    stop, end = len(quote) if stop is None else stop, len(text) if end is None else end
+    start = last = -1
+    i, j = first, begin
+    while i < stop:
+        if j < end and _are_same(quote, i, text, j):
+            reached = i + 1, j + 1
+        elif start >= 0 and j < end and j in text.optional:
+            j += 1
+            continue
+        elif i in quote.optional:
+            i += 1
+            continue
+        elif j < end and (joined := _joined(quote, i, stop, text, j, end)) is not None:
+            reached = joined
+        else:
+            break
+        start = j if start < 0 else start
+        i, j = reached
+        last = j - 1
+    return i, Span(text.starts[start], text.ends[last]) if start >= 0 else None
+
+
+def _are_same(quote: Words, i: int, text: Words, j: int) -> bool:
+    quoted, printed = quote.keys[i], text.keys[j]
+    if quoted == printed:
+        return i not in quote.units or quote.units[i] == text.units.get(j, quote.units[i])
+    return (quoted == BULLET and printed in _BULLETS) or (printed == BULLET and quoted in _BULLETS)
+
+
+def _joined(quote: Words, i: int, stop: int, text: Words, j: int, end: int) -> tuple[int, int] | None:
+    """Pass one word that is broken at a line's end on one side or both, elsewhere or not at all on the other."""
+    quoted, printed = quote.keys[i], text.keys[j]
+    if quoted == printed:
+        return None
+    i, j = i + 1, j + 1
+    while quoted != printed:
+        if len(quoted) < len(printed) and i in quote.breaks and i + 1 < stop:
+            quoted += quote.keys[i + 1]
+            i += 2
+        elif len(printed) < len(quoted) and j in text.breaks and j + 1 < end:
+            printed += text.keys[j + 1]
+            j += 2
+        else:
+            return None
+    return i, j
+
+
+def whole_span(text: str, span: Span) -> Span:
+    """Make a span longer where it cuts a value or a word: its sign, its `%` or `°`, the rest of a broken word."""
+    start, end = span.start, span.end
+    if _is_signed(text, start):
+        start -= 1
+    elif text[start].isalpha() and (match := _BROKEN_BEFORE.search(text, max(0, start - _MOST_OF_A_WORD), start)):
+        start = match.start()
+    if text[end - 1].isdigit() and text[end : end + 1] in _UNITS:
+        end += 1
+    elif text[end - 1].isalpha() and (match := _BROKEN_AFTER.match(text, end, end + _MOST_OF_A_WORD)):
+        end = match.end()
+    return Span(start, end)
+
+
+def _is_signed(text: str, start: int) -> bool:
+    """Tell whether a value, or the name of one, has its sign directly before it: not `5` in `3-5`, nor `a` in `b-a`."""
+    before = text[max(0, start - 2) : start]
+    if text[start].isdigit():
+        return before[-1:] in _SIGNS and not (before[:-1].isalnum() or before[:-1] in _CLOSED)
+    return len(before) == 2 and before[1] in _PLUS_OR_MINUS and before[0] in _BEFORE_A_SIGN
+
+
+def alike(source: str, quote: Words, text: str, words: Words) -> Likeness | None:
+    """Find the passage among the words of a stretch of text that is most like a quote; None where nothing is shared.
+
+    Args:
+        source: the text that the quote's words are cut from.
+        quote: the quote's words and marks.
+        text: the canonical text.
+        words: some of its words and marks.
+    """
+    here = [index for index in range(len(quote)) if index not in quote.optional]
+    there = [index for index in range(len(words)) if index not in words.optional]
+    printed_keys = [words.units.get(index, words.keys[index]) for index in there]
+    quoted_keys = [quote.units.get(index, quote.keys[index]) for index in here]
+    blocks = _connected(_equal_runs(quoted_keys, printed_keys))
+    if not blocks:
+        return None
+    begin = _widened(words, there, blocks[0][1], blocks[0][0], -1)
+    end = _widened(words, there, blocks[-1][1] + blocks[-1][2], len(here) - blocks[-1][0] - blocks[-1][2], 1)
+    equal = sum(size for _, _, size in blocks)
+    equal_words = sum(quote.is_word(here[i + n]) for i, _, size in blocks for n in range(size))
+    differences: list[Difference] = []
+    i, j = 0, begin
+    for quoted, printed, size in (*blocks, (len(here), end, 0)):
+        if i < quoted or j < printed:
+            told = _difference(source, quote, here[i:quoted], text, words, there[j:printed])
+            differences.extend(told)
+            equal += 0 if told else quoted - i
+        i, j = quoted + size, printed + size
+    span = Span(words.starts[there[begin]], words.ends[there[end - 1]])
+    whole = whole_span(text, span)
+    if whole.start < span.start and quote.keys[0] == words.keys[there[begin]]:
+        printed = text[whole.start : words.ends[there[begin]]]
+        differences.insert(0, Difference(source[quote.starts[0] : quote.ends[0]], " ".join(printed.split())))
+    if whole.end > span.end and quote.keys[-1] == words.keys[there[end - 1]]:
+        printed = text[words.starts[there[end - 1]] : whole.end]
+        differences.append(Difference(source[quote.starts[-1] : quote.ends[-1]], " ".join(printed.split())))
+    similarity = min(1.0, 2.0 * equal / (len(here) + end - begin))
+    if differences:
+        similarity = min(similarity, 1.0 - 1.0 / (1 + len(here)))
+    return Likeness(whole, similarity, tuple(differences), equal_words)
+
+
+def _equal_runs(quoted: list[str], printed: list[str]) -> list[_Run]:
+    """List runs that are equal: the longest one, and on both sides of it others, those nearest to it first."""
+    longest = SequenceMatcher(None, printed, quoted, autojunk=False).find_longest_match()
+    if not longest.size:
+        return []
+    i, j, size = longest.b, longest.a, longest.size
+    before = _runs(quoted[:i][::-1], printed[max(0, j - _reach(i)) : j][::-1])
+    stop = j + size + _reach(len(quoted) - i - size)
+    after = _runs(quoted[i + size :], printed[j + size : stop])
+    return [
+        *((i - one - count, j - other - count, count) for one, other, count in reversed(before)),
+        (i, j, size),
+        *((i + size + one, j + size + other, count) for one, other, count in after),
+    ]
+
+
+def _runs(quoted: list[str], printed: list[str]) -> list[_Run]:
+    matcher = SequenceMatcher(None, printed, quoted, autojunk=False)
+    return [(block.b, block.a, block.size) for block in matcher.get_matching_blocks() if block.size]
+
+
+def _reach(count: int) -> int:
+    """Tell how many words of the text may hold what so many of the quote stand for."""
+    return 2 * count + 20 if count else 0
+
+
+def _connected(blocks: list[_Run]) -> list[_Run]:
+    """Keep the longest equal run, and those about it that are not farther away than their length makes likely."""
+    if not blocks:
+        return []
+    longest = max(range(len(blocks)), key=lambda index: blocks[index][2])
+    kept = [blocks[longest]]
+    for quoted, printed, size in blocks[longest + 1 :]:
+        ahead = kept[-1]
+        if (printed - ahead[1] - ahead[2]) - (quoted - ahead[0] - ahead[2]) > _FREE_GAP + 2 * size:
+            break
+        kept.append((quoted, printed, size))
+    for quoted, printed, size in reversed(blocks[:longest]):
+        if (kept[0][1] - printed - size) - (kept[0][0] - quoted - size) > _FREE_GAP + 2 * size:
+            break
+        kept.insert(0, (quoted, printed, size))
+    return kept
+
+
+def _widened(words: Words, there: list[int], place: int, count: int, step: int) -> int:
+    """Take so many more words of the text as the quote has left over, but none of another sentence."""
+    for _ in range(count):
+        following = place - 1 if step < 0 else place
+        if not 0 <= following < len(there):
+            break
+        mark = words.keys[there[following]]
+        if step < 0 and mark in _SENTENCE_END:
+            break
+        place += step
+        if mark in _SENTENCE_END:
+            break
+    return place
+
+
+def _difference(
+    source: str, quote: Words, here: list[int], text: str, words: Words, there: list[int]
+) -> list[Difference]:
+    if here and there:
+        reached, _ = follow(quote, here[0], words, there[0], here[-1] + 1, there[-1] + 1)
+        if reached > here[-1] and follow(words, there[0], quote, here[0], there[-1] + 1, here[-1] + 1)[0] > there[-1]:
+            return []
+    quoted = source[quote.starts[here[0]] : quote.ends[here[-1]]] if here else ""
+    printed = text[words.starts[there[0]] : words.ends[there[-1]]] if there else ""
+    return [Difference(" ".join(quoted.split()), " ".join(printed.split()))]
+
+
+_MOST_TRIED = 300
+_MARGIN = 300
+_LONGEST_LINE = 4_000
+_ANCHORS = 16
+_OFTEN = 400
+_SHORT = 5
+_MOST_PLACES = 4_000
+_WINDOWS = 5
+
+_BROKEN = re.compile(LINE_END_HYPHEN)
+_SPELLED = re.compile(
+    "[\u00ad\u00b5\u0130-\u0133\u017f\u01c4-\u01cc\u01f1-\u01f3\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2100-\u214f"
+    "\u2160-\u217f\ufb00-\ufb17\ufeff\uff01-\uff5e\U0001d400-\U0001d7ff]"
+)
+"""Characters that keys spell otherwise, or leave out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """Hold what is sought: the words and marks of a quote or of a part of one.
+
+    Attributes:
+        text: the whole quote.
+        words: of the part; offsets are in `text`.
+        real: indexes of those that are words or numbers, not marks; never empty.
+    """
+
+    text: str
+    words: Words
+    real: tuple[int, ...]
+
+    @property
+    def quoted(self) -> str:
+        """Cut the part out of the quote."""
+        return self.between(0, len(self.words))
+
+    def between(self, first: int, stop: int) -> str:
+        """Return the quoted text of some words and marks, by index; empty where there are none."""
+        return self.text[self.words.starts[first] : self.words.ends[stop - 1]] if first < stop else ""
+
+    def pattern(self, first: int = 0, most: int | None = None) -> re.Pattern[str]:
+        """Make a pattern of the real words from one on, whatever stands between them; `most` words of them."""
+        begin = bisect.bisect_left(self.real, first)
+        keys = [self.words.keys[index].lower().lstrip("_.,") for index in self.real[begin:]][:most]
+        after = r"(?!\w)" if keys[-1][-1].isascii() else ""
+        return re.compile(r"[\W_]*+".join(map(re.escape, keys)) + after)
+
+
+def sought(text: str, start: int = 0, end: int | None = None) -> Sought | None:
+    """Prepare a quote, or the part `text[start:end]` of one; None where there is no word in it."""
+    words = read_words(text, start, end, is_quote=True)
+    real = tuple(index for index in range(len(words)) if words.is_word(index))
+    return Sought(text, words, real) if real else None
+
+
+class Searched:
+    """Search one canonical text for quotes.
+
+    What is searched is a copy in lower case, in which words hyphenated at line ends are whole and ligatures spelled;
+    what is compared is the text itself.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._copy = ""
+        self._changes: list[int] = []
+        self._shifts: list[int] = []
+
+    def equal(self, part: Sought, limit: int = 20) -> list[Span]:
+        """List where all words and marks of a quote stand one after the other, but for what print may change."""
+        found: list[Span] = []
+        for near, end in self._places(part.pattern()):
+            if found and near < found[-1].end:
+                continue
+            words = self.words(near - _MARGIN, end + _MARGIN)
+            for begin in _begins(part, 0, words, near):
+                reached, span = follow(part.words, 0, words, begin)
+                if reached == len(part.words) and span is not None and whole_span(self.text, span) == span:
+                    found.append(span)
+                    break
+            if len(found) >= limit:
+                break
+        return found
+
+    def longest(self, part: Sought, first: int, seed: int) -> tuple[int, Span | None]:
+        """Find the longest run of the quote's words and marks from one on; returns its end, and where it stands.
+
+        Args:
+            part: the quote.
+            first: index to begin at.
+            seed: real words that a run has at least.
+        """
+        best: tuple[int, Span | None] = (first, None)
+        rest = part.text[part.words.starts[first] : part.words.ends[-1]]
+        if first > part.real[-1]:
+            return best
+        for near, _ in self._places(part.pattern(first, seed)):
+            words = self.words(near - _MARGIN, near + len(rest) * 5 // 4 + _MARGIN)
+            for begin in _begins(part, first, words, near):
+                reached, span = follow(part.words, first, words, begin)
+                if reached > best[0] and span is not None and whole_span(self.text, span).start == span.start:
+                    best = reached, span
+        return best
+
+    def words(self, start: int, end: int) -> Words:
+        """Read the words of a stretch, made longer to whole lines where lines are not as long as pages."""
+        start, end = max(0, start), min(len(self.text), end)
+        line = self.text.rfind("\n", max(0, start - _LONGEST_LINE), start) + 1
+        stop = self.text.find("\n", end, end + _LONGEST_LINE)
+        if line == 0 and start > _LONGEST_LINE:
+            line = start - next((n for n in range(100) if self.text[start - n - 1].isspace()), 0)
+        return read_words(self.text, line, stop if stop >= 0 else min(len(self.text), end + _LONGEST_LINE))
+
+    def windows(self, part: Sought) -> list[Words]:
+        """List the stretches that share most with a quote, the best first: its rare words in about its order."""
+        length = part.words.ends[-1] - part.words.starts[0]
+        width = max(48, length // 2)
+        votes: dict[int, dict[str, float]] = defaultdict(dict)
+        for word, offset, weight, places in self._anchors(part):
+            for place in places:
+                nearest = (place - offset) // width
+                for each in (nearest, nearest + 1):
+                    votes[each][word] = weight
+        slack = _MARGIN + length // 4
+        chosen: list[int] = []
+        for each in sorted(votes, key=lambda each: (-sum(votes[each].values()), each)):
+            if all(abs(each - other) > 1 + slack // width for other in chosen):
+                chosen.append(each)
+            if len(chosen) == _WINDOWS:
+                break
+        return [
+            self.words(self._original((each - 1) * width) - slack, self._original((each + 1) * width + length) + slack)
+            for each in chosen
+        ]
+
+    def _anchors(self, part: Sought) -> Iterator[tuple[str, int, float, list[int]]]:
+        """Give the longest word of each stretch of a quote, with its offset, its weight and the places where it stands.
+
+        A short word, which stands everywhere, is taken with the next one.
+        """
+        words, copy = part.words, self._searched()
+        begin = words.starts[0]
+        step = max(1, -(-(words.ends[-1] - begin) // _ANCHORS))
+        longest: dict[int, int] = {}
+        for index in part.real:
+            held = longest.setdefault((words.starts[index] - begin) // step, index)
+            if len(words.keys[index]) > len(words.keys[held]):
+                longest[(words.starts[index] - begin) // step] = index
+        offsets: dict[str, int] = {}
+        for index in longest.values():
+            word = words.keys[index].lower()
+            if len(word) < _SHORT and index + 1 in part.real:
+                word = f"{word} {words.keys[index + 1].lower()}"
+            offsets.setdefault(word, words.starts[index] - begin)
+        counts = {word: copy.count(word) for word in offsets}
+        there = sorted((word for word in offsets if counts[word]), key=lambda word: (counts[word], word))
+        for rank, word in enumerate(there):
+            if counts[word] <= _OFTEN or rank < 3:
+                matches = islice(re.finditer(re.escape(word), copy), _MOST_PLACES)
+                weight = 1.0 / (1.0 + math.log2(counts[word]))
+                yield word, offsets[word], weight, [match.start() for match in matches]
+
+    def _places(self, pattern: re.Pattern[str]) -> Iterator[tuple[int, int]]:
+        """List where a pattern is found, also where two places share words."""
+        copy, tried = self._searched(), 0
+        match = pattern.search(copy)
+        while match is not None and tried < _MOST_TRIED:
+            still_wanted()
+            if match.start() == 0 or not _goes_on(copy, match.start()):
+                tried += 1
+                yield self._original(match.start()), self._original(match.end())
+            match = pattern.search(copy, match.start() + 1)
+
+    def _searched(self) -> str:
+        if self._copy or not self.text:
+            return self._copy
+        pieces: list[str] = []
+        done, length = 0, 0
+        changes = [(match.start(), match.end(), "") for match in _BROKEN.finditer(self.text)]
+        if not self.text.isascii():
+            single = [(m.start(), m.end(), plain_letters(m.group()).lower()) for m in _SPELLED.finditer(self.text)]
+            changes = sorted(changes + single, key=lambda change: (change[0], -change[1]))
+        for start, end, spelled in changes:
+            if start < done:
+                continue
+            pieces += (self.text[done:start], spelled)
+            length += start - done + len(spelled)
+            done = end
+            self._changes.append(length)
+            self._shifts.append(done - length)
+        pieces.append(self.text[done:])
+        self._copy = "".join(pieces).lower()
+        return self._copy
+
+    def _original(self, place: int) -> int:
+        """Map a place of the searched copy to the text, exactly but inside of what is spelled otherwise."""
+        index = bisect.bisect_right(self._changes, place) - 1
+        return place + (self._shifts[index] if index >= 0 else 0)
+
+
+def _goes_on(copy: str, place: int) -> bool:
+    """Tell whether a word of plain letters has begun before this place; a digit may be a note's mark, not a part."""
+    return copy[place].isascii() and copy[place - 1].isalpha()
+
+
+def _begins(part: Sought, first: int, words: Words, near: int) -> list[int]:
+    """List where a quote may begin whose first real word stands at an offset, the likeliest first.
+
+    As many marks before the word as the quote has, then more, for some may be left out, then fewer.
+    """
+    word = words.holding(near)
+    marks = part.real[bisect.bisect_left(part.real, first)] - first
+    begin = word - marks
+    order = [*range(begin, begin - (6 if marks else 0) - 1, -1), *range(begin + 1, word + 1)]
+    return [each for each in order if each >= 0]

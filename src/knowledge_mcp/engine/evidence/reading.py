@@ -1,0 +1,192 @@
+"""Reading on from a hit: a clause, pages, a passage with its neighbours, or a document, word for word and in parts."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from knowledge_mcp.engine.core.base import Base
+from knowledge_mcp.engine.core.documents import HeldDocument, chunk_by_id, held_document
+from knowledge_mcp.engine.evidence.outline import named_section, placed
+from knowledge_mcp.language.sentences import cut_within
+from knowledge_mcp.model.chunk import Chunk
+from knowledge_mcp.model.document import Span
+from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
+from knowledge_mcp.model.evidence import Passage, ReadAnswer, ReadQuery
+from knowledge_mcp.ports import TokenMeasure
+
+__all__ = ["read", "read_held"]
+
+_LEAST, _MOST = 50, 20_000
+"""Bounds of `ReadQuery.max_tokens`."""
+_NEIGHBOURS = 20
+_PASSAGE = 1_000
+"""Characters from which on a passage ends where the next section begins, so that each citation is near its words."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """What was asked for: its span, and the passages that it begins with, whose parents are the parents asked for."""
+
+    span: Span
+    chunks: tuple[Chunk, ...]
+
+
+def read(base: Base, query: ReadQuery) -> ReadAnswer:
+    """Read the text of a place, as much as the budget holds; `next_cursor` goes on where it ended.
+
+    Raises:
+        NotFoundError: no such document, clause, page or passage; names near ones.
+        InvalidInputError: the query contradicts itself, or a clause's name means several sections.
+    """
+    _check(query)
+    document_id = query.document_id
+    if query.chunk_id is not None:
+        found = chunk_by_id(base, query.chunk_id)[0].document_id
+        if document_id not in {None, found}:
+            raise InvalidInputError(
+                f"The passage '{query.chunk_id}' stands in '{found}', not in '{document_id}'.",
+                suggestion="Leave the document out: a passage's id is enough.",
+            )
+        document_id = found
+    assert document_id is not None
+    return read_held(held_document(base, document_id), query, base.embedder)
+
+
+def read_held(document: HeldDocument, query: ReadQuery, measure: TokenMeasure) -> ReadAnswer:
+    """Read a place of a document that is at hand; errors as `read`."""
+    _check(query)
+    place = _place(document, query)
+    whole = place.span
+    start = whole.start if query.cursor is None else query.cursor
+    if not whole.start <= start <= whole.end or (start == whole.end and len(whole)):
+        raise InvalidInputError(
+            f"The cursor {start} lies outside of what is asked for, {whole.start} to {whole.end}.",
+            suggestion="Use the `next_cursor` of the answer before, with the same question.",
+        )
+    parents: list[Passage] = []
+    left = query.max_tokens
+    if query.parents and query.cursor is None:
+        parents = _parents(document, place, left // 2, measure)
+        left -= sum(measure.count_tokens(each.text) for each in parents)
+    rest = Span(start, whole.end).trimmed(document.text)
+    end = cut_within(document.text, rest, left, measure)
+    passages = [placed(document, span) for span in _split(document, Span(rest.start, end))]
+    further = Span(end, whole.end).trimmed(document.text)
+    return ReadAnswer(
+        document_id=document.record.id,
+        document_title=document.record.title,
+        passages=(*parents, *passages),
+        tokens=sum(measure.count_tokens(each.text) for each in (*parents, *passages)),
+        whole=whole,
+        next_cursor=further.start if further else None,
+    )
+
+
+def _check(query: ReadQuery) -> None:
+    wrong: list[str] = []
+    if sum(each is not None for each in (query.clause, query.pages, query.chunk_id)) > 1:
+        wrong.append("Ask for a clause, for pages or for a passage, not for several at once.")
+    if query.document_id is None and query.chunk_id is None:
+        wrong.append("Name the document; only a passage's id is enough without it.")
+    if not _LEAST <= query.max_tokens <= _MOST:
+        wrong.append(f"max_tokens is {_LEAST} to {_MOST:,}.")
+    if not (0 <= query.before <= _NEIGHBOURS and 0 <= query.after <= _NEIGHBOURS):
+        wrong.append(f"Up to {_NEIGHBOURS} neighbours can be read on each side.")
+    if (query.before or query.after) and query.chunk_id is None:
+        wrong.append("Neighbours are read with a passage's id only.")
+    if query.pages is not None and not 1 <= query.pages[0] <= query.pages[1]:
+        wrong.append("Pages count from 1, the first before the last.")
+    if query.clause is not None and not query.clause.strip(" .:\n\t"):
+        wrong.append("The clause is blank.")
+    if wrong:
+        raise InvalidInputError(wrong[0], details=" ".join(wrong), suggestion="Correct the question and ask again.")
+
+
+# ---- the place
+
+
+def _place(document: HeldDocument, query: ReadQuery) -> _Place:
+    if query.chunk_id is not None:
+        return _around(document, query.chunk_id, query.before, query.after)
+    if query.clause is not None:
+        span = named_section(document, query.clause).span
+    elif query.pages is not None:
+        span = _of_pages(document, *query.pages)
+    else:
+        span = Span(0, len(document.text))
+    return _Place(span, tuple(chunk for chunk in document.chunks if chunk.span.overlaps(span)))
+
+
+def _around(document: HeldDocument, chunk_id: str, before: int, after: int) -> _Place:
+    index = next((index for index, chunk in enumerate(document.chunks) if chunk.id == chunk_id), None)
+    if index is None:
+        raise NotFoundError(
+            f"No passage of '{document.record.id}' has the id '{chunk_id}'.",
+            suggestion="Search again: ids change when a passage's text changes.",
+        )
+    chunks = document.chunks[max(index - before, 0) : index + after + 1]
+    span = Span(min(chunk.span.start for chunk in chunks), max(chunk.span.end for chunk in chunks))
+    return _Place(span, chunks)
+
+
+def _of_pages(document: HeldDocument, first: int, last: int) -> Span:
+    """Span the text of some pages.
+
+    Raises:
+        NotFoundError: the document has no such page, or nothing was read from them; says why.
+        InvalidInputError: it has no pages at all.
+    """
+    name, known = document.record.id, document.structure.pages
+    count = max((page.number for page in known), default=document.record.pages)
+    if count == 0:
+        raise InvalidInputError(f"'{name}' has no pages.", suggestion="Read it by clause, by passage, or whole.")
+    if last > count:
+        raise NotFoundError(f"'{name}' has no page {last}.", suggestion=f"Its pages are 1 to {count}.")
+    asked = [page for page in known if first <= page.number <= last]
+    spans = [page.span for page in asked if len(page.span)]
+    if not known:
+        spans = [chunk.span for chunk in document.chunks if any(first <= page <= last for page in chunk.page_numbers)]
+    if not spans:
+        pages = f"page {first}" if first == last else f"pages {first} to {last}"
+        why = " ".join(dict.fromkeys(page.note for page in asked if page.note))
+        raise NotFoundError(f"Nothing was read from {pages} of '{name}'. {why}".strip(), suggestion="Read other pages.")
+    return Span(min(span.start for span in spans), max(span.end for span in spans))
+
+
+# ---- the passages
+
+
+def _parents(document: HeldDocument, place: _Place, limit: int, measure: TokenMeasure) -> list[Passage]:
+    """Take the passages that open the sections around a place, outermost first; where room is short, the nearest."""
+    by_id = {chunk.id: chunk for chunk in document.chunks}
+    found: list[Passage] = []
+    chunk = place.chunks[0] if place.chunks else None
+    seen: set[str] = set()
+    while chunk is not None and chunk.parent_chunk_id is not None and chunk.parent_chunk_id not in seen:
+        seen.add(chunk.parent_chunk_id)
+        chunk = by_id.get(chunk.parent_chunk_id)
+        if chunk is None or chunk.span.overlaps(place.span):
+            continue
+        span = chunk.span.trimmed(document.text)
+        if limit < 1 or not span:
+            break
+        span = Span(span.start, cut_within(document.text, span, limit, measure)).trimmed(document.text)
+        found.append(placed(document, span))
+        limit -= measure.count_tokens(span.of(document.text))
+    return found[::-1]
+
+
+def _split(document: HeldDocument, span: Span) -> Iterable[Span]:
+    """Cut where sections begin, once a passage is long enough; blanks at the borders are left out."""
+    starts = sorted({entry.span.start for entry in document.structure.sections})
+    inside: Sequence[int] = starts[bisect_left(starts, span.start + 1) : bisect_left(starts, span.end)]
+    begin = span.start
+    for start in inside:
+        if start - begin >= _PASSAGE:
+            yield Span(begin, start).trimmed(document.text)
+            begin = start
+    rest = Span(begin, span.end).trimmed(document.text)
+    if rest:
+        yield rest

@@ -1,0 +1,282 @@
+"""Cross-references of a place: what it refers to, resolved where the target is held, and what refers to it."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from knowledge_mcp.engine.core.base import PASSING, Base, while_wanted
+from knowledge_mcp.engine.core.documents import HeldDocument, chunk_by_id, documents, held_document
+from knowledge_mcp.engine.evidence.designations import designations, names_of
+from knowledge_mcp.engine.evidence.outline import named_section, placed, section_at
+from knowledge_mcp.engine.evidence.targets import Target, Targets
+from knowledge_mcp.language.sentences import sentence_around
+from knowledge_mcp.model.chunk import Chunk
+from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.document import Reference, ReferenceKind, Span
+from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
+from knowledge_mcp.model.evidence import ReferenceAnswer, ReferenceLink, ReferenceQuery
+from knowledge_mcp.model.query import In
+
+__all__ = ["Mentions", "references", "references_of"]
+
+_MOST_LINKS = 200
+_CANDIDATES = 200
+"""Passages of other documents that are looked through for one name of this one."""
+_FULL = "Of the passages that hold the words '{}' only the best {} were looked through."
+_LINKED = 300
+"""Characters of headings that links to them are looked for by."""
+_MOST_FILTERED = 500
+"""Documents up to which a search is told to look into the others only."""
+_OPENING = 300
+"""Characters that a target's opening is shown with, about."""
+
+Mentions = Callable[[str, Sequence[str]], tuple[Sequence[Chunk], tuple[str, ...]]]
+"""Give the best 200 passages of some documents that hold a name's words, and what failed on the way."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """What was asked for; `clause` is the number of a chunk's clause, whose references count for the chunk."""
+
+    document: HeldDocument
+    span: Span
+    clause: str | None = None
+    is_whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A reference, the document it stands in, and the passage around it."""
+
+    reference: Reference
+    document: HeldDocument
+    within: Span
+
+
+def references(base: Base, query: ReferenceQuery) -> ReferenceAnswer:
+    """List what a place refers to and what refers to it, `query.limit` of each, in reading order; its own name not.
+
+    References from the same document are all found. Those from other documents are found by their words: by name where
+    one of the document's names is a designation ("ISO 9001"), and links where they stand in a passage with words of its
+    title or of its headings; what was not looked through is told in `degraded`.
+
+    Raises:
+        NotFoundError: no such document, clause or passage; names near ones.
+        InvalidInputError: the query contradicts itself, or a clause's name means several sections.
+    """
+    _check(query)
+    document_id = query.document_id
+    if query.chunk_id is not None:
+        found = chunk_by_id(base, query.chunk_id)[0].document_id
+        if document_id not in {None, found}:
+            raise InvalidInputError(f"The passage '{query.chunk_id}' stands in '{found}', not in '{document_id}'.")
+        document_id = found
+    assert document_id is not None
+    targets = Targets(documents(base), partial(held_document, base))
+    return references_of(targets, document_id, query, partial(_mentions, base))
+
+
+def references_of(targets: Targets, document_id: str, query: ReferenceQuery, mentions: Mentions) -> ReferenceAnswer:
+    """Answer from documents that `targets` gives and passages that `mentions` finds; errors as `references`."""
+    _check(query)
+    document = targets.document(document_id)
+    place = _place(document, query)
+    standing = list(_standing_in(document, document.chunks))
+    inside = [each for each in while_wanted(standing) if place.span.contains(each.reference.span)]
+    outgoing = [each for each in while_wanted(inside) if not _is_own_name(targets, each)]
+    near = [] if place.is_whole else [each for each in while_wanted(standing) if _is_led(targets, each, place)]
+    far, degraded = _from_outside(targets, place, mentions)
+    incoming = [*near, *far]
+    more = max(len(outgoing) - query.limit, 0) + max(len(incoming) - query.limit, 0)
+    return ReferenceAnswer(
+        outgoing=tuple(_link(targets, each) for each in outgoing[: query.limit]),
+        incoming=tuple(_link(targets, each) for each in incoming[: query.limit]),
+        more=more,
+        degraded=degraded,
+    )
+
+
+def _check(query: ReferenceQuery) -> None:
+    if query.clause is not None and query.chunk_id is not None:
+        raise InvalidInputError("Ask for a clause or for a passage, not for both.")
+    if query.document_id is None and query.chunk_id is None:
+        raise InvalidInputError("Name the document; only a passage's id is enough without it.")
+    if not 1 <= query.limit <= _MOST_LINKS:
+        raise InvalidInputError(f"The limit is 1 to {_MOST_LINKS}.")
+
+
+def _place(document: HeldDocument, query: ReferenceQuery) -> _Place:
+    if query.chunk_id is not None:
+        chunk = next((each for each in document.chunks if each.id == query.chunk_id), None)
+        if chunk is None:
+            raise NotFoundError(f"No passage of '{document.record.id}' has the id '{query.chunk_id}'.")
+        return _Place(document, chunk.span, chunk.clause_number)
+    if query.clause is not None:
+        return _Place(document, named_section(document, query.clause).span)
+    return _Place(document, Span(0, len(document.text)), is_whole=True)
+
+
+# ---- finding
+
+
+def _standing_in(document: HeldDocument, chunks: Iterable[Chunk]) -> Iterator[_Found]:
+    """Yield the references that stand in passages of one document, in reading order, each once."""
+    found: dict[tuple[Span, str], _Found] = {}
+    for chunk in while_wanted(chunks):
+        for reference in chunk.links:
+            found.setdefault((reference.span, reference.target), _Found(reference, document, chunk.span))
+    for _, each in sorted(found.items(), key=lambda item: item[0]):
+        yield each
+
+
+def _is_led(targets: Targets, found: _Found, place: _Place) -> bool:
+    """Tell whether a reference of the same document leads to the place from outside of it."""
+    if place.span.contains(found.reference.span):
+        return False
+    if found.reference.kind is ReferenceKind.DOCUMENT and not _names(targets, found.reference, place.document.record):
+        return False
+    return _leads_to(targets.of(found.document, found.reference), place)
+
+
+def _is_own_name(targets: Targets, found: _Found) -> bool:
+    """Tell whether a document only says its own name, as on its cover."""
+    if found.reference.kind is not ReferenceKind.DOCUMENT:
+        return False
+    record, clause, _ = targets.document_named(found.reference.target)
+    return record is not None and record.id == found.document.record.id and not clause
+
+
+def _leads_to(target: Target, place: _Place) -> bool:
+    if target.document_id != place.document.record.id or target.span is None:
+        return False
+    if place.is_whole:
+        return True
+    if place.clause is not None and target.section is not None and target.section.number == place.clause:
+        return True
+    return place.span.contains(Span(target.span.start, target.span.start + 1)) and len(target.span) < len(
+        place.document.text
+    )
+
+
+def _from_outside(targets: Targets, place: _Place, mentions: Mentions) -> tuple[list[_Found], tuple[str, ...]]:
+    """List the references of other documents that lead to the place, by document; and what could not be looked at."""
+    record = place.document.record
+    names = _called(record)
+    by_document: dict[str, dict[str, Chunk]] = {}
+    degraded: list[str] = []
+    if not names:
+        degraded.append(
+            f"Other documents were searched for links only: neither title nor id of '{record.id}' is a designation, "
+            "such as ISO 9001, that they could refer to it by."
+        )
+    for name in dict.fromkeys((*names, *_linked_by(place))):
+        found, notes = mentions(name, [each.id for each in targets.records if each.id != record.id])
+        leads_here = _names if name in names else _links
+        naming = [
+            chunk
+            for chunk in while_wanted(found)
+            if (source := chunk.document_id) != record.id
+            and any(leads_here(targets, link, record, source) for link in chunk.links)
+        ]
+        degraded.extend(notes)
+        if naming and len(found) == _CANDIDATES:
+            degraded.append(_FULL.format(name, _CANDIDATES))
+        for chunk in naming:
+            by_document.setdefault(chunk.document_id, {})[chunk.id] = chunk
+    return list(_leading(targets, place, by_document)), tuple(dict.fromkeys(degraded))
+
+
+def _leading(targets: Targets, place: _Place, by_document: dict[str, dict[str, Chunk]]) -> Iterator[_Found]:
+    for document_id in while_wanted(sorted(by_document)):
+        try:
+            document = targets.document(document_id)
+        except NotFoundError:
+            continue
+        wanted = by_document[document_id]
+        for each in _standing_in(document, [chunk for chunk in document.chunks if chunk.id in wanted]):
+            told, record = each.reference, place.document.record
+            here = _names(targets, told, record) or _links(targets, told, record, document_id)
+            if here and _leads_to(targets.of(document, told), place):
+                yield each
+
+
+def _links(targets: Targets, reference: Reference, record: DocumentRecord, source_id: str) -> bool:
+    source = targets.record(source_id) if reference.kind is ReferenceKind.LINK else None
+    found = targets.document_at(source, reference.target) if source is not None else None
+    return found is not None and found.id == record.id
+
+
+def _linked_by(place: _Place) -> list[str]:
+    """List words that a link to the place is likely to stand beside: titles of the document and of the sections."""
+    entries = place.document.structure.sections
+    around = None if place.is_whole else section_at(place.document, place.span.start)
+    inside = [entry for entry in entries if place.span.start <= entry.span.start < place.span.end]
+    titles = [entry.title for entry in ([around] if around is not None and around not in inside else []) + inside]
+    words = " ".join(dict.fromkeys(word for title in titles for word in title.split()))
+    texts = (place.document.record.title, words[:_LINKED])
+    return [text for text in texts if text.strip()]
+
+
+def _names(targets: Targets, reference: Reference, record: DocumentRecord, _source_id: str = "") -> bool:
+    if reference.kind is not ReferenceKind.DOCUMENT:
+        return False
+    found = targets.document_named(reference.target)[0]
+    return found is not None and found.id == record.id
+
+
+def _called(record: DocumentRecord) -> list[str]:
+    """List the words that others name a document by, without its edition."""
+    found = [each.words for name, slug in names_of(record) for each in designations(name, slug=slug)]
+    return list(dict.fromkeys(found))
+
+
+def _mentions(base: Base, name: str, document_ids: Sequence[str]) -> tuple[Sequence[Chunk], tuple[str, ...]]:
+    if not document_ids:
+        return [], ()
+    wanted = In("document_id", tuple(document_ids)) if len(document_ids) <= _MOST_FILTERED else None
+    try:
+        legs = base.search(vector=None, text=name, filter=wanted, limit=_CANDIDATES)
+    except PASSING as exc:
+        return [], (f"Other documents were not searched: {exc.message}",)
+    if legs.lexical_error:
+        return [], (f"Other documents were not searched: {legs.lexical_error}",)
+    hits = [hit.chunk_id for hit in legs.lexical or ()]
+    return base.store.chunks(base.collection, hits), ()
+
+
+# ---- showing
+
+
+def _link(targets: Targets, found: _Found) -> ReferenceLink:
+    reference, document = found.reference, found.document
+    source = sentence_around(document.text, reference.span, found.within)
+    target = targets.of(document, reference)
+    destination = None
+    if target.document_id is not None and target.span is not None:
+        aim = targets.document(target.document_id)
+        destination = placed(aim, _opening(aim, target.span))
+    return ReferenceLink(
+        text=reference.text,
+        kind=reference.kind,
+        target=reference.target,
+        source=placed(document, source),
+        destination=destination,
+        reason=target.reason,
+    )
+
+
+def _opening(document: HeldDocument, span: Span) -> Span:
+    """Take a section's first words: its heading and what follows, up to the next heading."""
+    starts = [entry.span.start for entry in document.structure.sections]
+    behind = bisect_right(starts, span.start)
+    end = min(span.end, starts[behind]) if behind < len(starts) else span.end
+    inside = Span(span.start, max(end, span.start)).trimmed(document.text)
+    if len(inside) <= _OPENING:
+        return inside
+    cut = max(document.text.rfind(mark, inside.start + _OPENING // 3, inside.start + _OPENING) for mark in ("\n", ". "))
+    if cut < 0:
+        cut = document.text.rfind(" ", inside.start, inside.start + _OPENING)
+    return Span(inside.start, cut + 1 if cut > inside.start else inside.start + _OPENING).trimmed(document.text)

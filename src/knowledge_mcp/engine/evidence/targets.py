@@ -1,0 +1,351 @@
+"""Where a cross-reference leads: to a section, a table or a figure of its own document, or to another document."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from urllib.parse import unquote, urljoin
+
+from knowledge_mcp.engine.core.base import while_wanted
+from knowledge_mcp.engine.core.documents import HeldDocument
+from knowledge_mcp.engine.evidence.designations import Designation, Directory, Likeness, designation_of
+from knowledge_mcp.engine.evidence.outline import find_sections, section_at
+from knowledge_mcp.model.collection import DocumentRecord, OutlineEntry
+from knowledge_mcp.model.document import Reference, ReferenceKind, Span
+from knowledge_mcp.model.errors import NotFoundError
+
+__all__ = [
+    "Target",
+    "Targets",
+    "find_anchor",
+]
+
+_PAGE = re.compile(r"page=(\d{1,6})(?:&.*)?", re.IGNORECASE)
+_DIRECTIVE = re.compile(r":~:.*", re.DOTALL)
+_LEAST = 3
+"""Letters and digits from which on a heading is told by them alone."""
+
+
+def find_anchor(document: HeldDocument, anchor: str) -> tuple[Span, OutlineEntry | None] | None:
+    """Find what an anchor names, and the section that it stands in; None where there is nothing of the name.
+
+    First come the names that the source itself gives to its places, then a page ("page=12"), then headings: by the
+    words as GitHub writes them ("5-scope", "notes-1" for the second of its name), or by their letters and digits alone
+    where only one heading has them. What begins with a heading is the whole section, else the passage up to the next
+    empty line.
+    """
+    name = " ".join(_DIRECTIVE.sub("", unquote(anchor)).split())
+    if not name:
+        return None
+    given = {each.name: each.place for each in document.structure.anchors}
+    place = given.get(name)
+    if place is None:
+        folded = name.casefold()
+        place = next((each.place for each in document.structure.anchors if each.name.casefold() == folded), None)
+    if place is not None:
+        return _at(document, place)
+    if match := _PAGE.fullmatch(name):
+        wanted = int(match.group(1))
+        page = next((each for each in document.structure.pages if each.number == wanted), None)
+        return None if page is None else (page.span, section_at(document, page.span.start))
+    section = _headed(document.structure.sections, name)
+    return None if section is None else (section.span, section)
+
+
+def _at(document: HeldDocument, place: int) -> tuple[Span, OutlineEntry | None]:
+    section = section_at(document, place)
+    if section is not None and section.span.start == place:
+        return section.span, section
+    end = section.span.end if section is not None else len(document.text)
+    below = (entry.span.start for entry in document.structure.sections if place < entry.span.start < end)
+    end = min(below, default=end)
+    stop = document.text.find("\n\n", place, end)
+    return Span(place, end if stop < 0 else stop), section
+
+
+def _headed(sections: Sequence[OutlineEntry], name: str) -> OutlineEntry | None:
+    seen: dict[str, int] = {}
+    folded = name.casefold()
+    for entry in sections:
+        slug = _slug(entry)
+        count = seen.get(slug, 0)
+        seen[slug] = count + 1
+        if folded == (f"{slug}-{count}" if count else slug):
+            return entry
+    wanted = _letters(name)
+    if len(wanted) < _LEAST:
+        return None
+    readings: tuple[Callable[[OutlineEntry], str], ...] = (_label, lambda entry: entry.title)
+    for reading in readings:
+        found = [entry for entry in sections if _letters(reading(entry)) == wanted]
+        if found:
+            return found[0] if len(found) == 1 else None
+    return None
+
+
+def _label(entry: OutlineEntry) -> str:
+    return f"{entry.number} {entry.title}" if entry.number else entry.title
+
+
+def _slug(entry: OutlineEntry) -> str:
+    return re.sub(r"\s", "-", re.sub(r"[^\w\s-]", "", _label(entry).casefold()).strip())
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[\W_]+", "", text.casefold())
+
+
+_BLOCK_END = re.compile(r"\n[ \t]*\n")
+_LEADERS = re.compile(r"\.(?: *\.){2}[ .]*\s*\S{1,6}\s*\Z|\s\d{1,4}\s*\Z")
+"""How an entry of a list of tables ends: a leader, or a page number."""
+_TAIL = 300
+_LABELS = {"Figure": r"(?:Figure|Fig\.)", "Annex": "(?:Annex|Appendix)"}
+_SENTENCE = re.compile(r",?[ \t]+\(?[a-z]+(?![\w-])")
+"""What follows a label that only begins a sentence: "Table 4 shows …", "Figure 2, above, …"."""
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+:", re.IGNORECASE)
+_PAGES = frozenset({"", "htm", "html"})
+_LONGEST_CAPTION = 400
+_MOST_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Tell what a reference points to.
+
+    Attributes:
+        document_id: the document, None where it is not in the knowledge base.
+        span: the section, or the caption, in its text; its whole text where no place in it is named; None where there
+            is no such place.
+        section: the section, None for anything else.
+        reason: why there is no span, else empty.
+    """
+
+    document_id: str | None = None
+    span: Span | None = None
+    section: OutlineEntry | None = None
+    reason: str = ""
+
+
+class Targets:
+    """Resolve references; each document is loaded, and each target looked for, once.
+
+    Args:
+        records: all documents of the knowledge base.
+        load: fetches one of them whole.
+
+    Attributes:
+        records: as given.
+    """
+
+    def __init__(self, records: Sequence[DocumentRecord], load: Callable[[str], HeldDocument]) -> None:
+        self.records = records
+        self._load = load
+        self._directory: Directory | None = None
+        self._loaded: dict[str, HeldDocument] = {}
+        self._known: dict[tuple[str, ReferenceKind, str], Target] = {}
+        self._documents: dict[str, tuple[DocumentRecord | None, str, str]] = {}
+        self._numbers: dict[str, dict[str, list[OutlineEntry]]] = {}
+        self._by_id = {record.id: record for record in while_wanted(records)}
+        self._by_path: dict[str, list[DocumentRecord]] = {}
+        self._by_stem: dict[str, list[DocumentRecord]] = {}
+        for record in while_wanted(records):
+            path = record.source_path.replace("\\", "/").rstrip("/")
+            self._by_path.setdefault(path, []).append(record)
+            self._by_stem.setdefault(_parted(path)[0], []).append(record)
+
+    def document(self, document_id: str) -> HeldDocument:
+        """Return a document whole; NotFoundError where it has just gone."""
+        if document_id not in self._loaded:
+            self._loaded[document_id] = self._load(document_id)
+        return self._loaded[document_id]
+
+    def record(self, document_id: str) -> DocumentRecord | None:
+        """Return a document's record, None where there is none."""
+        return self._by_id.get(document_id)
+
+    def of(self, source: HeldDocument, reference: Reference) -> Target:
+        """Tell where a reference that stands in a document leads."""
+        key = (source.record.id, reference.kind, reference.target)
+        if key not in self._known:
+            self._known[key] = self._look(source, reference)
+        return self._known[key]
+
+    def document_named(self, target: str) -> tuple[DocumentRecord | None, str, str]:
+        """Find the document that a target names: its record and the clause, or None and why there is none."""
+        if target not in self._documents:
+            self._documents[target] = self._named(target)
+        return self._documents[target]
+
+    def _look(self, source: HeldDocument, reference: Reference) -> Target:
+        match reference.kind:
+            case ReferenceKind.CLAUSE | ReferenceKind.ANNEX:
+                return self._section(source, reference.target)
+            case ReferenceKind.TABLE | ReferenceKind.FIGURE:
+                return _captioned(source, reference.target)
+            case ReferenceKind.LINK:
+                return self._linked(source, reference.target)
+            case ReferenceKind.DOCUMENT:
+                return self._elsewhere(reference.target)
+
+    def _section(self, document: HeldDocument, name: str) -> Target:
+        name_of_it = document.record.id
+        if name_of_it not in self._numbers:
+            numbers = self._numbers[name_of_it] = {}
+            for entry in document.structure.sections:
+                if entry.number:
+                    numbers.setdefault(entry.number, []).append(entry)
+        found = self._numbers[name_of_it].get(name.removeprefix("Annex "), [])
+        if len(found) != 1:
+            found = find_sections(document, name)
+        if not found and name.startswith("Annex ") and (block := _captioned(document, name)).span is not None:
+            return block  # its heading was read as a plain line
+        if not found:
+            return Target(name_of_it, reason=f"'{name_of_it}' has no clause '{name}'.")
+        if len(found) > 1:
+            return Target(name_of_it, reason=f"'{name}' stands {len(found)} times in '{name_of_it}'.")
+        return Target(name_of_it, found[0].span, found[0])
+
+    # ---- other documents
+
+    def _elsewhere(self, target: str) -> Target:
+        record, clause, reason = self.document_named(target)
+        return Target(reason=reason) if record is None else self._inside(record, clause)
+
+    def _inside(self, record: DocumentRecord, clause: str) -> Target:
+        try:
+            document = self.document(record.id)
+        except NotFoundError:
+            return Target(reason=f"'{record.id}' has just been removed from the knowledge base.")
+        return self._section(document, clause) if clause else Target(record.id, Span(0, len(document.text)))
+
+    def _named(self, target: str) -> tuple[DocumentRecord | None, str, str]:
+        read = designation_of(target)
+        if read is None:
+            return None, "", f"'{target}' could not be read as a document's designation."
+        wanted, clause = read
+        if self._directory is None:
+            self._directory = Directory(self.records)
+        alike = self._directory.alike(wanted)
+        right = [found for found in alike if not found.is_part and not found.is_other_edition]
+        if not right:
+            return None, clause, _why_not(wanted, alike)
+        latest = max(_order(found.edition) for found in right)
+        best = [found for found in right if _order(found.edition) == latest]
+        best = [found for found in best if found.is_whole] or best
+        if len(best) > 1 and not best[0].is_whole:
+            return None, clause, f"Several documents may be meant: {_ids(best)}."
+        return best[0].record, clause, ""
+
+    def _linked(self, source: HeldDocument, target: str) -> Target:
+        place, _, anchor = target.partition("#")
+        if not place:
+            found = find_anchor(source, anchor)
+            if found is not None:
+                return Target(source.record.id, *found)
+            return Target(source.record.id, reason=f"'{source.record.id}' has no place for the anchor '{target}'.")
+        record = self.document_at(source.record, place)
+        if record is None:
+            kind = "address" if ":" in place else "file"
+            return Target(reason=f"The {kind} '{place[:200]}' is not in the knowledge base.")
+        if not anchor:
+            return self._inside(record, "")
+        try:
+            return self._linked(self.document(record.id), f"#{anchor}")
+        except NotFoundError:
+            return Target(reason=f"'{record.id}' has just been removed from the knowledge base.")
+
+    def document_at(self, source: DocumentRecord, place: str) -> DocumentRecord | None:
+        """Find the document that was read from an address, or from a file beside the one that links to it.
+
+        A link to a page that was made of a file ("guide.html", "guide/", "guide") leads to the file ("guide.md") where
+        there is no such page and only one such file.
+        """
+        place = unquote(place.partition("#")[0])
+        if not place:
+            return source
+        if _ADDRESS.match(place):
+            return next(iter(self._by_path.get(place.rstrip("/"), [])), None)
+        base = source.source_path.replace("\\", "/")
+        if _ADDRESS.match(base):
+            return next(iter(self._by_path.get(_joined(base, place).rstrip("/"), [])), None)
+        wanted = _normal(PurePosixPath(base).parent / place)
+        if wanted in self._by_path:
+            return self._by_path[wanted][0]
+        stem, extension = _parted(wanted)
+        made = self._by_stem.get(stem, []) if extension.lower() in _PAGES else []
+        return made[0] if len(made) == 1 else None
+
+
+def _parted(path: str) -> tuple[str, str]:
+    """Part a path from its extension, which has no dot and may be empty."""
+    folder, slash, name = path.rpartition("/")
+    stem, _, extension = name.rpartition(".")
+    return (f"{folder}{slash}{stem}", extension) if stem else (path, "")
+
+
+def _joined(base: str, place: str) -> str:
+    try:
+        return urljoin(base, place)
+    except ValueError:
+        return place
+
+
+def _normal(path: PurePosixPath) -> str:
+    parts: list[str] = []
+    for part in path.parts:
+        if part == ".." and parts:
+            parts.pop()
+        elif part != ".":
+            parts.append(part)
+    return str(PurePosixPath(*parts))
+
+
+def _order(edition: str) -> tuple[int, str]:
+    return (int(edition), "") if edition.isdigit() else (0, edition)
+
+
+def _why_not(wanted: Designation, alike: Sequence[Likeness]) -> str:
+    others = [found for found in alike if found.is_other_edition and not found.is_part]
+    if others:
+        return f"The edition {wanted.edition.upper()} is not in the knowledge base, which has {_ids(others)}."
+    if alike:
+        return f"The document itself is not in the knowledge base, which has of its series {_ids(alike)}."
+    return "The document is not in the knowledge base."
+
+
+def _ids(found: Sequence[Likeness]) -> str:
+    shown = [f"'{each.record.id}'" for each in found[:_MOST_NAMED]]
+    return ", ".join(shown) + (f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else "")
+
+
+# ---- the same document
+
+
+def _captioned(document: HeldDocument, label: str) -> Target:
+    """Find a table's or figure's caption: a short block that begins with its label, no sentence, no entry of a list."""
+    word, _, number = label.partition(" ")
+    words = _LABELS.get(word, word)
+    pattern = re.compile(rf"^[ \t*_|>]*{words}\s+{re.escape(number)}(?![\w-]|\.\w)", re.IGNORECASE | re.MULTILINE)
+    found = [
+        span
+        for match in while_wanted(pattern.finditer(document.text))
+        if (span := _caption(document.text, match)) is not None
+    ]
+    entries = [span for span in found if _LEADERS.search(span.of(document.text)[-_TAIL:])]
+    captions = [span for span in found if span not in entries] or entries
+    if not captions:
+        return Target(document.record.id, reason=f"No caption of '{label}' was found in '{document.record.id}'.")
+    return Target(document.record.id, captions[0])
+
+
+def _caption(text: str, match: re.Match[str]) -> Span | None:
+    if _SENTENCE.match(text, match.end()):
+        return None
+    end = _BLOCK_END.search(text, match.end())
+    span = Span(match.start(), end.start() if end else len(text))
+    if len(span) <= _LONGEST_CAPTION:
+        return span
+    line = text.find("\n", match.end(), span.end)
+    return Span(match.start(), line) if 0 <= line - match.start() <= _LONGEST_CAPTION else None

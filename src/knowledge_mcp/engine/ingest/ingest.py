@@ -1,0 +1,462 @@
+"""An ingest's way: plan → read → chunk → embed → stage → publish.
+
+One lane embeds while this thread reads the next file and writes the last one. A document becomes visible in one step
+when all its chunks are staged; whatever stops the run earlier leaves the old version whole, and the vectors already
+staged are found again by the next run.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import UTC, datetime
+
+from knowledge_mcp.engine.core.base import Base
+from knowledge_mcp.engine.core.budget import Budget
+from knowledge_mcp.engine.ingest.plan import Names, Pipeline, Plan, Prepared, make_plan, prepare, skipped_file
+from knowledge_mcp.engine.ingest.structure import structure_of
+from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector, embedding_key
+from knowledge_mcp.model.collection import DocumentRecord, WholeDocument
+from knowledge_mcp.model.errors import (
+    CancelledError,
+    ContentRefusedError,
+    InternalError,
+    InvalidInputError,
+    KnowledgeError,
+    TimedOutError,
+    reason_of,
+)
+from knowledge_mcp.model.ingest import (
+    IngestedDocument,
+    IngestEvent,
+    IngestEventKind,
+    IngestOptions,
+    IngestReport,
+    PlannedDocument,
+    SkippedFile,
+)
+from knowledge_mcp.ports import Source
+from knowledge_mcp.support.checkpoints import watched
+
+__all__ = [
+    "CANCELLED",
+    "Ingest",
+    "Outcomes",
+]
+
+CANCELLED = "cancelled"
+"""Reason of a skipped file that a cancelled ingest did not come to."""
+
+_MOST_NAMED = 20
+
+
+class Outcomes:
+    """Hold which planned documents have no outcome yet; a source that is planned twice has two."""
+
+    def __init__(self) -> None:
+        self._open: Counter[str] = Counter()
+
+    def plan(self, sources: Iterable[str]) -> None:
+        """Wait for an outcome of each of these."""
+        self._open.update(sources)
+
+    def settle(self, source: str) -> None:
+        """Note the outcome of one."""
+        self._open[source] -= 1
+
+    @property
+    def left(self) -> list[str]:
+        """List the sources without an outcome, in the order in which they were planned."""
+        return list((+self._open).elements())
+
+    def check(self) -> None:
+        """Make sure that every planned document has exactly one outcome.
+
+        Raises:
+            InternalError: some have none, or more than one; names them.
+        """
+        wrong = [source for source, count in self._open.items() if count]
+        if wrong:
+            named = ", ".join(repr(source) for source in wrong[:_MOST_NAMED])
+            more = f" and {len(wrong) - _MOST_NAMED} more" if len(wrong) > _MOST_NAMED else ""
+            raise InternalError(
+                f"The ingest has lost count of {len(wrong)} documents: {named}{more}.",
+                details="each planned document must end as exactly one of stored, unchanged, skipped and failed",
+                suggestion="Run the ingest again; what was stored is kept. Please report this.",
+            )
+
+
+_AHEAD = 3
+"""Slices embedded or waiting while the next file is read."""
+
+_PUBLISH_TRIES = 4
+"""Two processes at one document may sweep each other's staged chunks; the loser stages again."""
+
+_logger = logging.getLogger(__name__)
+
+_Embedded = list[Vector | str]
+"""One vector per chunk of a batch, or the service's words where it refused the text."""
+
+_Batch = list[tuple[Prepared, Chunk, str]]
+"""Chunks of one embedding call: whose, which, and the key under which its vector is kept."""
+
+
+class _StoppedError(CancelledError):
+    """End what is done with one file, because the run was cancelled."""
+
+
+class Ingest:
+    """Run one ingest; an instance is used once."""
+
+    def __init__(
+        self,
+        base: Base,
+        pipeline: Pipeline,
+        options: IngestOptions,
+        on_event: Callable[[IngestEvent], None],
+        cancelled: Callable[[], bool],
+    ) -> None:
+        self._base = base
+        self._pipeline = pipeline
+        self._options = options
+        self._on_event = on_event
+        self._cancelled = cancelled
+        self._done: list[IngestedDocument] = []
+        self._failed: list[SkippedFile] = []
+        self._outcomes = Outcomes()
+        self._tokens = 0
+        self._budget = Budget(base.embedder, options.max_cost)
+
+    def run(self, source: Source, on_unreadable: Callable[[Sequence[SkippedFile]], bool]) -> IngestReport:
+        """Ingest whatever the source yields; every planned document ends as exactly one of the report's.
+
+        Raises:
+            KnowledgeError: of a kind that every further file would meet too (settings, credentials, store); documents
+                finished before it stay, all others are told as failed by an event each.
+            InternalError: a planned document has no outcome, or two; names it.
+        """
+        started = time.perf_counter()
+        self._base.check_space()
+        plan = make_plan(self._base, self._pipeline, source, self._options, self._on_event, self._cancelled)
+        goes_on = not plan.skipped or (not self._options.stop_on_error and on_unreadable(plan.skipped))
+        planned: tuple[PlannedDocument, ...] = ()
+        if goes_on:
+            self._outcomes.plan(item.uri for item in plan.todo)
+            names = Names(plan.known)
+            for record in plan.unchanged:
+                names.keep(record)
+                self._done.append(IngestedDocument(record, embedded=0, reused=0, unchanged=True))
+            if self._options.dry_run:
+                planned = tuple(self._dry_run(plan, names))
+            elif plan.todo:
+                self._store_all(plan, names)
+        return IngestReport(
+            documents=tuple(self._done),
+            planned=planned,
+            skipped=tuple(plan.skipped),
+            failed=tuple(self._failed),
+            seconds=time.perf_counter() - started,
+            embedding_tokens=self._tokens,
+            billed_tokens=self._budget.billed_tokens,
+            price=self._base.embedder.price,
+        )
+
+    def _store_all(self, plan: Plan, names: Names) -> None:
+        """Store what is planned; what is not stored is skipped where the run was cancelled, failed where it broke off.
+
+        Raises:
+            KnowledgeError, InternalError: as `run`.
+        """
+        try:
+            self._base.store.create_collection(self._base.collection, self._base.embedder.space)
+            self._embed_and_store(plan, names)
+        except KnowledgeError as exc:
+            for uri in self._outcomes.left:
+                self._fail(uri, exc, 0, 0)
+            raise
+        if self._cancelled():
+            for uri in self._outcomes.left:
+                plan.skipped.append(SkippedFile(uri, CANCELLED, "The ingest was stopped before this was stored."))
+                self._outcomes.settle(uri)
+        self._outcomes.check()
+
+    # ---- reading
+
+    def _prepared(self, plan: Plan, names: Names) -> Iterator[Prepared]:
+        for item in plan.todo:
+            if self._cancelled():
+                return
+            now = datetime.now(UTC).isoformat()
+            try:
+                with watched(self._stop):
+                    ready = prepare(self._base, self._pipeline, item, names, self._on_event, now)
+            except _StoppedError:
+                return
+            except (InvalidInputError, TimedOutError) as exc:
+                self._fail(item.uri, exc, 0, 0)
+            except KnowledgeError:
+                raise
+            except Exception as exc:
+                _logger.exception("a defect of ours while reading %s", item.uri)
+                defect = InternalError(f"The file could not be processed. {reason_of(exc)}")
+                self._fail(item.uri, defect, 0, 0)
+            else:
+                yield ready
+
+    def _stop(self) -> None:
+        if self._cancelled():
+            raise _StoppedError("The ingest was cancelled.")
+
+    def _dry_run(self, plan: Plan, names: Names) -> Iterator[PlannedDocument]:
+        for record in plan.unchanged:
+            yield PlannedDocument(
+                record.source_path, record.id, record.pages, record.chunk_count, record.token_count, unchanged=True
+            )
+        for each in self._prepared(plan, names):
+            yield PlannedDocument(
+                each.item.uri,
+                each.record.id,
+                each.record.pages,
+                each.record.chunk_count,
+                each.record.token_count,
+                unchanged=False,
+            )
+
+    # ---- embedding
+
+    def _embed_and_store(self, plan: Plan, names: Names) -> None:
+        waiting: deque[tuple[_Batch, Future[_Embedded]]] = deque()
+        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="embed") as lane:
+            try:
+                for batch in self._batches(plan, names):
+                    self._look_up(batch)
+                    waiting.append((batch, lane.submit(self._embed, batch)))
+                    while len(waiting) > _AHEAD:
+                        self._keep(*waiting.popleft(), names)
+                while waiting:
+                    self._keep(*waiting.popleft(), names)
+            except BaseException:
+                for _, future in waiting:
+                    future.cancel()
+                raise
+
+    def _batches(self, plan: Plan, names: Names) -> Iterator[_Batch]:
+        """Cut the stream of documents into slices, so that many small files share one call."""
+        batch: _Batch = []
+        files = 0
+        for each in self._prepared(plan, names):
+            if batch and files == self._options.files_at_once:
+                yield batch
+                batch, files = [], 0
+            files += 1
+            for chunk in each.chunks:
+                batch.append((each, chunk, embedding_key(chunk)))
+                if len(batch) >= self._base.slice:
+                    yield batch
+                    batch, files = [], 1
+                    if self._cancelled():
+                        return
+        if batch and not self._cancelled():
+            yield batch
+
+    def _look_up(self, batch: _Batch) -> None:
+        """Find the vectors that are known already."""
+        if self._options.force:
+            return
+        known = self._base.store.vectors(self._base.collection, [key for _, _, key in batch])
+        for each, _, key in batch:
+            if key in known:
+                each.reused[key] = known[key]
+
+    def _embed(self, batch: _Batch) -> _Embedded:
+        texts: dict[str, str] = {}
+        for each, chunk, key in batch:
+            if key not in each.reused:
+                texts.setdefault(key, chunk.embedding_text)
+                self._tokens += chunk.token_count
+        fresh: dict[str, Vector | str] = {}
+        if texts:
+            wanted = list(texts.values())
+            self._budget.check(wanted)
+            try:
+                fresh.update(zip(texts, self._base.embedder.embed_documents(wanted), strict=True))
+            except ContentRefusedError as exc:
+                for place, (key, vector) in enumerate(zip(texts, exc.vectors, strict=True)):
+                    fresh[key] = exc.reasons[place] if vector is None else vector
+        return [each.reused[key] if key in each.reused else fresh[key] for each, _, key in batch]
+
+    # ---- storing
+
+    def _keep(self, batch: _Batch, future: Future[_Embedded], names: Names) -> None:
+        """Store a slice: documents that are whole in it together, parts of longer ones out of sight."""
+        first = batch[0][0]
+        try:
+            vectors = future.result()
+        except KnowledgeError as exc:
+            self._fail(first.item.uri, exc, first.stored, first.total)
+            raise
+        whole: list[Prepared] = []
+        position = 0
+        while position < len(batch):
+            each = batch[position][0]
+            end = position
+            while end < len(batch) and batch[end][0] is each:
+                end += 1
+            is_whole = end - position == len(each.chunks)
+            embedded = self._accepted(each, batch[position:end], vectors[position:end])
+            position = end
+            if is_whole:
+                each.staged.extend(embedded)
+                whole.append(each)
+            else:
+                self._stage(each, embedded, names)
+        self._put(whole, names)
+
+    def _put(self, whole: Sequence[Prepared], names: Names) -> None:
+        """Write documents in as few steps as the store can."""
+        waiting: dict[str, tuple[Prepared, WholeDocument]] = {}
+        for each in whole:
+            self._on_event(IngestEvent(IngestEventKind.EMBEDDED, each.item.uri, each.stored, each.total))
+            if each.total:
+                waiting[each.document.id] = each, self._whole(each, names)
+            else:
+                self._refused(each)
+        if not waiting:
+            return
+        self._warn_of_copies([each for each, _ in waiting.values()])
+
+        try:
+            self._write(waiting)
+        except InvalidInputError:  # what cannot be stored must not keep the others out
+            if len(waiting) == 1:
+                raise
+            for document_id in list(waiting):
+                self._write({document_id: waiting.pop(document_id)})
+
+    def _write(self, waiting: dict[str, tuple[Prepared, WholeDocument]]) -> None:
+        """Write documents together; those that are visible are taken out of `waiting`.
+
+        Raises:
+            InvalidInputError: one of several is such that the store refuses it; which one is not known.
+            KnowledgeError: as the store says; all that were not written are told as failed.
+        """
+
+        def published(document_id: str) -> None:
+            each, document = waiting.pop(document_id)
+            self._published(each, document.record)
+
+        try:
+            for tries_left in reversed(range(_PUBLISH_TRIES)):
+                self._base.check_space()  # another process may have put a collection of another space in its place
+                try:
+                    documents = [document for _, document in waiting.values()]
+                    self._base.store.publish_whole(self._base.collection, documents, published)
+                    break
+                except InternalError:
+                    if not tries_left:
+                        raise
+                    _logger.info("another writer is at one of %d documents; writing them again", len(waiting))
+        except KnowledgeError as exc:
+            if not isinstance(exc, InvalidInputError) or len(waiting) == 1:
+                for each, _ in waiting.values():
+                    self._fail(each.item.uri, exc, 0, each.total)
+            raise
+
+    def _stage(self, each: Prepared, embedded: Sequence[EmbeddedChunk], names: Names) -> None:
+        store, collection = self._base.store, self._base.collection
+        total = each.total
+        try:
+            self._base.check_space()
+            if not each.staged:
+                store.discard_staged(collection, each.document.id)
+            if embedded:
+                store.stage(collection, each.document.id, each.generation, embedded)
+                each.staged.extend(embedded)
+            self._on_event(IngestEvent(IngestEventKind.EMBEDDED, each.item.uri, each.stored, total))
+            if not total:
+                self._refused(each)
+            elif each.stored == total:
+                self._publish(each, names)
+        except KnowledgeError as exc:
+            self._fail(each.item.uri, exc, each.stored, total)
+            raise
+
+    def _accepted(self, each: Prepared, batch: _Batch, vectors: _Embedded) -> list[EmbeddedChunk]:
+        """Leave out what the embedding service refused, with an ERROR for each (clarification 2)."""
+        embedded: list[EmbeddedChunk] = []
+        for (_, chunk, key), vector in zip(batch, vectors, strict=True):
+            if isinstance(vector, bytes):
+                embedded.append(EmbeddedChunk(chunk, vector, key))
+                each.embedded += key not in each.reused
+            else:
+                told = each.leave_out(chunk, vector)
+                _logger.error("%s: %s (chunk %s of %s)", each.item.uri, told, chunk.id, each.document.id)
+        return embedded
+
+    def _publish(self, each: Prepared, names: Names) -> None:
+        store, collection = self._base.store, self._base.collection
+        document = self._whole(each, names)
+        self._base.check_space()
+        self._warn_of_copies([each])
+        for tries_left in reversed(range(_PUBLISH_TRIES)):
+            try:
+                store.publish(collection, document.record, document.text, each.generation, document.structure)
+                break
+            except InternalError:
+                if not tries_left:
+                    raise
+                _logger.info("another writer is at '%s'; staging it again", each.document.id)
+                self._base.check_space()
+                store.stage(collection, each.document.id, each.generation, each.staged)
+        self._published(each, document.record)
+
+    def _whole(self, each: Prepared, names: Names) -> WholeDocument:
+        earlier = names.held(each.document.id)
+        record = dataclasses.replace(each.record, created_at=earlier.created_at) if earlier else each.record
+        return WholeDocument(record, each.document.text, each.staged, structure_of(each.document))
+
+    def _published(self, each: Prepared, record: DocumentRecord) -> None:
+        self._done.append(IngestedDocument(record, each.embedded, each.stored - each.embedded, unchanged=False))
+        self._outcomes.settle(each.item.uri)
+        if each.replaces is not None:
+            self._base.store.delete_document(self._base.collection, each.replaces)
+        self._on_event(IngestEvent(IngestEventKind.STORED, each.item.uri, each.stored, each.stored))
+
+    def _refused(self, each: Prepared) -> None:
+        refused = f"All {each.refused} passages were refused by the embedding service."
+        self._fail(each.item.uri, InvalidInputError(refused), 0, each.refused)
+
+    def _warn_of_copies(self, documents: Sequence[Prepared]) -> None:
+        """Log a warning where passages stand in another document too (A-REQ-INGEST-006).
+
+        Of documents that are published together each one is told of those before it.
+        """
+        hashes = [one.chunk.content_hash for each in documents for one in each.staged]
+        owners = {
+            key: set(found) for key, found in self._base.store.owners_of_content(self._base.collection, hashes).items()
+        }
+        for each in documents:
+            copies: dict[str, int] = {}
+            for digest in {one.chunk.content_hash for one in each.staged}:
+                for owner in owners.get(digest, set()) - {each.document.id, each.replaces}:
+                    copies[owner] = copies.get(owner, 0) + 1
+            for owner, count in sorted(copies.items()):
+                self._tell_of_copies(each, owner, count)
+            for one in each.staged:
+                owners.setdefault(one.chunk.content_hash, set()).add(each.document.id)
+
+    def _tell_of_copies(self, each: Prepared, owner: str, count: int) -> None:
+        total = each.total
+        message = f"{count} of {total} passages of '{each.document.id}' are identical in '{owner}'."
+        _logger.warning("duplicate content: %s", message)
+        self._on_event(IngestEvent(IngestEventKind.DUPLICATE, each.item.uri, count, total, message))
+
+    def _fail(self, uri: str, exc: KnowledgeError, stored: int, total: int) -> None:
+        self._failed.append(skipped_file(uri, exc))
+        self._outcomes.settle(uri)
+        _logger.error("failed %s: %s (%s)", uri, exc.message, exc.code.value)
+        self._on_event(IngestEvent(IngestEventKind.FAILED, uri, stored, total, exc.message))

@@ -1,0 +1,356 @@
+"""The first half of an ingest: which files there are, which changed, which cannot be read; nothing is paid for yet."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import logging
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from knowledge_mcp import __version__
+from knowledge_mcp.engine.core.base import Base
+from knowledge_mcp.engine.ingest.structure import STRUCTURE_VERSION
+from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector, embedding_key
+from knowledge_mcp.model.collection import DocumentRecord, DocumentStatus
+from knowledge_mcp.model.document import Classification, Document
+from knowledge_mcp.model.errors import KnowledgeError, UnreadableDocumentError, UnreadableReason, noticing
+from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, SkippedFile
+from knowledge_mcp.model.source import SourceItem, extension_of
+from knowledge_mcp.ports import Chunker, Classifier, OcrEngine, Reader, Source
+
+__all__ = [
+    "Names",
+    "Pipeline",
+    "Plan",
+    "Prepared",
+    "embedding_key",
+    "make_plan",
+    "prepare",
+    "skipped_file",
+]
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """Bundle what turns bytes into chunks.
+
+    Attributes:
+        readers: one per media type.
+        chunker, classify: as their ports say.
+        ocr: what the readers share for pages without text, closed after them; None for nothing.
+        release: version of the program.
+    """
+
+    readers: Mapping[str, Reader]
+    chunker: Chunker
+    classify: Classifier
+    ocr: OcrEngine | None = None
+    release: str = __version__
+
+    def fingerprint(self, media_type: str) -> str:
+        """Hash reader and chunker with their settings: a change of either means that a file is read again.
+
+        So does a change of what is kept of its structure: documents ingested before have none, or an older one, and
+        only a reading gives it. Their passages keep the vectors they have.
+        """
+        reader = self.readers.get(media_type)
+        parts = [reader.version if reader else "", self.chunker.version, STRUCTURE_VERSION]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+    def mark(self, media_type: str) -> str:
+        """Write down what read a file: the release, a colon, the fingerprint."""
+        return f"{self.release}:{self.fingerprint(media_type)}"
+
+    def has_read(self, record: DocumentRecord, media_type: str) -> bool:
+        """Tell whether a record needs no other reading: it is by this pipeline, or by that of a newer release.
+
+        Two releases that ingest the same files would otherwise read and replace each other's documents for ever.
+        """
+        release, _, digest = record.pipeline.rpartition(":")
+        return digest == self.fingerprint(media_type) or _numbers(release) > _numbers(self.release)
+
+    def close(self) -> None:
+        """Free the readers and what they share."""
+        for reader in self.readers.values():
+            reader.close()
+        if self.ocr is not None:
+            self.ocr.close()
+
+
+@dataclass(slots=True)
+class Plan:
+    """List what is to be done: items to read, records already up to date, files that cannot be read.
+
+    `known` are the records of what is there that the run has to do with.
+    """
+
+    known: list[DocumentRecord] = field(default_factory=list[DocumentRecord])
+    todo: list[SourceItem] = field(default_factory=list[SourceItem])
+    pages: dict[str, int] = field(default_factory=dict[str, int])
+    unchanged: list[DocumentRecord] = field(default_factory=list[DocumentRecord])
+    skipped: list[SkippedFile] = field(default_factory=list[SkippedFile])
+
+
+def skipped_file(source: str, error: KnowledgeError) -> SkippedFile:
+    """Turn an error into the line that reports it."""
+    if isinstance(error, UnreadableDocumentError):
+        facts = tuple(error.facts.items())
+        return SkippedFile(source, error.reason.value, error.message, error.suggestion, facts)
+    return SkippedFile(source, error.code.value, error.message, error.suggestion)
+
+
+def make_plan(
+    base: Base,
+    pipeline: Pipeline,
+    source: Source,
+    options: IngestOptions,
+    on_event: Callable[[IngestEvent], None],
+    cancelled: Callable[[], bool],
+) -> Plan:
+    """Open every file that is new or changed and make sure that it can be read (clarification 1)."""
+    plan = Plan(list(options.earlier))
+    exists = base.exists()
+    if exists and not options.ids_are_settled:
+        with noticing():  # a damaged record counts as none: the document is ingested again
+            plan.known.extend(base.store.documents(base.collection))
+    known = {record.source_path: record for record in plan.known}
+    for item in source.items():
+        if cancelled():
+            break
+        if isinstance(item, SkippedFile):
+            _skip(plan, item, on_event)
+            continue
+        on_event(IngestEvent(IngestEventKind.FOUND, item.uri))
+        record = known.get(item.uri)
+        if exists and options.ids_are_settled and item.document_id is not None:
+            with noticing():
+                record = base.store.document(base.collection, item.document_id)
+            plan.known.extend([record] if record is not None else [])
+        if record is not None and not options.force and _is_current(record, item, pipeline):
+            plan.unchanged.append(record)
+            on_event(IngestEvent(IngestEventKind.UNCHANGED, item.uri, record.chunk_count, record.chunk_count))
+            continue
+        try:
+            plan.pages[item.uri] = _reader(pipeline, item).check(item).pages or 0
+        except KnowledgeError as exc:
+            _skip(plan, skipped_file(item.uri, exc), on_event)
+            continue
+        plan.todo.append(item)
+        on_event(IngestEvent(IngestEventKind.CHECKED, item.uri, total=plan.pages[item.uri]))
+    return plan
+
+
+def _is_current(record: DocumentRecord, item: SourceItem, pipeline: Pipeline) -> bool:
+    return record.sha256 == item.sha256 and pipeline.has_read(record, item.media_type)
+
+
+def _numbers(release: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", release)))
+
+
+def _reader(pipeline: Pipeline, item: SourceItem) -> Reader:
+    reader = pipeline.readers.get(item.media_type)
+    if reader is None:
+        known = sorted({extension for each in pipeline.readers if (extension := extension_of(each))})
+        raise UnreadableDocumentError(
+            f"No reader for {item.media_type}.",
+            reason=UnreadableReason.UNSUPPORTED,
+            source=item.uri,
+            suggestion=f"Convert it to a kind that is read here: {', '.join(known)}." if known else None,
+        )
+    return reader
+
+
+def _skip(plan: Plan, skipped: SkippedFile, on_event: Callable[[IngestEvent], None]) -> None:
+    plan.skipped.append(skipped)
+    _logger.error("skipped %s: %s (%s)", skipped.source, skipped.message, skipped.reason)
+    on_event(IngestEvent(IngestEventKind.SKIPPED, skipped.source, message=skipped.message))
+
+
+@dataclass(slots=True)
+class Prepared:
+    """Hold one document between reading and publishing.
+
+    Attributes:
+        item, document, chunks: what was read.
+        record: complete but for `created_at`, which the writer keeps from an earlier ingest.
+        replaces: id of an earlier record of the same source under another id, to be removed after publishing.
+        reused: vectors already known, by embedding key.
+        embedded: chunks embedded anew.
+        refused: passages that the embedding service refused; they stay in `chunks`, which others walk meanwhile.
+        staged: chunks kept so far, to be staged again should another writer sweep them.
+    """
+
+    item: SourceItem
+    document: Document
+    chunks: Sequence[Chunk]
+    record: DocumentRecord
+    generation: str
+    replaces: str | None = None
+    reused: dict[str, Vector] = field(default_factory=dict[str, Vector])
+    embedded: int = 0
+    refused: int = 0
+    staged: list[EmbeddedChunk] = field(default_factory=list[EmbeddedChunk])
+
+    @property
+    def stored(self) -> int:
+        """Count the chunks staged so far."""
+        return len(self.staged)
+
+    @property
+    def total(self) -> int:
+        """Count the chunks that are to be stored: all but those refused so far."""
+        return len(self.chunks) - self.refused
+
+    def leave_out(self, chunk: Chunk, reason: str) -> str:
+        """Count a passage that cannot be embedded; the record says so. Returns the sentence that tells it."""
+        self.refused += 1
+        place = f"clause {chunk.clause_number}" if chunk.clause_number else chunk.section_title or "no section"
+        page = f", page {chunk.page_numbers[0]}" if chunk.page_numbers else ""
+        told = f"Passage {chunk.index} ({place}{page}) was refused by the embedding service and is not found: {reason}"
+        self.record = dataclasses.replace(
+            self.record,
+            chunk_count=self.record.chunk_count - 1,
+            token_count=self.record.token_count - chunk.token_count,
+            status=DocumentStatus.PARTIAL,
+            warnings=(*self.record.warnings, told),
+        )
+        return told
+
+
+class Names:
+    """Give every source one document id, the same in every run.
+
+    A file keeps the id that it has. A new file takes the id that its reader proposes, unless another file holds it:
+    then a short hash of its place is added. A file with the bytes of a record that is not part of this run has moved,
+    and takes the record over.
+    """
+
+    def __init__(self, records: Sequence[DocumentRecord]) -> None:
+        self._by_source = {record.source_path: record for record in records}
+        self._by_id = {record.id: record for record in records}
+        self._claimed: dict[str, str] = {}
+
+    def earlier(self, uri: str) -> DocumentRecord | None:
+        """Return the record of an earlier ingest of this source, None where it is new."""
+        return self._by_source.get(uri)
+
+    def held(self, document_id: str) -> DocumentRecord | None:
+        """Return the record that an id had at the start of this run."""
+        return self._by_id.get(document_id)
+
+    def claim(self, item: SourceItem, proposed: str) -> str:
+        """Settle the id of one source for this run."""
+        holder = self._by_id.get(proposed)
+        taken_before = holder is not None and holder.source_path != item.uri and holder.sha256 != item.sha256
+        taken_now = self._claimed.get(proposed, item.uri) != item.uri
+        chosen = proposed
+        if taken_before or taken_now:
+            chosen = f"{proposed}-{hashlib.sha256(item.uri.encode()).hexdigest()[:6]}"
+        self._claimed[chosen] = item.uri
+        return chosen
+
+    def keep(self, record: DocumentRecord) -> None:
+        """Hold the id of a source that this run leaves as it is."""
+        self._claimed[record.id] = record.source_path
+
+
+def prepare(
+    base: Base,
+    pipeline: Pipeline,
+    item: SourceItem,
+    names: Names,
+    on_event: Callable[[IngestEvent], None],
+    now: str,
+) -> Prepared:
+    """Read one file and cut it into chunks.
+
+    Raises:
+        UnreadableDocumentError: it cannot be read, or nothing in it can be searched.
+    """
+    on_event(IngestEvent(IngestEventKind.READING, item.uri))
+    reader = pipeline.readers[item.media_type]
+    read = reader.read(item, lambda done, total: on_event(IngestEvent(IngestEventKind.READING, item.uri, done, total)))
+    earlier = names.earlier(item.uri)
+    document_id = names.claim(item, item.document_id or read.id)
+    document = dataclasses.replace(read, id=document_id, title=item.title or read.title)
+    kind = _kind(pipeline, item, document)
+    document = dataclasses.replace(document, metadata=_merged(document.metadata, kind, item))
+    chunks = pipeline.chunker.chunk(document, kind.kind, base.embedder)
+    if not chunks:
+        raise UnreadableDocumentError("No text was found in the file.", reason=UnreadableReason.EMPTY, source=item.uri)
+    document = _told_what_is_left(document, chunks)
+    on_event(IngestEvent(IngestEventKind.CHUNKED, item.uri, 0, len(chunks)))
+    record = _record(base, pipeline, item, document, kind.kind, chunks, now)
+    return Prepared(
+        item=item,
+        document=document,
+        chunks=chunks,
+        record=record,
+        generation=hashlib.sha256(f"{item.sha256}{record.pipeline}{now}".encode()).hexdigest()[:32],
+        replaces=earlier.id if earlier is not None and earlier.id != document.id else None,
+    )
+
+
+def _told_what_is_left(document: Document, chunks: list[Chunk]) -> Document:
+    """Add a warning where a chunker had to stop before the end of the text."""
+    end = max(chunk.span.end for chunk in chunks)
+    left = document.text[end:]
+    if not left.strip():
+        return document
+    line = document.text.count("\n", 0, end) + 1
+    told = f"The text from line {line} on is in no chunk ({len(left):,} characters): the limit of chunks was reached."
+    return dataclasses.replace(document, warnings=(*document.warnings, told))
+
+
+def _kind(pipeline: Pipeline, item: SourceItem, document: Document) -> Classification:
+    given = item.document_type or document.document_type
+    return pipeline.classify(document) if given is None else Classification(str(given))
+
+
+def _merged(
+    metadata: tuple[tuple[str, str], ...], kind: Classification, item: SourceItem
+) -> tuple[tuple[str, str], ...]:
+    """Join what the document says, how it was classified and what the source knows; the last of a name wins."""
+    told: dict[str, str] = {}
+    if kind.confidence is not None:
+        told = {"document_type_confidence": f"{kind.confidence:.2f}", "document_type_reason": kind.reason}
+    added = told | dict(item.labels)
+    return (*((name, value) for name, value in metadata if name not in added), *added.items())
+
+
+def _record(
+    base: Base,
+    pipeline: Pipeline,
+    item: SourceItem,
+    document: Document,
+    kind: str,
+    chunks: list[Chunk],
+    now: str,
+) -> DocumentRecord:
+    lost = any(page.method == "none" for page in document.pages)
+    lost = lost or bool(document.text[max(chunk.span.end for chunk in chunks) :].strip())
+    return DocumentRecord(
+        id=document.id,
+        title=document.title,
+        document_type=kind,
+        source_path=item.uri,
+        sha256=item.sha256,
+        pipeline=pipeline.mark(item.media_type),
+        size=item.size,
+        pages=len(document.pages),
+        chunk_count=len(chunks),
+        token_count=sum(chunk.token_count for chunk in chunks),
+        embedding_model=base.embedder.space.label,
+        created_at=now,
+        updated_at=now,
+        media_type=item.media_type,
+        status=DocumentStatus.PARTIAL if lost else DocumentStatus.READY,
+        metadata=document.metadata,
+        warnings=document.warnings,
+    )

@@ -1,0 +1,83 @@
+"""Ingesting one document for somebody who waits: progress in hundredths, and nothing left where it ends early."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from knowledge_mcp.engine.core.base import Base
+from knowledge_mcp.engine.ingest.ingest import CANCELLED, Ingest
+from knowledge_mcp.engine.ingest.plan import Pipeline
+from knowledge_mcp.engine.jobs.jobs import Line
+from knowledge_mcp.model.errors import CancelledError
+from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, IngestReport, SkippedFile
+from knowledge_mcp.model.source import SourceItem
+
+__all__ = ["ingest_one"]
+
+_READ = 70.0
+"""Share of the progress, in hundredths, that reading a document is taken for; embedding is the rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class _One:
+    """Yield one item (`Source`)."""
+
+    item: SourceItem
+
+    def items(self) -> Iterator[SourceItem | SkippedFile]:
+        yield self.item
+
+
+def ingest_one(
+    base: Base,
+    pipeline: Pipeline,
+    item: SourceItem,
+    options: IngestOptions,
+    line: Line,
+    *,
+    unit: str,
+    check: Callable[[IngestEvent], None] = lambda _: None,
+) -> IngestReport:
+    """Ingest one item whose id is settled; the report has it as a document, as skipped or as failed.
+
+    Args:
+        base: its collection is where the document goes.
+        pipeline: what reads and cuts it.
+        item: with its `document_id`.
+        options: as `Ingest` takes them.
+        line: told how far it is, and asked whether to stop.
+        unit: what the pieces that are embedded are called in the line's words.
+        check: looks at every event, and may raise to end it.
+
+    Raises:
+        CancelledError: the line was cancelled; what was staged is discarded.
+        KnowledgeError: store, embedder or settings, or what `check` raises; what was staged is discarded.
+    """
+
+    def on_event(event: IngestEvent) -> None:
+        if event.kind in {IngestEventKind.READING, IngestEventKind.CHUNKED, IngestEventKind.EMBEDDED}:
+            if line.cancelled():
+                raise CancelledError("The ingest was cancelled.")
+            line.progress(*_progress(event, unit))
+        check(event)
+
+    published = False
+    try:
+        report = Ingest(base, pipeline, options, on_event, line.cancelled).run(_One(item), lambda _: True)
+        published = bool(report.documents)
+        if not published and not report.failed and all(each.reason == CANCELLED for each in report.skipped):
+            raise CancelledError("The ingest was cancelled.")
+        return report
+    finally:
+        if not published and base.store.collection(base.collection) is not None:
+            base.store.discard_staged(base.collection, item.document_id)
+
+
+def _progress(event: IngestEvent, unit: str) -> tuple[float, float, str]:
+    """Put an event into hundredths and words."""
+    share = event.done / event.total if event.total else 0.0
+    if event.kind is IngestEventKind.READING:
+        pages = f" page {event.done} of {event.total}" if event.total else ""
+        return round(_READ * share, 1), 100.0, f"reading{pages}"
+    return round(_READ + (99.0 - _READ) * share, 1), 100.0, f"embedding {unit} {event.done} of {event.total}"

@@ -1,0 +1,360 @@
+"""Work that outlives the call that asked for it: done on threads of its own, written down, taken up after a restart.
+
+Several processes may share one journal: each is seen there as long as it lives, and a job whose process is gone is
+taken up by the next one that looks, or failed where it was tried too often.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import math
+import secrets
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from knowledge_mcp.engine.jobs.journal import Job, JobState, Journal
+from knowledge_mcp.model.errors import CancelledError, InternalError, KnowledgeError, NotFoundError, reason_of
+from knowledge_mcp.support.events import log_event
+
+__all__ = ["Jobs", "Line", "Progress", "RunningJob", "tell_nobody"]
+
+Progress = Callable[[float, float | None, str], None]
+"""Tell how far work is: done, of how much (None where that is not known), and in words."""
+
+_logger = logging.getLogger(__name__)
+_KEPT = timedelta(days=7)
+_SWEPT_EVERY = 3600.0
+"""Seconds between two looks at all jobs that have ended, for those that are old."""
+_LOOKED_EVERY = 30.0
+"""Seconds for which a new job needs no look for those whose process is gone."""
+_MOST_ATTEMPTS = 3
+_WRITTEN_EVERY = 2.0
+"""Seconds between two notes of a job's progress in the journal."""
+_STOPPING = 5.0
+"""Seconds that a job gets to notice that it is to stop."""
+_COUNTED_EVERY = 60.0
+"""Seconds that a count of the jobs that have ended is good for."""
+_JOB_ID = "0123456789abcdef"
+
+
+def tell_nobody(done: float, total: float | None, message: str) -> None:
+    """Take progress that nobody asked for."""
+    del done, total, message
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Give the work a line to whoever follows it: `progress(done, total, message)`, and whether to stop."""
+
+    progress: Progress = tell_nobody
+    cancelled: Callable[[], bool] = bool
+
+
+@dataclass
+class RunningJob:
+    """Follow a job of this process; `taken` where another one had begun it."""
+
+    job: Job
+    journaled: bool
+    taken: bool = False
+    stop: threading.Event = field(default_factory=threading.Event)
+    finished: threading.Event = field(default_factory=threading.Event)
+    error: BaseException | None = None
+    written: float = 0.0
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until it is done, at most so long; tells whether it is."""
+        return self.finished.wait(seconds)
+
+
+class Jobs:
+    """Run jobs, keep their journal, and take up those whose process is gone. Thread-safe.
+
+    Args:
+        journal: where they are written down.
+        work: does what a request says and returns plain JSON values; a KnowledgeError fails the job, `CancelledError`
+            cancels it.
+        explain: makes the result of a failed job from its error.
+        workers: jobs that run at the same time; the others wait.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        work: Callable[[Mapping[str, Any], Line], Mapping[str, Any]],
+        *,
+        explain: Callable[[KnowledgeError], Mapping[str, Any]],
+        workers: int = 2,
+    ) -> None:
+        self._journal = journal
+        self._work = work
+        self._explain = explain
+        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="job")
+        self._lock = threading.Lock()
+        self._running: dict[str, RunningJob] = {}
+        self._owner = secrets.token_hex(8)
+        self._free: Callable[[], None] | None = None
+        self._closing = False
+        self._looked = self._swept = self._counted_at = -math.inf
+        self._counted = Counter[str]()
+        self._idle = threading.Condition(self._lock)
+
+    def submit(self, request: Mapping[str, Any], *, journaled: bool) -> RunningJob:
+        """Begin a job as soon as a worker is free.
+
+        Args:
+            request: plain JSON values.
+            journaled: whether it is written down, to be looked up by its id and taken up after a restart. A request
+                that is under way already is not begun twice: its job is returned.
+
+        Raises:
+            CancelledError: the process is about to end.
+            InternalError: the journal cannot be written.
+        """
+        if journaled:
+            if time.monotonic() - self._looked >= _LOOKED_EVERY:
+                self.recover()
+            with self._lock:
+                for running in self._running.values():
+                    if running.journaled and running.job.request == request and not running.stop.is_set():
+                        return running
+        now = _now()
+        job = Job(secrets.token_hex(8), dict(request), JobState.QUEUED, now, now, owner=self._owner)
+        return self._start(RunningJob(job, journaled))
+
+    def look_up(self, job_id: str, may_see: Callable[[Job], bool] | None = None) -> Job:
+        """Return a job as it stands, also one of another process.
+
+        Raises:
+            NotFoundError: none has this id, it was forgotten after a week, or `may_see` says no to it.
+        """
+        with self._lock:
+            running = self._running.get(job_id)
+            if running is not None and (may_see is None or may_see(running.job)):
+                return running.job
+        job = self._journal.read(job_id) if _is_id(job_id) else None
+        if job is None or not (may_see is None or may_see(job)):
+            raise NotFoundError(f"Job not found: {job_id}", suggestion="A job is forgotten a week after its end.")
+        if not job.state.is_final and self._is_orphan(job):
+            with self._journal.recovering() as may:
+                if may:
+                    self._rescue(job)
+            with self._lock:
+                running = self._running.get(job_id)
+            return running.job if running is not None else self._journal.read(job_id) or job
+        return job
+
+    def cancel(self, job_id: str) -> Job:
+        """Tell a job to stop, also one of another process, and return it as it stands.
+
+        Raises:
+            NotFoundError: as `look_up`.
+        """
+        with self._lock:
+            running = self._running.get(job_id)
+            if running is not None:
+                running.stop.set()
+                return running.job
+        job = self.look_up(job_id)
+        if not job.state.is_final:
+            self._journal.ask_to_stop(job_id)
+        return job
+
+    def recover(self) -> int:
+        """Take up the jobs whose process is gone; returns how many. Those begun three times are failed instead."""
+        self._looked = time.monotonic()
+        taken = 0
+        with self._journal.recovering() as may:
+            for job in self._journal.open() if may else ():
+                if job.state.is_final:  # by an earlier version, or by a process that was ended while it wrote that
+                    self._journal.write(job)
+                elif self._is_orphan(job):
+                    taken += self._rescue(job)
+        if time.monotonic() - self._swept >= _SWEPT_EVERY:
+            self.forget_old()
+        return taken
+
+    def forget_old(self) -> None:
+        """Forget the jobs that ended a week ago."""
+        self._swept = time.monotonic()
+        for job in self._journal.ended():
+            if _is_old(job):
+                self._journal.forget(job.id)
+
+    def counts(self) -> Mapping[str, int]:
+        """Count the jobs that are remembered by state; of those that have ended the count may be a minute old."""
+        now = time.monotonic()
+        if now - self._counted_at >= _COUNTED_EVERY:
+            self._counted_at, self._counted = now, Counter(job.state.value for job in self._journal.ended())
+        return self._counted + Counter(job.state.value for job in self._journal.open() if not job.state.is_final)
+
+    def close(self, patience: float = 10.0) -> None:
+        """Let running jobs end, at most so long, then stop them; what is written down is taken up by the next start."""
+        with self._lock:
+            self._closing = True
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        with self._idle:
+            self._idle.wait_for(lambda: not self._busy(), timeout=patience)
+            for running in self._running.values():
+                running.stop.set()
+            self._idle.wait_for(lambda: not self._busy(), timeout=_STOPPING)
+            left = list(self._running.values())
+            free, self._free = self._free, None
+        for running in left:
+            running.error = running.error or CancelledError("The server is stopping.")
+            running.finished.set()
+        if free is not None:
+            free()
+
+    # ---- one job
+
+    def _busy(self) -> bool:
+        return any(running.job.state is JobState.RUNNING for running in self._running.values())
+
+    def _start(self, running: RunningJob) -> RunningJob:
+        with self._lock:
+            if self._closing:
+                raise CancelledError("The server is stopping.", suggestion="Ask again once it is back.")
+            self._running[running.job.id] = running
+        try:
+            if running.journaled:
+                self._hold()
+                self._journal.write(running.job)
+            self._pool.submit(self._run, running)
+        except (KnowledgeError, RuntimeError) as exc:
+            with self._lock:
+                self._running.pop(running.job.id, None)
+            if isinstance(exc, KnowledgeError):
+                raise
+            raise InternalError(f"The job could not be begun. {reason_of(exc)}") from exc
+        return running
+
+    def _run(self, running: RunningJob) -> None:
+        ended = self._ended_elsewhere(running)
+        if ended is None:
+            changed = self._outcome(running)
+            ended = self._ended_elsewhere(running) if changed["state"] is JobState.FAILED else None
+            if ended is None:
+                self._change(running, **changed)
+        if ended is not None:
+            running.job, running.error = ended, None
+        if running.journaled:
+            with contextlib.suppress(KnowledgeError):
+                self._journal.settled(running.job.id)
+        with self._idle:
+            self._running.pop(running.job.id, None)
+            self._idle.notify_all()
+        running.finished.set()
+        log_event(_logger, logging.INFO, "job_end", job_id=running.job.id, state=running.job.state.value)
+
+    def _ended_elsewhere(self, running: RunningJob) -> Job | None:
+        """Return a job that was taken up as the process ended it that had begun it: it was slow, not gone."""
+        if not running.taken:
+            return None
+        try:
+            job = self._journal.read(running.job.id)
+        except KnowledgeError:
+            return None
+        return job if job is not None and job.state.is_final and job.owner != self._owner else None
+
+    def _outcome(self, running: RunningJob) -> dict[str, Any]:
+        """Do the work and tell what is to be written of it."""
+        if not running.stop.is_set():
+            self._change(running, state=JobState.RUNNING, attempts=running.job.attempts + 1)
+        line = Line(
+            lambda done, total, message: self._tell(running, done, total, message), lambda: self._is_stopped(running)
+        )
+        try:
+            if self._is_stopped(running):
+                raise CancelledError("The job was cancelled.")
+            return {"state": JobState.DONE, "result": dict(self._work(running.job.request, line))}
+        except CancelledError as exc:
+            running.error = exc
+            # told to stop because the process ends: it is to be taken up again
+            interrupted = self._closing and running.journaled
+            if interrupted:
+                attempts = max(running.job.attempts - 1, 0)
+                return {"state": JobState.QUEUED, "message": exc.message, "attempts": attempts}
+            return {"state": JobState.CANCELLED, "message": exc.message}
+        except KnowledgeError as exc:
+            running.error = exc
+            return {"state": JobState.FAILED, "message": exc.message, "result": dict(self._explain(exc))}
+        except Exception as exc:
+            _logger.exception("a job crashed")
+            running.error = exc
+            # whoever asks may not be whose server it is: the text of the exception is for the log only
+            hint = "The server's log has the reason."
+            error = InternalError(f"The job failed ({type(exc).__name__}).", suggestion=hint)
+            return {"state": JobState.FAILED, "message": error.message, "result": dict(self._explain(error))}
+
+    def _tell(self, running: RunningJob, done: float, total: float | None, message: str) -> None:
+        running.job = replace(running.job, done=done, total=total, message=message, updated_at=_now())
+        now = time.monotonic()
+        if running.journaled and now - running.written >= _WRITTEN_EVERY:
+            running.written = now
+            self._change(running)  # for whoever asks another process
+
+    def _is_stopped(self, running: RunningJob) -> bool:
+        return running.stop.is_set() or (running.journaled and self._journal.is_asked_to_stop(running.job.id))
+
+    def _change(self, running: RunningJob, **changed: Any) -> None:
+        running.job = replace(running.job, updated_at=_now(), **changed)
+        if running.journaled:
+            try:
+                self._journal.write(running.job)
+            except KnowledgeError:
+                _logger.exception("the job's state could not be written down")
+
+    # ---- the journal
+
+    def _rescue(self, job: Job) -> int:
+        """Take up a job whose process is gone; its process may have ended it, and then itself, since it was read."""
+        now = self._journal.read(job.id)
+        if now is None:
+            return 0
+        if now.state.is_final:
+            self._journal.write(now)
+            return 0
+        return self._take_up(now)
+
+    def _take_up(self, job: Job) -> int:
+        if job.attempts >= _MOST_ATTEMPTS:
+            error = InternalError(f"The job was begun {job.attempts} times, and the server ended each time.")
+            with contextlib.suppress(KnowledgeError):
+                self._journal.write(
+                    replace(job, state=JobState.FAILED, message=error.message, result=dict(self._explain(error)))
+                )
+            return 0
+        try:
+            self._start(RunningJob(replace(job, state=JobState.QUEUED, owner=self._owner), journaled=True, taken=True))
+        except CancelledError:
+            return 0
+        log_event(_logger, logging.INFO, "job_taken_up", job_id=job.id, attempts=job.attempts)
+        return 1
+
+    def _is_orphan(self, job: Job) -> bool:
+        return job.owner != self._owner and not self._journal.is_held(job.owner)
+
+    def _hold(self) -> None:
+        with self._lock:
+            if self._free is None:
+                self._free = self._journal.hold(self._owner)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _is_old(job: Job) -> bool:
+    return datetime.now(UTC) - datetime.fromisoformat(job.updated_at) > _KEPT
+
+
+def _is_id(text: str) -> bool:
+    return len(text) == 16 and all(sign in _JOB_ID for sign in text)

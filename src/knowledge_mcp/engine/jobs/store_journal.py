@@ -1,0 +1,275 @@
+"""A journal of jobs in the store itself, so that every replica of a service sees the same jobs.
+
+A job is the record of a document without passages in a collection of its own; the bytes that it needs stand beside it
+in parts. A job that has ended is moved to a second collection, which is read as a whole only to forget what is old. A
+process is alive as long as its own record there changes, by the clock of whoever looks: the clocks of two machines
+are never compared.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator
+from datetime import UTC, datetime, timedelta
+
+from knowledge_mcp.engine.jobs.journal import Job, SignsOfLife, job_from_json, job_to_json
+from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace
+from knowledge_mcp.model.errors import KnowledgeError, NotFoundError
+from knowledge_mcp.ports import Store
+
+__all__ = ["ENDED_COLLECTION", "JOBS_COLLECTION", "StoreJournal"]
+
+JOBS_COLLECTION = "knowledge_jobs"
+"""Where jobs are kept until they end; no collection of anybody's documents."""
+ENDED_COLLECTION = "knowledge_jobs_ended"
+"""Where they are kept for a week after that."""
+
+_BEAT = 10.0
+"""Seconds between two signs of life."""
+_DEAD = timedelta(seconds=60)
+"""Silence after which a process counts as gone."""
+_LEFT = timedelta(days=1)
+"""Age from which what belongs to no job is swept."""
+_ASKED_EVERY = 2.0
+"""Seconds that the answer to `is_asked_to_stop` is good for."""
+_PART = 2 * 1024 * 1024
+"""Bytes of one part; a server takes no request of any size."""
+_JOB, _OWNER, _STOP, _CONTENT = "job", "owner", "stop", "content"
+_LABEL = "job"
+
+_logger = logging.getLogger(__name__)
+
+
+class StoreJournal:
+    """Keep jobs, and the bytes that they need, in a collection of the store (`Journal`).
+
+    Args:
+        store: shared by all processes.
+        space: the collection is made in; nothing in it is ever searched.
+        beat: seconds between two signs of life of an owner.
+        dead: silence after which an owner counts as gone.
+        clock: seconds that only ever grow.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        space: EmbeddingSpace,
+        *,
+        beat: float = _BEAT,
+        dead: timedelta = _DEAD,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._store = store
+        self._space = space
+        self._beat = beat
+        self._signs = SignsOfLife(dead.total_seconds(), clock)
+        self._left = SignsOfLife(dead.total_seconds(), clock)
+        self._lock = threading.Lock()
+        self._made: set[str] = set()
+        self._asked: dict[str, tuple[float, bool]] = {}
+
+    # ---- who is alive
+
+    def hold(self, owner: str) -> Callable[[], None]:
+        self._put(_OWNER, owner, secrets.token_hex(4))
+        ended = threading.Event()
+
+        def beat() -> None:
+            while not ended.wait(self._beat):
+                try:
+                    self._put(_OWNER, owner, secrets.token_hex(4))
+                except KnowledgeError as exc:
+                    _logger.warning("the sign of life of this process could not be written: %s", exc.message)
+
+        thread = threading.Thread(target=beat, name="jobs' sign of life", daemon=True)
+        thread.start()
+
+        def free() -> None:
+            ended.set()
+            thread.join(self._beat)
+            with contextlib.suppress(KnowledgeError):
+                self._drop(_OWNER, owner)
+
+        return free
+
+    def is_held(self, owner: str) -> bool:
+        record = self._get(_OWNER, owner)
+        if record is None:
+            self._signs.forget(owner)
+            return False
+        return self._signs.is_alive(owner, record.sha256)
+
+    # ---- jobs
+
+    def write(self, job: Job) -> None:
+        if job.state.is_final:
+            self._put(_JOB, job.id, job_to_json(job), where=ENDED_COLLECTION)
+            self._drop(_JOB, job.id)
+        else:
+            self._put(_JOB, job.id, job_to_json(job))
+
+    def read(self, job_id: str) -> Job | None:
+        open_one = self._get(_JOB, job_id)
+        ended = self._get(_JOB, job_id, ENDED_COLLECTION)  # later: it is written there before it goes from the others
+        record = ended or open_one
+        return None if record is None else _job_of(record)
+
+    def open(self) -> list[Job]:
+        return self._all(JOBS_COLLECTION)
+
+    def ended(self) -> list[Job]:
+        return self._all(ENDED_COLLECTION)
+
+    def forget(self, job_id: str) -> None:
+        job = self.read(job_id)
+        if job is not None:
+            self.drop_content(str(job.request.get("content_id", "")))
+        self._drop(_STOP, job_id)
+        self._drop(_JOB, job_id)
+        self._drop(_JOB, job_id, ENDED_COLLECTION)
+
+    # ---- being told to stop
+
+    def ask_to_stop(self, job_id: str) -> None:
+        self._put(_STOP, job_id, "")
+
+    def is_asked_to_stop(self, job_id: str) -> bool:
+        now = time.monotonic()
+        asked_at, answer = self._asked.get(job_id, (-_ASKED_EVERY, False))
+        if now - asked_at >= _ASKED_EVERY:
+            try:
+                answer = self._get(_STOP, job_id) is not None
+            except KnowledgeError as exc:
+                _logger.warning("whether job %s is to stop could not be asked: %s", job_id, exc.message)
+            self._asked[job_id] = (now, answer)
+        return answer
+
+    def settled(self, job_id: str) -> None:
+        self._asked.pop(job_id, None)
+        self._drop(_STOP, job_id)
+        job = self.read(job_id)
+        if job is not None and job.state.is_final:
+            self._drop(_JOB, job_id)
+            self.drop_content(str(job.request.get("content_id", "")))
+
+    @contextlib.contextmanager
+    def recovering(self) -> Generator[bool]:
+        """Let everybody: there is no lock over all machines, and work that two take up is done twice, not wrongly."""
+        there = self._is_there()
+        if there:
+            self._sweep()
+        yield there
+
+    # ---- the bytes that a job needs
+
+    def put_content(self, content: bytes) -> str:
+        """Keep bytes for a job and return the name that its request has as `content_id`; they go when the job ends."""
+        content_id = secrets.token_hex(16)
+        for number, start in enumerate(range(0, max(len(content), 1), _PART)):
+            text = base64.b64encode(content[start : start + _PART]).decode("ascii")
+            self._put(_CONTENT, f"{content_id}.{number}", "", text=text or "=")
+        return content_id
+
+    def content(self, content_id: str) -> bytes:
+        """Return the bytes kept for a job.
+
+        Raises:
+            NotFoundError: there are none.
+        """
+        parts: list[bytes] = []
+        for name in self._parts(content_id):
+            text = self._store.document_text(JOBS_COLLECTION, name)
+            if text is None:
+                break
+            parts.append(base64.b64decode(text) if text != "=" else b"")
+        if not parts:
+            raise NotFoundError("The bytes of this job are gone.", suggestion="Send the document again.")
+        return b"".join(parts)
+
+    def drop_content(self, content_id: str) -> None:
+        """Remove the bytes kept for a job; nothing where there are none."""
+        for name in self._parts(content_id) if content_id and self._is_there() else ():
+            if self._store.document(JOBS_COLLECTION, name) is not None:
+                self._store.delete_document(JOBS_COLLECTION, name)
+            else:
+                break
+
+    def _sweep(self) -> None:
+        """Remove what processes left that ended in the middle: bytes of no job, owners long gone.
+
+        Besides its age by the clock, this process must have seen it unchanged for a while: a clock may have jumped.
+        """
+        records = self._store.documents(JOBS_COLLECTION)
+        jobs = [job for job in (_job_of(each) for each in records if each.id.startswith(f"{_JOB}:")) if job is not None]
+        wanted = {str(job.request.get("content_id", "")) for job in jobs if not job.state.is_final}
+        for record in records:
+            kind, _, name = record.id.partition(":")
+            is_left = kind == _OWNER or (kind == _CONTENT and name.partition(".")[0] not in wanted)
+            is_old = datetime.now(UTC) - datetime.fromisoformat(record.updated_at) > _LEFT
+            if is_left and is_old and not self._left.is_alive(record.id, record.sha256):
+                self._store.delete_document(JOBS_COLLECTION, record.id)
+                self._left.forget(record.id)
+
+    # ---- records
+
+    @staticmethod
+    def _parts(content_id: str) -> Iterator[str]:
+        number = 0
+        while True:
+            yield f"{_CONTENT}:{content_id}.{number}"
+            number += 1
+
+    def _is_there(self, where: str = JOBS_COLLECTION) -> bool:
+        with self._lock:
+            if where not in self._made and self._store.collection(where) is not None:
+                self._made.add(where)
+            return where in self._made
+
+    def _all(self, where: str) -> list[Job]:
+        records = self._store.documents(where) if self._is_there(where) else ()
+        found = (_job_of(each) for each in records if each.id.startswith(f"{_JOB}:"))
+        return [job for job in found if job is not None]
+
+    def _get(self, kind: str, name: str, where: str = JOBS_COLLECTION) -> DocumentRecord | None:
+        return self._store.document(where, f"{kind}:{name}") if self._is_there(where) else None
+
+    def _drop(self, kind: str, name: str, where: str = JOBS_COLLECTION) -> None:
+        if self._is_there(where):
+            self._store.delete_document(where, f"{kind}:{name}")
+
+    def _put(self, kind: str, name: str, value: str, *, text: str = "-", where: str = JOBS_COLLECTION) -> None:
+        if not self._is_there(where):
+            self._store.create_collection(where, self._space)
+        now = datetime.now(UTC).isoformat()
+        record = DocumentRecord(
+            id=f"{kind}:{name}",
+            title=kind,
+            document_type="custom",
+            source_path=f"{kind}:{name}",
+            sha256=hashlib.sha256(f"{value}{text}".encode("utf-8", "surrogatepass")).hexdigest(),
+            pipeline="",
+            size=0,
+            pages=0,
+            chunk_count=0,
+            token_count=0,
+            embedding_model=self._space.label,
+            created_at=now,
+            updated_at=now,
+            metadata=((_LABEL, value),) if value else (),
+        )
+        self._store.publish(where, record, text, secrets.token_hex(16))
+
+
+def _job_of(record: DocumentRecord) -> Job | None:
+    try:
+        return job_from_json(dict(record.metadata).get(_LABEL, ""))
+    except (ValueError, TypeError, KeyError) as exc:
+        _logger.warning("the journal's %s cannot be read: %s", record.id, exc)
+        return None

@@ -1,0 +1,166 @@
+"""LocalKnowledge: the use cases behind `ports.Knowledge`, in this process."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Sequence
+
+from knowledge_mcp.engine.core import documents, health, soundness
+from knowledge_mcp.engine.core.base import Base
+from knowledge_mcp.engine.core.soundness import sound_answer
+from knowledge_mcp.engine.evidence import quotes, reading, references
+from knowledge_mcp.engine.ingest.ingest import Ingest
+from knowledge_mcp.engine.ingest.plan import Pipeline
+from knowledge_mcp.engine.search import lookup, requirements, search
+from knowledge_mcp.engine.search.blending import measure_once
+from knowledge_mcp.model.chunk import Chunk
+from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure
+from knowledge_mcp.model.evidence import (
+    QuoteAnswer,
+    QuoteQuery,
+    QuoteVerdict,
+    ReadAnswer,
+    ReadQuery,
+    ReferenceAnswer,
+    ReferenceQuery,
+)
+from knowledge_mcp.model.ingest import Finding, IngestEvent, IngestOptions, IngestReport, SkippedFile
+from knowledge_mcp.model.query import (
+    DefinitionHit,
+    HealthReport,
+    LookupAnswer,
+    RequirementAnswer,
+    RequirementQuery,
+    SearchAnswer,
+    SearchQuery,
+    Stats,
+)
+from knowledge_mcp.ports import Source
+
+__all__ = ["LocalKnowledge"]
+
+
+class LocalKnowledge:
+    """Answer from one collection of one store; thread-safe."""
+
+    def __init__(self, base: Base, pipeline: Pipeline, *, health_threshold_ms: int = 500) -> None:
+        self._base = base
+        self._pipeline = pipeline
+        self._health_threshold_ms = health_threshold_ms
+        self._probe = health.EmbeddingProbe(base)
+
+    def search(self, query: SearchQuery) -> SearchAnswer:
+        """Find the best chunks."""
+        return sound_answer(self._base, lambda: search.search(self._base, query), lambda each: each.hits)
+
+    def lookup(self, term: str) -> LookupAnswer:
+        """Find definitions of a term, or terms like it."""
+        return sound_answer(self._base, lambda: lookup.lookup(self._base, term), lambda each: each.definitions)
+
+    def requirements(self, query: RequirementQuery) -> RequirementAnswer:
+        """Find mandatory statements on a topic."""
+        return sound_answer(self._base, lambda: requirements.requirements(self._base, query), lambda each: each.hits)
+
+    def stats(self) -> Stats:
+        """Count what there is."""
+        return health.stats(self._base)
+
+    def health(self) -> HealthReport:
+        """Check every dependency now."""
+        return health.health(self._base, self._probe, threshold_ms=self._health_threshold_ms)
+
+    def documents(self) -> list[DocumentRecord]:
+        """List all documents by id."""
+        return documents.documents(self._base)
+
+    def document(self, document_id: str) -> DocumentRecord:
+        """Return one record; NotFoundError names ids that look alike."""
+        return documents.document(self._base, document_id)
+
+    def document_text(self, document_id: str) -> str:
+        """Return a document's canonical text."""
+        return documents.document_text(self._base, document_id)
+
+    def document_structure(self, document_id: str) -> DocumentStructure:
+        """Return a document's sections and what was got from each page."""
+        return documents.document_structure(self._base, document_id)
+
+    def document_chunks(self, document_id: str) -> list[Chunk]:
+        """List a document's chunks by index."""
+        return documents.document_chunks(self._base, document_id)
+
+    def chunk(self, chunk_id: str) -> tuple[Chunk, str]:
+        """Return one chunk and its citation."""
+        return documents.chunk_by_id(self._base, chunk_id)
+
+    def definitions_in(self, chunks: Iterable[Chunk]) -> list[DefinitionHit]:
+        """List the definitions that stand in chunks, with citations."""
+        return lookup.definitions_in(self._base, chunks)
+
+    def read(self, query: ReadQuery) -> ReadAnswer:
+        """Read a clause, pages, a chunk with its neighbours, or a document; NotFoundError names near ones."""
+        with self._base.snapshot():
+            return reading.read(self._base, query)
+
+    def verify_quote(self, query: QuoteQuery) -> QuoteAnswer:
+        """Compare a quote with the documents, word by word."""
+        with self._base.snapshot():
+            return sound_answer(
+                self._base,
+                lambda: quotes.verify_quote(self._base, query),
+                lambda each: each.verdict is not QuoteVerdict.NOT_FOUND,
+            )
+
+    def references(self, query: ReferenceQuery) -> ReferenceAnswer:
+        """List what a place refers to and what refers to it."""
+        with self._base.snapshot():
+            return sound_answer(
+                self._base,
+                lambda: references.references(self._base, query),
+                lambda each: each.outgoing or each.incoming,
+            )
+
+    def ingest(
+        self,
+        source: Source,
+        options: IngestOptions,
+        *,
+        on_event: Callable[[IngestEvent], None] | None = None,
+        on_unreadable: Callable[[Sequence[SkippedFile]], bool] | None = None,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> IngestReport:
+        """Ingest whatever the source yields; without `on_unreadable`, unreadable files are skipped."""
+        run = Ingest(
+            self._base,
+            self._pipeline,
+            options,
+            on_event or (lambda _: None),
+            cancelled or (lambda: False),
+        )
+        report = run.run(source, on_unreadable or (lambda _: True))
+        if self._base.blends and self._base.embedder.usage.requests:
+            measure_once(self._base.embedder)  # of a service, which no question is to wait for
+        return report
+
+    def remove(self, document_id: str) -> int:
+        """Remove a document; returns how many chunks went."""
+        return documents.remove(self._base, document_id)
+
+    def verify(self, *, repair: bool = False) -> list[Finding]:
+        """Check the store against itself, and its evidence against its check sums."""
+        return soundness.verify(self._base, repair=repair)
+
+    def warm_up(self) -> None:
+        """Load the models and the store's search structures, as a first query would; nothing is paid for."""
+        embedder = self._base.embedder
+        self._base.warm_up()
+        if self._base.exists():
+            self._base.check_space()
+            axis = struct.pack(f"<{embedder.space.dimensions}f", 1.0, *(0.0,) * (embedder.space.dimensions - 1))
+            vector = embedder.embed_query("warm up") if embedder.price == 0.0 else axis
+            self._base.store.search(self._base.collection, vector=vector, text="warm up", filter=None, limit=1)
+
+    def close(self) -> None:
+        """Free everything."""
+        self._pipeline.close()
+        self._base.close()

@@ -1,0 +1,1 @@
+"""Named collections of single documents."""

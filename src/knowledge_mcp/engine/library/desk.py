@@ -1,0 +1,317 @@
+"""The desk of a library: single documents brought to named collections, from text, bytes or an address.
+
+A document is known by its collection and its source. The same content again changes nothing; another content of the
+same source takes the earlier one's place in one step.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import difflib
+import logging
+import threading
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import asdict
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from knowledge_mcp.engine.core import documents
+from knowledge_mcp.engine.core.base import Base, base_of
+from knowledge_mcp.engine.core.health import EmbeddingProbe, health
+from knowledge_mcp.engine.core.soundness import sound_answer
+from knowledge_mcp.engine.ingest.plan import Pipeline
+from knowledge_mcp.engine.ingest.single import ingest_one
+from knowledge_mcp.engine.jobs.jobs import Job, Jobs, Line, Progress, tell_nobody
+from knowledge_mcp.engine.jobs.store_journal import StoreJournal
+from knowledge_mcp.engine.library.values import (
+    checked_name,
+    deposited,
+    explain,
+    item_of,
+    request_from_json,
+    request_to_json,
+    shown_job,
+    why_not,
+)
+from knowledge_mcp.engine.search import search
+from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.errors import CancelledError, InternalError, KnowledgeError, NotFoundError, noticing
+from knowledge_mcp.model.ingest import IngestOptions
+from knowledge_mcp.model.library import (
+    DEFAULT_COLLECTION,
+    CollectionSummary,
+    Deposit,
+    Deposited,
+    IngestJob,
+    LibraryDocument,
+)
+from knowledge_mcp.model.query import HealthReport, SearchAnswer, SearchQuery
+from knowledge_mcp.model.source import SourceItem
+from knowledge_mcp.ports import Fetcher
+from knowledge_mcp.support.events import log_event
+from knowledge_mcp.support.locks import locked
+
+__all__ = ["LibraryDesk"]
+
+_logger = logging.getLogger(__name__)
+_MOST_PLACED = 10_000
+"""Documents of which it is kept where they were found last."""
+_LOOK_AGAIN = 30.0
+"""Seconds between two looks for jobs whose process is gone."""
+
+
+class LibraryDesk:
+    """Keep documents in named collections (`ports.Library`). Thread-safe; several processes may share the store.
+
+    Args:
+        base: its collection is `default`; the others differ in nothing but their name.
+        pipeline: what reads and cuts documents, one reader for each media type.
+        fetcher: of addresses.
+        folder: where the locks of this machine are kept.
+        is_reserved: tells the names of collections that are kept by others and cannot be used.
+        workers: jobs that are done at the same time.
+        patience: seconds that running jobs get to end when this is closed.
+        health_threshold_ms: as `LocalKnowledge`.
+        dead: silence after which a process counts as gone, and its jobs are taken up.
+    """
+
+    def __init__(
+        self,
+        base: Base,
+        pipeline: Pipeline,
+        fetcher: Fetcher,
+        *,
+        folder: Path,
+        is_reserved: Callable[[str], bool],
+        workers: int = 2,
+        patience: float = 10.0,
+        health_threshold_ms: int = 500,
+        dead: timedelta = timedelta(seconds=60),
+    ) -> None:
+        self._base = base
+        self._pipeline = pipeline
+        self._fetcher = fetcher
+        self._locks = folder / "locks"
+        self._is_reserved = is_reserved
+        self._may_read: Callable[[str], bool] = _every
+        self._may_reach: Callable[[str], bool] = _every
+        self._patience = patience
+        self._threshold = health_threshold_ms
+        self._probe = EmbeddingProbe(base)
+        self._journal = StoreJournal(base.store, base.embedder.space, beat=dead.total_seconds() / 6, dead=dead)
+        self._jobs = Jobs(self._journal, self._work, explain=explain, workers=workers)
+        self._look_again = min(_LOOK_AGAIN, dead.total_seconds())
+        self._placed: dict[str, str] = {}
+        self._closing = threading.Event()
+        self._watch: threading.Thread | None = None
+
+    def seen_by(self, may_read: Callable[[str], bool], may_reach: Callable[[str], bool] | None = None) -> LibraryDesk:
+        seen = copy.copy(self)
+        seen._may_read = may_read  # noqa: SLF001 - a copy of this one
+        seen._may_reach = may_reach or may_read  # noqa: SLF001 - as above
+        return seen
+
+    # ---- collections
+
+    def collections(self) -> list[CollectionSummary]:
+        store = self._base.store
+        found: dict[str, CollectionSummary] = {}
+        for info in store.collections():
+            if not self._is_reserved(info.name) and self._may_read(info.name):
+                count = store.statistics(info.name)
+                found[info.name] = CollectionSummary(
+                    info.name, count.documents, count.chunks, count.tokens, info.space.label, info.created_at
+                )
+        label = self._base.embedder.space.label
+        if self._may_read(DEFAULT_COLLECTION):
+            found.setdefault(DEFAULT_COLLECTION, CollectionSummary(DEFAULT_COLLECTION, 0, 0, 0, label, ""))
+        return sorted(found.values(), key=lambda each: each.name)
+
+    def drop_collection(self, collection: str) -> int:
+        base = self._existing(collection)
+        gone = base.store.statistics(collection).documents if base.exists() else 0
+        base.store.drop_collection(collection)
+        log_event(_logger, logging.INFO, "collection_deleted", collection=collection, documents=gone)
+        return gone
+
+    def records(self, collection: str, document_ids: Collection[str] | None = None) -> list[DocumentRecord]:
+        return documents.documents(self._existing(collection), document_ids)
+
+    def search_in(self, collection: str, query: SearchQuery) -> SearchAnswer:
+        base = self._existing(collection)
+        return sound_answer(base, lambda: search.search(base, query), lambda each: each.hits)
+
+    # ---- documents
+
+    def where(self, document_id: str) -> str:
+        store = self._base.store
+        last = self._placed.get(document_id)
+        if last is not None and self._may_reach(last):
+            with contextlib.suppress(NotFoundError):  # a collection that has gone
+                if store.document(last, document_id) is not None:
+                    return last
+        names = self._names()
+        for name in filter(self._may_reach, names):
+            if store.document(name, document_id) is not None:
+                self._place(document_id, name)
+                return name
+        near = documents.near_ids(store, filter(self._may_read, names), document_id)
+        hint = f"Did you mean {', '.join(near)}?" if near else "List the documents of a collection to see their ids."
+        raise NotFoundError(f"Document not found: {document_id[:200]}", suggestion=hint)
+
+    def _place(self, document_id: str, collection: str) -> None:
+        """Keep where a document is, which the next look-up tries first; an id is made from the collection's name."""
+        if len(self._placed) >= _MOST_PLACED:
+            self._placed.clear()
+        self._placed[document_id] = collection
+
+    def record(self, document_id: str, *, collection: str | None = None) -> DocumentRecord:
+        base = self._of(self.where(document_id)) if collection is None else self._existing(collection)
+        return documents.document(base, document_id)
+
+    def find(self, document_id: str) -> LibraryDocument:
+        collection = self.where(document_id)
+        base = self._of(collection)
+        record = documents.document(base, document_id)
+        text = documents.document_text(base, document_id)
+        return LibraryDocument(collection, record, text, tuple(documents.document_chunks(base, document_id)))
+
+    def remove_document(self, document_id: str) -> int:
+        collection = self.where(document_id)
+        gone = documents.remove(self._of(collection), document_id)
+        log_event(_logger, logging.INFO, "document_deleted", doc_id=document_id, collection=collection, chunks=gone)
+        return gone
+
+    # ---- taking in
+
+    def deposit(
+        self,
+        deposit: Deposit,
+        *,
+        on_progress: Progress | None = None,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> Deposited:
+        line = Line(on_progress or tell_nobody, cancelled or bool)
+        collection = checked_name(deposit.collection, self._is_reserved)
+        fetched = None
+        if deposit.url is not None:
+            line.progress(0.0, 100.0, "fetching")
+            fetched = self._fetcher.fetch(deposit.url, cancelled=line.cancelled)
+        item = item_of(deposit, fetched)
+        name = f"library:{collection}:{item.document_id}"
+        try:
+            with locked(self._locks, name, give_up=line.cancelled) as mine:
+                if not mine:
+                    raise CancelledError("The ingest was cancelled.")
+                return self._take_in(collection, item, deposit, line)
+        except OSError as exc:
+            raise InternalError(
+                "The lock of the document cannot be had.", details=str(exc), suggestion="Check DATA_PATH."
+            ) from exc
+
+    def _take_in(self, collection: str, item: SourceItem, deposit: Deposit, line: Line) -> Deposited:
+        base = self._of(collection)
+        with noticing():  # a damaged record is replaced
+            earlier = base.store.document(collection, item.document_id or "") if base.exists() else None
+        options = IngestOptions(force=deposit.force, ids_are_settled=True)
+        report = ingest_one(base, self._pipeline, item, options, line, unit="passage")
+        if not report.documents:
+            raise why_not((*report.skipped, *report.failed)[0])
+        done = deposited(collection, report.documents[0], earlier)
+        self._place(done.document_id, collection)
+        log_event(
+            _logger,
+            logging.INFO,
+            "document_ingested",
+            doc_id=done.document_id,
+            size=item.size,
+            collection=collection,
+            chunks=done.chunks,
+            unchanged=done.unchanged,
+        )
+        return done
+
+    # ---- later
+
+    def submit(self, deposit: Deposit) -> IngestJob:
+        checked_name(deposit.collection, self._is_reserved)
+        if deposit.url is None:
+            item_of(deposit, None)  # told at once, whoever waits
+        content = deposit.content if deposit.text is None else deposit.text.encode("utf-8", "surrogatepass")
+        content_id = self._journal.put_content(content) if content is not None else ""
+        try:
+            return shown_job(self._jobs.submit(request_to_json(deposit, content_id), journaled=True).job)
+        except KnowledgeError:
+            self._journal.drop_content(content_id)
+            raise
+
+    def job(self, job_id: str) -> IngestJob:
+        def may_see(job: Job) -> bool:
+            return self._may_reach(str(job.request.get("collection", "")))
+
+        return shown_job(self._jobs.look_up(job_id, may_see))
+
+    def cancel_job(self, job_id: str) -> IngestJob:
+        self.job(job_id)
+        return shown_job(self._jobs.cancel(job_id))
+
+    def job_counts(self) -> Mapping[str, int]:
+        return self._jobs.counts()
+
+    def _work(self, request: Mapping[str, Any], line: Line) -> Mapping[str, Any]:
+        deposit = request_from_json(request, self._journal.content)
+        done = self.deposit(deposit, on_progress=line.progress, cancelled=line.cancelled)
+        return asdict(done)
+
+    # ---- itself
+
+    def health(self) -> HealthReport:
+        return health(self._base, self._probe, threshold_ms=self._threshold)
+
+    def warm_up(self) -> None:
+        """Take up jobs that a process left, go on looking for such, and load what the first question would load."""
+        if self._watch is None:
+            self._watch = threading.Thread(target=self._look_for_orphans, name="orphaned jobs", daemon=True)
+            self._watch.start()
+        self._base.warm_up()
+
+    def close(self) -> None:
+        self._closing.set()
+        self._jobs.close(self._patience)
+        self._pipeline.close()
+        self._base.close()
+
+    def _look_for_orphans(self) -> None:
+        while True:
+            try:
+                self._jobs.recover()
+            except KnowledgeError as exc:
+                _logger.warning("jobs that were left could not be looked for: %s", exc.message)
+            if self._closing.wait(self._look_again):
+                return
+
+    def _of(self, collection: str) -> Base:
+        return base_of(self._base, collection)
+
+    def _existing(self, collection: str) -> Base:
+        """Return the base of a collection that is there; `default` need not be."""
+        base = self._of(checked_name(collection, self._is_reserved))
+        if (collection != DEFAULT_COLLECTION and not base.exists()) or not self._may_reach(collection):
+            raise self._no_collection(collection)
+        return base
+
+    def _names(self) -> list[str]:
+        return [info.name for info in self._base.store.collections() if not self._is_reserved(info.name)]
+
+    def _no_collection(self, collection: str) -> NotFoundError:
+        names = sorted(filter(self._may_read, {DEFAULT_COLLECTION, *self._names()}))
+        near = difflib.get_close_matches(collection, names, 1, 0.5)
+        there = f"There are: {', '.join(names[:20])}." if names else "List the collections to see their names."
+        hint = f"Did you mean '{near[0]}'?" if near else there
+        return NotFoundError(f"Collection not found: {collection}", suggestion=hint)
+
+
+def _every(_: str) -> bool:
+    return True

@@ -1,0 +1,218 @@
+"""What stands between a deposit and the engine: its name, its item, its answer, and all that as JSON."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import io
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from pathlib import PurePath, PurePosixPath
+from typing import Any
+
+from knowledge_mcp.engine.jobs.journal import Job
+from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, UnreadableDocumentError, UnreadableReason
+from knowledge_mcp.model.ingest import IngestedDocument, SkippedFile
+from knowledge_mcp.model.library import COLLECTION_NAME, Deposit, Deposited, Fetched, IngestJob
+from knowledge_mcp.model.source import UNKNOWN, SourceItem, media_type_of
+
+__all__ = [
+    "checked_name",
+    "deposited",
+    "explain",
+    "item_of",
+    "request_from_json",
+    "request_to_json",
+    "shown_job",
+    "why_not",
+]
+
+_NAME = re.compile(COLLECTION_NAME)
+_KNOWN = ("source", "title", "document_type")
+"""Metadata that say more than themselves."""
+_LONGEST = 2000
+
+
+def checked_name(collection: str, is_reserved: Callable[[str], bool]) -> str:
+    """Make sure that a collection may have this name.
+
+    Raises:
+        InvalidInputError: it may not.
+    """
+    if _NAME.fullmatch(collection) is None:
+        raise InvalidInputError(
+            f"This is no name of a collection: {collection[:100]!r}",
+            suggestion="Use 1 to 63 letters, digits, '.', '_' and '-', beginning with a letter or digit.",
+        )
+    if is_reserved(collection):
+        raise InvalidInputError(
+            f"The collection '{collection}' belongs to another part of this product.", suggestion="Use another name."
+        )
+    return collection
+
+
+def item_of(deposit: Deposit, fetched: Fetched | None) -> SourceItem:
+    """Make the item to be read of a deposit, and settle its document's id.
+
+    Raises:
+        InvalidInputError: not exactly one of text, bytes and address is given, or none of it can be read.
+    """
+    if sum(each is not None for each in (deposit.text, deposit.content, deposit.url)) != 1:
+        raise InvalidInputError("Give exactly one of a text, a file and an address.")
+    told = dict(deposit.metadata)
+    if fetched is not None:
+        content, media_type, name = fetched.content, fetched.media_type, deposit.filename or fetched.filename
+    elif deposit.text is not None:
+        content, media_type, name = _encoded(deposit.text), "text/markdown", deposit.filename
+    else:
+        content = deposit.content or b""
+        media_type, name = deposit.media_type or media_type_of(deposit.filename), deposit.filename
+    name = PurePath(name.replace("\\", "/")).name
+    digest = hashlib.sha256(content).hexdigest()
+    source = (told.get("source") or deposit.url or name or f"text:{digest[:16]}")[:_LONGEST]
+    name = name or PurePosixPath(source).name or "document"
+    if not content.strip():
+        raise UnreadableDocumentError("The document is empty.", reason=UnreadableReason.EMPTY, source=source)
+    if media_type == UNKNOWN:
+        raise UnreadableDocumentError(
+            f"What kind of file {name} is cannot be told.",
+            reason=UnreadableReason.UNSUPPORTED,
+            source=source,
+            suggestion="Give it a file name with its usual extension.",
+        )
+    labels = {key: value for key, value in told.items() if key not in _KNOWN} | {"filename": name}
+    if fetched is not None and fetched.url != deposit.url:
+        labels["fetched_from"] = fetched.url
+    return SourceItem(
+        uri=source,
+        name=name,
+        media_type=media_type,
+        size=len(content),
+        sha256=_fingerprint(digest, told, name),
+        open=functools.partial(io.BytesIO, content),
+        labels=tuple(sorted(labels.items())),
+        document_id=hashlib.sha256(f"{deposit.collection}\x1e{source}".encode("utf-8", "surrogatepass")).hexdigest()[
+            :16
+        ],
+        title=told.get("title") or None,
+        document_type=told.get("document_type") or None,
+    )
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _encoded(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as exc:
+        raise InvalidInputError(
+            "The text holds code points that are no characters (lone surrogates).", details=str(exc)
+        ) from exc
+
+
+def _fingerprint(digest: str, metadata: Mapping[str, str], name: str) -> str:
+    """Hash the bytes with what is told of them: a document whose metadata changed is written anew."""
+    if not metadata:
+        return _sha256(f"{digest}{name}")
+    return _sha256(json.dumps([digest, name, sorted(metadata.items())]))
+
+
+def deposited(collection: str, done: IngestedDocument, earlier: DocumentRecord | None) -> Deposited:
+    """Tell what became of a deposit whose document had this record before."""
+    record = done.record
+    return Deposited(
+        document_id=record.id,
+        collection=collection,
+        title=record.title,
+        source=record.source_path,
+        chunks=record.chunk_count,
+        pages=record.pages,
+        unchanged=done.unchanged,
+        replaced=earlier is not None and not done.unchanged,
+        embedded=done.embedded,
+        reused=done.reused,
+        warnings=record.warnings,
+    )
+
+
+def why_not(skipped: SkippedFile) -> KnowledgeError:
+    """Turn the line that reports a document that could not be read into the error that says so."""
+    try:
+        reason = UnreadableReason(skipped.reason)
+    except ValueError:
+        return InvalidInputError(skipped.message, suggestion=skipped.suggestion or None)
+    return UnreadableDocumentError(
+        skipped.message,
+        reason=reason,
+        source=skipped.source,
+        suggestion=skipped.suggestion or None,
+        facts=dict(skipped.facts),
+    )
+
+
+# ---- as JSON, for the journal
+
+
+def request_to_json(deposit: Deposit, content_id: str) -> dict[str, Any]:
+    """Write a deposit without its text or bytes, which the journal keeps beside it."""
+    return {
+        "collection": deposit.collection,
+        "filename": deposit.filename,
+        "url": deposit.url,
+        "media_type": deposit.media_type,
+        "metadata": [list(pair) for pair in deposit.metadata],
+        "force": deposit.force,
+        "is_text": deposit.text is not None,
+        "content_id": content_id,
+    }
+
+
+def request_from_json(request: Mapping[str, Any], content: Callable[[str], bytes]) -> Deposit:
+    """Build a deposit again; `content` gives the bytes that were kept under a name."""
+    kept = content(str(request["content_id"])) if request["content_id"] else None
+    is_text = bool(request["is_text"])
+    return Deposit(
+        collection=str(request["collection"]),
+        filename=str(request["filename"]),
+        text=kept.decode("utf-8", "surrogatepass") if kept is not None and is_text else None,
+        content=kept if not is_text else None,
+        url=request["url"],
+        media_type=request["media_type"],
+        metadata=tuple((str(key), str(value)) for key, value in request["metadata"]),
+        force=bool(request["force"]),
+    )
+
+
+def explain(error: KnowledgeError) -> dict[str, Any]:
+    """Describe why a job failed."""
+    return {"error": error.code.value, "message": error.message, "suggestion": error.suggestion}
+
+
+def shown_job(job: Job) -> IngestJob:
+    """Show a job of the journal to whoever asked for it."""
+    result = None
+    if job.result is not None and "document_id" in job.result:
+        known = {field.name for field in fields(Deposited)}
+        values: dict[str, Any] = {name: value for name, value in job.result.items() if name in known}
+        values["warnings"] = tuple(values.get("warnings", ()))
+        result = Deposited(**values)
+    request = job.request
+    told: dict[str, str] = dict(request.get("metadata", ()))
+    return IngestJob(
+        id=job.id,
+        state=job.state.value,
+        done=100.0 if result is not None else job.done,
+        message=job.message,
+        created_at=job.created_at,
+        updated_at=job.updated_at,
+        collection=str(request.get("collection", "")),
+        source=str(request.get("url") or told.get("source") or request.get("filename", "")),
+        result=result,
+        error=str((job.result or {}).get("error", "")),
+        suggestion=str((job.result or {}).get("suggestion", "")),
+    )

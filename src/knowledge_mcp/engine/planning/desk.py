@@ -1,0 +1,353 @@
+"""Filing documents for applications: each file once for each application, its successor in its place, jobs for it all.
+
+The same bytes for the same application are one document, whatever path they come by; a file whose bytes have changed
+replaces the document that came by the same path; the same file under two applications is two documents.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+import os
+import re
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from knowledge_mcp.engine.core import documents
+from knowledge_mcp.engine.core.base import Base
+from knowledge_mcp.engine.core.confinement import AllowedFile, allowed_path, look_at
+from knowledge_mcp.engine.ingest.plan import Pipeline
+from knowledge_mcp.engine.ingest.single import ingest_one
+from knowledge_mcp.engine.jobs.jobs import Jobs, Line
+from knowledge_mcp.engine.jobs.journal import FolderJournal
+from knowledge_mcp.engine.knowledge import LocalKnowledge
+from knowledge_mcp.engine.planning.batch import Batch
+from knowledge_mcp.engine.planning.values import Filing, FilingError, FilingRequest, explain, page_coverage
+from knowledge_mcp.model.collection import DocumentRecord, DocumentStatus
+from knowledge_mcp.model.errors import (
+    CancelledError,
+    InternalError,
+    KnowledgeError,
+    NotFoundError,
+    UnreadableDocumentError,
+    UnreadableReason,
+    reason_of,
+)
+from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, IngestReport, SkippedFile
+from knowledge_mcp.model.source import MEDIA_TYPES, SourceItem
+from knowledge_mcp.support.files import path_text
+from knowledge_mcp.support.locks import locked
+
+__all__ = ["EXTENSIONS", "FilingDesk", "sanitized"]
+
+_logger = logging.getLogger(__name__)
+
+EXTENSIONS: Mapping[str, str] = {
+    extension: MEDIA_TYPES[extension] for extension in (".bmp", ".jpeg", ".jpg", ".pdf", ".png", ".tif", ".tiff")
+}
+"""Media types of what can be filed, by extension (B-FR-005)."""
+
+
+_ERROR_TYPES = {
+    UnreadableReason.EMPTY.value: "no_content",
+    UnreadableReason.UNSUPPORTED.value: "unsupported_file_type",
+    "invalid_input": "no_chunks",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """One file as it was found: its path as given and resolved, and what was seen of it."""
+
+    given: str
+    path: Path
+    seen: AllowedFile
+
+
+class FilingDesk(LocalKnowledge):
+    """Answer from one collection, and file documents in it. Thread-safe.
+
+    Args:
+        base, pipeline, health_threshold_ms: as `LocalKnowledge`.
+        folder: where locks and the journal of jobs are kept.
+        roots: folders that files may be taken from; None for all, where the caller is this machine's own user.
+        workers: documents that are filed at the same time.
+        patience: seconds that running jobs get to end when this is closed.
+    """
+
+    def __init__(
+        self,
+        base: Base,
+        pipeline: Pipeline,
+        *,
+        folder: Path,
+        roots: Sequence[Path] | None,
+        workers: int = 2,
+        patience: float = 10.0,
+        health_threshold_ms: int = 500,
+    ) -> None:
+        super().__init__(base, pipeline, health_threshold_ms=health_threshold_ms)
+        self._locks = folder / "locks"
+        self._roots = roots
+        self._patience = patience
+        self.jobs = Jobs(FolderJournal(folder / "jobs"), self._work, explain=explain, workers=workers)
+
+    def warm_up(self) -> None:
+        """Take up jobs that a process left, and load what the first query would have to load."""
+        self.jobs.recover()
+        super().warm_up()
+
+    def close(self) -> None:
+        """Let running jobs end for a while, stop them, and free everything."""
+        self.jobs.close(self._patience)
+        super().close()
+
+    def documents_of(self, application_ref: str) -> list[DocumentRecord]:
+        """List the records of one application by id."""
+        return list(self._base.records_labelled("application_ref", application_ref))
+
+    def check_path(self, request: FilingRequest) -> Path:
+        """Make sure that a file may be read, is there, and is of a kind that can be filed; returns it resolved.
+
+        Raises:
+            InvalidInputError: the path is not absolute, or not allowed.
+            FilingError: `file_not_found` or `unsupported_file_type`.
+        """
+        path = allowed_path(request.file_path, self._roots)
+        if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises where a folder is closed to us
+            kind = "This is no file" if os.path.isdir(path) else "File not found"  # noqa: PTH112
+            raise FilingError("file_not_found", f"{kind}: {request.file_path}", suggestion="Check the path.")
+        if path.suffix.lower() not in EXTENSIONS:
+            known = ", ".join(sorted(EXTENSIONS))
+            raise FilingError(
+                "unsupported_file_type",
+                f"Unsupported file type: {path.suffix or path.name}",
+                suggestion=f"Supported are {known}.",
+            )
+        return path
+
+    @contextlib.contextmanager
+    def batch(self, application_ref: str) -> Generator[Batch]:
+        """Give what several calls of `file` share; what is there of the application is read once for all of them.
+
+        At the end it is looked at once more, for versions of these files that another process filed meanwhile.
+        """
+        batch = Batch(application_ref, lambda: self.documents_of(application_ref))
+        yield batch
+        try:
+            self._settle(batch)
+        except (KnowledgeError, OSError) as exc:
+            _logger.warning("earlier versions may be left until their files are filed again: %s", reason_of(exc))
+
+    def file(self, request: FilingRequest, line: Line, batch: Batch | None = None) -> Filing:
+        """File one document; whatever stops it on the way leaves what was there before.
+
+        Args:
+            request: which file, for which application.
+            line: told how far it is, and asked whether to stop.
+            batch: of the same application, to file many; None for one.
+
+        Raises:
+            FilingError: it cannot be filed, `error_type` says why.
+            CancelledError: the caller gave up; nothing is left of it.
+            KnowledgeError: path, store or embedder.
+        """
+        file = _opened(request.file_path, self.check_path(request), self._roots)
+        reference = request.application_ref
+        if batch is None or batch.application_ref != reference:
+            batch = Batch(reference, lambda: self.documents_of(reference))
+        uri = f"planning:{request.application_ref}:{path_text(file.path)}"
+        names = sorted({uri, f"content:{request.application_ref}:{file.seen.sha256}"})
+        with ExitStack() as stack:
+            for name in names:
+                try:
+                    mine = stack.enter_context(locked(self._locks, name, give_up=line.cancelled))
+                except OSError as exc:
+                    raise InternalError(f"The lock of the document cannot be had. {reason_of(exc)}") from exc
+                if not mine:
+                    raise CancelledError("The ingest was cancelled.")
+            return self._file(request, file, uri, batch, line)
+
+    # ---- one document, locked
+
+    def _file(self, request: FilingRequest, file: _File, uri: str, batch: Batch, line: Line) -> Filing:
+        names = _names(request.application_ref, file.seen.sha256)
+        records = documents.documents(self._base, {*names, *batch.like(uri, file.seen.sha256)})
+        own = [record for record in records if record.label("application_ref") == request.application_ref]
+        there = next((record for record in own if record.sha256 == file.seen.sha256), None)
+        older = [record for record in own if record.source_path == uri and record.sha256 != file.seen.sha256]
+        if there is not None and not self._is_to_be_read_again(there, request, file):
+            for record in older:
+                self._remove_if_there(record.id)
+            return Filing(
+                status="already_ingested",
+                document_id=there.id,
+                message="Document has already been ingested with the same content",
+                document_type=there.document_type,
+                replaced=tuple(record.id for record in older),
+            )
+        is_taken = any(record.id == names[0] for record in records)
+        document_id = there.id if there is not None else names[is_taken]
+        item = _item(request, file, there.source_path if there is not None else uri, document_id)
+        report = self._ingest(item, file, line, force=there is not None, older=older)
+        if not report.documents:
+            return _not_filed((*report.skipped, *report.failed)[0])
+        batch.add(report.documents[0].record)
+        for record in older:  # of several, or where `there` came by another path, the engine has left some
+            self._remove_if_there(record.id)
+        return _filing(report.documents[0].record, item, older)
+
+    def _is_to_be_read_again(self, there: DocumentRecord, request: FilingRequest, file: _File) -> bool:
+        """Tell whether a new reading can give what the one before did not: forced, otherwise, or with new means."""
+        if request.force_ocr and there.label("force_ocr") != "true":
+            return True
+        by_ocr = there.label("extraction_method") in {"ocr", "mixed"}
+        if request.ocr_language is not None and by_ocr and there.label("ocr_language") != request.ocr_language:
+            return True
+        media_type = EXTENSIONS[file.path.suffix.lower()]
+        return there.status is DocumentStatus.PARTIAL and not self._pipeline.has_read(there, media_type)
+
+    def _ingest(
+        self, item: SourceItem, file: _File, line: Line, *, force: bool, older: Sequence[DocumentRecord]
+    ) -> IngestReport:
+        def check(event: IngestEvent) -> None:
+            if event.kind is IngestEventKind.CHUNKED and _identity(file.path) != file.seen.identity:
+                raise UnreadableDocumentError(
+                    f"{file.path.name}: The file was changed while it was read.",
+                    reason=UnreadableReason.INACCESSIBLE,
+                    source=item.uri,
+                )
+
+        earlier = tuple(record for record in older if record.source_path == item.uri)
+        options = IngestOptions(force=force, ids_are_settled=True, earlier=earlier)
+        return ingest_one(self._base, self._pipeline, item, options, line, unit="chunk", check=check)
+
+    def _remove_if_there(self, document_id: str) -> None:
+        try:
+            self.remove(document_id)
+        except NotFoundError:
+            return
+
+    def _settle(self, batch: Batch) -> None:
+        """Remove what another process filed by a path of the batch before the batch did.
+
+        A path that somebody files at this moment is left: that filing finds what is there.
+        """
+        for record in self.documents_of(batch.application_ref) if batch.filed else ():
+            filed = batch.filed.get(record.source_path)
+            if filed is not None and record.sha256 != filed.sha256 and record.updated_at < filed.updated_at:
+                with locked(self._locks, record.source_path, give_up=lambda: True) as mine:
+                    now = documents.documents(self._base, [record.id])
+                    if mine and now == [record]:
+                        self._remove_if_there(record.id)
+
+    def _work(self, request: Mapping[str, Any], line: Line) -> Mapping[str, Any]:
+        return self.file(FilingRequest.from_json(request), line).as_json()
+
+
+def sanitized(application_ref: str) -> str:
+    """Write a reference so that it can stand in an id: `25/01178/REM` becomes `25_01178_REM`."""
+    return re.sub(r"[^A-Za-z0-9.-]+", "_", application_ref)
+
+
+def _names(application_ref: str, sha256: str) -> tuple[str, str]:
+    """Name a document `{sanitized ref}_{first six digits of its hash}` (B-FR-008), or what it is called otherwise.
+
+    Where another document has that name (another reference that looks alike when sanitized, or six equal digits), six
+    digits that follow from both reference and hash are added.
+    """
+    proposed = f"{sanitized(application_ref)}_{sha256[:6]}"
+    return proposed, f"{proposed}-{hashlib.sha256(f'{application_ref}|{sha256}'.encode()).hexdigest()[:6]}"
+
+
+def _opened(given: str, path: Path, roots: Sequence[Path] | None) -> _File:
+    try:
+        return _File(given, path, look_at(path, roots))
+    except FileNotFoundError as exc:
+        raise FilingError("file_not_found", f"File not found: {given}") from exc
+    except UnreadableDocumentError as exc:
+        raise FilingError("extraction_failed", exc.message, suggestion=exc.suggestion) from exc
+    except OSError as exc:
+        said = exc.strerror or type(exc).__name__
+        raise FilingError(
+            "extraction_failed", f"The file cannot be read: {said}.", suggestion="Check its permissions."
+        ) from exc
+
+
+def _identity(path: Path) -> tuple[int, ...]:
+    """Return what changes when another file, or other bytes, stand in a place; empty where there is none."""
+    try:
+        if os.path.realpath(path) != str(path):  # a link has taken the place of what was there
+            return ()
+        status = path.stat()
+    except OSError:
+        return ()
+    return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+def _item(request: FilingRequest, file: _File, uri: str, document_id: str) -> SourceItem:
+    labels = {
+        "application_ref": request.application_ref,
+        "file_path": path_text(Path(file.given)),
+        "source_file": path_text(Path(file.given).name),
+    }
+    if request.force_ocr:
+        labels["force_ocr"] = "true"
+    if request.ocr_language is not None:
+        labels["ocr_language"] = request.ocr_language
+    return SourceItem(
+        uri=uri,
+        name=path_text(Path(file.given).name),
+        media_type=EXTENSIONS[file.path.suffix.lower()],
+        size=file.seen.size,
+        sha256=file.seen.sha256,
+        open=file.seen.open,
+        path=file.path,
+        labels=tuple(labels.items()),
+        document_id=document_id,
+        document_type=request.document_type,
+        language=request.ocr_language,
+        force_ocr=request.force_ocr,
+    )
+
+
+def _filing(record: DocumentRecord, item: SourceItem, older: Sequence[DocumentRecord]) -> Filing:
+    confidence = record.label("document_type_confidence")
+    by_caller = item.document_type is not None
+    return Filing(
+        status="success",
+        document_id=record.id,
+        chunks_created=record.chunk_count,
+        extraction_method=record.label("extraction_method") or "text_layer",
+        contains_drawings=record.label("contains_drawings") == "true",
+        total_chars=int(record.label("total_chars") or 0),
+        total_words=int(record.label("total_words") or 0),
+        image_ratio=float(record.label("image_ratio") or 0.0),
+        total_pages=record.pages,
+        document_type=record.document_type,
+        document_type_confidence=float(confidence) if confidence else None,
+        document_type_reason="given by the caller" if by_caller else record.label("document_type_reason") or None,
+        pages=page_coverage(record.label("page_coverage")),
+        warnings=record.warnings,
+        replaced=tuple(each.id for each in older),
+    )
+
+
+def _not_filed(skipped: SkippedFile) -> Filing:
+    if skipped.reason == UnreadableReason.IMAGE_BASED:
+        facts = dict(skipped.facts)
+        return Filing(
+            status="skipped",
+            reason="image_based",
+            image_ratio=float(facts.get("image_ratio", "0")),
+            total_pages=int(facts.get("total_pages", "0")),
+            message=f"{skipped.message} {skipped.suggestion}".strip(),
+            pages=page_coverage(facts.get("page_coverage", "")),
+        )
+    raise FilingError(
+        _ERROR_TYPES.get(skipped.reason, "extraction_failed"), skipped.message, suggestion=skipped.suggestion
+    )

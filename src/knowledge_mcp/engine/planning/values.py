@@ -1,0 +1,153 @@
+"""What is asked and answered when a document is filed for an application."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal, cast
+
+from knowledge_mcp.engine.core.confinement import PathNotAllowedError
+from knowledge_mcp.model.errors import CancelledError, InvalidInputError, KnowledgeError
+
+__all__ = ["Filing", "FilingError", "FilingRequest", "error_type_of", "explain", "page_coverage"]
+
+
+_NOTHING = 0.005
+"""Image ratio below which pictures are not told of."""
+
+
+class FilingError(InvalidInputError):
+    """Say why a document could not be filed, in the words of the specification.
+
+    Args:
+        error_type: `file_not_found`, `unsupported_file_type`, `extraction_failed`, `no_content`, `no_chunks`,
+            `document_not_found` or `job_not_found`.
+    """
+
+    def __init__(self, error_type: str, message: str, *, suggestion: str = "", details: str = "") -> None:
+        super().__init__(message, suggestion=suggestion, details=details)
+        self.error_type = error_type
+
+
+@dataclass(frozen=True, slots=True)
+class FilingRequest:
+    """Ask for one file to be filed for one application.
+
+    Attributes:
+        file_path: absolute path.
+        application_ref: as the authority writes it.
+        document_type: what kind of document it is; None lets the classifier tell.
+        force_ocr: read every page by OCR, and image-based documents too.
+        ocr_language: Tesseract's names, joined by `+`; None for the default.
+    """
+
+    file_path: str
+    application_ref: str
+    document_type: str | None = None
+    force_ocr: bool = False
+    ocr_language: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as plain JSON values."""
+        return asdict(self)
+
+    @staticmethod
+    def from_json(values: Mapping[str, Any]) -> FilingRequest:
+        """Build it again; names that are not known any more are left out."""
+        known = {field.name for field in fields(FilingRequest)}
+        return FilingRequest(**{name: value for name, value in values.items() if name in known})
+
+
+@dataclass(frozen=True, slots=True)
+class Filing:
+    """What became of a file; None and empty values do not apply.
+
+    Attributes:
+        status: `success`, `already_ingested` or `skipped`.
+        document_id: its id, for what is in the store.
+        chunks_created, extraction_method, contains_drawings, total_chars, total_words: of a success (B-FR-001).
+        reason: why it was skipped: `image_based`.
+        image_ratio: average over its pages, 0..1.
+        total_pages: how many it has.
+        message: one sentence, where there is something to say.
+        document_type, document_type_confidence, document_type_reason: what kind it is, and what told.
+        pages: what became of each page, runs of pages that fared alike as one entry.
+        warnings: what was lost or doubtful.
+        replaced: ids of earlier versions that it took the place of.
+    """
+
+    status: Literal["success", "already_ingested", "skipped"]
+    document_id: str | None = None
+    chunks_created: int | None = None
+    extraction_method: str | None = None
+    contains_drawings: bool | None = None
+    total_chars: int | None = None
+    total_words: int | None = None
+    reason: str | None = None
+    image_ratio: float | None = None
+    total_pages: int | None = None
+    message: str | None = None
+    document_type: str | None = None
+    document_type_confidence: float | None = None
+    document_type_reason: str | None = None
+    pages: tuple[Mapping[str, Any], ...] = ()
+    warnings: tuple[str, ...] = ()
+    replaced: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what applies as plain JSON values, in the order of the attributes."""
+        told: dict[str, Any] = {}
+        for field in fields(self):
+            value: Any = getattr(self, field.name)
+            if value is not None and value != ():
+                told[field.name] = list(cast("tuple[Any, ...]", value)) if isinstance(value, tuple) else value
+        return told
+
+
+def page_coverage(text: str) -> tuple[Mapping[str, Any], ...]:
+    """Read what a reader wrote of its pages, and join neighbouring ones that fared alike.
+
+    An entry has `first`, `last` and `method`; `image_ratio`, `confidence`, `drawing` and `reason` where they say
+    something. Empty where there is nothing, or nothing that can be read.
+    """
+    try:
+        pages: Any = json.loads(text) if text else []
+        runs: list[dict[str, Any]] = []
+        for page in pages:
+            entry = _entry(page)
+            if runs and {**runs[-1], "first": 0, "last": 0} == {**entry, "first": 0, "last": 0}:
+                runs[-1]["last"] = entry["last"]
+            else:
+                runs.append(entry)
+    except (ValueError, TypeError, KeyError):
+        return ()
+    return tuple(runs)
+
+
+def _entry(page: Mapping[str, Any]) -> dict[str, Any]:
+    entry: dict[str, Any] = {"first": int(page["page"]), "last": int(page["page"]), "method": str(page["method"])}
+    if float(page.get("image_ratio") or 0.0) >= _NOTHING:
+        entry["image_ratio"] = round(float(page["image_ratio"]), 2)
+    if page.get("confidence") is not None:
+        entry["confidence"] = round(float(page["confidence"]), 1)
+    if page.get("drawing"):
+        entry["drawing"] = True
+    if page.get("reason"):
+        entry["reason"] = str(page["reason"])
+    return entry
+
+
+def error_type_of(error: KnowledgeError) -> str:
+    """Name an error in the words of the specification, else by its code."""
+    if isinstance(error, FilingError):
+        return error.error_type
+    if isinstance(error, PathNotAllowedError):
+        return "path_not_allowed"
+    return "cancelled" if isinstance(error, CancelledError) else error.code.value
+
+
+def explain(error: KnowledgeError) -> dict[str, Any]:
+    """Put an error into the form `{status: "error", error_type, message}`; `suggestion` where there is one."""
+    told = {"status": "error", "error_type": error_type_of(error), "message": error.message}
+    return told | ({"suggestion": error.suggestion} if error.suggestion else {})

@@ -1,0 +1,419 @@
+"""The desk of repositories: each indexed into a collection of its own, kept up to date, searched, read and removed."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import re
+import threading
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from knowledge_mcp.engine.core import health
+from knowledge_mcp.engine.core.base import Base
+from knowledge_mcp.engine.ingest.plan import Pipeline
+from knowledge_mcp.engine.jobs.jobs import Line
+from knowledge_mcp.engine.repositories.index import IndexRun
+from knowledge_mcp.engine.repositories.manifest import (
+    Manifest,
+    RepositoriesFile,
+    now,
+    path_of,
+    read_manifest,
+    write_manifest,
+)
+from knowledge_mcp.engine.repositories.metrics import Metrics
+from knowledge_mcp.engine.repositories.search import CodeSearch
+from knowledge_mcp.engine.repositories.state import RepositoryStates, lanes_over
+from knowledge_mcp.engine.repositories.values import (
+    CodeAnswer,
+    CodeQuery,
+    Freshness,
+    IndexRequest,
+    IndexResult,
+    RepositoryInfo,
+    RepositoryParts,
+    SearchLimits,
+    WorkingCopy,
+)
+from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.errors import CancelledError, InternalError, InvalidInputError, KnowledgeError, NotFoundError
+from knowledge_mcp.model.query import HealthReport
+from knowledge_mcp.support.locks import locked
+
+__all__ = ["RepositoryDesk"]
+
+
+_LIKE_SSH = re.compile(r"[\w.-]+@[\w.-]+:")
+
+
+def _tell_nobody(done: float, total: float | None, message: str) -> None:
+    del done, total, message
+
+
+_SILENT = Line(_tell_nobody, bool)
+
+
+class RepositoryDesk:
+    """Index, search and look after repositories. Thread-safe; several processes may share store and folder.
+
+    Args:
+        base: its collection is never made: each repository has its own.
+        pipeline, health_threshold_ms: as `LocalKnowledge` has them.
+        parts: clones, scans, links, calibration.
+        folder: of `repositories.json`, the metrics and the locks.
+        limits: what the configuration decides.
+        version: ours, for health.
+    """
+
+    def __init__(
+        self,
+        base: Base,
+        pipeline: Pipeline,
+        parts: RepositoryParts,
+        *,
+        folder: Path,
+        limits: SearchLimits | None = None,
+        version: str = "",
+        health_threshold_ms: int = 500,
+    ) -> None:
+        self._base = base
+        self._pipeline = pipeline
+        self._health_threshold_ms = health_threshold_ms
+        self._probe = health.EmbeddingProbe(base)
+        self._locks = folder / "locks"
+        lanes = lanes_over(base.store)
+        self._states = RepositoryStates(base, parts, self._locks, lanes)
+        self._search = CodeSearch(base, parts, lanes)
+        self._file = RepositoriesFile(folder, self._locks)
+        self._running = 0
+        self._idle = threading.Condition()
+        self._closing = threading.Event()
+        self.parts = parts
+        self.limits = limits or SearchLimits()
+        self.metrics = Metrics(folder, self._locks)
+        self.version = version
+
+    @property
+    def store_name(self) -> str:
+        """Name the kind of store that is used."""
+        return self._base.store.backend
+
+    @property
+    def health_threshold_ms(self) -> int:
+        """Tell from how many milliseconds on a check that is up counts as degraded."""
+        return self._health_threshold_ms
+
+    @property
+    def provider(self) -> str:
+        """Name the embedding provider that is used."""
+        return self._base.embedder.space.provider
+
+    # ---- what there is
+
+    def repositories(self) -> list[RepositoryInfo]:
+        """List all repositories by name, as the store has them now."""
+        return self._states.all()
+
+    def repository(self, name: str) -> RepositoryInfo:
+        """Return one repository.
+
+        Raises:
+            NotFoundError: there is none of that name; names one that looks alike.
+        """
+        known = self._states.one(name)
+        if known is not None:
+            return known
+        names = [each.name for each in self._states.all()]
+        near = difflib.get_close_matches(name[:200], names, 1, 0.5)
+        indexed = f"Indexed are: {', '.join(names[:20])}." if names else "No repository is indexed yet."
+        raise NotFoundError(
+            f"Repository not found: {name[:200]}",
+            details=indexed,
+            suggestion=f"Did you mean '{near[0]}'?" if near else "Use list_indexed_repositories to see the names.",
+        )
+
+    def freshness_of(self, infos: Sequence[RepositoryInfo]) -> list[Freshness]:
+        """Tell how some indexes stand to their repositories, as far as is known here."""
+        return self._states.freshness_of(infos)
+
+    def freshness(self, info: RepositoryInfo, *, ask: bool = False) -> Freshness:
+        """Tell how an index stands to its repository; with `ask` the remote is asked, else what was last heard counts.
+
+        Raises:
+            KnowledgeError: the remote cannot be asked.
+        """
+        if not ask or info.local:
+            return self._states.freshness(info)
+        manifest = read_manifest(self._base.store, info.collection)
+        if manifest is None:
+            return info.freshness
+        head = self.parts.copies.remote_head(info.url, branch=manifest.follow)
+        with locked(self._locks, self._states.lock_name(info.collection), give_up=lambda: True) as mine:
+            manifest = read_manifest(self._base.store, info.collection)
+            if mine and manifest is not None:
+                manifest = dataclasses.replace(manifest, head_commit=head.commit, head_at=now())
+                write_manifest(self._base.store, info.collection, manifest, self._base.embedder.space)
+        stale = head.commit != info.freshness.indexed_commit or info.status != "ready"
+        return dataclasses.replace(info.freshness, head_commit=head.commit, stale=stale, checked_at=now())
+
+    def look_again(self) -> None:
+        """Look at folders anew when next asked for their freshness, not at what was seen seconds ago."""
+        self._states.forget()
+
+    # ---- indexing
+
+    def index(self, request: IndexRequest, line: Line = _SILENT) -> IndexResult:
+        """Index a repository by its address, or a folder; one that is indexed already is brought up to date.
+
+        Raises:
+            InvalidInputError: address, name or branch is not accepted; the name is another repository's.
+            CancelledError: it was told to stop.
+            KnowledgeError: clone, store or embedder.
+        """
+        if not request.source.strip():
+            raise InvalidInputError("No repository is named.", suggestion="Give an https address, or a folder.")
+        with self._alone(line) as told:
+            local = "://" not in request.source and _LIKE_SSH.match(request.source) is None
+            if local:
+                copy = self.parts.copies.worktree(Path(request.source), name=request.name)
+            else:
+                told.progress(0.0, None, "fetching the repository")
+                copy = self.parts.copies.clone(
+                    request.source,
+                    name=request.name,
+                    branch=request.branch,
+                    shallow=request.shallow,
+                    fresh=request.fresh,
+                    cancelled=told.cancelled,
+                )
+            collection, known = self._states.place_of(copy.name)
+            self._check_same(copy, known)
+            if not local and known is not None and not request.fresh:
+                copy = self.parts.copies.update(
+                    copy.name, branch=request.branch or known.follow, cancelled=told.cancelled
+                )
+            earlier = known or Manifest(copy.name)
+            wanted = dataclasses.replace(
+                earlier,
+                follow=request.branch or earlier.follow,
+                shallow=request.shallow,
+                include_extensions=(request.include_extensions or earlier.include_extensions or self.limits.extensions),
+                exclude_patterns=request.exclude_patterns or earlier.exclude_patterns or self.limits.excludes,
+            )
+            return self._run(copy, collection, known, wanted, told, fresh=request.fresh)
+
+    def refresh(self, name: str, line: Line = _SILENT, *, fresh: bool = False) -> IndexResult:
+        """Bring a repository's index to where the repository is now.
+
+        Args:
+            name: of the repository.
+            line: hears of progress, and says whether to stop.
+            fresh: read and embed everything again, beside the index that is there, which it then replaces.
+
+        Raises:
+            NotFoundError: no such repository; or its branch, or its folder, is gone.
+            CancelledError, KnowledgeError: as `index`.
+        """
+        with self._alone(line) as told:
+            info = self.repository(name)
+            known = read_manifest(self._base.store, info.collection)
+            if known is None:
+                raise NotFoundError(f"Repository not found: {name[:200]}")
+            copy = self._brought_up(known, told)
+            return self._run(copy, info.collection, known, known, told, fresh=fresh)
+
+    def remove(self, document_id: str, *, line: Line = _SILENT) -> int:
+        """Remove a repository: its index, its clone and its entry in repositories.json; a folder of others stays.
+
+        Args:
+            document_id: the repository's name.
+            line: says whether to stop waiting for an indexing.
+
+        Returns:
+            How many chunks went.
+
+        Raises:
+            NotFoundError: there is none of that name.
+        """
+        info = self.repository(document_id)
+        with self._locked(self._states.lock_name(info.collection), line):
+            self._states.drop(info.collection)
+            if not info.local:
+                self.parts.copies.remove(info.name)
+        self._file.write(self._states.all)
+        return info.chunk_count
+
+    def _brought_up(self, known: Manifest, line: Line) -> WorkingCopy:
+        if known.local:
+            return self.parts.copies.worktree(Path(known.local_path), name=known.name)
+        line.progress(0.0, None, f"fetching {known.name}")
+        try:
+            return self.parts.copies.update(known.name, branch=known.follow, cancelled=line.cancelled)
+        except NotFoundError:
+            if self.parts.copies.place(known.name).is_dir():
+                raise
+            return self.parts.copies.clone(
+                known.url, name=known.name, branch=known.follow, shallow=known.shallow, cancelled=line.cancelled
+            )
+
+    def _run(
+        self,
+        copy: WorkingCopy,
+        collection: str,
+        known: Manifest | None,
+        wanted: Manifest,
+        line: Line,
+        *,
+        fresh: bool,
+    ) -> IndexResult:
+        wanted = dataclasses.replace(
+            wanted,
+            name=copy.name,
+            url=copy.url,
+            local_path=str(copy.folder),
+            local=copy.local,
+            branch=copy.branch,
+            head_commit=copy.commit,
+            head_at=now(),
+        )
+        with self._locked(self._states.lock_name(collection), line):
+            run = IndexRun(
+                self._base,
+                self._pipeline,
+                self.parts,
+                self.metrics,
+                collection=collection,
+                known=known,
+                wanted=wanted,
+                fresh=fresh,
+                line=line,
+                begun=lambda: self._file.write(self._states.all),
+            )
+            try:
+                return run.run(copy)
+            finally:
+                self.metrics.flush()
+                self._states.forget(collection)
+        # the file is written once the lock is free, or it would say that the indexing still goes on
+
+    def _check_same(self, copy: WorkingCopy, known: Manifest | None) -> None:
+        if known is None:
+            return
+        same = known.local == copy.local and (not copy.local or known.local_path == str(copy.folder))
+        if not same:
+            raise InvalidInputError(
+                f"Another repository is already called {copy.name}.",
+                details=f"It comes from {known.url or known.local_path}.",
+                suggestion="Choose a name for the new one (--name), or remove the other first.",
+            )
+
+    @contextmanager
+    def _alone(self, line: Line) -> Generator[Line]:
+        """Index one repository at a time (C 11.4); the file of repositories is written at the end, however it ends."""
+
+        def cancelled() -> bool:
+            return line.cancelled() or self._closing.is_set()
+
+        told = Line(line.progress, cancelled)
+        with self._idle:
+            self._running += 1
+        try:
+            with self._locked("indexing", told):
+                try:
+                    yield told
+                finally:
+                    self._file.write(self._states.all)
+        finally:
+            with self._idle:
+                self._running -= 1
+                self._idle.notify_all()
+
+    @contextmanager
+    def _locked(self, name: str, line: Line) -> Generator[None]:
+        waits = [True]
+
+        def give_up() -> bool:
+            if waits:
+                waits.clear()
+                line.progress(0.0, None, "waiting for another indexing to end")
+            return line.cancelled()
+
+        try:
+            with locked(self._locks, name, give_up=give_up) as mine:
+                if not mine:
+                    raise CancelledError("The indexing was cancelled.", suggestion="Start it again when it is wanted.")
+                yield
+        except OSError as exc:
+            raise InternalError(
+                "The lock of the repository cannot be had.", details=str(exc), suggestion="Check DATA_PATH."
+            ) from exc
+
+    # ---- searching and reading
+
+    def search_code(self, query: CodeQuery) -> CodeAnswer:
+        """Find code in one repository or all, and count the search.
+
+        Raises:
+            NotFoundError: the repository is not known.
+            InvalidInputError: a value is outside what is allowed.
+            KnowledgeError: store or embedder.
+        """
+        started = time.perf_counter()
+        self.metrics.count("queries_total")
+        try:
+            if query.repository is None:
+                answer = self._search.search(query, *self._states.describing())
+            else:
+                info = self.repository(query.repository)
+                answer = self._search.search(query, [info.collection], lambda _: info)
+        except KnowledgeError:
+            self.metrics.count("query_errors_total")
+            raise
+        taken = (time.perf_counter() - started) * 1000
+        self.metrics.observe("query_duration_ms", taken)
+        self.metrics.settle()
+        return dataclasses.replace(answer, milliseconds=round(taken))
+
+    def file(self, name: str, path: str) -> tuple[RepositoryInfo, DocumentRecord, str]:
+        """Return a repository, the record of one of its files, and the file's text as it was indexed.
+
+        Raises:
+            NotFoundError: no such repository or file; names files that look alike.
+        """
+        info = self.repository(name)
+        store = self._base.store
+        wanted = path.strip().removeprefix("./")
+        record = store.document(info.collection, f"{info.name}:{wanted}")
+        text = store.document_text(info.collection, record.id) if record is not None else None
+        if record is None or text is None:
+            paths = [path_of(each.id) for each in store.documents(info.collection)]
+            ending = [each for each in paths if each.endswith(f"/{wanted}")]
+            near = ending[:3] or difflib.get_close_matches(wanted[:300], paths, 3, 0.6)
+            raise NotFoundError(
+                f"File not indexed in {info.name}: {wanted[:300]}",
+                suggestion=f"Did you mean {' or '.join(near)}?" if near else "Search for it with semantic_search.",
+            )
+        return info, record, text
+
+    # ---- life
+
+    def health(self) -> HealthReport:
+        """Check every dependency now."""
+        return health.health(self._base, self._probe, threshold_ms=self._health_threshold_ms)
+
+    def warm_up(self) -> None:
+        """Load the model, as a first query would; nothing is paid for."""
+        self._base.warm_up()
+
+    def close(self) -> None:
+        """Stop what is indexed, which can be resumed; write the metrics; free everything."""
+        self._closing.set()
+        with self._idle:
+            self._idle.wait_for(lambda: not self._running, timeout=10.0)
+        self.metrics.flush()
+        self._states.close()
+        self._pipeline.close()
+        self._base.close()

@@ -1,0 +1,355 @@
+"""One indexing of one repository: which files may have changed, what becomes of each, and what is said of it meanwhile.
+
+The manifest says `indexing` before the first file changes and `ready` after the last. A run that ends in between leaves
+every file's passages whole, old or new; the next run looks at all files by their hashes and finishes the work.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import logging
+import platform
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from knowledge_mcp.engine.core.base import Base, base_of
+from knowledge_mcp.engine.ingest.ingest import Ingest
+from knowledge_mcp.engine.ingest.plan import Pipeline, Prepared
+from knowledge_mcp.engine.jobs.jobs import Line
+from knowledge_mcp.engine.repositories.manifest import MANIFEST_ID, SHADOW, Manifest, now, path_of, write_manifest
+from knowledge_mcp.engine.repositories.metrics import Metrics
+from knowledge_mcp.engine.repositories.source import RepositoryFiles, RunEmbedder, is_plain, uncommitted_fingerprint
+from knowledge_mcp.engine.repositories.values import IndexResult, RepositoryParts, WorkingCopy
+from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.errors import CancelledError, KnowledgeError, noticing
+from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, IngestReport
+from knowledge_mcp.support.events import log_event
+
+__all__ = ["FILES_AT_ONCE", "HOST", "IndexRun"]
+
+FILES_AT_ONCE = 50
+"""Most files whose passages are embedded in one call (C 11.4)."""
+
+HOST = platform.node()
+_HEARTBEAT = 5.0
+_MOST_DIRTY = 2000
+_MOST_TOLD = 50
+_SCANNED_AT_ONCE = 1000
+_logger = logging.getLogger(__name__)
+
+
+class _CodeIngest(Ingest):
+    """Ingest without looking for copies: files of one repository share licences, imports and empty modules."""
+
+    def _warn_of_copies(self, documents: Sequence[Prepared]) -> None:
+        """Say nothing, and ask the store nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """Say which paths are looked at (None for all), which were renamed (former by present path), and why these."""
+
+    only: frozenset[str] | None
+    former: Mapping[str, str]
+    method: str
+
+
+class IndexRun:
+    """Bring one collection to what a working copy holds; an instance is used once, by whoever holds the lock.
+
+    Args:
+        base, pipeline, parts, metrics: the desk's.
+        collection: of the repository.
+        known: its manifest, None where it is new.
+        wanted: name, place and settings of the manifest to be written.
+        fresh: make the collection anew beside the one that is there, and put it in its place at the end.
+        line: hears of progress, and says whether to stop.
+        begun: called once the manifest says that it is being indexed.
+    """
+
+    def __init__(
+        self,
+        base: Base,
+        pipeline: Pipeline,
+        parts: RepositoryParts,
+        metrics: Metrics,
+        *,
+        collection: str,
+        known: Manifest | None,
+        wanted: Manifest,
+        fresh: bool,
+        line: Line,
+        begun: Callable[[], None],
+    ) -> None:
+        self._fresh = fresh and known is not None
+        self._collection = collection
+        self._target = collection + SHADOW if self._fresh else collection
+        self._base = base_of(base, self._target)
+        self._embedder = base.embedder
+        self._pipeline = pipeline
+        self._parts = parts
+        self._metrics = metrics
+        self._known = known
+        self._manifest = wanted
+        self._line = line
+        self._begun = begun
+        self._said = 0.0
+
+    def run(self, copy: WorkingCopy) -> IndexResult:
+        """Index what the copy holds.
+
+        Raises:
+            SpaceMismatchError: the collection is in another embedding space than the one configured.
+            CancelledError: it was told to stop.
+            KnowledgeError: store or embedder; the manifest says so.
+        """
+        started = time.perf_counter()
+        self._make_room()
+        pipeline = self._fingerprint()
+        scope = self._scope(copy, pipeline)
+        if scope.only is not None and not scope.only:
+            return self._nothing_to_do(copy, started)
+        self._write(state="indexing", error="", files_done=0, files_total=0)
+        self._begun()
+        try:
+            result = self._index(copy, scope, pipeline, started)
+        except BaseException as exc:
+            told = exc.message if isinstance(exc, KnowledgeError) else "The indexing was interrupted."
+            with contextlib.suppress(KnowledgeError):
+                self._write(state="error", error=told)
+            raise
+        self._metrics.count("indexing_runs_total")
+        self._metrics.count("indexing_files_processed", result.files_processed)
+        self._metrics.observe("indexing_duration_ms", result.duration_ms)
+        return result
+
+    # ---- before
+
+    def _make_room(self) -> None:
+        store, space = self._base.store, self._embedder.space
+        store.drop_collection(self._collection + ".old")  # a run that was killed may have left it
+        if self._fresh:
+            there = store.collection(self._target)
+            if there is not None and there.space.fingerprint != space.fingerprint:
+                store.drop_collection(self._target)
+        self._base.check_space()
+        store.create_collection(self._target, space)
+
+    def _fingerprint(self) -> str:
+        """Hash everything that decides how files become passages, and which files."""
+        parts = [
+            *(f"{name}={self._pipeline.fingerprint(name)}" for name in sorted(self._pipeline.readers)),
+            list(self._manifest.include_extensions or ()),
+            list(self._manifest.exclude_patterns),
+            self._manifest.include_extensions is None,
+        ]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+    def _scope(self, copy: WorkingCopy, pipeline: str) -> _Scope:
+        known = self._known
+        if self._fresh or known is None:
+            return _Scope(None, {}, "full")
+        every = _Scope(None, {}, "content_hash")
+        whole = known.state == "ready" and known.pipeline == pipeline and not known.problems
+        if not whole or not known.commit or not copy.commit or not (copy.folder / ".git").exists():
+            return every
+        changes = self._parts.copies.changes(copy.folder, known.commit, copy.commit)
+        if changes is None:
+            return every
+        touched = [*changes, *copy.dirty]
+        paths = {path for change in touched for path in (change.path, change.old_path) if path}
+        paths.update(known.dirty_paths)
+        if any(Path(path).name == ".gitignore" for path in paths) or not all(map(is_plain, paths)):
+            return every
+        former = {change.path: change.old_path for change in changes if change.old_path}
+        return _Scope(frozenset(paths), former, "commit_diff")
+
+    def _nothing_to_do(self, copy: WorkingCopy, started: float) -> IndexResult:
+        files = self._base.store.statistics(self._target).documents - 1
+        known = self._known or self._manifest
+        self._manifest = dataclasses.replace(
+            self._manifest,
+            state="ready",
+            commit=copy.commit,
+            pipeline=known.pipeline,
+            indexed_at=known.indexed_at,
+            duration_ms=known.duration_ms,
+            skipped=known.skipped,
+        )
+        self._write()
+        return IndexResult(
+            repository=self._manifest.name,
+            status="success",
+            files_processed=0,
+            chunks_created=0,
+            duration_ms=_since(started),
+            method="unchanged",
+            commit=copy.commit,
+            previous_commit=known.commit,
+            files_unchanged=files,
+        )
+
+    # ---- the files
+
+    def _index(self, copy: WorkingCopy, scope: _Scope, pipeline: str, started: float) -> IndexResult:
+        scan = self._parts.scan(
+            copy.folder,
+            repository=copy.name,
+            include_extensions=self._manifest.include_extensions,
+            exclude_patterns=self._manifest.exclude_patterns,
+            only=scope.only,
+        )
+        files = RepositoryFiles(scan, copy, scope.only)
+        with noticing():  # a damaged record counts as none: its file is indexed again
+            before = {each.id: each for each in self._base.store.documents(self._target) if each.id != MANIFEST_ID}
+        embedder = RunEmbedder(
+            self._embedder, self._base.store, self._target, _once(lambda: _former(scope, files, before)), self._metrics
+        )
+        base = dataclasses.replace(base_of(self._base, self._target), embedder=embedder)
+        ingest = _CodeIngest(
+            base, self._pipeline, IngestOptions(files_at_once=FILES_AT_ONCE), self._hear, self._line.cancelled
+        )
+        report = ingest.run(files, lambda _: True)
+        if self._line.cancelled():
+            raise CancelledError("The indexing was cancelled.", suggestion="Index again; what is done is kept.")
+        removed = self._remove(files, scope, before, report)
+        self._base.store.discard_staged(self._target)
+        return self._finish(copy, scope, pipeline, files, report, removed, embedder.reused, started)
+
+    def _remove(
+        self, files: RepositoryFiles, scope: _Scope, before: Mapping[str, DocumentRecord], report: IngestReport
+    ) -> int:
+        """Take out files that are gone, or that can no longer be read: their passages are not what stands there."""
+        lost = {each.source for each in (*report.skipped, *report.failed)}
+        removed = 0
+        for uri in before:
+            in_scope = scope.only is None or path_of(uri) in scope.only
+            if in_scope and (uri not in files.hashes or uri in lost):
+                self._base.store.delete_document(self._target, uri)
+                removed += 1
+        return removed
+
+    def _finish(
+        self,
+        copy: WorkingCopy,
+        scope: _Scope,
+        pipeline: str,
+        files: RepositoryFiles,
+        report: IngestReport,
+        removed: int,
+        renamed: int,
+        started: float,
+    ) -> IndexResult:
+        done = [each for each in report.documents if not each.unchanged]
+        lost = [*report.skipped, *report.failed, *(each for each in files.skipped if each.reason == "inaccessible")]
+        problems = tuple(f"{each.message} ({each.source})" for each in lost)
+        dirty = tuple(change.path for change in copy.dirty)
+        many = len(dirty) > _MOST_DIRTY
+        duration = _since(started)
+        self._write(
+            state="ready",
+            error="",
+            commit="" if many else copy.commit,
+            dirty=uncommitted_fingerprint(copy),
+            dirty_paths=() if many else tuple(path for path in dirty if is_plain(path)),
+            pipeline=pipeline if all(map(is_plain, dirty)) else "",
+            indexed_at=now(),
+            duration_ms=duration,
+            skipped=len(files.skipped),
+            problems=problems[:_MOST_TOLD],
+        )
+        self._take_place()
+        total = self._base.store.statistics(self._collection).documents - 1
+        result = IndexResult(
+            repository=copy.name,
+            status="partial" if problems else "success",
+            files_processed=len(done),
+            chunks_created=sum(each.record.chunk_count for each in done),
+            duration_ms=duration,
+            errors=problems,
+            method=scope.method,
+            commit=copy.commit,
+            previous_commit=self._known.commit if self._known is not None else "",
+            files_unchanged=total - len(done),
+            files_removed=removed,
+            files_skipped=len(files.skipped),
+            chunks_embedded=max(sum(each.embedded for each in done) - renamed, 0),
+            chunks_reused=sum(each.reused for each in done) + renamed,
+            skipped=tuple(each.message for each in files.skipped[:_MOST_TOLD]),
+        )
+        _log(result)
+        return result
+
+    def _take_place(self) -> None:
+        """Put a collection that was made anew in the place of the one in use, in one step."""
+        if self._fresh:
+            store = self._base.store
+            store.rename_collections({self._collection: self._collection + ".old", self._target: self._collection})
+            store.drop_collection(self._collection + ".old")
+
+    # ---- what is said meanwhile
+
+    def _hear(self, event: IngestEvent) -> None:
+        done, total = self._manifest.files_done, self._manifest.files_total
+        if event.kind is IngestEventKind.CHECKED:
+            total += 1
+            if not total % _SCANNED_AT_ONCE:
+                self._line.progress(0.0, None, f"found {total:,} files to index")
+        elif event.kind in {IngestEventKind.STORED, IngestEventKind.FAILED}:
+            done += 1
+        else:
+            return
+        self._manifest = dataclasses.replace(self._manifest, files_done=done, files_total=total)
+        if event.kind is IngestEventKind.STORED:
+            self._line.progress(float(done), float(total), f"indexed {path_of(event.source)}")
+        if time.monotonic() - self._said >= _HEARTBEAT:
+            self._write()
+
+    def _write(self, **changed: object) -> None:
+        fields = {"host": HOST, "heartbeat": now(), **changed}
+        self._manifest = dataclasses.replace(self._manifest, **fields)
+        write_manifest(self._base.store, self._target, self._manifest, self._embedder.space)
+        self._said = time.monotonic()
+
+
+def _log(result: IndexResult) -> None:
+    log_event(
+        _logger,
+        logging.INFO,
+        "repository_indexed",
+        repository=result.repository,
+        commit=result.commit,
+        method=result.method,
+        files=result.files_processed,
+        removed=result.files_removed,
+        chunks_embedded=result.chunks_embedded,
+        chunks_reused=result.chunks_reused,
+        duration_ms=result.duration_ms,
+    )
+
+
+def _former(scope: _Scope, files: RepositoryFiles, before: Mapping[str, DocumentRecord]) -> dict[str, str]:
+    """Map each new path to the one that its bytes had before, as Git says or as their hash tells."""
+    gone = {record.sha256: path_of(uri) for uri, record in before.items() if uri not in files.hashes}
+    found = {path_of(uri): gone[sha256] for uri, sha256 in files.hashes.items() if uri not in before and sha256 in gone}
+    return {**found, **scope.former}
+
+
+def _once(make: Callable[[], Mapping[str, str]]) -> Callable[[], Mapping[str, str]]:
+    kept: list[Mapping[str, str]] = []
+
+    def get() -> Mapping[str, str]:
+        if not kept:
+            kept.append(make())
+        return kept[0]
+
+    return get
+
+
+def _since(started: float) -> int:
+    return round((time.perf_counter() - started) * 1000)

@@ -1,0 +1,471 @@
+"""Search over repositories: meaning and words per collection, one similarity for both, merged and cut at a threshold.
+
+Each candidate has a similarity of 0..1 that means the same in every collection (`code_rating`). A chunk that defines a
+symbol asked for by name comes first. Passages are read only of candidates that may be shown.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import translate
+
+from knowledge_mcp.engine.core.base import PASSING, Base, Passages, Records, base_of, inherited, while_wanted
+from knowledge_mcp.engine.core.soundness import notes_of
+from knowledge_mcp.engine.repositories.manifest import MANIFEST_ID, path_of
+from knowledge_mcp.engine.repositories.values import CodeAnswer, CodeHit, CodeQuery, RepositoryInfo, RepositoryParts
+from knowledge_mcp.engine.search.blending import EXAMPLES, feedback, places, words_in_full
+from knowledge_mcp.language.names import (
+    MOST_PLACES,
+    WORTH_OF_PROSE,
+    asks_for_symbol,
+    defines,
+    is_report,
+    names_in,
+    stands_in,
+    words_worth,
+)
+from knowledge_mcp.model.chunk import Chunk, Vector
+from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace
+from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, NotFoundError, SpaceMismatchError, noticing
+from knowledge_mcp.model.query import In, LegResults
+from knowledge_mcp.support.lanes import Lanes
+
+__all__ = [
+    "HALF_ALONE",
+    "Candidate",
+    "CodeSearch",
+    "by_words",
+    "glob_matches",
+    "has_language",
+    "read_best",
+    "similar",
+]
+
+_ALIASES = {
+    "c#": "csharp", "c++": "cpp", "golang": "go", "js": "javascript", "md": "markdown", "py": "python", "rb": "ruby",
+    "rs": "rust", "sh": "bash", "shell": "bash", "ts": "typescript", "yml": "yaml",
+}  # fmt: skip
+
+
+def has_language(record: DocumentRecord, wanted: str) -> bool:
+    """Tell whether a file is in a language, named in lower case or by one of its usual short names."""
+    labels = dict(record.metadata)
+    language = labels.get("language", "").casefold()
+    known = _ALIASES.get(wanted, wanted)
+    return language == known or (known == "typescript" and language == "tsx") or labels.get("extension") == f".{wanted}"
+
+
+def glob_matches(path: str, pattern: str) -> bool:
+    """Tell whether a path fits a glob: `*` within a folder, `**` across folders; without a slash the name is matched.
+
+    A pattern that names a folder fits all below it.
+    """
+    pattern = pattern.strip().removeprefix("./").removeprefix("/")
+    if pattern.endswith("/"):
+        pattern += "**"
+    if "/" not in pattern and "**" not in pattern:
+        return re.match(translate(pattern), path.rpartition("/")[2]) is not None or path.startswith(f"{pattern}/")
+    if not any(sign in pattern for sign in "*?["):
+        return path == pattern or path.startswith(f"{pattern}/")
+    return re.fullmatch(_expression(pattern), path) is not None
+
+
+def _expression(pattern: str) -> str:
+    parts: list[str] = []
+    place = 0
+    while place < len(pattern):
+        if pattern.startswith("**/", place):
+            parts.append("(?:.*/)?")
+            place += 3
+        elif pattern.startswith("**", place):
+            parts.append(".*")
+            place += 2
+        elif pattern[place] == "*":
+            parts.append("[^/]*")
+            place += 1
+        else:
+            parts.append("[^/]" if pattern[place] == "?" else re.escape(pattern[place]))
+            place += 1
+    return "".join(parts)
+
+
+HALF_ALONE = 0.5
+"""BM25 sum at which a keyword hit's similarity is one half; the default threshold then costs keyword search 2 %."""
+
+_KNEE, _BEND = 0.6, 0.4
+"""Sum of cosine and words from which a similarity is no longer its calibration, and how slowly it then nears 1."""
+
+_REMARK = 0.8
+"""What a lone comment's meaning counts: few words are near to much, and say little."""
+
+_FEW_TOKENS = 24
+_COMMENT = re.compile(r"\s*(?:#|//|--|/?\*|;|%|$)")
+_SPARE = 4
+"""Candidates read beyond those wanted, so that a comment or two among them do not cost another look-up."""
+
+
+@dataclass(slots=True)
+class Candidate:
+    """One passage that may be shown.
+
+    Attributes:
+        similarity: 0..1; of one that was not read yet, the most that it can be.
+        exact: whether it is what was asked for by name, and comes first.
+        firm: whether reading it cannot lower the similarity.
+        chunk: the passage, None before it was read.
+    """
+
+    chunk_id: str
+    similarity: float
+    exact: bool = False
+    firm: bool = False
+    chunk: Chunk | None = None
+
+
+def by_words(bm25: float) -> float:
+    """Map a BM25 sum by itself to 0..1."""
+    return bm25 / (bm25 + HALF_ALONE)
+
+
+def similar(
+    calibrated: Callable[[EmbeddingSpace, float], float], space: EmbeddingSpace, cosine: float, words: float | None
+) -> float:
+    """Map a cosine with what words add to 0..1: as cosines are calibrated up to the knee, then ever nearer to 1.
+
+    Args:
+        calibrated: maps a cosine in a space to 0..1.
+        space: which that is.
+        cosine: -1..1.
+        words: from 0, None where only meaning counts.
+    """
+    total = cosine if words is None else min(cosine + words, _KNEE)
+    known = min(max(calibrated(space, total), 0.0), 1.0)
+    beyond = 0.0 if words is None else cosine + words - total
+    return 1.0 - (1.0 - known) * math.exp(-beyond / _BEND)
+
+
+def read_best(passages: Passages, rated: list[Candidate], wanted: int) -> list[Candidate]:
+    """Order candidates, best first, and read as many as are needed to be sure of the best; returns these.
+
+    One that has just gone leaves the list. Of those that were not read, the similarity stays the most it can be.
+    """
+    while True:
+        rated.sort(key=_order)
+        if all(each.chunk is not None for each in rated[:wanted]):
+            return rated[:wanted]
+        unread = [each for each in rated[: wanted + _SPARE] if each.chunk is None]
+        read = {each.id: each for each in passages.get([each.chunk_id for each in unread])}
+        for each in unread:
+            each.chunk = read.get(each.chunk_id)
+            if each.chunk is None:
+                rated.remove(each)
+            elif not each.firm and _is_remark(each.chunk):
+                each.similarity *= _REMARK
+
+
+def _order(candidate: Candidate) -> tuple[bool, float, str]:
+    return not candidate.exact, -candidate.similarity, candidate.chunk_id
+
+
+def _is_remark(chunk: Chunk) -> bool:
+    """Tell whether a chunk is nothing but a short comment."""
+    if chunk.definitions or chunk.token_count > _FEW_TOKENS:
+        return False
+    return all(_COMMENT.match(line) for line in chunk.content.split("\n"))
+
+
+_DEPTH = 100
+"""Hits of each leg, at least. With 200 the sets' nDCG@10 is lower by .000 to .006, with 50 by as much; for a search
+takes the last hits' scores for what it did not see."""
+
+_LEANING = 0.3
+"""Weight of a report's first line, which says what it is about, beside the meaning of the whole."""
+
+_LONGEST_LINE = 300
+
+
+@dataclass(slots=True)
+class _Trip:
+    """Gather what a search met on its way; `chunks` is of the collection that it is in."""
+
+    degraded: dict[str, None] = field(default_factory=dict[str, None])
+    notes: dict[str, None] = field(default_factory=dict[str, None])
+    vector: Vector | None = None
+    mode: str = "hybrid"
+    chunks: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Searched:
+    """What was found in one repository, and what its search met."""
+
+    info: RepositoryInfo
+    trip: _Trip
+    hits: Sequence[CodeHit] = ()
+    matches: int = 0
+    below: int = 0
+
+
+class CodeSearch:
+    """Search collections of code. Thread-safe.
+
+    Args:
+        base: the desk's parts.
+        parts: of which the calibration is used.
+        lanes: threads that search as many collections at once.
+    """
+
+    def __init__(self, base: Base, parts: RepositoryParts, lanes: Lanes) -> None:
+        self._base = base
+        self._similarity = parts.similarity
+        self._lanes = lanes
+
+    def search(
+        self, query: CodeQuery, collections: Sequence[str], describe: Callable[[str], RepositoryInfo | None]
+    ) -> CodeAnswer:
+        """Find the best chunks of some repositories.
+
+        Args:
+            query: what is asked for.
+            collections: where the repositories are.
+            describe: describes the repository of a collection, None where there is none any more; it is asked in the
+                same snapshot as the search.
+
+        Raises:
+            InvalidInputError: blank text.
+            KnowledgeError: the embedder, where only meaning was asked for; the store.
+        """
+        if not query.text.strip():
+            raise InvalidInputError("The query is empty.", suggestion="Ask with at least one word.")
+        trip = _Trip(mode=query.mode)
+        if collections:
+            self._embed(query, trip)
+        found: list[CodeHit] = []
+        only = len(collections) == 1
+        every = self._lanes.map(
+            inherited(lambda name: self._searched(query, name, describe, trip, only=only)), collections
+        )
+        searched = sorted((each for each in every if each is not None), key=lambda each: each.info.name)
+        for one in searched:
+            trip.degraded |= one.trip.degraded
+            trip.notes |= one.trip.notes
+            found.extend(one.hits)
+        found.sort(key=lambda hit: (not hit.exact_symbol, -hit.similarity, hit.repository.name, hit.chunk.id))
+        hits = self._with_records(found[: query.limit])
+        return CodeAnswer(
+            hits=hits,
+            total_matches=sum(each.matches for each in searched),
+            below_threshold=sum(each.below for each in searched),
+            searched=tuple(each.info for each in searched),
+            degraded=tuple(trip.degraded),
+            notes=tuple(trip.notes),
+        )
+
+    # ---- one collection
+
+    def _searched(
+        self,
+        query: CodeQuery,
+        collection: str,
+        describe: Callable[[str], RepositoryInfo | None],
+        trip: _Trip,
+        *,
+        only: bool,
+    ) -> _Searched | None:
+        """Search one repository in one state; None where it has just gone, which is an error where it is the only one.
+
+        Raises:
+            NotFoundError: as said.
+            KnowledgeError: of the store.
+        """
+        try:
+            with self._base.store.snapshot(collection):
+                info = describe(collection)
+                if info is None:
+                    return None
+                own = replace(trip, degraded={}, notes={}, chunks=info.chunk_count)
+                try:
+                    with noticing() as damage:
+                        searched = self._found(query, info, own)
+                    if damage and not searched.hits:
+                        raise damage[0]
+                    own.degraded.update(dict.fromkeys(notes_of(damage)))
+                    return searched
+                except SpaceMismatchError as exc:
+                    told = f"{info.name} was not searched: {exc.message} `pk-mcp reindex` indexes it anew."
+                    own.degraded[told] = None
+                    return _Searched(info, own)
+        except NotFoundError:
+            if only:
+                raise
+            return None
+
+    def _embed(self, query: CodeQuery, trip: _Trip) -> None:
+        if query.mode == "keyword":
+            return
+        try:
+            trip.vector = self._base.embedder.embed_query(query.text)
+            first_line = query.text.strip().split("\n")[0].strip()[:_LONGEST_LINE]
+            if is_report(query.text) and first_line:
+                trip.vector = _leaning(trip.vector, self._base.embedder.embed_query(first_line))
+        except PASSING as exc:
+            if query.mode == "dense":
+                raise
+            trip.degraded[f"Meaning was not searched ({exc.message}); results match words only."] = None
+            trip.mode = "keyword"
+
+    def _found(self, query: CodeQuery, info: RepositoryInfo, trip: _Trip) -> _Searched:
+        base = base_of(self._base, info.collection)
+        if trip.vector is not None:
+            base.check_space()
+        documents = self._documents(base, query, trip, info)
+        symbols = self._symbols(base, query, documents)
+        chosen = documents
+        if query.symbol is not None:
+            owners = {chunk.document_id for chunk in symbols.values()}
+            chosen = owners if documents is None else owners & documents
+        if chosen is not None and not chosen:
+            return _Searched(info, trip)
+        depth = max(_DEPTH, query.limit)
+        kept_in = None if chosen is None else In("document_id", tuple(sorted(chosen)))
+        text = query.text if trip.mode != "dense" else None
+        legs = base.search(vector=trip.vector, text=text, filter=kept_in, limit=depth)
+        for leg, error in (("Meaning", legs.dense_error), ("Words", legs.lexical_error)):
+            if error:
+                trip.degraded[f"{leg} could not be searched in {info.name}: {error}"] = None
+        is_cut = legs.lexical is not None and len(legs.lexical) >= depth
+        unseen = legs.lexical[-1].score if legs.lexical and is_cut else 0.0
+        passages = Passages(base)
+        rated = self._rated(base, passages, query, trip, legs, symbols, unseen)
+        if trip.mode == "hybrid" and trip.vector is not None and legs.dense is not None and _asks_in_detail(query):
+            best = [each.chunk_id for each in read_best(passages, rated, EXAMPLES)]
+            again = feedback(base, passages, trip.vector, best, kept_in, depth)
+            if again is not None:
+                nearer, near = replace(trip, vector=again[0]), replace(legs, dense=again[1])
+                rated = self._rated(base, passages, query, nearer, near, symbols, unseen)
+        best = read_best(passages, rated, query.limit)
+        shown = {each.chunk_id for each in best}
+        dense, lexical = places(legs.dense or (), shown), places(legs.lexical or (), shown)
+        hits = [
+            CodeHit(info, chunk, None, each.similarity, dense.get(chunk.id), lexical.get(chunk.id), each.exact)
+            for each in best
+            if (chunk := each.chunk) is not None and each.similarity >= query.threshold
+        ]
+        matches = sum(each.similarity >= query.threshold for each in rated)
+        return _Searched(info, trip, hits, matches, len(rated) - matches)
+
+    def _rated(
+        self,
+        base: Base,
+        passages: Passages,
+        query: CodeQuery,
+        trip: _Trip,
+        legs: LegResults,
+        symbols: Mapping[str, Chunk],
+        unseen: float,
+    ) -> list[Candidate]:
+        """Give what the legs and the symbols name a similarity; what the words did not reach holds `unseen` at most."""
+        near = {hit.chunk_id: hit.score for hit in legs.dense or ()}
+        said = {hit.chunk_id: hit.score for hit in legs.lexical or ()}
+        named = symbols if trip.mode != "dense" or query.symbol is not None else ()
+        found = list(dict.fromkeys((*near, *said, *named)))
+        if query.symbol is not None:
+            found = [each.id for each in passages.get(found) if stands_in(each, query.symbol)]
+        near |= self._missing_cosines(base, trip.vector, [each for each in found if each not in near])
+        in_full = words_in_full(len(base.analyser.query_terms(query.text)), trip.chunks)
+        space = base.embedder.space
+        worth = words_worth(query.text)
+        asked = asks_for_symbol(query.text)
+        rated: list[Candidate] = []
+        for chunk_id in while_wanted(found):
+            bm25 = max(said.get(chunk_id, unseen), 0.0)
+            if trip.mode == "keyword":
+                similarity = by_words(bm25)
+            else:
+                words = None if trip.mode == "dense" else worth * bm25 / in_full
+                similarity = similar(self._similarity, space, near.get(chunk_id, 0.0), words)
+            is_named = trip.mode != "dense" and chunk_id in symbols
+            if is_named:
+                similarity = 1.0 if asked else (1.0 + similarity) / 2
+            rated.append(
+                Candidate(
+                    chunk_id,
+                    similarity,
+                    exact=is_named and (asked or query.symbol is not None),
+                    firm=is_named or trip.mode == "keyword",
+                )
+            )
+        return rated
+
+    def _documents(self, base: Base, query: CodeQuery, trip: _Trip, info: RepositoryInfo) -> set[str] | None:
+        """List the files that language and path allow; None for all."""
+        if query.language is None and query.path is None:
+            return None
+        records = [each for each in while_wanted(base.store.documents(base.collection)) if each.id != MANIFEST_ID]
+        if query.language is not None:
+            wanted = query.language.strip().casefold()
+            there = {dict(each.metadata).get("language", "").casefold() for each in records}
+            records = [each for each in while_wanted(records) if has_language(each, wanted)]
+            if not records:
+                known = ", ".join(sorted(each for each in there if each))
+                trip.notes[f"{info.name} has no {query.language}; it has: {known}."] = None
+        if query.path is not None:
+            before = bool(records)
+            records = [each for each in while_wanted(records) if glob_matches(path_of(each.id), query.path)]
+            if before and not records:
+                trip.notes[f"No file of {info.name} matches the path {query.path}."] = None
+        return {each.id for each in records}
+
+    def _symbols(self, base: Base, query: CodeQuery, documents: set[str] | None) -> dict[str, Chunk]:
+        """Find the chunks that define a symbol which is asked for by its name."""
+        names = [query.symbol] if query.symbol is not None else names_in(query.text)
+        mentioned = query.symbol is None and is_report(query.text)
+        found: dict[str, Chunk] = {}
+        for name in names:
+            last = re.split(r"\.|::|#|->", name.removesuffix("()"))[-1]
+            places = {
+                chunk.id: chunk
+                for term in dict.fromkeys((name, last))
+                for chunk in base.store.definitions(base.collection, self._base.analyser.term_key(term))
+                if defines(chunk, name) and (documents is None or chunk.document_id in documents)
+            }
+            if not mentioned or len(places) <= MOST_PLACES:
+                found |= places
+        return found
+
+    def _missing_cosines(self, base: Base, vector: Vector | None, chunk_ids: Sequence[str]) -> dict[str, float]:
+        """Ask for the cosines of what only words found, so that all are measured alike."""
+        if vector is None or not chunk_ids:
+            return {}
+        try:
+            return base.store.cosines(base.collection, vector, chunk_ids)
+        except KnowledgeError:
+            return {}  # they are then measured by their words alone
+
+    def _with_records(self, hits: Sequence[CodeHit]) -> tuple[CodeHit, ...]:
+        wanted: defaultdict[str, list[str]] = defaultdict(list)
+        for hit in hits:
+            wanted[hit.repository.collection].append(hit.chunk.document_id)
+        found = self._lanes.map(inherited(lambda name: Records(base_of(self._base, name), wanted[name])), list(wanted))
+        records = dict(zip(wanted, found, strict=True))
+        return tuple(replace(hit, record=records[hit.repository.collection].get(hit.chunk.document_id)) for hit in hits)
+
+
+def _asks_in_detail(query: CodeQuery) -> bool:
+    """Tell whether a question says more than one name, and names what is there; the best hits then tell more of it."""
+    return not asks_for_symbol(query.text) and words_worth(query.text) > WORTH_OF_PROSE
+
+
+def _leaning(vector: Vector, other: Vector) -> Vector:
+    """Move a vector towards another of the same length; the result has length 1."""
+    form = f"<{len(vector) // 4}f"
+    numbers = [
+        one + _LEANING * two for one, two in zip(struct.unpack(form, vector), struct.unpack(form, other), strict=True)
+    ]
+    length = math.hypot(*numbers)
+    return struct.pack(form, *(number / length for number in numbers)) if length > 0.0 else vector

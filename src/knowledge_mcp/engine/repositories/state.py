@@ -1,0 +1,227 @@
+"""What is true of each repository now, read from the store: what is in it, whether it is whole, how fresh it is."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Literal
+
+from knowledge_mcp.engine.core.base import Base
+from knowledge_mcp.engine.jobs.journal import SignsOfLife
+from knowledge_mcp.engine.repositories.index import HOST
+from knowledge_mcp.engine.repositories.manifest import PREFIX, SHADOW, Manifest, collection_name, read_manifest
+from knowledge_mcp.engine.repositories.source import uncommitted_fingerprint
+from knowledge_mcp.engine.repositories.values import Freshness, RepositoryInfo, RepositoryParts
+from knowledge_mcp.model.errors import ConnectionFailedError, KnowledgeError, NotFoundError
+from knowledge_mcp.ports import Store
+from knowledge_mcp.support.lanes import Lanes
+from knowledge_mcp.support.locks import is_free
+
+__all__ = ["RepositoryStates", "lanes_over"]
+
+_OLD = ".old"
+_REMEMBERED = 5.0
+_SILENCE = 120.0
+"""Seconds without a new sign of life after which an indexing on another machine counts as interrupted."""
+
+_LONG_AGO = timedelta(days=1)
+"""Age of a sign of life at which nobody needs to wait for the next one; no clock is so wrong."""
+
+_INTERRUPTED = "The indexing was interrupted. Refresh or index it again to resume; what is done is kept."
+
+
+_AT_ONCE = 4
+"""Repositories that are described or searched at the same time over a store that is waited for."""
+
+_FOLDERS_AT_ONCE = 8
+"""Working copies that git is asked about at the same time."""
+
+_IN_PROCESS = frozenset({"memory", "sqlite"})
+"""Stores that compute in this process: threads would only be in each other's way."""
+
+
+def lanes_over(store: Store) -> Lanes:
+    """Make the threads on which the repositories of a store are described and searched."""
+    at_once = 1 if store.backend in _IN_PROCESS else _AT_ONCE
+    return Lanes(at_once, "repositories", _closed)
+
+
+def _closed() -> Exception:
+    return ConnectionFailedError("The store is closed.", suggestion="Open it again.", recoverable=False)
+
+
+class RepositoryStates:
+    """Tell the state of repositories. Thread-safe.
+
+    Args:
+        base: whose store is read.
+        parts: whose working copies are looked at.
+        locks: folder of the locks.
+        lanes: threads that describe as many repositories at once.
+    """
+
+    def __init__(self, base: Base, parts: RepositoryParts, locks: Path, lanes: Lanes) -> None:
+        self._base = base
+        self._lanes = lanes
+        self._parts = parts
+        self._locks = locks
+        self._lock = threading.Lock()
+        self._looked: dict[str, tuple[float, Freshness]] = {}
+        self._signs = SignsOfLife(_SILENCE)
+        self._looking = Lanes(_FOLDERS_AT_ONCE, "folders", _closed)
+
+    @staticmethod
+    def lock_name(collection: str) -> str:
+        """Name the lock that whoever writes a collection holds."""
+        return f"repository:{collection}"
+
+    def all(self) -> list[RepositoryInfo]:
+        """List all repositories by name."""
+        live, describe = self.describing()
+        found = self._lanes.map(describe, live)
+        return sorted((each for each in found if each is not None), key=lambda each: each.name)
+
+    def describing(self) -> tuple[list[str], Callable[[str], RepositoryInfo | None]]:
+        """Name the collections that may hold a repository, with what describes it; None where there is none."""
+        names = {each.name for each in self._base.store.collections() if each.name.startswith(PREFIX)}
+        live = sorted(name for name in names if not name.endswith((SHADOW, _OLD)))
+        return live, lambda name: self._described(name, shadowed=name + SHADOW in names)
+
+    def one(self, name: str) -> RepositoryInfo | None:
+        """Describe a repository, None where there is none of that name."""
+        collection, manifest = self.place_of(name)
+        if manifest is None:
+            return None
+        return self._described(collection, shadowed=self._base.store.collection(collection + SHADOW) is not None)
+
+    def place_of(self, name: str) -> tuple[str, Manifest | None]:
+        """Return the collection of a repository, where it is or will be, and its manifest."""
+        plain = collection_name(name)
+        told_apart = f"{plain}_{hashlib.sha256(name.encode()).hexdigest()[:6]}"
+        for collection in (plain, told_apart):
+            if self._base.store.collection(collection) is None:
+                continue
+            manifest = read_manifest(self._base.store, collection)
+            if manifest is not None and manifest.name == name:
+                return collection, manifest
+        taken = self._base.store.collection(plain)
+        free = taken is None or (
+            read_manifest(self._base.store, plain) is None and self._base.store.statistics(plain).documents == 0
+        )
+        return (plain if free else told_apart), None
+
+    def drop(self, collection: str) -> None:
+        """Remove a collection with whatever was made beside it."""
+        self.forget(collection)
+        for name in (collection + SHADOW, collection + _OLD, collection):
+            self._base.store.drop_collection(name)
+
+    def forget(self, collection: str | None = None) -> None:
+        """Look at a working copy, or at all, anew when next asked."""
+        with self._lock:
+            if collection is None:
+                self._looked.clear()
+            else:
+                self._looked.pop(collection, None)
+
+    def freshness(self, info: RepositoryInfo) -> Freshness:
+        """Tell how an index stands to its repository: a folder is looked at, of a clone the last known head counts."""
+        if not info.local:
+            return info.freshness
+        with self._lock:
+            at, known = self._looked.get(info.collection, (0.0, info.freshness))
+        if at and time.monotonic() - at < _REMEMBERED:
+            return known
+        found = self._looked_at(info)
+        with self._lock:
+            self._looked[info.collection] = (time.monotonic(), found)
+        return found
+
+    def freshness_of(self, infos: Sequence[RepositoryInfo]) -> list[Freshness]:
+        """Tell of several repositories what `freshness` tells, looking at as many folders at once."""
+        return self._looking.map(self.freshness, infos)
+
+    def close(self) -> None:
+        """Stop the threads."""
+        self._lanes.close()
+        self._looking.close()
+
+    def _looked_at(self, info: RepositoryInfo) -> Freshness:
+        indexed = info.freshness.indexed_commit
+        at = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        try:
+            copy = self._parts.copies.worktree(Path(info.local_path), name=info.name)
+        except KnowledgeError:
+            return Freshness(indexed, "", None, 0, at)
+        if not copy.commit:
+            return Freshness(indexed, "", None, len(copy.dirty), at)
+        manifest = read_manifest(self._base.store, info.collection)
+        dirty = manifest.dirty if manifest is not None else ""
+        stale = copy.commit != indexed or uncommitted_fingerprint(copy) != dirty or info.status != "ready"
+        return Freshness(indexed, copy.commit, stale, len(copy.dirty), at)
+
+    # ---- one repository
+
+    def _described(self, collection: str, *, shadowed: bool) -> RepositoryInfo | None:
+        store = self._base.store
+        try:
+            with store.snapshot(collection):
+                manifest = read_manifest(store, collection)
+                counts = store.statistics(collection)
+            shadow = read_manifest(store, collection + SHADOW) if shadowed else None
+        except NotFoundError:  # it has just gone
+            return None
+        if manifest is None:
+            return None
+        status, error = self._status(collection, manifest)
+        progress = (manifest.files_done, manifest.files_total) if status == "indexing" else None
+        if shadow is not None and status == "ready" and self._is_at_work(collection, shadow):
+            status, progress = "indexing", (shadow.files_done, shadow.files_total)
+        stale = None
+        if manifest.head_commit and manifest.commit:
+            stale = manifest.head_commit != manifest.commit or manifest.state != "ready"
+        return RepositoryInfo(
+            name=manifest.name,
+            url=manifest.url,
+            local_path=manifest.local_path,
+            collection=collection,
+            local=manifest.local,
+            branch=manifest.branch,
+            file_count=max(counts.documents - 1, 0),
+            chunk_count=counts.chunks,
+            last_indexed=manifest.indexed_at or manifest.heartbeat,
+            status=status,
+            index_duration_ms=manifest.duration_ms,
+            error_message=error,
+            include_extensions=manifest.include_extensions or self._parts.extensions,
+            exclude_patterns=(*self._parts.excludes, *manifest.exclude_patterns),
+            freshness=Freshness(manifest.commit, manifest.head_commit, stale, 0, manifest.head_at),
+            progress=progress,
+            problems=manifest.problems,
+            skipped=manifest.skipped,
+            uncommitted=frozenset(manifest.dirty_paths),
+            partial_tree=manifest.local and not (Path(manifest.local_path) / ".git").exists(),
+        )
+
+    def _status(self, collection: str, manifest: Manifest) -> tuple[Literal["ready", "indexing", "error"], str]:
+        if manifest.state == "ready":
+            return "ready", ""
+        if manifest.state == "error":
+            return "error", manifest.error or _INTERRUPTED
+        return ("indexing", "") if self._is_at_work(collection, manifest) else ("error", _INTERRUPTED)
+
+    def _is_at_work(self, collection: str, manifest: Manifest) -> bool:
+        if manifest.state != "indexing":
+            return False
+        if manifest.host != HOST:
+            try:
+                age = datetime.now(UTC) - datetime.fromisoformat(manifest.heartbeat)
+            except ValueError:
+                return False
+            return age < _LONG_AGO and self._signs.is_alive(collection, manifest.heartbeat)
+        # asked twice: another reader may be trying the lock at this very moment
+        return not any(is_free(self._locks, self.lock_name(collection)) for _ in range(2))

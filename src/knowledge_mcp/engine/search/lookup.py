@@ -1,0 +1,199 @@
+"""A term's way: its definitions, or the terms that it may have meant (clarification 3)."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from knowledge_mcp.engine.core.base import PASSING, Base, Records, while_wanted
+from knowledge_mcp.engine.core.citing import cite
+from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition, Vector
+from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.model.query import DefinitionHit, Equals, LookupAnswer
+from knowledge_mcp.support.typing_errors import letters_apart, typing_errors_within
+
+__all__ = ["definitions_in", "lookup"]
+
+_SIMILAR = 3
+_LEAST_SIMILARITY = 0.5
+_MOST_EDITS = 2
+_SHORT = 4
+"""Letters of a key up to which a second typing error leaves too little to recognise it by."""
+_BRACKETED = re.compile(r"(?P<words>.*\S)\s*\((?P<inner>[^()]{1,60})\)\s*\Z", re.DOTALL)
+
+
+def lookup(base: Base, term: str) -> LookupAnswer:
+    """Find every definition of a term, by its printed form or an alias; case, accents, hyphens, plural do not matter.
+
+    A term asked for as it is printed, with its abbreviation in brackets or with its synonyms ("mean time to repair
+    (MTTR)"), is found by its first part that is defined. Where nothing is found, `similar_terms` has those that are at
+    most two typing errors away, fewest first, then those near in meaning.
+
+    Raises:
+        InvalidInputError: blank term.
+    """
+    keys = _readings(base, term)
+    if not keys:
+        raise InvalidInputError("The term is empty.", suggestion="Give the term to look up.")
+    if not base.exists():
+        return LookupAnswer(term=term, definitions=())
+    with base.snapshot():
+        hits = _defined(base, keys)
+    if hits:
+        return LookupAnswer(term=term, definitions=hits)
+    vector: Vector | None = None
+    degraded: tuple[str, ...] = ()
+    try:
+        vector = base.query_vector(term)
+    except PASSING as exc:
+        degraded = (f"Similar terms are by spelling only: {exc.message}",)
+    with base.snapshot():
+        hits = _defined(base, keys)  # it may have come while the term was embedded
+        if hits:
+            return LookupAnswer(term=term, definitions=hits)
+        similar, failed = _similar_terms(base, term, vector)
+    return LookupAnswer(term=term, definitions=(), similar_terms=similar, degraded=degraded + failed)
+
+
+def _defined(base: Base, keys: Iterable[str]) -> tuple[DefinitionHit, ...]:
+    """List the definitions under the first key that has any."""
+    for key in keys:
+        hits = tuple(
+            hit
+            for hit in definitions_in(base, base.store.definitions(base.collection, key))
+            if key in _keys(base, (hit.definition.term, *hit.definition.aliases))
+        )
+        if hits:
+            return hits
+    return ()
+
+
+def _readings(base: Base, term: str) -> list[str]:
+    """List the keys that a printed term may stand under: whole, without what is in brackets, that alone, synonyms."""
+    forms = [term]
+    bracketed = _BRACKETED.match(term)
+    if bracketed is not None:
+        words, inner = bracketed.group("words"), bracketed.group("inner")
+        forms += [words, *([inner] if _shortens(inner, words) else [])]
+    if ";" in term:
+        forms += term.split(";")
+    return [key for key in dict.fromkeys(base.analyser.term_key(form) for form in forms) if key]
+
+
+def definitions_in(base: Base, chunks: Iterable[Chunk]) -> list[DefinitionHit]:
+    """List the definitions that stand in chunks, each once, with citations."""
+    chunks = list(chunks)
+    records = Records(base, (chunk.document_id for chunk in chunks if chunk.definitions))
+    seen: set[tuple[str, int, str]] = set()
+    hits: list[DefinitionHit] = []
+    for chunk in while_wanted(each for each in chunks if each.document_id not in records.damaged):
+        for definition in chunk.definitions:
+            place = (chunk.document_id, definition.span.start, definition.term)
+            if place not in seen:
+                seen.add(place)
+                hits.append(DefinitionHit(definition, chunk, cite(chunk, records.get(chunk.document_id))))
+    return hits
+
+
+def _keys(base: Base, names: Iterable[str]) -> set[str]:
+    return {base.analyser.term_key(name) for name in names}
+
+
+def _shortens(inner: str, words: str) -> bool:
+    """Tell whether all letters of an abbreviation stand in its words in order: (MTTR) in "mean time to repair"."""
+    rest = iter(words.casefold())
+    return inner[:1].casefold() == words[:1].casefold() and all(
+        letter in rest for letter in inner.casefold() if letter.isalpha()
+    )
+
+
+def _similar_terms(base: Base, term: str, vector: Vector | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    degraded: tuple[str, ...] = ()
+    try:
+        semantic = _semantic_terms(base, term, vector) if vector is not None else []
+    except PASSING as exc:
+        semantic = []
+        degraded = (f"Similar terms are by spelling only: {exc.message}",)
+    fuzzy = _fuzzy_terms(base, term, sure=len(semantic) >= _SIMILAR)
+    names: dict[str, str] = {}
+    for name in (*fuzzy, *semantic):
+        names.setdefault(base.analyser.term_key(name), name)
+    return tuple(names.values()), degraded
+
+
+def _semantic_terms(base: Base, term: str, vector: Vector) -> list[str]:
+    """List up to three terms whose definition chunks are nearer than .5, nearest first."""
+    legs = base.search(
+        vector=vector,
+        text=None,
+        filter=Equals("chunk_type", ChunkType.DEFINITION.value),
+        limit=4 * _SIMILAR,
+    )
+    near = [hit.chunk_id for hit in legs.dense or () if hit.score > _LEAST_SIMILARITY]
+    names: dict[str, str] = {}
+    for chunk in base.store.chunks(base.collection, near):
+        if chunk.definitions:
+            best = _nearest_in_words(term, chunk.definitions)
+            names.setdefault(base.analyser.term_key(best.term), best.term)
+    return list(names.values())[:_SIMILAR]
+
+
+def _nearest_in_words(term: str, definitions: Iterable[Definition]) -> Definition:
+    """Choose the definition of a passage whose term is most like the one asked for; the first of equals."""
+    matcher = difflib.SequenceMatcher(b=term.casefold(), autojunk=False)
+
+    def likeness(definition: Definition) -> float:
+        matcher.set_seq1(definition.term.casefold())
+        return matcher.ratio()
+
+    return max(definitions, key=likeness)
+
+
+def _fuzzy_terms(base: Base, term: str, *, sure: bool) -> list[str]:
+    """List up to three defined terms at most two typing errors away, fewest first.
+
+    Among equals come those made of the same letters, that begin alike and are as long. Of a short term something must
+    be left; with `sure`, where enough was found by meaning, a short term may have one error only.
+    """
+    words = term.partition("(")[0].strip() or term
+    forms = [_Form(each, each.casefold(), base.analyser.term_key(each)) for each in dict.fromkeys((term, words))]
+    near: list[tuple[int, bool, int, int, int, str]] = []
+    for key, printed in while_wanted(base.store.defined_terms(base.collection).items()):
+        other = _Form(printed, printed.casefold(), key)
+        near += [rank for form in forms if (rank := _rank(form, other, sure)) is not None]
+    return list(dict.fromkeys(printed for *_, printed in sorted(near)))[:_SIMILAR]
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """A term as printed, the same in small letters, and its key."""
+
+    printed: str
+    small: str
+    key: str
+
+
+def _rank(asked: _Form, other: _Form, sure: bool) -> tuple[int, bool, int, int, int, str] | None:
+    """Tell how near a term is to the one asked for, None where it is not; as printed, else by its key."""
+    length = len(asked.key)
+    bound = min(_MOST_EDITS, length - 1, 1 if sure and length <= _SHORT else _MOST_EDITS)
+    errors = typing_errors_within(asked.small, other.small, bound)
+    as_printed = errors is not None
+    if errors is None:
+        errors = typing_errors_within(asked.key, other.key, bound)
+    if errors is None:
+        return None
+    apart = letters_apart(asked.small, other.small)
+    start = _common_start(asked.small, other.small)
+    return errors, not as_printed, apart, -start, abs(len(asked.small) - len(other.small)), other.printed
+
+
+def _common_start(first: str, second: str) -> int:
+    count = 0
+    for one, other in zip(first, second, strict=False):
+        if one != other:
+            break
+        count += 1
+    return count

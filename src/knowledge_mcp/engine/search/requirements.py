@@ -1,0 +1,350 @@
+"""A topic's way to the mandatory sentences about it: by identifier where it names one, else by what it is about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from knowledge_mcp.engine.core.base import Base, Records, while_wanted
+from knowledge_mcp.engine.core.citing import cite_statement
+from knowledge_mcp.engine.search.search import EmbeddedQuery, ask, search_asked
+from knowledge_mcp.language.identifiers import clause_asked, identifier_key, identifiers_asked, is_below, spellings
+from knowledge_mcp.model.chunk import Chunk, Modality, Statement
+from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentRecord, DocumentStructure
+from knowledge_mcp.model.document import Span
+from knowledge_mcp.model.query import (
+    And,
+    Equals,
+    Filter,
+    Hit,
+    In,
+    Prefix,
+    RequirementAnswer,
+    RequirementHit,
+    RequirementQuery,
+    SearchQuery,
+)
+
+__all__ = [
+    "RequirementRecord",
+    "documents_named",
+    "group_statements",
+    "requirement_records",
+    "requirements",
+    "words_of",
+]
+
+_PLACES = 40
+"""Chunks looked through for sentences, at least."""
+_NAMED = 300
+"""Chunks that hold an identifier's words and are looked through for the requirement that bears it."""
+_EXACT, _BELOW, _OTHERS = 1.0, 0.95, 0.9
+"""Scores of the requirement that was named and of those below it; what is only about it scores less."""
+
+
+def requirements(base: Base, query: RequirementQuery) -> RequirementAnswer:
+    """Find requirements: by identifier, by the beginning of one, by clause, and by topic; best first.
+
+    A topic that names an identifier ("SRS-4.2.1", "[REQ-12]", "AC-2(3)", "FR01" for "FR 1") gives that requirement
+    first, with score 1 and whatever its force, then those whose identifiers begin with it, then what is about it. A
+    clause number gives the mandatory sentences of that clause and below. Of other topics, and after these, come
+    mandatory sentences: a sentence's score is its chunk's, lowered by up to half where the sentence itself holds fewer
+    of the topic's words.
+    """
+    if not base.exists():
+        return RequirementAnswer(hits=(), documents=None)
+    if query.standard is not None and not documents_named(base.records(), query.standard):
+        return RequirementAnswer(hits=(), documents=())
+    topic = ask(base, SearchQuery(text=query.topic, filter=Equals("normative", True)))
+    with base.snapshot():
+        return _found_in(base, query, topic)
+
+
+def _found_in(base: Base, query: RequirementQuery, topic: EmbeddedQuery) -> RequirementAnswer:
+    """Find requirements in one state of the store."""
+    filters: list[Filter] = []
+    documents: tuple[str, ...] | None = None
+    if query.standard is not None:
+        documents = documents_named(base.records(), query.standard)
+        if not documents:
+            return RequirementAnswer(hits=(), documents=())
+        filters.append(In("document_id", documents))
+    records = Records(base)
+    found = _Found()
+    for identifier in identifiers_asked(query.topic):
+        _by_identifier(base, identifier, filters, records, found)
+    filters.append(Equals("normative", True))
+    clause = clause_asked(query.topic)
+    if clause is not None:
+        _by_clause(base, clause, filters, records, found)
+    degraded: tuple[str, ...] = ()
+    also_asked: tuple[str, ...] = ()
+    if len(found.hits) < query.limit:
+        degraded, also_asked = _by_topic(base, query, topic, filters, records, found)
+    ordered = sorted(
+        found.hits.values(), key=lambda each: (-each.score, each.chunk.document_id, each.statement.span.start)
+    )
+    return RequirementAnswer(tuple(ordered[: query.limit]), documents, degraded, also_asked)
+
+
+@dataclass(slots=True)
+class _Found:
+    """Gather hits, each sentence once with its best score."""
+
+    hits: dict[tuple[str, int, int], RequirementHit] = field(default_factory=dict[tuple[str, int, int], RequirementHit])
+
+    @property
+    def most(self) -> float:
+        """Tell how much a hit that was not named may score."""
+        return _OTHERS if self.hits else 1.0
+
+    def add(self, statement: Statement, chunk: Chunk, score: float, record: DocumentRecord | None) -> None:
+        """Keep a hit, unless its sentence is there with a score as good."""
+        place = (chunk.document_id, statement.span.start, statement.span.end)
+        if place not in self.hits or self.hits[place].score < score:
+            self.hits[place] = RequirementHit(statement, chunk, score, cite_statement(statement, chunk, record))
+
+
+def _by_identifier(base: Base, identifier: str, filters: Sequence[Filter], records: Records, found: _Found) -> None:
+    key = identifier_key(identifier)
+    for chunk in while_wanted(_holding(base, spellings(identifier), filters, records)):
+        for statement in chunk.statements:
+            own = identifier_key(statement.identifier or "")
+            if own == key or is_below(own, key):
+                score = _EXACT if own == key else _BELOW
+                found.add(statement, chunk, score, records.get(chunk.document_id))
+
+
+def _by_clause(base: Base, clause: str, filters: Sequence[Filter], records: Records, found: _Found) -> None:
+    for chunk in while_wanted(_holding(base, clause, [*filters, Prefix("clause_number", clause)], records)):
+        for statement in chunk.statements:
+            number = statement.clause_number or chunk.clause_number
+            if statement.modality is Modality.REQUIREMENT:
+                score = _EXACT if number == clause else _BELOW
+                found.add(statement, chunk, score, records.get(chunk.document_id))
+
+
+def _holding(base: Base, text: str, filters: Sequence[Filter], records: Records) -> list[Chunk]:
+    """List the chunks that hold words of a text and may state something, by words alone."""
+    legs = base.search(vector=None, text=text, filter=And(tuple(filters)), limit=_NAMED)
+    chunks = base.store.chunks(base.collection, [hit.chunk_id for hit in legs.lexical or ()])
+    stating = [each for each in chunks if each.statements]
+    records.expect(each.document_id for each in stating)
+    return [each for each in stating if each.document_id not in records.damaged]
+
+
+def _by_topic(
+    base: Base,
+    query: RequirementQuery,
+    topic: EmbeddedQuery,
+    filters: Sequence[Filter],
+    records: Records,
+    found: _Found,
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Search for the topic; returns what failed on the way, and what was asked for beside the topic's own words."""
+    most = found.most
+    wider = SearchQuery(text=query.topic, limit=max(_PLACES, query.limit), filter=And(tuple(filters)))
+    answer = search_asked(base, wider, topic)
+    wanted = set(base.analyser.query_terms(query.topic))
+    records.expect(hit.chunk.document_id for hit in answer.hits if hit.chunk.statements)
+    for hit in while_wanted(answer.hits):
+        for statement in hit.chunk.statements:
+            if statement.modality is Modality.REQUIREMENT:
+                score = most * _score(base, statement, hit, wanted)
+                found.add(statement, hit.chunk, score, records.get(hit.chunk.document_id))
+    return answer.degraded, answer.also_asked
+
+
+def documents_named(records: Sequence[DocumentRecord], standard: str) -> tuple[str, ...]:
+    """List ids of the documents whose id or title holds every word of the name given, letters and digits only."""
+    wanted = _words(standard)
+    return tuple(
+        record.id
+        for record in while_wanted(records)
+        if wanted and (wanted <= _words(f"{record.id} {record.title}") or _solid(standard) in _solid(record.id))
+    )
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"[^\W_]+", text.casefold()))
+
+
+def _solid(text: str) -> str:
+    return "".join(re.findall(r"[^\W_]+", text.casefold()))
+
+
+def _score(base: Base, statement: Statement, hit: Hit, wanted: set[str]) -> float:
+    held = set(base.analyser.document_terms(statement.text))
+    share = len(wanted & held) / len(wanted) if wanted else 1.0
+    return hit.score * (0.5 + 0.5 * share)
+
+
+_RANK = {Modality.REQUIREMENT: 3, Modality.RECOMMENDATION: 2, Modality.PERMISSION: 1, Modality.POSSIBILITY: 0}
+_WHITE = re.compile(r"\s+")
+_PARAGRAPH = re.compile(r"\n[ \t]*\n")
+_BAR = re.compile(r"(?<!\\)\|")
+_LINE = re.compile(r"\n")
+_ITEM_LINE = re.compile(r"\n[ \t]*(?:[-*•–·▪]|\(?(?:\d{1,3}|[a-z]|[ivx]{1,5})[.)])[ \t]")
+_ASIDE = re.compile(
+    r"\s[*_]*(?:Rationale|Justification|Discussion|Supplemental\s+Guidance|Guidance|Comments?|Remarks?|Verification"
+    r"(?:\s+[Mm]ethods?)?|Acceptance\s+[Cc]riteria|Fit\s+[Cc]riteri(?:on|a)|Trace(?:ability|s)?|Source|NOTE(?:\s+\d+)?"
+    r"|Note(?:\s+\d+)?|EXAMPLE|Example)[*_]*\s*:"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RequirementRecord:
+    """Describe one requirement of one document.
+
+    Attributes:
+        identifier: its own ("SRS-4.2.1"), else the number of its clause; empty where it has neither.
+        explicit: whether the identifier is its own.
+        text: all its sentences with their lead-in, blanks normalised.
+        modality: its strongest force; negated: whether the sentence that has it is negated.
+        clause: number of its clause, empty where there is none.
+        path: numbers and titles of the sections that hold it, outermost first.
+        page: printed label of its first page, empty where the format has none; page_index: that page from 0.
+        document_id, document_title: of its document.
+        citation: as an engineer would paste it.
+        span: from its first sentence to its last, in the document's canonical text.
+    """
+
+    identifier: str
+    explicit: bool
+    text: str
+    modality: Modality
+    negated: bool
+    clause: str
+    path: tuple[str, ...]
+    page: str
+    page_index: int | None
+    document_id: str
+    document_title: str
+    citation: str
+    span: Span
+
+
+def requirement_records(
+    document: DocumentRecord,
+    chunks: Sequence[Chunk],
+    text: str,
+    structure: DocumentStructure = NO_STRUCTURE,
+    *,
+    modalities: frozenset[Modality] | None = None,
+) -> list[RequirementRecord]:
+    """List the requirements of one document in order of place.
+
+    Args:
+        document: its record.
+        chunks: all its passages.
+        text: its canonical text.
+        structure: its sections and pages, which tell place and page more exactly than a passage does.
+        modalities: what counts besides requirements that bear an identifier of their own, which are listed whatever
+            their force; mandatory statements where None.
+    """
+    wanted = modalities or frozenset({Modality.REQUIREMENT})
+    holders: dict[Span, Chunk] = {}
+    statements: dict[Span, Statement] = {}
+    for chunk in while_wanted(chunks):
+        for statement in chunk.statements:
+            holders.setdefault(statement.span, chunk)
+            statements.setdefault(statement.span, statement)
+    ordered = [statements[span] for span in sorted(statements)]
+    return [
+        _record(document, group, holders[group[0].span], text, structure)
+        for group in while_wanted(group_statements(ordered))
+        if (group[0].identifier and modalities is None) or any(each.modality in wanted for each in group)
+    ]
+
+
+def group_statements(statements: Sequence[Statement]) -> Iterator[list[Statement]]:
+    """Gather statements, in order of place, into requirements: neighbours with one identifier of their own are one."""
+    group: list[Statement] = []
+    for statement in statements:
+        if group and (statement.identifier is None or statement.identifier != group[0].identifier):
+            yield group
+            group = []
+        group.append(statement)
+        if statement.identifier is None:
+            yield group
+            group = []
+    if group:
+        yield group
+
+
+def words_of(group: Sequence[Statement], text: str) -> str:
+    """Join the words of one requirement: its sentences, each lead-in once, and the paragraph's rest behind a label.
+
+    Args:
+        group: its statements in order of place.
+        text: the document's canonical text.
+    """
+    first = group[0]
+    if first.identifier is None:
+        return first.text
+    parts = [first.text]
+    said = first.span.end
+    if first.lead_in is None:
+        said = _own_end(text, first.span.start, first.span.end)
+        parts = [_WHITE.sub(" ", text[first.span.start : said]).strip()]
+    for statement in group[1:]:
+        if statement.span.start < said:
+            continue
+        stop = _own_end(text, statement.span.start, statement.span.end) if statement.lead_in is None else 0
+        said = max(statement.span.end, stop)
+        parts.append(_WHITE.sub(" ", text[statement.span.start : said]).strip())
+    return " ".join(parts)
+
+
+def _own_end(text: str, start: int, end: int) -> int:
+    """Tell where the paragraph, item or cell of a sentence ends, or its rationale, note or example begins."""
+    stops = [len(text)]
+    line = text.rfind("\n", 0, start) + 1
+    row = text.startswith("|", line)
+    patterns = (_ASIDE, _BAR, _LINE) if row else (_ASIDE, _PARAGRAPH, _ITEM_LINE)
+    for pattern in patterns:
+        match = pattern.search(text, end)
+        if match is not None:
+            stops.append(match.start())
+    return max(end, min(stops))
+
+
+def _path(start: int, chunk: Chunk, structure: DocumentStructure) -> tuple[str, ...]:
+    around = [section for section in structure.sections if section.span.start <= start < section.span.end]
+    if not around:
+        return chunk.section_hierarchy
+    return tuple(f"{each.number} {each.title}".strip() if each.number else each.title for each in around)
+
+
+def _page(start: int, chunk: Chunk, structure: DocumentStructure) -> tuple[str, int | None]:
+    """Return printed label and index from 0 of the page that a sentence begins on."""
+    for page in structure.pages:
+        if page.span.start <= start < page.span.end:
+            return page.label, page.number - 1
+    label = chunk.page_labels[0] if chunk.page_labels else ""
+    return label, chunk.page_numbers[0] - 1 if chunk.page_numbers else None
+
+
+def _record(
+    document: DocumentRecord, group: Sequence[Statement], chunk: Chunk, text: str, structure: DocumentStructure
+) -> RequirementRecord:
+    first = group[0]
+    strongest = max(group, key=lambda each: _RANK[each.modality])
+    clause = first.clause_number or chunk.clause_number or ""
+    page, page_index = _page(first.span.start, chunk, structure)
+    return RequirementRecord(
+        identifier=first.identifier or clause,
+        explicit=first.identifier is not None,
+        text=words_of(group, text),
+        modality=strongest.modality,
+        negated=strongest.negated,
+        clause=clause,
+        path=_path(first.span.start, chunk, structure),
+        page=page,
+        page_index=page_index,
+        document_id=document.id,
+        document_title=document.title,
+        citation=cite_statement(first, chunk, document),
+        span=Span(first.span.start, max(each.span.end for each in group)),
+    )

@@ -1,0 +1,469 @@
+"""A question's way: embed, search both legs, fuse, fetch, cite."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import math
+import re
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from knowledge_mcp.engine.core.base import PASSING, USUAL_WEIGHT, Base, Passages, Records
+from knowledge_mcp.engine.core.citing import cite
+from knowledge_mcp.engine.search.blending import Ranked, blend, estimate, feedback, nearness, places, words_in_full
+from knowledge_mcp.language.names import Asked, Exactness, Name, asked_for, best_exactness
+from knowledge_mcp.model.chunk import Chunk, Vector
+from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError
+from knowledge_mcp.model.query import (
+    And,
+    Equals,
+    Filter,
+    Hit,
+    LegHit,
+    LegResults,
+    SearchAnswer,
+    SearchMode,
+    SearchQuery,
+)
+from knowledge_mcp.ports import Synonyms
+from knowledge_mcp.support.events import log_event
+
+__all__ = [
+    "ALIKE",
+    "EmbeddedQuery",
+    "ask",
+    "candidates",
+    "folded",
+    "other_words",
+    "per_document",
+    "pinned",
+    "reranked",
+    "search",
+    "search_asked",
+    "with_other_words",
+]
+
+logger = logging.getLogger(__name__)
+
+_NAMES_LOOKED_AT = 50
+"""Passages with an identifier's words that are looked at."""
+
+_MOST_BESIDE_WORDS = 3
+"""Passages that may be put first where the question asks for more than an identifier."""
+
+_SCORES = {Exactness.OWN: 1.0, Exactness.TITLE: 0.98, Exactness.OPENING: 0.96, Exactness.MENTIONED: 0.94}
+_REST = 0.92
+"""Greatest score of what was not asked for by name, where something was."""
+
+
+def pinned(
+    base: Base, passages: Passages, question: str, filter: Filter | None, ranked: Sequence[Ranked], limit: int
+) -> list[Ranked]:
+    """Put the passages that bear an identifier of the question before all others; at most `limit` in all.
+
+    Where nothing but the identifier is asked, all that bear it come first: those whose own it is, then those titled,
+    opened by it or mentioning it. Among other words only those come first whose own it is. Passages named so have
+    scores above .93, all others below.
+    """
+    asked = asked_for(question)
+    if not asked.names:
+        return list(ranked)
+    order = _candidates(base, asked, filter)
+    places = {hit[0]: place for place, hit in enumerate(ranked)}
+    chunks = passages.get(list(dict.fromkeys([*places, *order])))
+    least = _least(asked)
+    borne = {chunk.id: (best_exactness(chunk, asked.names, least), chunk) for chunk in chunks}
+    named = [(exact, chunk) for exact, chunk in borne.values() if exact >= least]
+    if asked.alone:
+        documents = {chunk.document_id: place for place, chunk in reversed(list(enumerate(_in(order, borne))))}
+        last = len(documents)
+        named.sort(key=lambda each: (-each[0], documents.get(each[1].document_id, last), each[1].index))
+    else:
+        last = len(places)
+        named.sort(key=lambda each: (-each[0], places.get(each[1].id, last), each[1].index))
+        named = named[:_MOST_BESIDE_WORDS]
+    if not named:
+        return list(ranked)
+    known = {hit[0]: hit for hit in ranked}
+    first: list[Ranked] = []
+    for exact, chunk in named:
+        _, _, dense, lexical = known.pop(chunk.id, (chunk.id, 0.0, None, None))
+        first.append((chunk.id, _SCORES[exact], dense, lexical))
+    rest = [(hit[0], hit[1] * _REST, hit[2], hit[3]) for hit in known.values()]
+    return [*first, *rest][:limit]
+
+
+def _candidates(base: Base, asked: Asked, filter: Filter | None) -> list[str]:
+    """Name passages that may bear an identifier, the likeliest first."""
+    found: dict[str, None] = {}
+    for each in asked.names:
+        if each.is_clause:
+            found.update(_looked_up(base, each, _both(filter, Equals("clause_number", each.text))))
+        found.update(_looked_up(base, each, filter))
+    return list(found)
+
+
+def _looked_up(base: Base, name: Name, filter: Filter | None) -> dict[str, None]:
+    hits = base.search(vector=None, text=name.text, filter=filter, limit=_NAMES_LOOKED_AT).lexical or ()
+    return dict.fromkeys(hit.chunk_id for hit in hits)
+
+
+def _both(filter: Filter | None, other: Filter) -> Filter:
+    return other if filter is None else And((filter, other))
+
+
+def _in(order: Sequence[str], borne: dict[str, tuple[Exactness, Chunk]]) -> list[Chunk]:
+    return [borne[key][1] for key in order if key in borne]
+
+
+def _least(asked: Asked) -> Exactness:
+    if not asked.alone:
+        return Exactness.OWN
+    numbers = all(each.key.isdigit() for each in asked.names)
+    return Exactness.TITLE if numbers else Exactness.MENTIONED
+
+
+ALIKE = 0.9
+"""Share of word runs that two passages must have in common to count as one."""
+
+_RUN = 4
+_WORD = re.compile(r"\w+")
+_DECISIVE = re.compile(
+    r"\d+(?:[.,]\d+)*|\b(?:shall|should|must|may|might|can|will|not|no|never|none|cannot|without|unless|except|only)\b"
+    r"|n't\b|[<>≤≥±]",
+    re.IGNORECASE,
+)
+"""Numbers, modal verbs, negations and comparisons: in these, nearly the same is another thing."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Shape:
+    """What of a passage is compared: its runs of words, and the words and signs that may not differ."""
+
+    runs: frozenset[tuple[str, ...]]
+    decisive: Counter[str]
+
+
+def folded(hits: Sequence[Hit]) -> list[Hit]:
+    """Leave out hits that repeat a better one; that one names where else it stands (`Hit.also_in`).
+
+    Two passages repeat each other when nine tenths of their runs of four words are the same, and all numbers, modal
+    verbs and negations: an edition that changes one limit or one "shall" is never folded away. Words are compared
+    without case and punctuation.
+
+    Args:
+        hits: best first.
+    """
+    kept: list[tuple[Hit, _Shape]] = []
+    for hit in hits:
+        shape = _shape(hit.chunk.content)
+        for place, (better, known) in enumerate(kept):
+            if _alike(shape, known):
+                kept[place] = (dataclasses.replace(better, also_in=(*better.also_in, hit.citation)), known)
+                break
+        else:
+            kept.append((hit, shape))
+    return [hit for hit, _ in kept]
+
+
+def per_document(hits: Sequence[Hit], most: int) -> list[Hit]:
+    """Keep the first `most` hits of each document, in their order."""
+    seen: Counter[str] = Counter()
+    kept: list[Hit] = []
+    for hit in hits:
+        seen[hit.chunk.document_id] += 1
+        if seen[hit.chunk.document_id] <= most:
+            kept.append(hit)
+    return kept
+
+
+def _shape(text: str) -> _Shape:
+    words = [word.casefold() for word in _WORD.findall(text)]
+    runs = {tuple(words[at : at + _RUN]) for at in range(max(1, len(words) - _RUN + 1))}
+    return _Shape(frozenset(runs), Counter(each.casefold() for each in _DECISIVE.findall(text)))
+
+
+def _alike(one: _Shape, other: _Shape) -> bool:
+    if one.decisive != other.decisive:
+        return False
+    common = len(one.runs & other.runs)
+    return common >= ALIKE * (len(one.runs) + len(other.runs) - common)
+
+
+def candidates(base: Base, limit: int) -> int:
+    """Say how many hits a search must find so that `limit` of them can be the reranker's best."""
+    return max(limit, base.rerank_top) if base.reranker is not None else limit
+
+
+def reranked(base: Base, text: str, hits: Sequence[Hit], degraded: list[str]) -> tuple[Hit, ...]:
+    """Put the best hits in the reranker's order; those behind them keep theirs and score no more than the last one.
+
+    Args:
+        base: holds the reranker, how many hits it looks at, and how long it may take.
+        text: the question.
+        hits: best first.
+        degraded: is told where the order stays because the reranker failed or was late.
+    """
+    if base.reranker is None or len(hits) < 2:
+        return tuple(hits)
+    best, rest = hits[: base.rerank_top], hits[base.rerank_top :]
+    try:
+        done = base.reranker.rerank(text, best, deadline=time.monotonic() + base.rerank_seconds)
+    except KnowledgeError as exc:
+        log_event(logger, logging.WARNING, "rerank_skipped", reason=exc.message, hits=len(best))
+        degraded.append(f"The reranker was skipped ({exc.message}); results are in the order of the search.")
+        return tuple(hits)
+    lowest = done[-1].score
+    return (*done, *(dataclasses.replace(hit, score=min(hit.score, lowest)) for hit in rest))
+
+
+_PHRASES_LOOKED_AT = 30
+"""Passages with a phrase's words that are looked at."""
+
+_SELDOM = 0.002
+"""Share of the passages that may say a phrase which the documents do not use, none under a filter; .001 to .01 give
+the same."""
+
+_MOST_SAYING = 15
+"""Most of the passages looked at that may say it, however many passages there are."""
+
+_MOST_PHRASES, _MOST_ADDED = 8, 16
+"""Phrases of one question that are looked at, for each costs a search; and phrases added to it."""
+
+
+def other_words(base: Base, query: SearchQuery) -> tuple[str, ...]:
+    """List what to ask for beside the question's own words; empty for most questions.
+
+    A search by words asks for exactly these (A §3.1.4). Where the store cannot say what the documents use, nothing is
+    added; the search itself will tell why.
+    """
+    synonyms = base.synonyms
+    if synonyms is None or query.mode is SearchMode.KEYWORD or query.weight == 0.0:
+        return ()
+    wordings = synonyms.wordings(query.text)[:_MOST_PHRASES]
+    if not wordings:
+        return ()
+    added: dict[str, None] = {}
+    try:
+        most = 0.0 if query.filter is not None else _SELDOM * base.store.statistics(base.collection).chunks
+        for wording in wordings:
+            if _saying(base, synonyms, wording.said, query.filter) <= min(most, _MOST_SAYING):
+                added.update(dict.fromkeys(wording.instead))
+    except KnowledgeError:
+        return ()
+    return tuple(added)[:_MOST_ADDED]
+
+
+def with_other_words(text: str, added: tuple[str, ...]) -> str:
+    """Write a question with what is asked for beside it, as both legs are asked."""
+    return "\n".join((text, *added))
+
+
+def _saying(base: Base, synonyms: Synonyms, phrase: str, filter: Filter | None) -> float:
+    """Count the passages that say a phrase, of the best for its words; infinite where the store cannot tell."""
+    hits = base.search(vector=None, text=phrase, filter=filter, limit=_PHRASES_LOOKED_AT).lexical
+    if hits is None:
+        return math.inf
+    chunks = base.store.chunks(base.collection, [hit.chunk_id for hit in hits])
+    return sum(synonyms.says(f"{each.section_title}\n{each.content}", phrase) for each in chunks)
+
+
+_SPARE = 10
+"""Hits found beyond twice the wanted ones where some will be folded or left out."""
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedQuery:
+    """Hold what a question needs before the store is read: its vector and the unit of its cosines.
+
+    Attributes:
+        text: the question, with what is asked for beside its own words.
+        also_asked: these words.
+        mode: the one that is possible.
+        vector: of `text`, None for a search by words.
+        unit: `nearness` of the embedder.
+        degraded: what failed.
+    """
+
+    text: str
+    also_asked: tuple[str, ...]
+    mode: SearchMode
+    vector: Vector | None
+    unit: float
+    degraded: tuple[str, ...]
+
+
+def search(base: Base, query: SearchQuery) -> SearchAnswer:
+    """Find the best chunks for a question.
+
+    Hybrid falls back to the one leg that works and says so in `degraded`; a search that asked for one leg only fails
+    with that leg.
+
+    Raises:
+        InvalidInputError: blank text.
+        SpaceMismatchError: the collection is in another embedding space.
+        KnowledgeError: whatever the embedder or the store says.
+    """
+    if not query.text.strip():
+        raise InvalidInputError("The query is empty.", suggestion="Ask with at least one word.")
+    if not base.exists():
+        return SearchAnswer(hits=(), mode=query.mode, searched_documents=0)
+    return search_asked(base, query, ask(base, query))
+
+
+def ask(base: Base, query: SearchQuery) -> EmbeddedQuery:
+    """Embed a question; no snapshot may be open, for this may take as long as a remote service takes.
+
+    Raises:
+        KnowledgeError: as `search`.
+    """
+    degraded: list[str] = []
+    also_asked = other_words(base, query)
+    asked = with_other_words(query.text, also_asked)
+    mode = _possible_mode(base, query, degraded)
+    vector: Vector | None = None
+    if mode is not SearchMode.KEYWORD:
+        try:
+            vector = base.query_vector(asked)
+        except PASSING as exc:
+            if mode is SearchMode.SEMANTIC:
+                raise
+            degraded.append(f"The semantic leg failed ({exc.message}); results are keyword matches only.")
+            mode = SearchMode.KEYWORD
+    unit = nearness(base.embedder) if mode is SearchMode.HYBRID and base.blends and query.weight is None else 1.0
+    return EmbeddedQuery(asked, also_asked, mode, vector, unit, tuple(degraded))
+
+
+def search_asked(base: Base, query: SearchQuery, question: EmbeddedQuery) -> SearchAnswer:
+    """Find the best chunks for a question that was embedded; errors as `search`."""
+    degraded, wanted = list(question.degraded), _wanted(base, query)
+    mode, asked, also_asked = question.mode, question.text, question.also_asked
+    with base.snapshot():
+        legs = base.search(
+            vector=question.vector,
+            text=asked if mode is not SearchMode.SEMANTIC else None,
+            filter=query.filter,
+            limit=max(base.depth, wanted) if mode is SearchMode.HYBRID else wanted,
+        )
+        mode = _mode_left(legs, mode, degraded)
+        statistics = base.store.statistics(base.collection)
+        wider = dataclasses.replace(query, limit=wanted)
+        passages = Passages(base)
+        ranked = _ranked(base, passages, wider, question, mode, legs, statistics.chunks)
+        hits = _hits(base, passages, ranked)
+    for reason in degraded:
+        log_event(_logger, logging.WARNING, "search_degraded", reason=reason)
+    if mode is not SearchMode.KEYWORD and not asked_for(query.text).alone:
+        hits = reranked(base, query.text, hits, degraded)
+    kept = folded(hits) if query.fold else hits
+    kept = per_document(kept, query.per_document) if query.per_document is not None else kept
+    end = query.offset + query.limit
+    return SearchAnswer(
+        hits=tuple(kept[query.offset : end]),
+        mode=mode,
+        searched_documents=statistics.documents,
+        degraded=tuple(degraded),
+        more=len(kept) > end,
+        answerability=None if also_asked else estimate(base, query, mode, legs, statistics.chunks),
+        also_asked=also_asked,
+    )
+
+
+def _wanted(base: Base, query: SearchQuery) -> int:
+    """Say how many hits to find, so that enough are left and it is known whether more follow."""
+    end = query.offset + query.limit
+    spare = end + _SPARE if query.fold or query.per_document is not None else 1
+    return candidates(base, end + spare)
+
+
+def _hits(base: Base, passages: Passages, ranked: Sequence[Ranked]) -> tuple[Hit, ...]:
+    """Fetch and cite the chunks; one that has gone meanwhile is left out."""
+    found = {chunk.id: chunk for chunk in passages.get([chunk_id for chunk_id, *_ in ranked])}
+    records = Records(base, (chunk.document_id for chunk in found.values()))
+    return tuple(
+        Hit(
+            chunk=found[chunk_id],
+            score=score,
+            citation=cite(found[chunk_id], records.get(found[chunk_id].document_id)),
+            dense=dense_place,
+            lexical=lexical_place,
+        )
+        for chunk_id, score, dense_place, lexical_place in ranked
+        if chunk_id in found and found[chunk_id].document_id not in records.damaged
+    )
+
+
+def _ranked(
+    base: Base,
+    passages: Passages,
+    query: SearchQuery,
+    question: EmbeddedQuery,
+    mode: SearchMode,
+    legs: LegResults,
+    chunks: int,
+) -> list[Ranked]:
+    """Rank what the legs found: by scores where that is chosen and no weight is named, else by weighted ranks."""
+    dense = legs.dense if mode is not SearchMode.KEYWORD else None
+    lexical = legs.lexical if mode is not SearchMode.SEMANTIC else None
+    by_scores = base.blends and query.weight is None and mode is SearchMode.HYBRID
+    vector = question.vector
+    if by_scores and vector is not None and dense is not None and lexical is not None:
+        in_full = words_in_full(len(base.analyser.query_terms(question.text)), chunks) / question.unit
+        ranked = _blended(base, passages, query, vector, dense, lexical, in_full)
+    else:
+        named = USUAL_WEIGHT if query.weight is None else query.weight
+        weight = {SearchMode.SEMANTIC: 1.0, SearchMode.KEYWORD: 0.0}.get(mode, named)
+        ranked = base.fuse(dense, lexical, weight, query.limit)
+    if lexical is not None and (query.weight is None or query.mode is SearchMode.KEYWORD):
+        ranked = pinned(base, passages, query.text, query.filter, ranked, query.limit)
+    return ranked
+
+
+def _blended(
+    base: Base,
+    passages: Passages,
+    query: SearchQuery,
+    vector: Vector,
+    dense: Sequence[LegHit],
+    lexical: Sequence[LegHit],
+    in_full: float,
+) -> list[Ranked]:
+    """Blend the legs by their scores, move the question's vector towards the best of it, and blend again.
+
+    The places told of each hit are those in the legs as they were asked for.
+    """
+    depth = max(base.depth, query.limit)
+    cut = len(lexical) >= depth
+    first = blend(dense, lexical, in_full, query.limit, cut=cut)
+    best = [hit[0] for hit in first]
+    passages.get(best)  # most of them stay, so they are fetched together
+    again = feedback(base, passages, vector, best, query.filter, depth)
+    if again is None:
+        return first
+    _, nearer = again
+    moved = blend(nearer, lexical, in_full, query.limit, cut=cut)
+    near = places(dense, {hit[0] for hit in moved})
+    return [(chunk_id, score, near.get(chunk_id), said) for chunk_id, score, _, said in moved]
+
+
+def _mode_left(legs: LegResults, mode: SearchMode, degraded: list[str]) -> SearchMode:
+    """Return the mode that is possible where a leg failed."""
+    if legs.dense_error:
+        degraded.append(f"The semantic leg failed ({legs.dense_error}); results are keyword matches only.")
+        return SearchMode.KEYWORD
+    if legs.lexical_error:
+        degraded.append(f"The keyword leg failed ({legs.lexical_error}); results are semantic matches only.")
+        return SearchMode.SEMANTIC
+    return mode
+
+
+def _possible_mode(base: Base, query: SearchQuery, degraded: list[str]) -> SearchMode:
+    if query.mode is SearchMode.HYBRID and not base.hybrid:
+        degraded.append("Hybrid search is switched off by QDRANT_HYBRID_SEARCH; results are semantic matches only.")
+        return SearchMode.SEMANTIC
+    return query.mode

@@ -1,0 +1,1 @@
+"""Collections copied, compared, moved and re-embedded."""

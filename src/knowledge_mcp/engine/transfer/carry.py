@@ -1,0 +1,175 @@
+"""One document carried from a collection into another: read whole, in one version; written in one step.
+
+Memory holds one document at a time; everything goes through the store's port.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector, embedding_key
+from knowledge_mcp.model.collection import NO_STRUCTURE, CollectionInfo, DocumentRecord, DocumentStructure
+from knowledge_mcp.model.errors import InternalError, NotFoundError
+from knowledge_mcp.ports import Store
+
+__all__ = ["CHUNKS_AT_ONCE", "Held", "MoveEvent", "MoveEventKind", "Place", "Trouble", "put", "read", "vectors_of"]
+
+CHUNKS_AT_ONCE = 256
+"""Chunks whose vectors are asked for and staged in one call."""
+
+_READS = 5
+"""How often a document that changes while it is read is read again."""
+
+
+class MoveEventKind(StrEnum):
+    """What has just happened while a collection is moved."""
+
+    PLANNED = "planned"
+    STAGED = "staged"
+    STORED = "stored"
+    PRESENT = "present"
+    FAILED = "failed"
+    REMOVED = "removed"
+    COMPARED = "compared"
+    SWAPPED = "swapped"
+
+
+@dataclass(frozen=True, slots=True)
+class MoveEvent:
+    """Tell the caller how far a move is.
+
+    Attributes:
+        kind: what happened.
+        collection: of the source.
+        document_id: which document, empty where the event is of the whole collection.
+        done, total: chunks of the document for `staged`; documents of the collection for all others.
+        message: why, for `failed`; the new name, for `swapped`.
+    """
+
+    kind: MoveEventKind
+    collection: str
+    document_id: str = ""
+    done: int = 0
+    total: int = 0
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Tell which document could not be carried over, or is not the same, and why."""
+
+    document_id: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Name a collection in a store."""
+
+    store: Store
+    collection: str
+
+    def records(self) -> dict[str, DocumentRecord]:
+        """Read all records by id; empty where there is no such collection yet."""
+        if self.store.collection(self.collection) is None:
+            return {}
+        return {record.id: record for record in self.store.documents(self.collection)}
+
+    def info(self) -> CollectionInfo:
+        """Describe the collection.
+
+        Raises:
+            NotFoundError: there is none; names those that there are.
+        """
+        found = self.store.collection(self.collection)
+        if found is None:
+            known = ", ".join(each.name for each in self.store.collections()) or "none"
+            raise NotFoundError(
+                f"There is no collection '{self.collection}' in {self.store.location}.",
+                suggestion=f"Collections there: {known}.",
+            )
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Hold one version of a document: record, canonical text, chunks by index, sections and pages."""
+
+    record: DocumentRecord
+    text: str
+    chunks: list[Chunk]
+    structure: DocumentStructure = NO_STRUCTURE
+
+    @property
+    def generation(self) -> str:
+        """Name the generation as the ingest of this version did, so that every copy of it bears the same name."""
+        record = self.record
+        return hashlib.sha256(f"{record.sha256}{record.pipeline}{record.updated_at}".encode()).hexdigest()[:32]
+
+
+def read(place: Place, document_id: str) -> Held | None:
+    """Read a document in one version, None where it is gone.
+
+    Raises:
+        InternalError: it has other chunks than its record says, has lost its text, or never holds still.
+    """
+    store, name = place.store, place.collection
+    for _ in range(_READS):
+        record = store.document(name, document_id)
+        if record is None:
+            return None
+        text, chunks = store.document_text(name, document_id), store.document_chunks(name, document_id)
+        structure = store.document_structure(name, document_id)
+        if store.document(name, document_id) != record:
+            continue  # another process has just published it
+        if len(chunks) != record.chunk_count:
+            raise InternalError(
+                f"Document '{document_id}' has {len(chunks)} chunks, but its record says {record.chunk_count}.",
+                suggestion="Ingest the document again with --force.",
+            )
+        if text is None:
+            raise InternalError(
+                f"Document '{document_id}' has no text.", suggestion="Ingest the document again with --force."
+            )
+        return Held(record, text, chunks, structure or NO_STRUCTURE)
+    raise InternalError(f"Document '{document_id}' changes faster than it can be read.", suggestion="Run again later.")
+
+
+def vectors_of(place: Place, chunks: Sequence[Chunk]) -> list[Vector]:
+    """Read the vectors of chunks, in their order.
+
+    Raises:
+        InternalError: a chunk has none; names the document and how many are missing.
+    """
+    keys = [embedding_key(chunk) for chunk in chunks]
+    known = place.store.vectors(place.collection, keys)
+    missing = [chunk for chunk, key in zip(chunks, keys, strict=True) if key not in known]
+    if missing:
+        first = missing[0]
+        raise InternalError(
+            f"Document '{first.document_id}' has {len(missing)} chunks without a vector.",
+            details=f"first of them: chunk {first.index} ({first.id}) in '{place.collection}'",
+            suggestion="Ingest the document again with --force.",
+        )
+    return [known[key] for key in keys]
+
+
+def put(place: Place, held: Held, batches: Iterable[Sequence[EmbeddedChunk]]) -> int:
+    """Write a document in one step in place of whatever the collection has of it; returns its chunks.
+
+    What an earlier attempt left staged is discarded when the first batch is there.
+    """
+    store, name, record = place.store, place.collection, held.record
+    staged = 0
+    for batch in batches:
+        if not staged:
+            store.discard_staged(name, record.id)
+        store.stage(name, record.id, held.generation, batch)
+        staged += len(batch)
+    if not staged:
+        store.discard_staged(name, record.id)
+    store.publish(name, record, held.text, held.generation, held.structure)
+    return staged

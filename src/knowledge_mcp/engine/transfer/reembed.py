@@ -1,0 +1,372 @@
+"""A collection embedded anew in another space beside the live one, and then put in its place in one step.
+
+Chunks are taken over as they are where the new model reads them whole; only their vectors and token counts are new.
+The live collection answers until the swap; what changes in it meanwhile is caught up with. Everything paid for is kept:
+a run that was stopped goes on where it was.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+
+from knowledge_mcp.engine.core.budget import Budget
+from knowledge_mcp.engine.transfer.carry import Held, MoveEvent, MoveEventKind, Place, Trouble, put, read, vectors_of
+from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector, embedding_key
+from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord, EmbeddingSpace
+from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError, may_pass
+from knowledge_mcp.ports import Embedder, Store
+
+__all__ = ["Reembed", "ReembedOptions", "ReembedPlan", "ReembedReport"]
+
+_ROUNDS = 20
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ReembedOptions:
+    """Choose how a collection is embedded anew.
+
+    Attributes:
+        leave_out: swap even though some documents cannot be carried over; they are missing until ingested again.
+        drop_old: remove the old collection once the new one stands in its place.
+        max_cost: USD that may be spent; None for no limit.
+        slice: chunks handed to the embedder in one call.
+    """
+
+    leave_out: bool = False
+    drop_old: bool = False
+    max_cost: float | None = None
+    slice: int = 64
+
+
+@dataclass(frozen=True, slots=True)
+class ReembedPlan:
+    """Tell what would be done.
+
+    Attributes:
+        live: the collection as it is.
+        space: the new one; equal to the live one's where there is nothing to do.
+        building: name of the new collection until the swap.
+        todo, done: documents to embed, and those that an earlier run finished.
+        unfit: documents with chunks longer than the new model reads; they must be ingested again.
+        chunks, tokens: to embed, by the new model's count.
+    """
+
+    live: CollectionInfo
+    space: EmbeddingSpace
+    building: str
+    todo: tuple[str, ...] = ()
+    done: tuple[str, ...] = ()
+    unfit: tuple[Trouble, ...] = ()
+    chunks: int = 0
+    tokens: int = 0
+
+    @property
+    def needed(self) -> bool:
+        """Tell whether the live collection is in another space than the new one."""
+        return self.live.space.fingerprint != self.space.fingerprint
+
+
+@dataclass(frozen=True, slots=True)
+class ReembedReport:
+    """Sum up.
+
+    Attributes:
+        documents: carried over in this run. embedded, reused: chunks of theirs, by where their vectors are from.
+        failed: documents that could not be carried over, the unfit ones among them.
+        swapped: whether the live name now stands for the new collection.
+        kept: name of the old collection, empty where there is none or it was dropped.
+        billed_tokens: tokens that the embedding service counted. price: USD per million of them, None if not known.
+    """
+
+    plan: ReembedPlan
+    documents: int = 0
+    embedded: int = 0
+    reused: int = 0
+    failed: tuple[Trouble, ...] = ()
+    swapped: bool = False
+    kept: str = ""
+    seconds: float = 0.0
+    billed_tokens: int = 0
+    price: float | None = 0.0
+
+    @property
+    def good(self) -> bool:
+        """Tell whether the live name stands for a collection of the new space that has every document."""
+        return not self.failed and (self.swapped or not self.plan.needed)
+
+
+class Reembed:
+    """Embed one collection anew; an instance is used once.
+
+    Args:
+        live: the collection.
+        embedder: of the new space.
+        options: how.
+        on_event: told of every step.
+        today: date in the old collection's new name.
+
+    Raises:
+        NotFoundError: there is no such collection.
+        ConfigError: a limit is set and the price is not known.
+    """
+
+    def __init__(
+        self,
+        live: Place,
+        embedder: Embedder,
+        options: ReembedOptions,
+        on_event: Callable[[MoveEvent], None],
+        *,
+        today: date | None = None,
+    ) -> None:
+        self._live = live
+        self._embedder = embedder
+        self._options = options
+        self._on_event = on_event
+        self._today = today or datetime.now(UTC).date()
+        self._info = live.info()
+        self._space = embedder.space
+        self._target = Place(live.store, f"{live.collection}.next-{self._space.fingerprint[:8]}")
+        self._budget = Budget(embedder, options.max_cost)
+        self._documents = self._embedded = self._reused = 0
+        self._failed: dict[str, str] = {}
+        self._looked_at: dict[str, DocumentRecord] = {}
+
+    def plan(self) -> ReembedPlan:
+        """Measure every chunk with the new model; embeds and writes nothing."""
+        plan = ReembedPlan(self._info, self._space, self._target.collection)
+        if not plan.needed:
+            return plan
+        mine, theirs = self._live.records(), self._target.records()
+        todo = [each for each in sorted(mine) if not _is_done(mine[each], theirs.get(each))]
+        unfit: list[Trouble] = []
+        chunks = tokens = 0
+        for document_id in todo:
+            held = read(self._live, document_id)
+            if held is None:
+                continue
+            trouble = self._unfit(held)
+            if trouble:
+                unfit.append(Trouble(document_id, trouble))
+                continue
+            chunks += len(held.chunks)
+            tokens += sum(self._embedder.count_tokens(chunk.embedding_text) for chunk in held.chunks)
+        done = tuple(each for each in sorted(mine) if each not in set(todo))
+        return dataclasses.replace(plan, todo=tuple(todo), done=done, unfit=tuple(unfit), chunks=chunks, tokens=tokens)
+
+    def run(self, plan: ReembedPlan | None = None) -> ReembedReport:
+        """Build the new collection, and swap once every document is in it.
+
+        Where documents do not fit and are not to be left out, nothing is embedded and nothing swapped.
+
+        Args:
+            plan: of this instance, where it was made before.
+
+        Raises:
+            KnowledgeError: of a kind that every further document would meet too; what was embedded is kept for the
+                next run, and the live collection is as it was.
+        """
+        started = time.perf_counter()
+        plan = plan or self.plan()
+        if not plan.needed:
+            return self._report(plan, started)
+        self._failed.update((each.document_id, each.message) for each in plan.unfit)
+        self._tell(MoveEventKind.PLANNED, done=len(plan.done), total=len(plan.done) + len(plan.todo))
+        if plan.unfit and not self._options.leave_out:
+            return self._report(plan, started)
+        self._target.store.create_collection(self._target.collection, self._space)
+        records = self._bring_up_to_date()
+        if self._failed and not self._options.leave_out:
+            return self._report(plan, started)
+        kept = self._swap(records)
+        return self._report(plan, started, swapped=True, kept=kept)
+
+    # building
+
+    def _bring_up_to_date(self) -> dict[str, DocumentRecord]:
+        """Carry over and check until the new collection has what the live one has; returns that."""
+        for _ in range(_ROUNDS):
+            mine, theirs = self._live.records(), self._target.records()
+            todo = [
+                each for each in sorted(mine) if not _is_done(mine[each], theirs.get(each)) and each not in self._failed
+            ]
+            self._remove(self._target, sorted(theirs.keys() - (mine.keys() - self._failed.keys())))
+            for place, document_id in enumerate(todo, 1):
+                self._try(document_id, place, len(todo), lambda each: self._carry(self._live, self._target, each))
+            unseen = [
+                each for each in sorted(mine) if self._looked_at.get(each) != mine[each] and each not in self._failed
+            ]
+            for place, document_id in enumerate(unseen, 1):
+                self._try(document_id, place, len(unseen), self._check)
+                self._looked_at[document_id] = mine[document_id]
+                self._tell(MoveEventKind.COMPARED, document_id, place, len(unseen))
+            if not todo and not unseen:
+                return mine
+        raise InternalError(
+            f"Collection '{self._live.collection}' changes faster than it can be embedded anew.",
+            suggestion="Run again when no ingest is running; what was embedded is kept.",
+        )
+
+    def _try(self, document_id: str, place: int, total: int, step: Callable[[str], bool]) -> None:
+        try:
+            if step(document_id):
+                self._tell(MoveEventKind.STORED, document_id, place, total)
+        except (InternalError, InvalidInputError) as exc:
+            if may_pass(exc):
+                raise
+            self._fail(document_id, exc, place, total)
+
+    def _fail(self, document_id: str, exc: KnowledgeError, place: int, total: int) -> None:
+        self._failed[document_id] = exc.message
+        _logger.error("failed %s: %s (%s) %s", document_id, exc.message, exc.code.value, exc.details)
+        self._tell(MoveEventKind.FAILED, document_id, place, total, exc.message)
+
+    def _carry(self, source: Place, target: Place, document_id: str) -> bool:
+        """Embed one document and publish it; tells whether it was still there."""
+        held = read(source, document_id)
+        if held is None:
+            return False
+        trouble = self._unfit(held)
+        if trouble:
+            raise InvalidInputError(trouble)
+        chunks = [
+            dataclasses.replace(chunk, token_count=self._embedder.count_tokens(chunk.content)) for chunk in held.chunks
+        ]
+        record = dataclasses.replace(
+            held.record,
+            token_count=sum(chunk.token_count for chunk in chunks),
+            embedding_model=self._space.label,
+        )
+        fresh = Held(record, held.text, chunks, held.structure)
+        put(target, fresh, self._batches(target, fresh))
+        self._documents += 1
+        return True
+
+    def _batches(self, target: Place, held: Held) -> Iterator[list[EmbeddedChunk]]:
+        """Embed a document's chunks; what an interrupted run has staged is looked up before it is discarded."""
+        keys = [embedding_key(chunk) for chunk in held.chunks]
+        known = target.store.vectors(target.collection, keys)
+        for start in range(0, len(keys), self._options.slice):
+            end = start + self._options.slice
+            chunks, its_keys = held.chunks[start:end], keys[start:end]
+            self._embed(chunks, its_keys, known)
+            yield [EmbeddedChunk(chunk, known[key], key) for chunk, key in zip(chunks, its_keys, strict=True)]
+            self._tell(MoveEventKind.STAGED, held.record.id, start + len(chunks), len(keys))
+
+    def _embed(self, chunks: Sequence[Chunk], keys: Sequence[str], known: dict[str, Vector]) -> None:
+        texts = {key: chunk.embedding_text for chunk, key in zip(chunks, keys, strict=True) if key not in known}
+        self._reused += len(keys) - len(texts)
+        self._embedded += len(texts)
+        if texts:
+            wanted = list(texts.values())
+            self._budget.check(wanted)
+            known.update(zip(texts, self._embedder.embed_documents(wanted), strict=True))
+
+    def _unfit(self, held: Held) -> str:
+        """Say which chunks the new model would not read whole, empty where it reads them all."""
+        most = self._embedder.max_tokens
+        lengths = [self._embedder.count_tokens(chunk.embedding_text) for chunk in held.chunks]
+        long = [length for length in lengths if length > most]
+        if not long:
+            return ""
+        return (
+            f"{len(long)} of its {len(lengths)} chunks are longer than the {most} tokens that {self._space.label} "
+            f"reads (the longest has {max(long)}). It must be ingested again."
+        )
+
+    def _check(self, document_id: str) -> bool:
+        """Make sure that the new collection holds the same chunks, each with a vector; never tells of a document."""
+        held, copy = read(self._live, document_id), read(self._target, document_id)
+        if held is None:
+            return False
+        if copy is None:
+            raise InternalError(f"Document '{document_id}' has not arrived in '{self._target.collection}'.")
+        vectors_of(self._target, copy.chunks)
+        same = (copy.text, copy.structure, [_as_cut(chunk) for chunk in copy.chunks]) == (
+            held.text,
+            held.structure,
+            [_as_cut(chunk) for chunk in held.chunks],
+        )
+        if not same and _plain(held.record) == _plain(copy.record):
+            raise InternalError(f"Document '{document_id}' is not the same in '{self._target.collection}'.")
+        return False
+
+    # swapping
+
+    def _swap(self, records: Mapping[str, DocumentRecord]) -> str:
+        """Exchange the two, catch up with what was published at the last moment; returns the old one's name."""
+        store, name = self._live.store, self._live.collection
+        kept = self._free_name(store)
+        store.rename_collections({name: kept, self._target.collection: name})
+        self._tell(MoveEventKind.SWAPPED, message=kept)
+        old = Place(store, kept)
+        late, now = old.records(), self._live.records()
+        changed = [each for each in sorted(late) if late[each] != records.get(each) and each not in self._failed]
+        changed = [each for each in changed if not _is_done(late[each], now.get(each))]
+        for place, document_id in enumerate(changed, 1):
+            self._try(document_id, place, len(changed), lambda each: self._carry(old, self._live, each))
+        self._remove(self._live, [each for each in sorted(records) if each not in late])
+        if self._options.drop_old and not self._failed.keys() & set(changed):
+            store.drop_collection(kept)
+            return ""
+        return kept
+
+    def _free_name(self, store: Store) -> str:
+        taken = {each.name for each in store.collections()}
+        name = f"{self._live.collection}.old-{self._today:%Y%m%d}"
+        number = 1
+        while name in taken:
+            number += 1
+            name = f"{self._live.collection}.old-{self._today:%Y%m%d}-{number}"
+        return name
+
+    def _remove(self, place: Place, document_ids: Sequence[str]) -> None:
+        for done, document_id in enumerate(document_ids, 1):
+            place.store.delete_document(place.collection, document_id)
+            self._tell(MoveEventKind.REMOVED, document_id, done, len(document_ids))
+
+    # telling
+
+    def _report(self, plan: ReembedPlan, started: float, *, swapped: bool = False, kept: str = "") -> ReembedReport:
+        return ReembedReport(
+            plan=plan,
+            documents=self._documents,
+            embedded=self._embedded,
+            reused=self._reused,
+            failed=tuple(Trouble(document_id, why) for document_id, why in sorted(self._failed.items())),
+            swapped=swapped,
+            kept=kept,
+            seconds=time.perf_counter() - started,
+            billed_tokens=self._budget.billed_tokens,
+            price=self._embedder.price,
+        )
+
+    def _tell(
+        self, kind: MoveEventKind, document_id: str = "", done: int = 0, total: int = 0, message: str = ""
+    ) -> None:
+        self._on_event(MoveEvent(kind, self._live.collection, document_id, done, total, message))
+
+
+def _is_done(record: DocumentRecord, copy: DocumentRecord | None) -> bool:
+    """Tell whether the copy is this version of a document, carried over or ingested again from the same bytes."""
+    if copy is None:
+        return False
+    again = copy.sha256 == record.sha256 and copy.updated_at > record.updated_at
+    return again or _plain(record) == _plain(copy)
+
+
+def _plain(record: DocumentRecord) -> DocumentRecord:
+    """Leave out of a record what depends on the embedding space."""
+    return dataclasses.replace(record, token_count=0, embedding_model="")
+
+
+def _as_cut(chunk: Chunk) -> Chunk:
+    """Leave out of a chunk what depends on the embedding space."""
+    return dataclasses.replace(chunk, token_count=0)

@@ -1,0 +1,335 @@
+"""Definitions of terms: terms clauses, glossaries, abbreviation lists, defining sentences; precision before recall."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from knowledge_mcp.language.clauses import SectionFacts, SectionRole, section_facts
+from knowledge_mcp.language.entries import (
+    expansion_fits,
+    is_defining,
+    is_meaning,
+    is_origin,
+    make_definition,
+    split_term,
+    with_notes,
+    without_pointers,
+)
+from knowledge_mcp.language.sentences import sentence_spans
+from knowledge_mcp.model.chunk import Definition
+from knowledge_mcp.model.document import Block, BlockKind, Document, Span
+from knowledge_mcp.support.checkpoints import checked
+
+__all__ = ["find_definitions"]
+
+_PROSE = frozenset({BlockKind.PARAGRAPH, BlockKind.LIST_ITEM})
+_NOTES = frozenset({BlockKind.NOTE, BlockKind.EXAMPLE})
+_QUOTED_TERM = r"(?:“(?P<curly>[^”\n]{2,60})”|(?<!\w)\"(?P<straight>[^\"\n]{2,60})\"|\*\*(?P<bold>[^*\n]{2,60})\*\*)"
+_MEANS = re.compile(
+    rf"\W{{0,3}}(?:(?:The|A|An|the|In this \w+,?)\s+(?:terms?|words?|expression"
+    rf"|phrase)\s+)?{_QUOTED_TERM}(?:\s+\([^)]{{2,60}}\))?,?\s+"
+    r"(?:means|refers\s+to|denotes|is\s+defined\s+as|are\s+defined\s+as|shall\s+mean|stands\s+for)\s+(?P<text>\S)"
+)
+_DEFINED_AS = re.compile(
+    r"\W{0,3}(?:An?|The)\s+(?P<plain>(?!.{0,50}\b(?:that|which|or)\b.{0,50}\bdefined)[A-Za-z][\w /-]{2,50}?)\s+(?:is"
+    r"|are)\s+(?:hereby\s+)?defined\s+(?:here\s+)?as:?\s+(?P<text>[^\W\d]\w*\s)"
+)
+_ENTRY = re.compile(
+    r"\s*(?:[-*•–]\s+)?(?:(?P<number>[A-Z]?\d{1,2}(?:\.\d{1,3}){1,4})\s+)?"
+    r"(?:\*\*(?P<bold>[^*\n]{1,80}?):?\*\*:?|__(?P<under>[^_\n]{2,80}?):?__:?|[“\"](?P<quoted>[^”\"\n]{2,80})[”\"]:?"
+    r"|(?P<plain>[^\W_](?:[^\n:—–.;]|\.(?=\w)){0,70}?)|(?P<symbol>[^\w\s•–—-][^\n:—–]{0,24}?(?=:\s|\s[—–-]\s|[ ]*\n)))"
+    r"(?P<sep>(?(number)\.\s+(?=[A-Z])|(?!))|\s*:\s+|\s+[—–-]\s+|\s*\n|\s+(?=means\b)|(?<=\*)\s+|(?<=”)\s+)(?P<text>\S)",
+)
+_NUMBER_LINE = re.compile(
+    r"\s*(?P<number>[A-Z]?\d{1,2}(?:\.\d{1,3}){1,4})[^\S\n]*+\n\s*+(?P<term>[^\n]{2,80})\n\s*+(?P<text>\S)"
+)
+_ABBREVIATION = re.compile(
+    r"[ \t]*(?:[-*•–][ \t]+)?[*_`]{0,2}(?P<term>(?=[^\s]*[A-Z])[A-Za-z0-9][A-Za-z0-9/&.+-]{0,14})[*_`]{0,2}"
+    r"(?P<sep>[ \t]*[:=—–][ \t]*|[ \t]+-[ \t]+|\t+|[ \t]{2,}|[ \t])(?P<text>[^\s|][^\n]*)"
+)
+_TERM_HEADER = re.compile(
+    r"(?:defined\s+)?(?:terms?|words?|acronyms?|abbreviations?|abbr\.?|initialisms?|expression|concept)"
+    r"(?:\s*(?:/|or|and)\s*\w+)?",
+    re.IGNORECASE,
+)
+_MEANING_HEADER = re.compile(
+    r"(?:definitions?|meanings?|descriptions?|expansions?|explanations?|full (?:name|form)|stands for|spelled[- ]out.*)"
+    r"(?:\s*(?:/|or|and)\s*\w+)?",
+    re.IGNORECASE,
+)
+_ELSEWHERE = re.compile(r"\s*See\s+(?:Appendix|Annex|Section|Clause|Table|Figure|\d)", re.IGNORECASE)
+_PAIRED_TERM = re.compile(r"[^\W_][^\n.:;!?]{1,70}\Z")
+_TERM_GROUPS = ("bold", "under", "quoted", "plain", "symbol")
+_LEAST_PAIRS = 3
+_LONGEST_TERM = 12
+_GLOSSARY = 15
+"""Sections below one of terms from which on they are entries, whatever their first words."""
+_CELL = re.compile(r"(?<!\\)\|")
+_GENERIC = frozenset(
+    "general introduction overview scope purpose terms definitions abbreviations acronyms symbols note notes"
+    " example examples"
+    " description rationale discussion summary references conventions background requirements".split()
+)
+
+
+def find_definitions(document: Document, *, facts: SectionFacts | None = None) -> list[Definition]:
+    """List the definitions of a document, in order of place.
+
+    In terms clauses: entries under their own heading ("3.1.4 term", or the term on the next line), "term: definition",
+    "**Term** …", "Term — …"; notes, examples and the source behind an entry belong to it. In abbreviation clauses: "API
+    application programming interface", per line. In glossary tables: rows under a header that names term and meaning.
+    Everywhere: sentences of the form “X” means … and X is defined as ….
+    """
+    facts = facts or section_facts(document)
+    finder = _Finder(document, facts)
+    found = [one for one in finder.run() if one.term and is_meaning(one.text)]
+    return without_pointers(sorted(found, key=lambda one: one.span))
+
+
+class _Finder:
+    def __init__(self, document: Document, facts: SectionFacts) -> None:
+        self.document = document
+        self.text = document.text
+        self.facts = facts
+        self._below = Counter(section.parent for section in document.sections)
+        self._numbered = Counter(section.parent for section in document.sections if section.number is not None)
+
+    def run(self) -> Iterator[Definition]:
+        by_section: dict[int | None, list[Block]] = {}
+        for block in self.document.blocks:
+            by_section.setdefault(block.section, []).append(block)
+        for section, blocks in by_section.items():
+            role = self.facts.role(section)
+            entry = self._headed_entry(section, blocks) if role is SectionRole.DEFINITIONS else None
+            if entry is not None:
+                yield entry
+                continue
+            pairs = role is SectionRole.DEFINITIONS and self._alternates(blocks)
+            taken = -1
+            for position, block in enumerate(checked(blocks)):
+                after = blocks[position + 1] if position + 1 < len(blocks) else None
+                pair = self._pair(block, after, pairs) if role is SectionRole.DEFINITIONS and position > taken else None
+                if pair is not None:
+                    taken = position + 1
+                    yield with_notes(pair, self._behind(blocks, position + 2))
+                elif position > taken:
+                    found = list(self._block(block, role))
+                    if role is SectionRole.DEFINITIONS and len(found) == 1 and block.kind in _PROSE:
+                        found = [with_notes(found[0], self._behind(blocks, position + 1))]
+                    yield from found
+
+    def _behind(self, blocks: Sequence[Block], start: int) -> list[str]:
+        """List the notes and examples that follow an entry, and its source, up to the first other block."""
+        behind: list[str] = []
+        for place in range(start, len(blocks)):
+            words = blocks[place].span.of(self.text)
+            if blocks[place].kind not in _NOTES and not is_origin(words[:40]):
+                break
+            behind.append(words)
+        return behind
+
+    def _headed_entry(self, section: int | None, blocks: list[Block]) -> Definition | None:
+        """Read "3.1.4 term" as heading with the definition below it; None where the section is no entry."""
+        if section is None or section in self._below:
+            return None
+        node = self.document.sections[section]
+        body = [block for block in blocks if block.kind is not BlockKind.HEADING]
+        if node.parent is None or self.facts.role(node.parent) is not SectionRole.DEFINITIONS:
+            return None
+        if not body or body[0].kind not in _PROSE or _ELSEWHERE.match(body[0].span.of(self.text)):
+            return None
+        begin = node.heading.start if node.heading else body[0].span.start
+        span = Span(min(begin, body[0].span.start), body[-1].span.end)
+        numbered = self._numbers_entries(node.parent)
+        title = (node.title if numbered else node.label).strip().strip("*_")
+        leading = _leading(body)
+        words = "\n".join(block.span.of(self.text) for block in leading)
+        if not title:
+            title, _, words = words.partition("\n")
+        elif title.lower() in _GENERIC or title.endswith("."):
+            return None
+        if ": " in title:
+            title, _, rest = title.partition(": ")
+            words = f"{rest} {words}"
+        if len(title.split()) > _LONGEST_TERM or not (self._is_glossary(node.parent) or is_defining(title, words)):
+            return None
+        number = node.number if numbered else self.facts.clause_number(node.parent)
+        behind = ((block.kind, block.span.of(self.text)) for block in body[len(leading) :])
+        notes = [text for kind, text in behind if kind in _NOTES or is_origin(text)]
+        return with_notes(make_definition(title, words, span, number), notes)
+
+    def _numbers_entries(self, parent: int) -> bool:
+        """Tell whether entries below a section are numbered; else "X.509 certificate" is a term that begins so."""
+        return self._numbered[parent] * 2 >= self._below[parent]
+
+    def _is_glossary(self, parent: int) -> bool:
+        """Tell whether what stands below a section is surely entries: they are many."""
+        return self._below[parent] >= _GLOSSARY
+
+    def _alternates(self, blocks: list[Block]) -> bool:
+        """Tell whether a section sets each term on a paragraph of its own above its definition, throughout."""
+        prose = [block.span.of(self.text) for block in blocks if block.kind is not BlockKind.HEADING]
+        heads = [i for i, words in enumerate(prose) if _stands_alone(words)]
+        pairs = [i for i in heads if i + 1 < len(prose) and not _stands_alone(prose[i + 1])]
+        return len(pairs) >= _LEAST_PAIRS and len(pairs) * 4 >= len(heads) * 3 and len(pairs) * 3 >= len(prose)
+
+    def _pair(self, block: Block, after: Block | None, alternates: bool) -> Definition | None:
+        """Read a term on a paragraph of its own with the definition in the next.
+
+        The definition opens with a small letter, unless the section sets all its terms so.
+        """
+        if after is None or block.kind is not BlockKind.PARAGRAPH or after.kind is not BlockKind.PARAGRAPH:
+            return None
+        term, words = block.span.of(self.text), after.span.of(self.text)
+        if alternates:
+            if not _stands_alone(term) or _stands_alone(words):
+                return None
+        elif (
+            not _PAIRED_TERM.match(term)
+            or not _is_term(term, False)
+            or not words[:1].islower()
+            or len(words.split()) < 3
+        ):
+            return None
+        span = Span(block.span.start, after.span.end)
+        return make_definition(term, words, span, self.facts.clause_number(block.section))
+
+    def _block(self, block: Block, role: SectionRole) -> Iterator[Definition]:
+        if block.kind is BlockKind.TABLE:
+            yield from self._table(block, role)
+        elif role is SectionRole.ABBREVIATIONS and block.kind in _PROSE:
+            yield from self._abbreviations(block)
+        elif block.kind in _PROSE:
+            if role is SectionRole.DEFINITIONS:
+                entry = self._entry(block)
+                if entry is not None:
+                    yield entry
+                    return
+                lines = list(self._abbreviations(block, sure=True))
+                if lines:
+                    yield from lines
+                    return
+            yield from self._sentences(block, role)
+
+    def _entry(self, block: Block) -> Definition | None:
+        """Read one paragraph or list item of a terms clause as an entry."""
+        start, end = block.span.start, block.span.end
+        numbered = _NUMBER_LINE.match(self.text, start, end)
+        if numbered is not None:
+            words = self.text[numbered.start("text") : end]
+            return make_definition(numbered.group("term"), words, block.span, numbered.group("number"))
+        match = _ENTRY.match(self.text, start, end)
+        if match is None:
+            return None
+        term = next(match.group(name) for name in _TERM_GROUPS if match.group(name))
+        marked = match.group("plain") is None
+        if not _is_term(term, marked) or (not marked and not self._opens_entry(match, term)):
+            return None
+        number = match.group("number") or self.facts.clause_number(block.section)
+        words = re.sub(r"^means\s+", "", self.text[match.start("text") : end])
+        return make_definition(term, words, block.span, number)
+
+    def _opens_entry(self, match: re.Match[str], term: str) -> bool:
+        """Tell whether an unmarked term is one: after its separator comes a definition, not the rest of a sentence."""
+        separator = match.group("sep")
+        if separator.startswith(".") or ":" in separator or "—" in separator or "–" in separator or "-" in separator:
+            return True
+        if "\n" in separator:
+            most = 8 if self.text[match.start("text")].isupper() else 4
+            return match.group("number") is not None or (len(term.split()) <= most and not term.rstrip().endswith(","))
+        return separator.strip() == "" and self.text.startswith("means", match.start("text"))
+
+    def _abbreviations(self, block: Block, *, sure: bool = False) -> Iterator[Definition]:
+        """Read lines of abbreviation and expansion; with a single blank between, or `sure`, the initials must agree."""
+        position = block.span.start
+        number = self.facts.clause_number(block.section)
+        for line in block.span.of(self.text).split("\n"):
+            match = _ABBREVIATION.match(line)
+            if match is not None:
+                term, words = match.group("term"), match.group("text").strip()
+                fits = expansion_fits(term, words) and (len(words.split()) <= 10 or not (sure or match["sep"] == " "))
+                if fits or (not sure and match.group("sep") != " " and _is_abbreviation(term)):
+                    span = Span(position + len(line) - len(line.lstrip()), position + len(line.rstrip()))
+                    yield make_definition(term, words, span, number, expansion=fits)
+            position += len(line) + 1
+
+    def _table(self, block: Block, role: SectionRole) -> Iterator[Definition]:
+        lines = block.span.of(self.text).split("\n")
+        header = [cell.strip().strip("*_") for cell in _cells(lines[0])]
+        columns = _glossary_columns(header)
+        if columns is None:
+            if role not in {SectionRole.DEFINITIONS, SectionRole.ABBREVIATIONS} or len(header) != 2:
+                return
+            columns = (0, 1)
+        number = self.facts.clause_number(block.section)
+        position = block.span.start
+        for row, line in enumerate(checked(lines)):
+            cells = _cells(line)
+            if line.strip(" |:-") and len(cells) > max(columns):
+                term, words = cells[columns[0]].strip(), cells[columns[1]].strip()
+                fits = expansion_fits(term.strip("*_`"), words)
+                if words and _is_term(term.strip("*_`"), True) and (row > 0 or fits):
+                    span = Span(position + len(line) - len(line.lstrip()), position + len(line.rstrip()))
+                    yield make_definition(term, words, span, number, expansion=fits)
+            position += len(line) + 1
+
+    def _sentences(self, block: Block, role: SectionRole) -> Iterator[Definition]:
+        """Find defining sentences in running text."""
+        words = block.span.of(self.text)
+        if not re.search(r"\b(?:means|refers|denotes|defined|mean|stands)\b", words):
+            return
+        number = self.facts.clause_number(block.section)
+        for span in sentence_spans(self.text, block.span.start, block.span.end):
+            match = _MEANS.match(self.text, span.start, span.end)
+            if match is not None:
+                term = match.group("curly") or match.group("straight") or match.group("bold")
+            else:
+                match = _DEFINED_AS.match(self.text, span.start, span.end)
+                term = match.group("plain") if match is not None else ""
+            if match is not None and _is_term(term, True) and len(term.split()) <= 6:
+                yield make_definition(term, self.text[match.start("text") : span.end], span, number)
+
+
+def _stands_alone(words: str) -> bool:
+    """Tell whether a paragraph may be a term and nothing else: short, on one line, no sentence."""
+    words = words.strip()
+    return 0 < len(words) <= 80 and "\n" not in words and len(words.split()) <= 8 and words[-1] not in ".:;,!?"
+
+
+def _leading(body: list[Block]) -> list[Block]:
+    """Take the prose before the first note, example or the like."""
+    taken: list[Block] = []
+    for block in body:
+        if block.kind not in _PROSE:
+            break
+        taken.append(block)
+    return taken
+
+
+def _cells(line: str) -> list[str]:
+    inner = line.strip()
+    inner = inner[1:] if inner.startswith("|") else inner
+    inner = inner[:-1] if inner.endswith("|") and not inner.endswith("\\|") else inner
+    return _CELL.split(inner)
+
+
+def _glossary_columns(header: list[str]) -> tuple[int, int] | None:
+    term = next((i for i, cell in enumerate(header) if _TERM_HEADER.fullmatch(cell)), None)
+    meaning = next((i for i, cell in enumerate(header) if _MEANING_HEADER.fullmatch(cell)), None)
+    return None if term is None or meaning is None or term >= meaning else (term, meaning)
+
+
+def _is_abbreviation(term: str) -> bool:
+    return sum(1 for letter in term if letter.isupper()) >= 2 or (len(term) <= 3 and term[:1].isupper())
+
+
+def _is_term(term: str, marked: bool) -> bool:
+    words = split_term(term)[0].split()
+    if not words or len(words) > (9 if marked else 7) or " ".join(words).lower().strip(":.") in _GENERIC:
+        return False
+    return (
+        not re.match(r"(?:for|in|if|when|see|this|these|the following|note|it|they|as|to|other)\b", term, re.IGNORECASE)
+        or marked
+    )

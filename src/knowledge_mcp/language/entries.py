@@ -1,0 +1,239 @@
+"""One entry of a glossary: term, synonyms, subject field, words, notes and source, cleaned of marks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from knowledge_mcp.model.chunk import Definition
+from knowledge_mcp.model.document import Span
+
+__all__ = [
+    "expansion_fits",
+    "is_defining",
+    "is_meaning",
+    "is_origin",
+    "make_definition",
+    "split_term",
+    "with_notes",
+    "without_pointers",
+]
+
+_WHITE = re.compile(r"\s+")
+_DOMAIN = re.compile(r"(?:(?<!\s)\s++)?[<⟨〈](?P<domain>[^<>⟩〉\n]{2,60})[>⟩〉]\s*+")
+_NOTE = re.compile(
+    r"(?:(?<!\s)\s++)?(?:\[SOURCE:|\(SOURCE:|\bSOURCE:|\bNotes?\s+\d+\s+to\s+entry\b|\bNOTE(?:\s+\d+)?\b\s*[:.–—]?\s|\bNotes?(?:\s+\d+)?\s*:\s|\bEXAMPLE(?:\s+\d+)?\b\s*[:.–—]?\s)"
+)
+_ORIGIN = re.compile(r"\W{0,3}SOURCE:\s*(?P<origin>\S.*)")
+_LABEL_ALONE = re.compile(r"\W*+(?:notes?|example)\b[\s\d]*+(?:to\s+entry)?\W*+", re.IGNORECASE)
+_PARENTHESIS = re.compile(r"(?:(?<!\s)\s++)?\((?P<inner>[^()]{1,60})\)\s*+\Z")
+_ALSO = re.compile(
+    r"(?:,|(?<![\s,]))\s*+\(?\b(?:also\s+(?:called|known\s+as|referred\s+to\s+as)|admitted(?:\s+term)?:?|synonyms?:?|abbreviated(?:\s+as)?|aka|a\.k\.a\.)\s+"
+    r"(?P<other>[^);]+)\)?",
+    re.IGNORECASE,
+)
+_MARKS = re.compile(r"[*`“”\"]{2,}|[`“”\"]|(?<![^\s(])[*_]+(?=\S)|(?<=[^\s*_])[*_]+(?![^\s:.,;)])")
+_BARE_MARKS = re.compile(r"[*`“”\"]+")
+_GRAMMAR = re.compile(r"(?:noun|verb|adj|adverb|n\.|v\.|adj\.|see |of |plural)")
+_SMALL = frozenset("a an and for in of on or the to with by at from".split())
+
+
+def split_term(printed: str) -> tuple[str, tuple[str, ...]]:
+    """Split what is printed as term into the term and its synonyms: "mean time to repair (MTTR); repair time"."""
+    bare = _WHITE.sub(" ", printed).strip()
+    words = (_MARKS.sub("", bare) or bare).strip(" :,–—").removesuffix(".")
+    aliases: list[str] = []
+    also = _ALSO.search(words)
+    if also is not None and also.start() > 0:
+        aliases.extend(part.strip() for part in re.split(r",|\bor\b", also.group("other")))
+        words = words[: also.start()].strip(" ,")
+    first, *others = [part.strip() for part in words.split(";")]
+    words = first
+    aliases = [*others, *aliases]
+    bracket = _PARENTHESIS.search(words)
+    if bracket is not None and bracket.start() > 0:
+        inner, before = bracket.group("inner").strip(), words[: bracket.start()].strip()
+        other = inner.removeprefix("or ")
+        if _GRAMMAR.match(inner):
+            words = before
+        elif inner != other or _is_other_name(other, before):
+            aliases.insert(0, other)
+            words = before
+        else:
+            aliases.insert(0, before)
+    return words.strip(), tuple(dict.fromkeys(a for a in aliases if a and a != words))
+
+
+def _is_other_name(inner: str, words: str) -> bool:
+    """Tell whether what stands in brackets names the same thing: its abbreviation, or one word grown out of it."""
+    if expansion_fits(inner.removesuffix("s"), words) or expansion_fits(words, inner):
+        return True
+    if inner.isupper() and inner.isalpha() and 2 <= len(inner) <= 5:
+        return all(letter in words.upper() for letter in inner) and inner[0] == words[0].upper()
+    return inner.isalpha() and len(inner) > 5 and inner[:4].lower() == words[:4].lower()
+
+
+def make_definition(
+    printed: str, words: str, span: Span, clause_number: str | None, *, expansion: bool = False
+) -> Definition:
+    """Build a definition from what is printed as term and as words.
+
+    Args:
+        printed: term with whatever synonyms stand beside it.
+        words: the definition; a subject field `<...>` is set apart, and so are notes, examples and the source at its
+            end.
+        span: the whole entry.
+        clause_number: the entry's clause.
+        expansion: the words spell out an abbreviation, and are therefore a synonym too.
+    """
+    term, aliases = split_term(printed)
+    domain: str | None = None
+    found = _DOMAIN.match(words)
+    if found is not None:
+        domain = found.group("domain").strip()
+        words = words[found.end() :]
+    inline = _DOMAIN.search(term)
+    if inline is not None:
+        domain = domain or inline.group("domain").strip()
+        term = f"{term[: inline.start()]} {term[inline.end() :]}".strip()
+    note = _NOTE.search(words)
+    behind = ""
+    if note is not None and note.start() > 0:
+        words, behind = words[: note.start()], words[note.start() :]
+    text = _WHITE.sub(" ", words).strip()
+    if expansion:
+        spelled = re.split(r"[;.(]|\s[—–-]\s", _BARE_MARKS.sub("", text), maxsplit=1)[0].strip()
+        if spelled and len(spelled.split()) <= 9:
+            aliases = (*aliases, spelled)
+    made = Definition(term, text, span, tuple(dict.fromkeys(aliases)), clause_number, domain)
+    return with_notes(made, [behind]) if behind else made
+
+
+def with_notes(definition: Definition, texts: Iterable[str]) -> Definition:
+    """Add the notes, the examples and the source that stand in texts behind an entry, each text one or several."""
+    notes, origin = list(definition.notes), definition.origin
+    for text in texts:
+        starts = [match.start() for match in _NOTE.finditer(text)]
+        if not text[: starts[0] if starts else None].strip():
+            starts = starts[1:]
+        for start, end in zip([0, *starts], [*starts, len(text)], strict=True):
+            piece = _WHITE.sub(" ", text[start:end]).strip()
+            source = _ORIGIN.match(piece)
+            if source is not None:
+                origin = origin or _unbracketed(source.group("origin"))
+            elif piece and _LABEL_ALONE.fullmatch(piece) is None:
+                notes.append(piece)
+    return replace(definition, notes=tuple(dict.fromkeys(notes)), origin=origin)
+
+
+def is_origin(text: str) -> bool:
+    """Tell whether a paragraph names the source of the entry before it: "[SOURCE: ISO 9000:2015, 3.1.2]"."""
+    return _ORIGIN.match(_WHITE.sub(" ", text)) is not None
+
+
+def _unbracketed(origin: str) -> str:
+    """Take off the bracket that ends a source, and what stands behind it."""
+    depth = 1
+    for place, letter in enumerate(origin):
+        depth += (letter in "[(") - (letter in "])")
+        if depth == 0:
+            return origin[:place].strip()
+    return origin.strip().rstrip("])")
+
+
+def expansion_fits(abbreviation: str, words: str) -> bool:
+    """Tell whether the words can spell out the abbreviation: its capitals occur in order, the first at the start."""
+    letters = [letter.lower() for letter in abbreviation if letter.isalpha()]
+    if len(letters) < 2 or sum(1 for letter in abbreviation if letter.isupper()) < 2:
+        return False
+    spelled = re.split(r"[;.(\n]", words, maxsplit=1)[0]
+    initials = [word[0].lower() for word in re.findall(r"[A-Za-z0-9]+", spelled) if word.lower() not in _SMALL]
+    if not initials or initials[0] != letters[0]:
+        return False
+    wanted = iter(letters)
+    current = next(wanted, None)
+    for letter in spelled.lower():
+        if letter == current:
+            current = next(wanted, None)
+    return current is None
+
+
+_FIRST = re.compile(r".{1,400}?(?:[.;](?=\s|\Z)|:(?=\s)|\Z)", re.DOTALL)
+_COPULA = (
+    r"(?:(?:is|are|was)(?!\s+(?:used|spread|listed|given|available|required|not)\b)|means?|refers?|denotes?|describes?|designates?|represents?|specif(?:y|ies)|formally|indicates?"
+    r"|consists?|comprises?|includes?|stands?|provides?|allows?|enables?|can\s+be\s+(?:defined|described)|shall\s+mean)"
+)
+_FINITE = re.compile(
+    r"\b(?:is|are|was|were|has|have|had|does|do|can|cannot|could|may|might|must|should|shall|will|would|SHOULD|MUST|SHALL|MAY"
+    r"|interprets?|deems?|requires?|contains?|uses?|applies|apply|allows?|describes?|defines?)\b"
+)
+_RELATIVE = re.compile(r"\b(?:that|which|who|whom|whose|where|when|whereby|in\s+order\s+to)\b|[,(]")
+_OPENING = re.compile(
+    r"\W*(?:in\s+[^,.]{3,60},\s*|when\s+[^,.]{3,40},\s*|for\s+the\s+purposes?\s+of[^,.]{3,60},\s*)?(?:(?:the|an?|each|any)\s+)?"
+    r"(?:(?:words?|terms?|phrase|concept\s+of)\s+)?\W*",
+    re.IGNORECASE,
+)
+_CALLED = r"(?:called|termed|known\s+as|named|referred\s+to\s+as|said\s+to\s+be)\s+(?:an?\s+|the\s+)?\W*"
+_POINTER = re.compile(
+    r"\W*(?:see|see\s+also|same\s+as|synonym\s+(?:for|of))\s+(?P<term>[^.;]{2,80}?)\W*\Z", re.IGNORECASE
+)
+_LONGEST_POINTER = 300
+_LINK = re.compile(r"(?:#\S*|<?https?://\S+|\S+\.(?:md|html?|xml|json)\S*)\Z")
+_WORDS = re.compile(r"[^\W_]{2}")
+
+
+def is_meaning(words: str) -> bool:
+    """Tell whether what stands behind a term can be a meaning at all: words, not a sign, a number or a link."""
+    return _WORDS.search(words) is not None and _LINK.match(words.strip()) is None
+
+
+def is_defining(term: str, words: str) -> bool:
+    """Tell whether the first sentence defines the term.
+
+    It says what the term is or means ("A pump is ...", "... are called pumps"), or it is no full sentence but what one
+    could put in the term's place ("machine that moves water").
+    """
+    match = _FIRST.match(words.strip())
+    first = match.group() if match else ""
+    if first[:1].islower():
+        return True
+    name = r"[\s-]+".join(
+        re.escape(part.rstrip("s")) + r"\w{0,2}" for part in re.split(r"[\s-]+", term.strip()) if part
+    )
+    opening = _OPENING.match(first)
+    begin = opening.end() if opening else 0
+    if re.compile(rf"{name}\W*(?:\([^)]*\)\W*)?{_COPULA}\b", re.IGNORECASE).match(first, begin):
+        return True
+    if re.search(rf"{_CALLED}{name}|[\"“‘]{name}[\"”’]", first, re.IGNORECASE):
+        return True
+    finite = _FINITE.search(first)
+    relative = _RELATIVE.search(first)
+    return finite is None or (relative is not None and relative.start() < finite.start() and first[0] != "I")
+
+
+def without_pointers(definitions: Sequence[Definition]) -> list[Definition]:
+    """Turn entries that only point at another ("See database.") into other names of that one, where it is defined."""
+    by_name = {each.term.casefold(): each for each in definitions}
+    pointers: dict[int, str] = {}
+    targets = [_pointed_at(each.text) for each in definitions]
+    pointing = {id(each) for each, target in zip(definitions, targets, strict=True) if target is not None}
+    for place, (each, target) in enumerate(zip(definitions, targets, strict=True)):
+        if target in by_name and id(by_name[target]) not in pointing and target != each.term.casefold():
+            pointers[place] = target
+    more: dict[str, list[str]] = {}
+    for place, target in pointers.items():
+        more.setdefault(target, []).append(definitions[place].term)
+    return [
+        replace(each, aliases=tuple(dict.fromkeys((*each.aliases, *more.get(each.term.casefold(), ())))))
+        if by_name[each.term.casefold()] is each
+        else each
+        for place, each in enumerate(definitions)
+        if place not in pointers
+    ]
+
+
+def _pointed_at(words: str) -> str | None:
+    """Return the term that a meaning only points at, folded for comparison; None where it says more."""
+    match = _POINTER.match(words) if len(words) <= _LONGEST_POINTER else None
+    return match.group("term").strip("\"“”'‘’ ").casefold() if match else None

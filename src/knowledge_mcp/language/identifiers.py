@@ -1,0 +1,330 @@
+"""Explicit identifiers of requirements: `[REQ-12]`, `SRS-4.2.1`, `AC-2(3)`, `R1.2`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from knowledge_mcp.language.force import Convention, force_of
+from knowledge_mcp.model.document import Block, BlockKind, Document
+from knowledge_mcp.support.checkpoints import checked
+
+__all__ = [
+    "Labels",
+    "cell_label",
+    "clause_asked",
+    "detect_labels",
+    "heading_identifier",
+    "identifier_key",
+    "identifiers_asked",
+    "is_below",
+    "is_foreign",
+    "is_identifier",
+    "is_void",
+    "own_end",
+    "requirement_identifier",
+    "spellings",
+    "stated_identifier",
+    "table_identifier",
+    "trailing_tag",
+]
+
+_WORD = r"[A-Za-z][A-Za-z0-9_./-]{0,47}(?:\(\w{1,3}\)){0,3}"
+_BRACKETED = re.compile(rf"\[(?P<id>{_WORD})\]")
+_FIRST = re.compile(
+    rf"(?P<open>[*_`\[({{<]{{0,4}})(?P<id>{_WORD})(?P<close>[*_`\])}}>:|–—]{{0,4}})(?P<gap>\s*(?:[|–—-]\s)?\s*)"
+)
+_WHOLE = re.compile(r"[A-Za-z]{1,12}(?=[0-9_./-])[A-Za-z0-9_./-]*?(?<=[0-9])[a-z]?(?:\(\w{1,3}\)){0,3}\Z")
+_MARKER = re.compile(r"\s*(?:[-*•–·▪]|\(?[A-Za-z0-9]{1,3}[.)])\s+")
+_FOREIGN = re.compile(
+    r"(?:(?:non|pre|post)-)?(?:ISO|IEC|IEEE|RFC|EN|DIN|BS|ANSI|ASTM|ASME|ITU|NIST|FIPS|SP|MIL|STD|DI|DOD|TABLE|FIGURE|FIG|SECTION|CLAUSE|ANNEX"
+    r"|APPENDIX|NOTE|EXAMPLE|CHAPTER|PART|STEP|VERSION|VER|REV|ITEM|PAGE|VOL|CWE|CVE|UTF|SHA|MD|TLS|SSL|HTTP|IPV|AES|RSA|HTML"
+    r"|CSS|ES|USB|PDF|UML|XML|OAUTH|IP|TCP|UNIT|LEVEL|CLASS|TYPE|PHASE|DAY|WEEK|YEAR|EQ|EQUATION|ECMA|OMG|W|BCP|STD)[\W_\d]",
+    re.IGNORECASE,
+)
+_SHAPED = re.compile(r"[A-Z]|[a-z]{1,5}[A-Z]")
+_SPACED = re.compile(r"(?P<id>[A-Z]{2,6} \d{1,4}(?:\.\d{1,4})*)(?:\s*[:–—-]|\.)\s*[A-Z\"“]")
+_ID_ROW = re.compile(
+    r"\|\s*[*_]*(?:requirement\s+|req\.?\s+)?(?:id|identifier|number|no\.?)[*_]*\s*"
+    r"\|\s*+(?P<id>[^|\s](?:[^|]*[^|\s])?)\s*+\|",
+    re.I,
+)
+
+
+def is_foreign(text: str) -> bool:
+    """Tell whether a name is that of a table, a step, a standard or the like and not of a requirement."""
+    return _FOREIGN.match(text) is not None
+
+
+def is_identifier(text: str) -> bool:
+    """Tell whether the whole text looks like a requirement's identifier and not like another document's number."""
+    return _WHOLE.match(text) is not None and _SHAPED.match(text) is not None and _FOREIGN.match(text) is None
+
+
+def requirement_identifier(sentence: str) -> str | None:
+    """Find the identifier that a sentence opens with, or carries in brackets; None where there is none."""
+    marker = _MARKER.match(sentence)
+    match = _FIRST.match(sentence, marker.end() if marker else len(sentence) - len(sentence.lstrip()))
+    if match is not None:
+        printed = match.group("id")
+        name = printed.rstrip("._-/")
+        marked = (
+            bool(match.group("open") or match.group("close")) or name != printed or match.group("gap").strip() != ""
+        )
+        if is_identifier(name) and (match.group("gap") or match.group("close")):
+            following = sentence[match.end() :].lstrip('*_`"“[(')[:1]
+            if following and (marked or (re.search(r"[-_.(]", name) and following.isupper())):
+                return name
+    spaced = _SPACED.match(sentence, marker.end() if marker else 0)
+    if spaced is not None and not _FOREIGN.match(spaced.group("id")):
+        return spaced.group("id")
+    for found in _BRACKETED.finditer(sentence):
+        inner = found.group("id")
+        if re.match(r"[A-Za-z]{2}", inner) and re.search(r"[-_.]", inner) and is_identifier(inner):
+            return inner
+    return None
+
+
+def heading_identifier(label: str) -> str | None:
+    """Find the identifier that a heading's label opens with ("AC-2 ACCOUNT MANAGEMENT"); None where there is none."""
+    words = label.strip().strip("*_`").split(None, 1)
+    if not words:
+        return None
+    first = words[0].strip("[]():.–—*_`")
+    if first.count(")") < first.count("("):
+        first += ")"
+    return first if is_identifier(first) and re.search(r"[-_]", first) else None
+
+
+def table_identifier(table: str) -> str | None:
+    """Find the identifier in a small table of properties (a row `| ID | REQ-12 |`); None where there is none."""
+    match = _ID_ROW.search(table) if table.count("\n") <= 15 else None
+    if match is None:
+        return None
+    inner = match.group("id").strip("*_` ")
+    return inner if is_identifier(inner) else None
+
+
+_PARTS = re.compile(r"[A-Za-z]+|\d+")
+_ASKED = re.compile(
+    r"[\[(<{\"'`]?(?:[A-Za-z]{1,12}(?:[-_./][A-Za-z][A-Za-z0-9]{0,15}){0,5}[-_./]?\d[A-Za-z0-9]*(?:[-_./][A-Za-z0-9]+)*"
+    r"(?:\(\w{1,3}\))*|[A-Z]{1,12} \d{1,6}(?:\.\d{1,4})*|[a-z]{2,6} \d{1,6}(?:\.\d{1,4})*)[\])>}\"'`]?"
+)
+_WITHIN = re.compile(
+    r"(?<![\w./-])(?:[A-Za-z]{1,12}(?:[-_][A-Za-z][A-Za-z0-9]{0,15}){0,5}[-_.]?\d[A-Za-z0-9]*(?:[-_.][A-Za-z0-9]+)*"
+    r"(?:\(\w{1,3}\))*|[A-Z]{2,6} \d{1,6}(?:\.\d{1,4})*)(?![\w(-])"
+)
+_CLAUSE = re.compile(
+    r"(?:(?:clause|section|sub-?clause|paragraph|§)\s*)?(?P<number>\d{1,3}(?:\.\d{1,3})+|[A-Z](?:\.\d{1,3})+)\.?",
+    re.IGNORECASE,
+)
+
+
+def identifier_key(text: str) -> tuple[str, ...]:
+    """Reduce an identifier to its words and numbers: `SRS-4.2.1` and `srs 4.2.1` are one, `FR01` and `FR 1` too."""
+    return tuple(part.lower() if part.isalpha() else str(int(part)) for part in _PARTS.findall(text))
+
+
+def is_below(key: tuple[str, ...], prefix: tuple[str, ...]) -> bool:
+    """Tell whether an identifier begins with another, word by word: SRS-4.2.1 with SRS-4.2, never REQ-12 with REQ-1."""
+    return len(key) > len(prefix) and key[: len(prefix)] == prefix
+
+
+def identifiers_asked(topic: str) -> list[str]:
+    """List what looks like a requirement's identifier: the whole topic, else whatever stands within it, in order."""
+    words = topic.strip().rstrip(".,;:?!")
+    if clause_asked(words) is not None:
+        return []
+    if _ASKED.fullmatch(words):
+        return [words[1:-1] if words[:1] in "[(<{\"'`" else words]
+    return list(dict.fromkeys(match.group() for match in _WITHIN.finditer(words)))
+
+
+def clause_asked(topic: str) -> str | None:
+    """Return the number of the clause that the whole topic names ("5.3.1", "clause A.2"), None where it names none."""
+    match = _CLAUSE.fullmatch(topic.strip())
+    return None if match is None else match.group("number").upper()
+
+
+def spellings(identifier: str) -> str:
+    """Build a search text of the ways to print an identifier: as asked, with dashes, with blanks, without either."""
+    match = re.fullmatch(r"([A-Za-z]+)[-_. ]?(\d[\w.()/-]*)", identifier)
+    if match is None:
+        return identifier
+    letters, number = match.group(1), re.sub(r"^0+(?=\d)", "", match.group(2))
+    return " ".join(dict.fromkeys((identifier, f"{letters}-{number}", f"{letters}{number}", f"{letters} {number}")))
+
+
+_LABEL = re.compile(
+    r"[*_`\[({<]{0,4}(?P<id>(?P<family>[A-Za-z]{1,12}(?:[-_.][A-Za-z]{1,12}){0,4})(?P<gap>[-_. ]?)"
+    r"(?P<number>\d{1,6}(?:[.-]\d{1,4}){0,5}[a-z]?(?:\(\w{1,3}\)){0,3}))(?P<close>[*_`\])}>:|.]{0,4})"
+    r"(?P<sep>\s*(?:[–—-]|:)\s*|\s+|(?<=[\])}>:|])|\Z)"
+)
+_OPENING = re.compile(r"(?:[-*•–·▪]\s+)?")
+_VOID = re.compile(
+    r"\W*(?:void|deleted|removed|reserved|withdrawn|not\s+used|unused|(?:this\s+\w+\s+)?intentionally\s+(?:left\s+)?blank"
+    r"|superseded|obsolete|n/?a|tb[dcsr]|none|satisf|see\b|>>)\b",
+    re.IGNORECASE,
+)
+_ASIDE = re.compile(
+    r"(?<![^\s|])[*_]*(?:Rationale|Justification|Discussion|Supplemental\s+Guidance|Guidance|Comments?|Remarks?"
+    r"|Verification(?:\s+[Mm]ethods?)?|Acceptance\s+[Cc]riteria|Fit\s+[Cc]riteri(?:on|a)|Trace(?:ability|s)?|Source)[*_]*\s*:",
+)
+_ID_HEADER = re.compile(
+    r"(?:requirements?|reqs?\.?|spec(?:ification)?)?\s*(?:ids?|identifier|number|no\.?|nr\.?|#|key|tag|label)",
+    re.IGNORECASE,
+)
+_PROPERTY = re.compile(
+    r"[-*•\s]*[*_]*(?:requirement\s+)?(?:id|identifier|req(?:uirement)?\.?\s*(?:no\.?|number|#)|tag)[*_]*\s*[:=][*_]*\s*"
+    r"[*_`\[(]{0,3}(?P<id>[A-Za-z][A-Za-z]{0,11}(?:[-_.][A-Za-z0-9]{1,16}){0,6}[-_. ]?\d[\w.()/-]{0,20}?)[*_`\])]{0,3}",
+    re.IGNORECASE,
+)
+_TAG = re.compile(r"[\[{<](?P<id>[A-Za-z]{2,12}(?:[-_.][A-Za-z0-9]{1,16}){0,5}[-_. ]?\d[\w.-]{0,12})[\]}>]\.?")
+_HEADED_ID = re.compile(r"[A-Za-z]{0,12}[-_. ]?\d[\w.()/-]{0,30}|[A-Za-z]{1,12}(?:[-_.][A-Za-z0-9]{1,16}){1,6}")
+_CELL = re.compile(r"(?<!\\)\|")
+_LEAST = 3
+"""Labels of one family that make it one."""
+
+
+@dataclass(slots=True)
+class _Family:
+    numbers: set[str] = field(default_factory=set[str])
+    blocks: int = 0
+    obliging: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """Hold the families of labels that a document uses for requirements, in capitals ("SRS", "A-REQ").
+
+    Attributes:
+        families: those that open paragraphs, items and rows.
+        headings: those that open headings ("FR1: Login").
+    """
+
+    families: frozenset[str]
+    headings: frozenset[str] = frozenset()
+
+    def opening(self, words: str) -> str | None:
+        """Return the label of a known family that a sentence opens with, None where there is none."""
+        match = _match(words)
+        return _name(match) if match is not None and _family(match) in self.families else None
+
+    def heading(self, title: str) -> str | None:
+        """Return the label of a known family that a heading opens with, None where there is none."""
+        match = _LABEL.match(title.strip())
+        return _name(match) if match is not None and _family(match) in self.headings else None
+
+    def knows(self, identifier: str) -> bool:
+        """Tell whether an identifier is of a known family."""
+        match = _LABEL.match(identifier)
+        return match is not None and _family(match) in self.families
+
+
+def detect_labels(document: Document, convention: Convention) -> Labels:
+    """Find the families of labels: at least three numbers each, and force behind at least half of them."""
+    found: dict[str, _Family] = {}
+    for words in checked(_openings(document)):
+        match = _match(words)
+        if match is None or is_foreign(_name(match)):
+            continue
+        family = found.setdefault(_family(match), _Family())
+        family.numbers.add(match.group("number"))
+        family.blocks += 1
+        family.obliging += force_of(words[match.end() :], convention) is not None
+    return Labels(
+        frozenset(
+            name
+            for name, family in found.items()
+            if len(family.numbers) >= _LEAST and 2 * family.obliging >= family.blocks and _is_telling(name)
+        ),
+        _heading_families(document),
+    )
+
+
+def _heading_families(document: Document) -> frozenset[str]:
+    found: dict[str, set[str]] = {}
+    for section in document.sections:
+        match = _LABEL.match(section.label)
+        if match is not None and not is_foreign(_name(match)):
+            found.setdefault(_family(match), set()).add(match.group("number"))
+    return frozenset(name for name, numbers in found.items() if len(numbers) >= _LEAST and _is_telling(name))
+
+
+def _openings(document: Document) -> Iterator[str]:
+    """List what paragraphs, items and rows of tables open with; of a row that opens with a label alone, the row."""
+    for block in document.blocks:
+        if block.kind in {BlockKind.PARAGRAPH, BlockKind.LIST_ITEM}:
+            yield block.span.of(document.text)
+        elif block.kind is BlockKind.TABLE:
+            yield from _rows(block, document.text)
+
+
+def _rows(block: Block, text: str) -> Iterator[str]:
+    for line in block.span.of(text).split("\n"):
+        yield line.strip().lstrip("|").strip()
+
+
+def _match(words: str) -> re.Match[str] | None:
+    """Match a label at the head of words that go on as a sentence does: with a capital, a quotation or a dash."""
+    begin = _OPENING.match(words)
+    match = _LABEL.match(words, begin.end() if begin else 0)
+    if match is None:
+        return None
+    separated = bool(match.group("close")) or match.group("sep").strip() != ""
+    following = words[match.end() :].lstrip('*_`"“[(|<\\ ')[:1]
+    if not following or (not separated and not following.isupper()):
+        return None
+    if match.group("gap") == " " and not separated:
+        return None  # "SRS 4 Libwarc" may be anything
+    if match.group("sep").strip() and following.isdigit():
+        return None  # "SRS 4-6" is a range
+    return match
+
+
+def _family(match: re.Match[str]) -> str:
+    return match.group("family").upper()
+
+
+def _name(match: re.Match[str]) -> str:
+    return match.group("id")
+
+
+def _is_telling(family: str) -> bool:
+    return len(family) >= 2 or family in {"R", "F", "N", "S", "Q"}
+
+
+def cell_label(header: str, cell: str, first: bool, labels: Labels) -> str | None:
+    """Read a table's cell as an identifier: below a header that says so, or of a known family in the first column."""
+    words = cell.strip().strip("*_`[]").strip()
+    if not words or len(words) > 40:
+        return None
+    if _ID_HEADER.fullmatch(header.strip().strip("*_").strip()) and _HEADED_ID.fullmatch(words):
+        return words
+    match = _LABEL.fullmatch(words)
+    return words if first and match is not None and labels.knows(words) else None
+
+
+def stated_identifier(words: str) -> str | None:
+    """Read a line of properties that names an identifier ("ID: REQ-5"); None where it is none."""
+    match = _PROPERTY.fullmatch(words.strip())
+    return match.group("id") if match is not None else None
+
+
+def trailing_tag(words: str) -> str | None:
+    """Read a sentence that is nothing but a tag in brackets ("[REQ-5]"); None where it is none."""
+    match = _TAG.fullmatch(words.strip())
+    return match.group("id") if match is not None and not is_foreign(match.group("id")) else None
+
+
+def own_end(text: str, start: int, end: int) -> int:
+    """Tell where a paragraph's own words end and its rationale, source or method of verification begins."""
+    match = _ASIDE.search(text, start, end)
+    return end if match is None else match.start()
+
+
+def is_void(words: str, label: str) -> bool:
+    """Tell whether what stands behind a label says that nothing is required."""
+    rest = words.partition(label)[2] if label else words
+    return _VOID.match(rest) is not None or not re.search(r"[A-Za-z]{2}", rest)

@@ -1,0 +1,333 @@
+"""Questions that name their passage: clause numbers, requirement ids, symbols; and how exactly a chunk bears them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import lru_cache
+
+from knowledge_mcp.model.chunk import Chunk
+
+__all__ = [
+    "MOST_PLACES",
+    "WORTH_OF_PROSE",
+    "Asked",
+    "Exactness",
+    "Name",
+    "asked_for",
+    "asks_for_symbol",
+    "best_exactness",
+    "defines",
+    "exactness",
+    "is_name",
+    "is_report",
+    "names_in",
+    "stands_in",
+    "words_worth",
+]
+
+_MOST = 3
+"""Names of one question that are looked up."""
+
+_TOKEN = re.compile(r"[^\s,;!?\"'`´‘’“”<>{}|]+")
+_MOST_EDGES = 20
+"""Times that a word's edges are looked at: what is wrapped deeper is no name."""
+_EDGES = ".:/-–—_*#§"
+_CLAUSE = re.compile(r"(?:[A-Za-z]|\d{1,3})(?:\.\d{1,4})+[a-z]?")
+_CODED = re.compile(r"(?=.*\d)(?=.*[A-Za-z])\w++(?:[-.:/‐‑]\w++|\(\w{1,4}\)(?:_\w++)?+)*+")
+_SYMBOL = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|#|->)[A-Za-z_$~][\w$]*)*(?:\(\))?")
+_LOOKS_LIKE_CODE = re.compile(r"[a-z0-9][A-Z]|\w_\w|^_\w|::|->|\w\.[a-z]\w*\(|#\w|\(\)$")
+_SPACED = re.compile(r"\b([A-Z]{2,10})[ ](\d{1,5}(?:[.-]\d{1,4})*)\b")
+_SHOUTS = re.compile(r"[A-Z]|[-_:/‐‑(]")
+_PARTS = re.compile(r"[^\W\d_]+|\d+(?:\.\d+)*")
+_SEPARATORS = re.compile(r"::|\\\.|\\#|\\->")
+_ANY_SEPARATOR = r"(?:\\.|::|\\#|->)"
+_JOINT = r"[\s\-_.:/‐‑(]?"
+
+_CUES = frozenset(
+    "a about annex appendix article chapter clause control def define defined defines definition describe described "
+    "details do does explain find for func function get give id identifier in is item lookup method me no number of "
+    "on open paragraph para please point read req requirement require requires rule say says section show sec state "
+    "states sub subclause subsection symbol table tell text that the what where which".split()
+)
+"""Words that may stand beside a name without asking for anything else."""
+
+_PLACES = frozenset(
+    "annex appendix article chapter clause para paragraph rule sec section subclause subsection §".split()
+)
+"""Words after which a number is a clause's."""
+
+
+class Exactness(IntEnum):
+    """Tell how a chunk bears a name, from not at all to as its own."""
+
+    ABSENT = 0
+    BESIDE = 1
+    """In what stands above the chunk only."""
+    MENTIONED = 2
+    OPENING = 3
+    """Its text begins with it."""
+    TITLE = 4
+    """Its heading or its document bears it."""
+    OWN = 5
+    """It is the chunk's clause number, or that of a statement or a definition in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """Hold what a question asks for by its own name.
+
+    Attributes:
+        text: as asked, without what stands around it.
+        key: folded for comparison.
+        is_clause: it has the form of a clause number.
+    """
+
+    text: str
+    key: str
+    is_clause: bool
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """Find it whole in a text, however its parts are joined; never inside a longer name."""
+        return _pattern(self.key)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Hold the names in one question.
+
+    Attributes:
+        names: in order, each once.
+        alone: nothing else is asked.
+    """
+
+    names: tuple[Name, ...]
+    alone: bool
+
+
+@lru_cache(maxsize=256)
+def asked_for(question: str) -> Asked:
+    """List the names in a question; among other words a bare number counts only after a word such as "clause"."""
+    found: dict[str, Name] = {}
+    rest: list[str] = []
+    doubtful: list[str] = []
+    before = ""
+    for match in reversed(list(_SPACED.finditer(question))):
+        if match.group(1).casefold() not in _CUES:
+            question = f"{question[: match.start()]} {question[match.end() :]}"
+            _add(found, match.group())
+    for match in _TOKEN.finditer(question):
+        token = _bare(match.group())
+        word = token.casefold()
+        if _CLAUSE.fullmatch(token) or (token.isdecimal() and before in _PLACES):
+            if before in _PLACES or match.group().startswith("§"):
+                _add(found, token)
+            else:
+                doubtful.append(token)
+        elif _is_coded(token) or _is_symbol(token):
+            _add(found, token)
+        elif word and word not in _CUES:
+            rest.append(word)
+        before = word or match.group()
+    if not rest:
+        for token in doubtful:
+            _add(found, token)
+    return Asked(tuple(found.values())[:_MOST], alone=bool(found) and not rest)
+
+
+def exactness(chunk: Chunk, name: Name, least: Exactness = Exactness.ABSENT) -> Exactness:
+    """Tell how exactly a chunk bears a name; what is less than `least` may be told as ABSENT, for texts are long."""
+    if chunk.clause_number is not None and chunk.clause_number.casefold().rstrip(".") == name.key:
+        return Exactness.OWN
+    if any(each.identifier is not None and _same(name, each.identifier) for each in chunk.statements):
+        return Exactness.OWN
+    terms = (term for each in chunk.definitions for term in (each.term, *each.aliases))
+    if not name.is_clause and any(_same(name, term) for term in terms):
+        return Exactness.OWN
+    if least is Exactness.OWN:
+        return Exactness.ABSENT
+    titles = (chunk.section_title, chunk.document_title, *chunk.section_hierarchy[-1:])
+    if any(_opens(name, title) for title in titles):
+        return Exactness.TITLE
+    return _said(chunk, name) if least < Exactness.TITLE else Exactness.ABSENT
+
+
+def _said(chunk: Chunk, name: Name) -> Exactness:
+    """Tell how a chunk's text bears a name."""
+    if _opens(name, chunk.content):
+        return Exactness.OPENING
+    if name.pattern.search(chunk.content):
+        return Exactness.MENTIONED
+    return Exactness.BESIDE if name.pattern.search(chunk.context) else Exactness.ABSENT
+
+
+def best_exactness(chunk: Chunk, names: Sequence[Name], least: Exactness = Exactness.ABSENT) -> Exactness:
+    """Tell how exactly a chunk bears the one of several names that it bears best, as `exactness` does."""
+    return max((exactness(chunk, each, least) for each in names), default=Exactness.ABSENT)
+
+
+def _add(found: dict[str, Name], token: str) -> None:
+    key = token.casefold().removesuffix("()")
+    if key not in found:
+        found[key] = Name(token, key, _CLAUSE.fullmatch(token) is not None or token.isdecimal())
+
+
+def _bare(token: str) -> str:
+    """Take off what is not the name's own: dots at the end, brackets without their partners."""
+    for _ in range(_MOST_EDGES):
+        stripped = token.rstrip(_EDGES) if token.startswith("_") else token.strip(_EDGES)
+        surplus = stripped.count(")") - stripped.count("(")
+        if surplus > 0 and stripped.endswith(")"):
+            closing = len(stripped) - len(stripped.rstrip(")"))
+            stripped = stripped[: -min(surplus, closing)]
+        if stripped[:1] in {"(", "["} or stripped[-1:] in {"(", "[", "]"}:
+            stripped = stripped.strip("([]")
+        if stripped == token:
+            break
+        token = stripped
+    return token
+
+
+def _is_coded(token: str) -> bool:
+    return _CODED.fullmatch(token) is not None and _SHOUTS.search(token) is not None
+
+
+def _is_symbol(token: str) -> bool:
+    return _SYMBOL.fullmatch(token) is not None and _LOOKS_LIKE_CODE.search(token) is not None
+
+
+@lru_cache(maxsize=256)
+def _pattern(key: str) -> re.Pattern[str]:
+    """Match the parts of a name whatever joins them, but dots where dots join numbers; `FR01` is `FR 1` too."""
+    parts = _PARTS.findall(key)
+    if len(parts) < 2 or key.startswith(("_", "$")) or not any(part[0].isdecimal() for part in parts):
+        return re.compile(rf"(?<!\w){_SEPARATORS.sub(_ANY_SEPARATOR, re.escape(key))}(?!\w)", re.IGNORECASE)
+    joined = _JOINT.join(_part(part, first=not place) for place, part in enumerate(parts))
+    return re.compile(rf"(?<![\w.\-]){joined}\)?(?![\w(]|[.\-:]\w)", re.IGNORECASE)
+
+
+def _part(part: str, *, first: bool) -> str:
+    """Match a part; zeros before a number count for nothing, and none of them is tried twice."""
+    if first or not (part.isdecimal() and part.isascii()):
+        return re.escape(part)
+    return f"0*+{part.lstrip('0')}" if part.strip("0") else "0++"
+
+
+def _same(name: Name, other: str) -> bool:
+    folded = other.casefold().removesuffix("()")
+    if folded == name.key:
+        return True
+    return folded[:1] == name.key[:1] and name.pattern.fullmatch(other) is not None
+
+
+def _opens(name: Name, text: str) -> bool:
+    return name.pattern.match(text.lstrip(" \t\n*_#§([\"'")) is not None
+
+
+_NAME = re.compile(r"[A-Za-z_$][\w$]*(?:(?:::|\.|#|->)[A-Za-z_$~][\w$]*)*(?:\(\))?")
+_LOOKS_LIKE_SYMBOL = re.compile(
+    r"[a-z0-9][A-Z]|[A-Z][a-z]+[A-Z]|\w_\w|^_\w|::|->|\w\.\w|#\w|\(\)$|^[A-Z][A-Z0-9_]{2,}$"
+)
+_SYMBOL_SEPARATORS = re.compile(r"::|->|#")
+_PATH = re.compile(
+    r"(?<![\w.-])[\w.-]++/[\w./-]"
+    r"|(?<![\w-])-*+\w[\w-]*+\.(?:py|js|ts|tsx|go|rs|java|c|h|cpp|cs|rb|md|json|ya?ml|toml)\b"
+)
+_QUOTED = re.compile(r"[\"'`][^\"'`]{3,}[\"'`]")
+_CUED = re.compile(
+    r"(?:where (?:is|are)|find|show(?: me)?|go to|open)\s+(?:the\s+)?(?:(?:function|method|class|type|struct)\s+)?"
+    r"[`'\"]?(?P<name>[A-Za-z_$][\w$.:]*)[`'\"]?(?:\(\))?\s+(?:defined|declared|implemented)\s*\??"
+    r"|(?:function|method|class|type|struct|interface|trait|enum|def|fn|func)\s+"
+    r"[`'\"]?(?P<kind_name>[A-Za-z_$][\w$.:]*)[`'\"]?(?:\(\))?",
+    re.IGNORECASE,
+)
+"""A question that asks for nothing but a symbol."""
+
+_CALLED = re.compile(r"([A-Za-z_$][\w$]{0,99}+(?:\.[A-Za-z_$][\w$]{0,99}+){0,9}+)\(")
+_TICKED = re.compile(r"`{1,2}([A-Za-z_$][\w$.]*)(?:\(\))?`{1,2}")
+_FRAME = re.compile(r"\bline \d+, in ([A-Za-z_]\w*)")
+"""A line of a traceback."""
+
+_MOST_NAMES = 5
+_MOST_NAMES_OF_A_REPORT = 12
+
+MOST_PLACES = 3
+"""A name that a report only mentions says where to look if it is defined in so many places at most."""
+
+WORTH_OF_NAMES = 4.5
+WORTH_OF_MIXED = 3.0
+WORTH_OF_PROSE = 1.0
+"""What all words of a question are worth beside a cosine, by what it looks like (`benchmarks/ablation.py`)."""
+
+
+def is_name(text: str) -> bool:
+    """Tell whether a whole question is one symbol's name."""
+    return _NAME.fullmatch(text.strip()) is not None
+
+
+def asks_for_symbol(text: str) -> bool:
+    """Tell whether nothing but a symbol is asked for: by its name, or by "where is … defined" and the like."""
+    return is_name(text) or _CUED.fullmatch(text.strip()) is not None
+
+
+def is_report(text: str) -> bool:
+    """Tell whether a question has several lines, as reports of faults have, with code, output and tracebacks."""
+    return "\n" in text.strip()
+
+
+def names_in(text: str) -> list[str]:
+    """List what looks like a symbol's name: the whole question where it is one name, else the parts that show it.
+
+    Of a report also what is called, what stands between backticks, and the functions of its traceback.
+    """
+    stripped = text.strip()
+    if is_name(stripped):
+        return [_plain(stripped)]
+    if cued := _CUED.fullmatch(stripped):
+        return [_plain(cued.group("name") or cued.group("kind_name"))]
+    found = _looking_like_code(text)
+    if not is_report(text):
+        return found
+    told = (match.group(1) for pattern in (_TICKED, _CALLED, _FRAME) for match in pattern.finditer(text))
+    return list(dict.fromkeys((*found, *map(_plain, told))))[:_MOST_NAMES_OF_A_REPORT]
+
+
+def _looking_like_code(text: str) -> list[str]:
+    found = (_plain(match.group()) for match in _NAME.finditer(text) if _LOOKS_LIKE_SYMBOL.search(match.group()))
+    return list(dict.fromkeys(found))[:_MOST_NAMES]
+
+
+def words_worth(text: str) -> float:
+    """Say how much the words of a question count: much for names, paths and quotations, little for plain prose."""
+    if asks_for_symbol(text):
+        return WORTH_OF_NAMES
+    if _looking_like_code(text) or _PATH.search(text) or _QUOTED.search(text):
+        return WORTH_OF_MIXED
+    return WORTH_OF_PROSE
+
+
+def defines(chunk: Chunk, name: str) -> bool:
+    """Tell whether a symbol of exactly this name, plain or qualified, begins in a chunk."""
+    wanted = _plain(name)
+    for each in chunk.definitions:
+        for known in (each.term, *each.aliases):
+            dotted = _SYMBOL_SEPARATORS.sub(".", known)
+            if dotted == wanted or dotted.endswith(f".{wanted}"):
+                return True
+    return False
+
+
+def stands_in(chunk: Chunk, name: str) -> bool:
+    """Tell whether a chunk defines the symbol, or lies inside it."""
+    if defines(chunk, name):
+        return True
+    wanted = _plain(name)
+    path = ".".join(_SYMBOL_SEPARATORS.sub(".", each) for each in chunk.section_hierarchy)
+    return f".{path}.".find(f".{wanted}.") >= 0
+
+
+def _plain(name: str) -> str:
+    return _SYMBOL_SEPARATORS.sub(".", name.strip().removesuffix("()"))

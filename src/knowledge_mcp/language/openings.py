@@ -1,0 +1,141 @@
+"""Openings by which a paragraph says what it is, in any format: captions, notes, examples, informative clauses."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from knowledge_mcp.model.document import BlockKind, ReferenceKind
+
+__all__ = [
+    "Opening",
+    "caption_label",
+    "caption_target",
+    "example_label",
+    "informative_statement",
+    "note_label",
+    "opening_of",
+]
+
+_MAX_CAPTION = 160
+_CAPTION = re.compile(
+    r"(?P<label>(?P<word>Table|Figure|Fig\.|Listing|Equation) (?:[A-Z][.-]?)?\d+(?:[.–-]\d+)*)\b(?P<rest>.*)", re.DOTALL
+)
+_CAPTION_KINDS = {"table": ReferenceKind.TABLE, "figure": ReferenceKind.FIGURE, "fig.": ReferenceKind.FIGURE}
+_TITLED = re.compile(r"\s*(?:[:.—–-]\s*\S|[A-Z])")
+_AFTER_LABEL = r"(?:[ \t]*[:—–-]|\s)\s*\S"
+_NOTE = re.compile(rf"(?P<label>(?:NOTE|Note)S?(?: \d+(?: to entry)?)?){_AFTER_LABEL}")
+_NOTE_IN_PROSE = re.compile(r"Note (?!\d)(?!to )[^:—–-]{0,3}[^\W\d_]")
+_EXAMPLE = re.compile(rf"(?P<label>(?:EXAMPLE|Example)[Ss]?(?: \d+)?)(?P<after>{_AFTER_LABEL})")
+_FORCE = re.compile(
+    r"This (?:section|clause|subclause|annex|appendix|part|document) is (?P<force>informative|non-normative|"
+    r"not normative|normative)(?:\.|,? and .{0,200})?",
+    re.IGNORECASE,
+)
+
+
+def caption_label(text: str, *, is_sure: bool = False) -> str | None:
+    """Return the label ("Table 3") of a text that is a caption, None where it is none.
+
+    "Table 3 shows ..." is a sentence and no caption, unless the layout says otherwise (`is_sure`).
+    """
+    match = _CAPTION.match(text.strip())
+    if match is None:
+        return None
+    rest = match.group("rest")
+    if not is_sure and (len(rest) > _MAX_CAPTION or not _TITLED.match(rest) or rest.rstrip().endswith((";", ","))):
+        return None
+    return " ".join(match.group("label").split())
+
+
+def caption_target(label: str) -> tuple[ReferenceKind, str] | None:
+    """Return kind and normal form of what a caption's label names, None for listings and the like."""
+    word, _, number = label.partition(" ")
+    kind = _CAPTION_KINDS.get(word.lower())
+    return (kind, f"{'Figure' if kind is ReferenceKind.FIGURE else 'Table'} {number}") if kind else None
+
+
+def note_label(text: str) -> str | None:
+    """Return the label ("NOTE 2") of a text that is a note; "Note that ..." is a sentence."""
+    match = _NOTE.match(text.lstrip())
+    if match is None or _NOTE_IN_PROSE.match(text.lstrip()):
+        return None
+    return match.group("label")
+
+
+def example_label(text: str) -> str | None:
+    """Return the label ("EXAMPLE 1") of a text that is an example; "Example code is ..." is a sentence."""
+    match = _EXAMPLE.match(text.lstrip())
+    if match is None:
+        return None
+    label, after = match.group("label"), match.group("after")
+    is_plain_word = label.istitle() and not any(c.isdigit() for c in label)
+    return None if is_plain_word and not re.match(r"[ \t]*[:—–-]", after) else label
+
+
+def informative_statement(text: str) -> bool | None:
+    """Read "This clause is informative." and the like: True, False for normative, None for anything else."""
+    match = _FORCE.fullmatch(" ".join(text.split()).strip("_* "))
+    return match.group("force").lower() != "normative" if match else None
+
+
+# Symbol fonts put their bullets into the private use area.
+_BULLET = re.compile("(?P<marker>[•‣◦▪■□●○◆◇➢➤✓–—*\u00b7\uf000-\uf0ff]|[-o](?=\\s))\\s*(?P<rest>.*)", re.DOTALL)
+_ORDERED = re.compile(
+    r"(?P<marker>\([a-z]{1,2}\)|\([ivx]{1,5}\)|\(\d{1,2}\)|[a-z]{1,2}\)|[ivx]{1,5}\)|[A-Z]\)|\d{1,2}[.)]|[a-z]\.)\s+"
+    r"(?P<rest>\S.*)",
+    re.DOTALL,
+)
+_PRINTED_NOTE = re.compile(
+    r"(?P<marker>(?P<word>NOTES?|Notes?|EXAMPLES?|Examples?)(?:\s+\d{1,3})?(?:\s+to entry)?)"
+    r"(?P<stop>\s*[:.—–]\s*|\s+[-–—]\s+|\s+|$)"
+)
+_PRINTED_CAPTION = re.compile(
+    r"(?P<marker>(?:Table|Figure|Fig\.|TABLE|FIGURE|Listing|Exhibit)\s*[A-Z]?[.-]?\d+(?:[.-]\d+)*[a-z]?)"
+    r"(?P<stop>\s*[:.—–|]\s*|\s+[-–—]\s+|\s+|$)(?P<rest>.*)",
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """Tell what a line opens, with its marker; `sure` is False where running text could begin so as well."""
+
+    kind: BlockKind
+    marker: str
+    sure: bool = True
+
+
+def opening_of(text: str) -> Opening | None:
+    """Read how a line begins; None where it opens nothing special."""
+    if match := _BULLET.match(text):
+        marker = match["marker"]
+        dash = marker in "–—-*o·"
+        if dash and text[len(marker) : len(marker) + 1] not in {" ", ""}:
+            return None
+        return Opening(BlockKind.LIST_ITEM, marker, sure=not dash)
+    if match := _ORDERED.match(text):
+        return Opening(BlockKind.LIST_ITEM, match["marker"], sure=match["marker"][0] == "(")
+    return (_note(text) if text[:1] in "NE" else None) or (_caption(text) if text[:1] in "TFLE" else None)
+
+
+def _note(text: str) -> Opening | None:
+    match = _PRINTED_NOTE.match(text)
+    if match is None:
+        return None
+    word, marker, stop = match["word"], match["marker"], match["stop"].strip()
+    if not (stop or word.isupper() or "to entry" in marker or (marker == text.strip() and word != marker)):
+        return None
+    kind = BlockKind.NOTE if word.lower().startswith("note") else BlockKind.EXAMPLE
+    return Opening(kind, marker)
+
+
+def _caption(text: str) -> Opening | None:
+    """Tell "Table 3 - Limits" and "Figure 2 Overview" from "Table 3 shows"."""
+    match = _PRINTED_CAPTION.match(text)
+    if match is None:
+        return None
+    rest = match["rest"]
+    if not match["stop"].strip() and rest and not (rest[0].isupper() or rest[0].isdigit() or rest[0] in "(["):
+        return None
+    return Opening(BlockKind.CAPTION, match["marker"], sure=bool(match["stop"].strip()) or not rest)

@@ -1,0 +1,298 @@
+"""Statements of a document: each sentence that obliges, advises, permits or enables, with what it inherits."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from knowledge_mcp.language.clauses import SectionFacts, SectionRole, section_facts
+from knowledge_mcp.language.force import Convention, Force, detect_convention, force_of
+from knowledge_mcp.language.identifiers import (
+    Labels,
+    cell_label,
+    detect_labels,
+    heading_identifier,
+    is_void,
+    own_end,
+    requirement_identifier,
+    stated_identifier,
+    table_identifier,
+    trailing_tag,
+)
+from knowledge_mcp.language.sentences import sentence_spans
+from knowledge_mcp.model.chunk import Modality, Statement
+from knowledge_mcp.model.document import Block, BlockKind, Document, Span
+from knowledge_mcp.support.checkpoints import checked
+
+__all__ = ["find_statements"]
+
+_EXEMPT = frozenset(
+    {BlockKind.NOTE, BlockKind.EXAMPLE, BlockKind.QUOTE, BlockKind.CODE, BlockKind.CAPTION, BlockKind.FOOTNOTE}
+)
+_NOTE_LIKE = re.compile(
+    r"\s*(?:[-*•–]\s+)?[*_(\[]*(?:NOTES?(?:\s+\d+)?(?:\s+to\s+entry)?\b|Notes?(?:\s+\d+)?\s*[:.–—]|EXAMPLES?(?:\s+\d+)?\b"
+    r"|Examples?(?:\s+\d+)?\s*[:.–—]|For example\b|e\.g\.)"
+)
+_ASIDE = re.compile(
+    r"[*_(\[]*(?:(?P<note>NOTES?(?:\s+\d+)?\s*[:.–—]|Notes?(?:\s+\d+)?\s*[:–—])|For (?:example|instance)\b|E\.g\.)"
+)
+_LEADS = re.compile(r"(?:[:—][*_]*|\b(?:as follows|the following)\s*\.?)\Z", re.IGNORECASE)
+_ILLUSTRATES = re.compile(r"\b(?:such\s+as|for\s+(?:example|instance)|e\.g\.)\W*\Z", re.IGNORECASE)
+_MARKER = re.compile(r"\s*(?:[-*+•–·▪]|\(?(?:\d{1,3}(?:\.\d{1,3})*|[A-Za-z]|[ivxIVX]{1,5})[.)])\s+")
+_WHITE = re.compile(r"\s+")
+_CELL = re.compile(r"(?<!\\)\|")
+_LONGEST_PROPERTY = 80
+_LONGEST_LEAD = 4000
+"""Characters of a lead-in that are repeated in what inherits from it: its end, which leads in."""
+_RANK = {Modality.REQUIREMENT: 3, Modality.RECOMMENDATION: 2, Modality.PERMISSION: 1, Modality.POSSIBILITY: 0}
+
+
+@dataclass(frozen=True, slots=True)
+class _LeadIn:
+    depth: int
+    span: Span
+    modality: Modality
+    negated: bool
+    words: str
+    identifier: str | None
+
+
+def find_statements(
+    document: Document,
+    *,
+    facts: SectionFacts | None = None,
+    convention: Convention | None = None,
+    exempt: Sequence[Span] = (),
+) -> list[Statement]:
+    """List all statements of a document in order.
+
+    Notes, examples, quotations, code, captions, footnotes, headings and informative parts hold none. Nor do forewords,
+    unnumbered introductions and definitions, except where capitals are used: those are written on purpose. A list item
+    without force of its own has its lead-in's; one that goes on with the lead-in's sentence (small first letter)
+    has the stronger; items behind "such as:" inherit none. A statement without identifier of its own has its block's
+    or lead-in's, else that of the heading or property table above it. Where the document labels its requirements
+    ("SRS 7 - ..."), a label makes its first sentence one even without force, and "will" obliges behind it. What
+    follows "Rationale:" in a paragraph is left out.
+
+    Args:
+        document: the document as read.
+        facts: what its sections are; worked out when None.
+        convention: how it marks force; worked out from the whole text when None.
+        exempt: spans (sorted) in which no statement may begin, e.g. definitions.
+    """
+    facts = facts or section_facts(document)
+    finder = _Finder(document, facts, convention or detect_convention(document.text), exempt)
+    for block in checked(document.blocks):
+        finder.take(block)
+    return finder.statements
+
+
+class _Finder:
+    def __init__(self, document: Document, facts: SectionFacts, convention: Convention, exempt: Sequence[Span]) -> None:
+        self.document = document
+        self.text = document.text
+        self.facts = facts
+        self.convention = convention
+        self.labels: Labels = detect_labels(document, convention)
+        self._labelled = convention if convention.capitals else replace(convention, will=True)
+        self._seen: set[str] = set()
+        self.statements: list[Statement] = []
+        self._exempt = [] if convention.capitals else sorted(exempt)
+        self._leads: list[_LeadIn] = []
+        self._heading_ids: dict[int | None, str | None] = {None: None}
+
+    def take(self, block: Block) -> None:
+        if block.kind is BlockKind.HEADING:
+            self._leads.clear()
+            return
+        if block.kind is BlockKind.TABLE:
+            found = table_identifier(block.span.of(self.text))
+            if found is not None:
+                self._heading_ids[block.section] = found
+        if block.kind in _EXEMPT or self._silent(block):
+            return
+        if block.kind is BlockKind.TABLE:
+            self._take_table(block)
+            return
+        stated = stated_identifier(block.span.of(self.text)) if len(block.span) <= _LONGEST_PROPERTY else None
+        if stated is not None:
+            self._heading_ids[block.section] = stated
+        else:
+            self._take_prose(block)
+
+    def _silent(self, block: Block) -> bool:
+        if self.facts.is_informative(block.section):
+            return True
+        if self.facts.is_prefatory(block.section) and not self.convention.capitals:
+            return True
+        if self.facts.role(block.section) in {SectionRole.EXAMPLE, SectionRole.REFERENCES}:
+            return True
+        return _NOTE_LIKE.match(self.text, block.span.start, block.span.end) is not None
+
+    def _is_exempt(self, span: Span) -> bool:
+        position = bisect_right(self._exempt, Span(span.start, 1 << 60)) - 1
+        return position >= 0 and self._exempt[position].end > span.start
+
+    def _heading_id(self, section: int | None) -> str | None:
+        if section not in self._heading_ids and section is not None:
+            node = self.document.sections[section]
+            found = heading_identifier(node.label) or self.labels.heading(node.label)
+            self._heading_ids[section] = found if found is not None else self._heading_id(node.parent)
+        return self._heading_ids[section]
+
+    def _take_prose(self, block: Block) -> None:
+        item = block.kind is BlockKind.LIST_ITEM
+        if item:
+            while self._leads and self._leads[-1].depth >= block.depth:
+                self._leads.pop()
+        else:
+            self._leads.clear()
+        stop = own_end(self.text, block.span.start, block.span.end)
+        sentences = sentence_spans(self.text, block.span.start, stop)
+        if not sentences:
+            return
+        lead = self._leads[-1] if self._leads and item else None
+        label = self.labels.opening(sentences[0].of(self.text))
+        convention = self.convention if label is None else self._labelled
+        identifier = label or trailing_tag(sentences[-1].of(self.text))
+        last: tuple[Span, Modality, bool] | None = None
+        inherited_last = False
+        for position, span in enumerate(checked(sentences)):
+            words = span.of(self.text)
+            aside = _ASIDE.match(words)
+            if aside is not None:
+                last = None
+                if aside.group("note"):
+                    break
+                continue
+            force = force_of(words, convention)
+            own = self._combine(words, force, lead if position == 0 else None)
+            if position == 0 and own is None:
+                own = self._by_label(words, sentences, label, convention)
+            identifier = (label if position == 0 else None) or requirement_identifier(words) or identifier
+            last = None
+            if own is None:
+                continue
+            modality, negated, inherited = own
+            last, inherited_last = (span, modality, negated), inherited
+            if self._is_exempt(span) or (force is not None and _bare_lead(words, force)):
+                continue
+            held = identifier or (lead.identifier if lead is not None else None)
+            self._add(span, modality, negated, block.section, held, lead if inherited else None)
+        if label is not None:
+            self._seen.add(label)
+        if last is not None and self._opens_list(last[0]):
+            words = last[0].of(self.text)
+            above = f"{lead.words} " if lead is not None and inherited_last else ""
+            held = identifier or (lead.identifier if lead is not None else None)
+            self._leads.append(_LeadIn(block.depth if item else -1, *last, (above + words)[-_LONGEST_LEAD:], held))
+
+    def _by_label(
+        self, words: str, sentences: Sequence[Span], label: str | None, convention: Convention
+    ) -> tuple[Modality, bool, bool] | None:
+        """Take a first sentence for a requirement because of its label, where no other of its paragraph has force."""
+        if label is None or label in self._seen or is_void(words, label):
+            return None
+        if any(force_of(span.of(self.text), convention) is not None for span in sentences[1:]):
+            return None
+        return Modality.REQUIREMENT, False, False
+
+    def _opens_list(self, span: Span) -> bool:
+        words = span.of(self.text)
+        return _LEADS.search(words) is not None and _ILLUSTRATES.search(words) is None
+
+    def _combine(self, words: str, force: Force | None, lead: _LeadIn | None) -> tuple[Modality, bool, bool] | None:
+        if lead is None:
+            return None if force is None else (force.modality, force.negated, False)
+        if force is None:
+            return lead.modality, lead.negated, True
+        marker = _MARKER.match(words)
+        goes_on = words[marker.end() if marker else 0 :][:1].islower()
+        if goes_on and _RANK[lead.modality] > _RANK[force.modality]:
+            return lead.modality, lead.negated, True
+        return force.modality, force.negated, False
+
+    def _take_table(self, block: Block) -> None:
+        self._leads.clear()
+        start = block.span.start
+        lines = block.span.of(self.text).split("\n")
+        header = [cell.of(lines[0]) for cell in _cells(0, lines[0])]
+        for row_number, line in enumerate(checked(lines)):
+            if line.strip(" |:-") and (row_number > 0 or force_of(line, self.convention) is not None):
+                self._take_row(block, start, line, header)
+            start += len(line) + 1
+
+    def _take_row(self, block: Block, start: int, line: str, header: Sequence[str]) -> None:
+        cells = _cells(start, line)
+        identifier, label = None, None
+        for column, cell in enumerate(cells):
+            words = cell.of(self.text)
+            name = header[column] if column < len(header) else ""
+            label = label or self.labels.opening(words.strip()) or cell_label(name, words, column == 0, self.labels)
+            if identifier is None and len(cell) < 40:
+                identifier = heading_identifier(words)
+        identifier = label or identifier
+        convention = self.convention if label is None else self._labelled
+        found = False
+        for cell in cells:
+            for span in sentence_spans(self.text, cell.start, own_end(self.text, cell.start, cell.end)):
+                force = force_of(span.of(self.text), convention)
+                if force is not None and not self._is_exempt(span):
+                    found = True
+                    self._add(span, force.modality, force.negated, block.section, identifier, None)
+        if label is not None:
+            if not found and label not in self._seen and self.labels.knows(label):
+                self._take_labelled(block, cells, label)
+            self._seen.add(label)
+
+    def _take_labelled(self, block: Block, cells: Sequence[Span], label: str) -> None:
+        """Take the longest cell of a labelled row for the requirement, where none has force."""
+        longest = max(cells, key=len)
+        spans = sentence_spans(self.text, longest.start, own_end(self.text, longest.start, longest.end))
+        words = spans[0].of(self.text) if spans else ""
+        if len(words.split()) >= 3 and not is_void(words, label if label in words else ""):
+            self._add(spans[0], Modality.REQUIREMENT, False, block.section, label, None)
+
+    def _add(
+        self,
+        span: Span,
+        modality: Modality,
+        negated: bool,
+        section: int | None,
+        own_id: str | None,
+        lead: _LeadIn | None,
+    ) -> None:
+        words = span.of(self.text)
+        if lead is not None:
+            words = f"{lead.words} {words}"
+        self.statements.append(
+            Statement(
+                span=span,
+                modality=modality,
+                negated=negated,
+                clause_number=self.facts.clause_number(section),
+                text=_WHITE.sub(" ", words).strip(),
+                identifier=own_id or self._heading_id(section),
+                lead_in=lead.span if lead is not None else None,
+            )
+        )
+
+
+def _cells(start: int, line: str) -> list[Span]:
+    """List the cells of one row that begins at `start`, what stands outside the outer bars left out."""
+    cuts = [match.start() for match in _CELL.finditer(line)]
+    if not cuts:
+        return [Span(start, start + len(line))]
+    bounds = list(zip([-1, *cuts], [*cuts, len(line)], strict=True))
+    cells = [Span(start + a + 1, start + b) for a, b in bounds]
+    first = 1 if not line[: cuts[0]].strip() else 0
+    last = len(cells) - 1 if len(cells) > 1 and not line[cuts[-1] + 1 :].strip() else len(cells)
+    return cells[first:last]
+
+
+def _bare_lead(words: str, force: Force) -> bool:
+    """Tell whether nothing but punctuation follows the keyword: "The supplier shall:" says nothing by itself."""
+    rest = words[force.end :].strip(" *_:—–-.,")
+    return words.rstrip().endswith(":") and rest.lower() in {"", "not", "be", "also"}

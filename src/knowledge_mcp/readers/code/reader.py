@@ -1,0 +1,234 @@
+"""Source code and the texts beside it to `Document`: the file's own text, verbatim, with its symbols as sections.
+
+The canonical text is the file's text line by line, so that a span's lines are the file's. A section is a symbol (class,
+function, table, heading …): its title the name, its heading the signature, its span with the comments above. A block is
+a run of whole lines that should not be cut; `Block.depth` tells how deep inside something it begins, `Block.marker`
+what it is: a symbol's kind on its first lines, else `import`, `doc`, `comment` or nothing.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+from knowledge_mcp.model.document import Block, BlockKind, Document, HeadingSource, Section, Span
+from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
+from knowledge_mcp.model.ingest import Inspection
+from knowledge_mcp.model.source import SourceItem
+from knowledge_mcp.readers.code.outline import (
+    LANGUAGES,
+    Outline,
+    from_lines,
+    from_markup,
+    from_parse,
+    language_of,
+    line_starts,
+)
+from knowledge_mcp.readers.code.parse import GRAMMARS
+from knowledge_mcp.readers.shared.assembly import short_title
+from knowledge_mcp.readers.shared.text import DecodedText, NotTextError, decode_text
+from knowledge_mcp.support.checkpoints import checked
+from knowledge_mcp.support.distribution import install_command
+from knowledge_mcp.support.sandbox import FailureKind, Limits, Sandbox, SandboxFailure
+
+__all__ = ["CODE_MEDIA_TYPES", "CodeReader"]
+
+CODE_MEDIA_TYPES = tuple(LANGUAGES)
+"""Media types that `CodeReader` reads."""
+
+_MAX_BYTES = 16 * 1024 * 1024
+_LIMITS = Limits(memory=768 * 1024 * 1024, seconds=20.0, silence=20.0)
+_MARKUP = frozenset({"markdown", "rst"})
+_FAILURES = {
+    FailureKind.TOO_SLOW: "its parser took too long",
+    FailureKind.OUT_OF_MEMORY: "its parser needed too much memory",
+    FailureKind.CRASHED: "its parser crashed",
+    FailureKind.FAILED: "its parser failed",
+}
+
+
+class CodeReader:
+    """Read source code, markup and configuration files. Thread-safe.
+
+    A grammar parses in a child process with limits of memory and time. Where it fails, the file is not refused: it is
+    read by its lines, with a warning. The same holds where a language's grammar is not installed.
+
+    Args:
+        sandbox: where parsing runs; None makes one that this reader owns and closes.
+        limits: memory and time for one file.
+    """
+
+    def __init__(self, *, sandbox: Sandbox | None = None, limits: Limits = _LIMITS) -> None:
+        self._sandbox = sandbox or Sandbox()
+        self._owned = sandbox is None
+        self._limits = limits
+        self._installed = frozenset(name for name, grammar in GRAMMARS.items() if _is_installed(grammar.module))
+
+    @property
+    def version(self) -> str:
+        return f"code-1 grammars={len(self._installed)}"
+
+    def check(self, item: SourceItem) -> Inspection:
+        if not _decode(item).text.strip():
+            raise _refused(item, UnreadableReason.EMPTY, "The file has no text.", "Leave it out.")
+        return Inspection(pages=None)
+
+    def read(self, item: SourceItem, progress: Callable[[int, int], None] | None = None) -> Document:
+        decoded = _decode(item)
+        text = decoded.text
+        if not text.strip():
+            raise _refused(item, UnreadableReason.EMPTY, "The file has no text.", "Leave it out.")
+        language = language_of(item.media_type)
+        outline, warning = self._outline(text, language)
+        sections = _sections(text, outline)
+        blocks = _blocks(text, outline, sections)
+        if progress is not None:
+            progress(1, 1)
+        return Document(
+            id=item.name,
+            title=item.name,
+            document_type=None,
+            text=text,
+            sections=sections,
+            blocks=blocks,
+            pages=(),
+            source_uri=item.uri,
+            sha256=item.sha256,
+            media_type=item.media_type,
+            metadata=(("language", language), ("structure", outline.structure), ("encoding", decoded.encoding)),
+            warnings=tuple(sentence for sentence in (decoded.warning, warning) if sentence),
+        )
+
+    def close(self) -> None:
+        if self._owned:
+            self._sandbox.close()
+
+    def _outline(self, text: str, language: str) -> tuple[Outline, str]:
+        """Find the structure; the second value says why it is less than the language allows."""
+        if language in _MARKUP:
+            return from_markup(text, language), ""
+        grammar = GRAMMARS.get(language)
+        if grammar is None:
+            return from_lines(text, language), ""
+        if language not in self._installed:
+            missing = f"The grammar of {language} is not installed, so symbols are not known."
+            return from_lines(text, language), f"{missing} Run: {install_command('code')}"
+        function = "knowledge_mcp.readers.code.parse:parse"
+        try:
+            (found,) = self._sandbox.run(function, {"text": text, "language": language}, limits=self._limits)
+        except SandboxFailure as failure:
+            return Outline("lines"), f"The file was cut by lines, because {_FAILURES[failure.kind]}."
+        return from_parse(found), "The file has syntax errors; some symbols may be missing." if found["errors"] else ""
+
+
+def _is_installed(module: str) -> bool:
+    return importlib.util.find_spec("tree_sitter") is not None and importlib.util.find_spec(module) is not None
+
+
+def _decode(item: SourceItem) -> DecodedText:
+    try:
+        with item.open() as stream:
+            data = stream.read(_MAX_BYTES + 1)
+    except OSError as error:
+        raise UnreadableDocumentError(
+            f"{item.name}: The file cannot be opened.",
+            reason=UnreadableReason.INACCESSIBLE,
+            source=item.uri,
+            details=error.strerror or type(error).__name__,
+            suggestion="Check that the file is there and may be read.",
+        ) from error
+    if len(data) > _MAX_BYTES:
+        raise _refused(item, UnreadableReason.TOO_LARGE, f"More than {_MAX_BYTES >> 20} MB are too much.", "Split it.")
+    try:
+        return decode_text(data)
+    except NotTextError as error:
+        raise UnreadableDocumentError(
+            f"{item.name}: {error}",
+            reason=UnreadableReason.UNSUPPORTED,
+            source=item.uri,
+            suggestion="Save it as UTF-8 if it is text; leave it out if it is not.",
+        ) from error
+
+
+def _refused(item: SourceItem, reason: UnreadableReason, message: str, suggestion: str) -> UnreadableDocumentError:
+    return UnreadableDocumentError(f"{item.name}: {message}", reason=reason, source=item.uri, suggestion=suggestion)
+
+
+# ---- sections and blocks --------------------------------------------------------------------------------------------
+
+
+def _sections(text: str, outline: Outline) -> tuple[Section, ...]:
+    built: list[Section] = []
+    for index, symbol in enumerate(outline.symbols):
+        parent = built[symbol.parent] if symbol.parent is not None else None
+        start = _line_start(text, symbol.span.start)
+        end = symbol.span.end
+        if parent is not None:  # a grammar that recovers from an error may let a child stand out of its parent
+            start, end = max(start, parent.span.start), min(end, parent.span.end)
+        built.append(
+            Section(
+                index=index,
+                parent=symbol.parent,
+                level=parent.level + 1 if parent is not None else 1,
+                number=None,
+                title=short_title(symbol.name),
+                heading=symbol.signature,
+                span=Span(start, max(start, end)),
+                source=HeadingSource.MARKUP,
+            )
+        )
+    return tuple(built)
+
+
+def _line_start(text: str, place: int) -> int:
+    """Go back to the line's start where nothing but blanks stands before a place."""
+    start = text.rfind("\n", 0, place) + 1
+    return start if not text[start:place].strip() else place
+
+
+def _blocks(text: str, outline: Outline, sections: Sequence[Section]) -> tuple[Block, ...]:
+    starts = line_starts(text)
+    lines = len(starts) - 1
+    opens = _openings(sections, outline, starts)
+    cuts = sorted({0, *(line for line in outline.cuts if 0 <= line < lines)})
+    if outline.structure == "lines":
+        cuts = [line for line in range(lines) if text[starts[line] : starts[line + 1]].strip()] or [0]
+    blocks: list[Block] = []
+    path: list[int] = []
+    following = 0
+    for first, stop in checked(pairwise([*cuts, lines])):
+        body = text[starts[first] : starts[stop]].rstrip()
+        if not body.strip():
+            continue
+        span = Span(starts[first], starts[first] + len(body))
+        while following < len(sections) and sections[following].span.start <= span.start:
+            path.append(following)
+            following += 1
+        path = [row for row in path if sections[row].span.end > span.start]
+        last = first + body.count("\n")
+        marker, kind = _marker(outline, opens, first, last)
+        section = path[-1] if path else None
+        depth = outline.cuts.get(first, 0)
+        blocks.append(Block(kind, span, section, lines=(first + 1, last + 1), marker=marker, depth=depth))
+    return tuple(blocks)
+
+
+def _openings(sections: Sequence[Section], outline: Outline, starts: Sequence[int]) -> dict[int, str]:
+    """Map the line of each signature to what it opens; of several on one line the first."""
+    found: dict[int, str] = {}
+    line = 0
+    for section in sorted(sections, key=lambda one: one.heading.start):
+        while line + 1 < len(starts) - 1 and starts[line + 1] <= section.heading.start:
+            line += 1
+        found.setdefault(line, outline.symbols[section.index].kind)
+    return found
+
+
+def _marker(outline: Outline, opens: dict[int, str], first: int, last: int) -> tuple[str, BlockKind]:
+    opened = next((opens[line] for line in range(first, last + 1) if line in opens), "")
+    if opened:
+        return opened, BlockKind.HEADING if opened == "heading" else BlockKind.CODE
+    roles = {outline.roles.get(line, "") for line in (first, last)}
+    role = roles.pop() if len(roles) == 1 else ""
+    return role, BlockKind.CODE

@@ -1,0 +1,121 @@
+"""In the child: CSV to one table; the delimiter is the one by which the rows come out most alike."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import itertools
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from knowledge_mcp.readers.html.job import text_of
+from knowledge_mcp.readers.office.sheets import MOST_COLUMNS
+from knowledge_mcp.readers.shared.pieces import Piece, facts, messages, table_piece
+from knowledge_mcp.support.sandbox_worker import Refusal
+
+__all__ = ["delimiter_of", "table"]
+
+_WANTED = "a CSV file"
+_SAMPLE_ROWS, _SAMPLE_TEXT = 200, 200_000
+_DELIMITERS = "\t;|,"
+_SEPARATOR_LINE = re.compile(r"sep=(.)\n", re.IGNORECASE)
+_MOST_CELL = 64_000_000
+
+
+def table(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
+    """Yield a CSV file's one table.
+
+    Raises:
+        Refusal: it is no text, empty, or has more columns or text than can be read.
+    """
+    text, warning = text_of(path, _WANTED)
+    if not text.strip():
+        raise Refusal("empty", "The file has no text.")
+    if check:
+        yield {"pages": None}
+        return
+    yield from messages(_pieces(text, warning))
+
+
+def _pieces(text: str, warning: str) -> Iterator[Piece]:
+    named = _SEPARATOR_LINE.match(text)
+    delimiter = named.group(1) if named else delimiter_of(text)
+    rows = _Rows(text[named.end() :] if named else text, delimiter)
+    yield table_piece(rows)
+    warnings = [warning] if warning else []
+    if not rows.strict:
+        warnings.append("The quotation marks in the file do not match; some cells may have been read as one.")
+    if rows.uneven:
+        warnings.append(f"{rows.uneven} of {rows.count} rows have not as many cells as the first one ({rows.width}).")
+    yield facts(metadata={"rows": str(rows.count), "columns": str(rows.widest)}, warnings=warnings)
+
+
+class _Rows:
+    """Go over the rows that hold anything, without holding them, and count."""
+
+    def __init__(self, text: str, delimiter: str) -> None:
+        csv.field_size_limit(_MOST_CELL)
+        self._text, self._delimiter = text, delimiter
+        for width in _widths(text, delimiter, whole=True):
+            _bound(width)
+        self.strict = True
+        self.count = self.width = self.widest = self.uneven = 0
+        try:
+            for _ in self._read():
+                pass
+        except csv.Error:
+            self.strict = False
+
+    def __iter__(self) -> Iterator[list[str]]:
+        try:
+            for row in self._read():
+                if not any(cell.strip() for cell in row):
+                    continue
+                self.width = self.width or len(row)
+                self.widest = max(self.widest, len(row))
+                self.uneven += len(row) != self.width
+                self.count += 1
+                yield row
+        except csv.Error as error:
+            raise Refusal("corrupted", "It is no CSV that can be read.", details=str(error)) from error
+
+    def _read(self) -> Iterator[list[str]]:
+        source = io.StringIO(self._text, newline="")
+        for row in csv.reader(source, delimiter=self._delimiter, strict=self.strict):
+            _bound(len(row))
+            yield row
+
+
+def _bound(width: int) -> None:
+    if width > MOST_COLUMNS:
+        raise Refusal("too_large", f"A row has {width} cells or more, more than {MOST_COLUMNS}.")
+
+
+def delimiter_of(text: str) -> str:
+    """Find the delimiter: the one by which most rows of a sample have equally many cells, and more than one."""
+    best, choice = (0.0, 0), ","
+    for delimiter in _DELIMITERS:
+        widths = _widths(text, delimiter)
+        if not widths:
+            continue
+        width, count = Counter(widths).most_common(1)[0]
+        if width < 2:
+            continue
+        score = (round(count / len(widths), 2), 1 if delimiter in "\t" else 0)
+        if score > best:
+            best, choice = score, delimiter
+    return choice
+
+
+def _widths(text: str, delimiter: str, *, whole: bool = False) -> Sequence[int]:
+    """Count the cells of a sample's rows; the last one, within which a sample may end, only where `whole` is given."""
+    csv.field_size_limit(_MOST_CELL)
+    sample = io.StringIO(text[:_SAMPLE_TEXT], newline="")
+    widths: list[int] = []
+    with contextlib.suppress(csv.Error):
+        widths.extend(len(row) for row in itertools.islice(csv.reader(sample, delimiter=delimiter), _SAMPLE_ROWS))
+    widths = [width for width in widths if width]
+    return widths[:-1] if len(text) > _SAMPLE_TEXT and len(widths) > 1 and not whole else widths

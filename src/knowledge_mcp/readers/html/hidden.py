@@ -1,0 +1,347 @@
+"""In the child: text that a page holds and does not show is taken out of its tree, and counted by reason.
+
+Judged are attributes, inline styles and the page's own rules for one tag, class or id that hold under no condition.
+Where another rule, or a stylesheet that is not in the page, may show the text after all, it stays.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, cast
+
+from knowledge_mcp.model.hidden import HiddenReason
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
+
+__all__ = [
+    "Sheet",
+    "colour_of",
+    "declarations",
+    "pixels",
+    "reason_of",
+    "take_out_hidden",
+]
+
+_WANTED = frozenset(
+    "display visibility opacity font-size color background-color background-image position left top right bottom"
+    " text-indent margin-left clip clip-path width height max-width max-height overflow".split()
+)
+_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
+_PLAIN = re.compile(r"(?P<tag>[A-Za-z][A-Za-z0-9]{0,30})?(?:(?P<mark>[.#])(?P<name>[\w-]{1,100}))?")
+_NAMES = re.compile(r"[.#]?[A-Za-z_][\w-]{0,99}")
+_LENGTH = re.compile(r"([+-]?(?:\d{1,9}(?:\.\d{0,9})?|\.\d{1,9}))(px|pt|r?em|ex|ch|%|vw|vh|cm|mm|in)?")
+_FONT = re.compile(r"(?:^|\s)(\d{0,6}\.?\d{1,6}(?:px|pt|r?em|%)?)(?=[\s/])")
+_UNITS = {"px": 1.0, None: 1.0, "pt": 4 / 3, "rem": 16.0, "cm": 37.8, "mm": 3.78, "in": 96.0, "vw": 10.0, "vh": 10.0}
+_COLOURS = {
+    "white": (255, 255, 255), "black": (0, 0, 0), "snow": (255, 250, 250), "ivory": (255, 255, 240),
+    "ghostwhite": (248, 248, 255), "whitesmoke": (245, 245, 245), "red": (255, 0, 0), "green": (0, 128, 0),
+    "blue": (0, 0, 255), "yellow": (255, 255, 0), "gray": (128, 128, 128), "grey": (128, 128, 128),
+    "silver": (192, 192, 192), "navy": (0, 0, 128), "lime": (0, 255, 0), "orange": (255, 165, 0),
+}  # fmt: skip
+_PERCENT_OR_NUMBER = re.compile(r"(\d{1,4}(?:\.\d{0,6})?|\.\d{1,6})(%?)")
+_MOST_RULES = 20_000
+
+
+def declarations(text: str) -> dict[str, str]:
+    """Read declarations that can hide text; of one property the last counts, and one that is important before it."""
+    found: dict[str, str] = {}
+    important: dict[str, str] = {}
+    for part in _COMMENT.sub(" ", text).split(";"):
+        name, colon, value = part.partition(":")
+        key, value = name.strip().lower(), " ".join(value.lower().split())
+        if not colon:
+            continue
+        weighty = value.endswith("!important")
+        into = important if weighty else found
+        value = value.removesuffix("!important").rstrip()
+        if key in _WANTED:
+            into[key] = value
+        elif key == "font" and (size := _FONT.search(value)):
+            into["font-size"] = size.group(1)
+        elif key == "background":
+            into["background-image"] = "" if colour_of(value) != (None, False) else value
+            into["background-color"] = value if not into["background-image"] else ""
+        elif key in {"overflow-x", "overflow-y"}:
+            into["overflow"] = value
+    if found.get("background-image") == "none":
+        found["background-image"] = ""
+    return found | important
+
+
+def pixels(length: str, parent: float) -> float | None:
+    """Turn a length into pixels, relative ones by the parent's size; None where it is none or cannot be told."""
+    match = _LENGTH.fullmatch(length)
+    if match is None:
+        return None
+    number, unit = float(match.group(1)), match.group(2)
+    if unit == "%":
+        return number * parent / 100
+    if unit in {"em", "ex", "ch"}:
+        return number * parent * (1.0 if unit == "em" else 0.5)
+    return number * _UNITS[unit]
+
+
+def colour_of(text: str) -> tuple[tuple[int, int, int] | None, bool]:
+    """Return a colour's red, green and blue, None where it cannot be told; and whether it is fully transparent."""
+    value = text.strip().lower()
+    if value == "transparent":
+        return None, True
+    if value.startswith("#") and len(value) in {4, 5, 7, 9}:
+        digits = value[1:] if len(value) > 5 else "".join(digit * 2 for digit in value[1:])
+        if not re.fullmatch(r"[0-9a-f]+", digits):
+            return None, False
+        if digits[6:] == "00":
+            return None, True
+        return (int(digits[:2], 16), int(digits[2:4], 16), int(digits[4:6], 16)), False
+    if value.startswith(("rgb(", "rgba(")) and value.endswith(")"):
+        parts = _PERCENT_OR_NUMBER.findall(value)
+        if len(parts) in {3, 4}:
+            red, green, blue = (min(round(float(n) * (2.55 if percent else 1)), 255) for n, percent in parts[:3])
+            if len(parts) == 4 and float(parts[3][0]) == 0:
+                return None, True
+            return (red, green, blue), False
+    return _COLOURS.get(value), False
+
+
+@dataclass(slots=True)
+class Sheet:
+    """Hold the rules of a page that can hide text.
+
+    Attributes:
+        rules: declarations by selector ("p", ".note", "#top", "p.note"), in order of weight.
+        doubted: properties that a rule of another kind also sets, by the names in its selectors.
+        is_partial: rules are missing here: those of files, and those that are not plain.
+    """
+
+    rules: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
+    doubted: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    is_partial: bool = False
+
+    @classmethod
+    def of(cls, root: Element) -> Sheet:
+        """Read the rules of a page's own style elements."""
+        sheet = cls()
+        whole = root.getroottree().getroot()
+        for element in whole.iter("style", "{*}style"):
+            if (element.get("media") or "all").strip().lower() in {"all", "screen"}:
+                sheet._read(element.text or "")
+        for element in whole.iter("link", "{*}link"):
+            sheet.is_partial = sheet.is_partial or "stylesheet" in (element.get("rel") or "").lower()
+        return sheet
+
+    def style_of(self, element: Element, tag: str) -> dict[str, str]:
+        """Give what holds for an element: its own style before rules for its id, its classes and its tag."""
+        own = element.get("style")
+        if not self.rules:
+            return declarations(own) if own else {}
+        names = [f"#{element.get('id')}"] if element.get("id") else []
+        names = [*(f".{name}" for name in (element.get("class") or "").split()), *names]
+        told: dict[str, str] = {}
+        for selector in (tag, *names, *(f"{tag}{name}" for name in names)):
+            told |= self.rules.get(selector, {})
+        if told and self.doubted:
+            doubted = set[str]().union(*(self.doubted.get(name, set()) for name in (tag, *names)))
+            told = {key: value for key, value in told.items() if key not in doubted}
+        return told | declarations(own) if own else told
+
+    def _read(self, text: str) -> None:
+        plain = _COMMENT.sub(" ", text)
+        self.is_partial = self.is_partial or "@import" in plain
+        for count, (selectors, body, conditional) in enumerate(_rules(plain)):
+            if count >= _MOST_RULES:
+                self.is_partial = True
+                return
+            told = declarations(body)
+            if not told:
+                continue
+            for selector in selectors.split(","):
+                match = _PLAIN.fullmatch(selector.strip())
+                if match is None or conditional:
+                    self._doubt(selector, told)
+                elif selector.strip():
+                    key = f"{(match['tag'] or '').lower()}{match['mark'] or ''}{match['name'] or ''}"
+                    self.rules[key] = self.rules.get(key, {}) | told
+
+    def _doubt(self, selector: str, told: Iterable[str]) -> None:
+        """Keep in mind that another rule may show what a plain one hides."""
+        last = re.split(r"[\s>+~]+", selector.strip())[-1]
+        for name in _NAMES.findall(last):
+            self.doubted.setdefault(name, set()).update(told)
+        self.is_partial = self.is_partial or any(key.startswith(("background", "color")) for key in told)
+
+
+def _rules(text: str) -> Iterator[tuple[str, str, bool]]:
+    """Yield selectors, declarations and whether a condition stands around them; rules for print alone are left out."""
+    around: list[str] = []
+    place = 0
+    for match in re.finditer(r"[{}]", text):
+        part, place = text[place : match.start()], match.end()
+        if match.group() == "{":
+            around.append(part.rpartition(";")[2].strip())
+        elif around:
+            selectors = around.pop()
+            if not selectors.startswith("@") and not any("print" in each.lower() for each in around):
+                yield selectors, part, bool(around)
+
+
+_UNSAID = frozenset({"script", "style", "template", "noscript", "head"})
+_NEAR = 6
+"""Difference of each of red, green and blue up to which two colours look the same."""
+_WHITE, _BLACK = (255, 255, 255), (0, 0, 0)
+_FAR, _TINY = -999.0, 1.0
+_EDGES = ("left", "top", "right", "bottom")
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """What an element hands down: None where it is not known."""
+
+    visible: bool = True
+    size: float | None = 16.0
+    colour: tuple[int, int, int] | None = _BLACK
+    background: tuple[int, int, int] | None = _WHITE
+    clear: bool = False
+
+    @property
+    def reason(self) -> HiddenReason | None:
+        """Tell why words that stand here are not seen."""
+        if not self.visible:
+            return HiddenReason.NOT_DISPLAYED
+        if self.size is not None and self.size <= _TINY:
+            return HiddenReason.TOO_SMALL
+        if self.clear:
+            return HiddenReason.TRANSPARENT
+        if self.colour is None or self.background is None:
+            return None
+        alike = all(abs(one - other) <= _NEAR for one, other in zip(self.colour, self.background, strict=True))
+        return HiddenReason.COLOUR if alike else None
+
+
+def take_out_hidden(root: Element) -> Counter[str]:
+    """Empty what a page does not show, and count its characters that are not blank by `HiddenReason`."""
+    sheet = Sheet.of(root)
+    counted: Counter[str] = Counter()
+    first = _State(background=None if sheet.is_partial else _WHITE)
+    open_: list[tuple[Element, _State]] = [(root, first)]
+    while open_:
+        element, above = open_.pop()
+        tag = _name(element)
+        if tag in _UNSAID or not tag:
+            continue
+        told = sheet.style_of(element, tag)
+        attributes = cast("Mapping[str, str]", element.attrib)
+        reason = _cut(attributes, told)
+        if reason is not None:
+            counted[reason] += _said(element)
+            element.clear(keep_tail=True)
+            continue
+        state = _below(above, attributes, told, partial=sheet.is_partial)
+        reason = state.reason
+        if reason is not None:
+            _blank(element, reason, counted)
+        open_.extend((child, state) for child in element)
+    return +counted
+
+
+def reason_of(attributes: Mapping[str, str]) -> HiddenReason | None:
+    """Tell why an element that stands alone is not seen, by its attributes; None where it is."""
+    told = declarations(attributes.get("style", ""))
+    return _cut(attributes, told) or _below(_State(), attributes, told, partial=False).reason
+
+
+def _cut(attributes: Mapping[str, str], told: dict[str, str]) -> HiddenReason | None:
+    """Tell why an element is not seen with all that is in it."""
+    if attributes and ("hidden" in attributes or attributes.get("aria-hidden", "").lower() == "true"):
+        return HiddenReason.MARKED
+    if not told:
+        return None
+    if told.get("display") == "none":
+        return HiddenReason.NOT_DISPLAYED
+    if pixels(told.get("opacity", "1"), 1.0) == 0.0:
+        return HiddenReason.TRANSPARENT
+    if _is_clipped(told):
+        return HiddenReason.CLIPPED
+    moved = [told.get("text-indent"), told.get("margin-left")]
+    if told.get("position") in {"absolute", "fixed"}:
+        moved += [told.get(edge) for edge in _EDGES]
+    places = [pixels(length, 16.0) for length in moved if length]
+    return HiddenReason.OFF_PAGE if any(place is not None and place <= _FAR for place in places) else None
+
+
+def _is_clipped(told: dict[str, str]) -> bool:
+    placed = told.get("position") in {"absolute", "fixed"}
+    clip = told.get("clip", "").replace("rect(", "").rstrip(")").replace(",", " ").split()
+    if placed and len(clip) == 4 and all((pixels(edge, 16.0) or 0.0) <= _TINY and edge != "auto" for edge in clip):
+        return True
+    path = told.get("clip-path", "")
+    if path.startswith("inset("):
+        inset = path.removeprefix("inset(").rstrip(")").split()
+        share = inset[0].removesuffix("%") if len(inset) == 1 and inset[0].endswith("%") else ""
+        if share.replace(".", "", 1).isdigit() and float(share) >= 50:
+            return True
+    sides = [pixels(told[side], 16.0) for side in ("width", "height", "max-width", "max-height") if side in told]
+    tiny = any(side is not None and side <= _TINY for side in sides)
+    return tiny and told.get("overflow", "") in {"hidden", "clip"}
+
+
+def _below(above: _State, attributes: Mapping[str, str], told: dict[str, str], *, partial: bool) -> _State:
+    """Work out what an element hands down to its words and children."""
+    if not attributes and not told:
+        return above
+    state = above
+    if partial and (attributes.get("class") or attributes.get("id")):
+        # a rule that is not known may give it another look
+        state = _State(background=None)
+    visibility = told.get("visibility")
+    if visibility is not None:
+        state = replace(state, visible=visibility not in {"hidden", "collapse"})
+    if "font-size" in told:
+        state = replace(state, size=pixels(told["font-size"], 16.0 if state.size is None else state.size))
+    colour = told.get("color") or attributes.get("color") or attributes.get("text")
+    if colour:
+        got, clear = colour_of(colour)
+        state = replace(state, colour=got, clear=clear)
+    background = told.get("background-color") or attributes.get("bgcolor")
+    if told.get("background-image") or attributes.get("background"):
+        state = replace(state, background=None)
+    elif background:
+        got, clear = colour_of(background)
+        state = state if clear else replace(state, background=got)
+    return state
+
+
+def _blank(element: Element, reason: HiddenReason, counted: Counter[str]) -> None:
+    """Take an element's own words out; its children are judged by themselves."""
+    for words in (element.text, *(child.tail for child in element)):
+        counted[reason] += _signs(words)
+    element.text = None
+    for child in element:
+        child.tail = None
+    if element.get("alt"):
+        counted[reason] += _signs(element.attrib.pop("alt"))
+
+
+def _said(element: Element) -> int:
+    """Count the characters that an element would have said."""
+    count, open_ = 0, [element]
+    while open_:
+        here = open_.pop()
+        if _name(here) in _UNSAID:
+            continue
+        count += _signs(here.text) + _signs(here.get("alt"))
+        for child in here:
+            count += _signs(child.tail)
+            open_.append(child)
+    return count
+
+
+def _signs(text: str | None) -> int:
+    return len("".join(text.split())) if text else 0
+
+
+def _name(element: Element) -> str:
+    return element.tag.rpartition("}")[2].lower() if isinstance(element.tag, str) else ""

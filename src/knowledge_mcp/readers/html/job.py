@@ -1,0 +1,221 @@
+"""In the child: web pages. An uploaded page is read whole; of a crawled one the main content, where it can be told."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from knowledge_mcp.readers.html.hidden import take_out_hidden
+from knowledge_mcp.readers.html.walk import html_pieces, parse_html, walk_html
+from knowledge_mcp.readers.shared.containers import foreign, magic_of, mislabelled
+from knowledge_mcp.readers.shared.pieces import Piece, facts, heading, hidden_piece, messages
+from knowledge_mcp.readers.shared.text import NotTextError, decode_text
+from knowledge_mcp.support.distribution import install_command
+from knowledge_mcp.support.sandbox_worker import Refusal
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
+
+__all__ = [
+    "MOST_BYTES",
+    "main_content",
+    "page",
+    "text_of",
+]
+
+_LEAST_WORDS = 40
+_LEAST_SHARE = 0.1
+_HELD = 0.9
+_MOST_TEXT, _MOST_DEPTH = 2_000_000, 150
+_AROUND = frozenset({"nav", "aside", "footer", "form", "dialog"})
+_PARTS = frozenset({"div", "ul", "ol", "section", "table", "header", "p", "menu"})
+_MENU_WORDS, _MENU_LINKS, _MENU_FOREIGN = 6, 0.6, 0.5
+
+
+def main_content(root: Element, text: str, whole: list[Piece], base: str, title: str) -> tuple[list[Piece], str]:
+    """Return the blocks of the main content, and nothing; or those of the whole page, and why.
+
+    Args:
+        root: the page; parts of it are taken out.
+        text: the page's source.
+        whole: the blocks of the whole page.
+        base: its address.
+        title: what it calls itself.
+    """
+    try:
+        import trafilatura
+    except ImportError:
+        return whole, (
+            "The main content was not told from the rest of the page, for trafilatura is not installed "
+            f"({install_command('office')}); the whole page was kept."
+        )
+    try:
+        got = trafilatura.extract(
+            text,
+            url=base,
+            output_format="html",
+            include_links=True,
+            include_tables=True,
+            include_formatting=True,
+            include_comments=False,
+            favor_recall=True,
+        )
+    except (RecursionError, ValueError, TypeError, AttributeError, KeyError, IndexError, AssertionError):
+        got = None
+    pieces = list(html_pieces(got, base=base)) if got else []
+    words = _words(pieces)
+    if words.total() < _LEAST_WORDS or words.total() < _LEAST_SHARE * _words(whole).total():
+        return whole, "The main content could not be told from the rest of the page; the whole page was kept."
+    first = next((_said(element) for element in root.iter("h1", "{*}h1")), "") or title
+    part = _part(root, words)
+    if part is not None:
+        read = list(walk_html(part, base=base))
+        if (_words(read) & words).total() >= _HELD * words.total():
+            pieces = read
+    return _headed(pieces, first), ""
+
+
+def _headed(pieces: list[Piece], first: str) -> list[Piece]:
+    """Begin with the page's first heading, which belongs to its content wherever it stands."""
+    if not first or any(" ".join(each.get("heading", "").split()) == first for each in pieces):
+        return pieces
+    return [heading(first, 1), *pieces]
+
+
+def _part(root: Element, wanted: Counter[str]) -> Element | None:
+    """Find the smallest part that holds nearly all words, and take the menus out of it; None in a page too large."""
+    if sum(len(str(words)) for words in root.itertext()) > _MOST_TEXT:
+        return None
+    part = next(root.iter("body", "{*}body"), root)
+    for _ in range(_MOST_DEPTH):
+        inner = next((child for child in part if _share(child, wanted) >= _HELD), None)
+        if inner is None or _name(inner) in {"p", "table", "ul", "ol", "pre", "dl"}:
+            break
+        part = inner
+    else:
+        return None
+    for element in list(part.iter("*")):
+        name = _name(element)
+        if element is not part and (name in _AROUND or (name in _PARTS and _is_menu(element, wanted))):
+            element.clear(keep_tail=True)
+    return part
+
+
+def _is_menu(element: Element, wanted: Counter[str]) -> bool:
+    """Tell a list of links that the main content knows little of."""
+    linked = sum(len(_said(link).split()) for link in element.iter("a", "{*}a"))
+    if linked < _MENU_WORDS:
+        return False
+    words = Counter(_said(element).split())
+    return linked >= _MENU_LINKS * words.total() and (words - wanted).total() >= _MENU_FOREIGN * words.total()
+
+
+def _share(element: Element, wanted: Counter[str]) -> float:
+    return (Counter(_said(element).split()) & wanted).total() / wanted.total()
+
+
+def _words(pieces: list[Piece]) -> Counter[str]:
+    counted: Counter[str] = Counter()
+    for each in pieces:
+        counted.update(word for word in (each.get("text") or each.get("heading", "")).split() if word.strip("|-•"))
+    return counted
+
+
+def _said(element: Element) -> str:
+    if not isinstance(element.tag, str) or _name(element) in {"script", "style", "template", "noscript"}:
+        return ""
+    return " ".join(" ".join(str(words) for words in element.itertext()).split())
+
+
+def _name(element: Element) -> str:
+    return element.tag.rpartition("}")[2].lower() if isinstance(element.tag, str) else ""
+
+
+MOST_BYTES = 64_000_000
+_WANTED = "a web page"
+_META = {
+    "author": "author",
+    "date": "date",
+    "dc.creator": "author",
+    "dc.date": "date",
+    "article:published_time": "date",
+    "article:modified_time": "modified",
+    "description": "description",
+    "og:description": "description",
+    "og:site_name": "site",
+    "keywords": "keywords",
+}
+
+
+def text_of(path: str, wanted: str, *, markup: bool = False, most: int = MOST_BYTES) -> tuple[str, str]:
+    """Return a text file's text, and the warning where its encoding was guessed; `markup` also refuses web pages, XML.
+
+    Raises:
+        Refusal: empty, too large, mislabelled, or of no encoding that can be told.
+    """
+    head = magic_of(path)
+    what = foreign(head, markup=markup)
+    if what:
+        raise mislabelled(wanted, what)
+    if Path(path).stat().st_size > most:
+        raise Refusal("too_large", f"It holds more than {most // 1_000_000} MB.", suggestion="Split it.")
+    try:
+        decoded = decode_text(Path(path).read_bytes())
+    except NotTextError as error:
+        raise Refusal(
+            "corrupted", f"It is not {wanted}: {error}", suggestion="Save it as UTF-8, or give it its right extension."
+        ) from error
+    return decoded.text, decoded.warning
+
+
+def page(path: str, *, check: bool, uri: str = "") -> Iterator[dict[str, Any]]:
+    """Yield a web page's messages; of one whose address begins with https:// those of its main content.
+
+    Raises:
+        Refusal: it is no web page, or empty, or more than can be read.
+    """
+    text, warning = text_of(path, _WANTED)
+    root = parse_html(text)
+    if check:
+        if not any(str(words).strip() for words in root.itertext()):
+            raise Refusal("empty", "The page has no text.")
+        yield {"pages": None}
+        return
+    yield from messages(_pieces(root, text, warning, uri))
+
+
+def _pieces(root: Element, text: str, warning: str, uri: str) -> Iterator[Piece]:
+    from lxml import etree
+
+    title, metadata = _described(root)
+    warnings = [warning] if warning else []
+    hidden = take_out_hidden(root)
+    if uri.startswith("https://"):
+        shown = etree.tostring(root, encoding="unicode", method="html") if hidden else text
+        pieces, why = main_content(root, shown, list(walk_html(root, base=uri)), uri, title)
+        if why:
+            warnings.append(why)
+        yield from pieces
+    else:
+        yield from walk_html(root)
+    if hidden:
+        yield hidden_piece(hidden)
+    yield facts(title=title, metadata=metadata, warnings=warnings)
+
+
+def _described(root: Element) -> tuple[str, dict[str, str]]:
+    """Return the page's title, and what it says of itself."""
+    found = next((element.text for element in root.iter("title", "{*}title")), "")
+    metadata: dict[str, str] = {}
+    for element in root.iter("meta", "{*}meta"):
+        key = _META.get((element.get("name") or element.get("property") or "").lower())
+        content = " ".join((element.get("content") or "").split())[:4000]
+        if key and content:
+            metadata.setdefault(key, content)
+    language = root.get("lang") or root.get("{http://www.w3.org/XML/1998/namespace}lang")
+    if language and re.fullmatch(r"[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*", language):
+        metadata["language"] = language
+    return " ".join((found or "").split()), metadata

@@ -1,0 +1,439 @@
+"""In the child: HTML to headings and blocks, by one walk over the tree without recursion.
+
+What a reader of the page sees is kept: words, lists, tables, code, alternative texts of pictures; links become
+references. Scripts, styles and comments say nothing and are left out; what the page hides, `html_hidden` takes out.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin
+
+from knowledge_mcp.model.document import BlockKind, ReferenceKind
+from knowledge_mcp.readers.html.hidden import take_out_hidden
+from knowledge_mcp.readers.shared.pieces import Piece, counting, heading, hidden_piece, named, piece, rich_piece
+from knowledge_mcp.readers.shared.richtext import RichText, table_text
+from knowledge_mcp.support.sandbox_worker import Refusal
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
+
+__all__ = [
+    "TableCells",
+    "html_pieces",
+    "is_data_table",
+    "parse_html",
+    "walk_html",
+]
+
+_MOST_SPANNED = 100
+_MOST_COLUMNS = 1000
+_LAYOUT = ("h1", "h2", "h3", "h4", "h5", "h6", "table", "pre", "blockquote", "form", "article", "section", "nav")
+
+
+def is_data_table(table: Element) -> bool:
+    """Tell a table of data from one that only lays out a page: it has rows and columns, and no page's parts in it."""
+    names = [name for tag in _LAYOUT for name in (tag, f"{{*}}{tag}")]
+    if table.get("role") in {"presentation", "none"} or next(table.iterdescendants(*names), None) is not None:
+        return False
+    cells = 0
+    for rows, row in enumerate(table.iterdescendants("tr", "{*}tr"), 1):
+        cells = max(cells, sum(1 for cell in row if isinstance(cell.tag, str) and cell.tag[-2:] in {"td", "th"}))
+        if rows >= 2 and cells >= 2:
+            return True
+    return False
+
+
+class TableCells:
+    """Collect rows and cells; `depth` counts tables within this one, whose words stay in their cell."""
+
+    def __init__(self) -> None:
+        self.depth = 1
+        self._rows: list[list[RichText]] = []
+        self._spanned: dict[int, int] = {}
+        self._columns = 1
+        self._deep = 1
+
+    def row(self) -> None:
+        """Begin a row; columns that a cell above reaches into stay empty."""
+        self._rows.append([])
+        self._skip()
+
+    def open(self, columns: str | None, rows: str | None) -> None:
+        """Begin a cell."""
+        if not self._rows:
+            self.row()
+        self._columns, self._deep = _span(columns), _span(rows)
+
+    def close(self, rich: RichText) -> None:
+        """End a cell."""
+        if not self._rows:
+            self.row()
+        row = self._rows[-1]
+        for extra in range(self._columns):
+            if len(row) >= _MOST_COLUMNS and extra:
+                break
+            if self._deep > 1:
+                self._spanned[len(row)] = self._deep - 1
+            row.append(rich if not extra else RichText())
+        self._skip()
+        self._columns = self._deep = 1
+
+    def piece(self) -> Piece:
+        """Write the table."""
+        rows = [row for row in self._rows if any(not cell.is_blank for cell in row)]
+        return rich_piece(BlockKind.TABLE, table_text(rows) if rows else RichText())
+
+    def _skip(self) -> None:
+        row = self._rows[-1]
+        while self._spanned.get(len(row), 0) > 0:
+            self._spanned[len(row)] -= 1
+            row.append(RichText())
+
+
+def _span(text: str | None) -> int:
+    return min(max(int(text), 1), _MOST_SPANNED) if text and text.isascii() and text.isdigit() and len(text) < 6 else 1
+
+
+_BLOCKS = frozenset(
+    "address article aside blockquote body caption center dd details dialog dir div dl dt fieldset figcaption figure"
+    " footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main menu nav ol optgroup option p pre search"
+    " section select summary table tbody td tfoot th thead title tr ul".split()
+)
+_HIDDEN = frozenset({"script", "style", "template", "noscript", "head"})
+_LISTS = frozenset({"ul", "ol", "menu", "dir"})
+_HEADING = re.compile(r"h[1-6]")
+_ENTITY = re.compile(r"&([A-Za-z][A-Za-z0-9]{1,31});")
+_XML_ENTITIES = frozenset({"amp", "lt", "gt", "quot", "apos"})
+_LINKS = ("http://", "https://", "mailto:", "#")
+_XHTML = b"http://www.w3.org/1999/xhtml"
+_BULLET = "•"
+_MOST_NAMES, _MOST_OF_ONE, _LONGEST_NAME = 50_000, 50, 200
+
+
+def html_pieces(text: str, *, base: str = "") -> Iterator[Piece]:
+    """Write a page's, or a part of a page's, headings and blocks, and count what it hides; errors as `parse_html`."""
+    root = parse_html(text)
+    hidden = take_out_hidden(root)
+    yield from walk_html(root, base=base)
+    if hidden:
+        yield hidden_piece(hidden)
+
+
+def parse_html(text: str) -> Element:
+    """Parse HTML, however careless; XHTML as what it is where it is well-formed.
+
+    Raises:
+        Refusal: it nests deeper than can be parsed, and text would be lost.
+    """
+    from lxml import etree
+
+    data = text.encode("utf-8", "replace")
+    strict = _xhtml(text) if _XHTML in data[:2000] else None
+    if strict is not None:
+        return strict
+    parser = etree.HTMLParser(
+        encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True, no_network=True, recover=True
+    )
+    try:
+        root: Any = etree.fromstring(data, parser)
+    except etree.XMLSyntaxError as error:
+        if "empty" in str(error).lower():
+            raise Refusal("empty", "The page has no text.") from error
+        raise Refusal("corrupted", "The page cannot be parsed.", details=str(error)[:300]) from error
+    deep = [entry.message for entry in parser.error_log if "depth" in entry.message.lower()]
+    if deep:
+        raise Refusal("unsupported", "The page nests its elements deeper than can be read.", details=deep[0])
+    if root is None:
+        raise Refusal("empty", "The page has no text.")
+    found: Element = root
+    return found
+
+
+def _xhtml(text: str) -> Element | None:
+    """Parse XHTML as XML, where an empty element ends itself; None where it is not well-formed."""
+    from lxml import etree
+
+    plain = _ENTITY.sub(_character, text)
+    plain = re.sub(r"^\s*<\?xml[^>]*\?>", "", plain)
+    parser = etree.XMLParser(
+        resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True, remove_pis=True
+    )
+    try:
+        return etree.fromstring(plain.encode("utf-8", "replace"), parser)
+    except etree.XMLSyntaxError:
+        return None
+
+
+def _character(match: re.Match[str]) -> str:
+    name = match.group(1)
+    return match.group() if name in _XML_ENTITIES else html.unescape(match.group())
+
+
+def walk_html(root: Element, *, base: str = "") -> Iterator[Piece]:
+    """Write the headings and blocks of a tree; relative links are resolved against `base`, or the page's own."""
+    from lxml import etree
+
+    found = next((element.get("href") for element in root.iter("{*}base", "base") if element.get("href")), None)
+    walk = _Walk(_joined(base, found or ""))
+    for event, element in etree.iterwalk(root, events=("start", "end")):
+        tag = element.tag.rpartition("}")[2].lower() if isinstance(element.tag, str) else ""
+        if event == "start":
+            walk.start(tag, element)
+            walk.words(element.text)
+        else:
+            walk.end(tag, element)
+            walk.words(element.tail if element is not root else None)
+        yield from walk.taken()
+    walk.finish()
+    yield from walk.taken()
+
+
+class _Walk:
+    """Hold what is open while the tree is walked over."""
+
+    def __init__(self, base: str) -> None:
+        self._base = base
+        self._out: list[Piece] = []
+        self._rich = RichText()
+        self._hidden = 0
+        self._pre = 0
+        self._heading = 0
+        self._caption = 0
+        self._quotes = 0
+        self._term: RichText | None = None
+        self._lists: list[int | None] = []
+        self._marker = ""
+        self._links: list[tuple[int, str] | None] = []
+        self._table: TableCells | None = None
+        self._names: list[str] = []
+        self._term_names: list[str] = []
+        self._named = 0
+
+    def taken(self) -> list[Piece]:
+        """Give what is finished."""
+        out, self._out = self._out, []
+        return out
+
+    def start(self, tag: str, element: Element) -> None:
+        """Take an element's beginning."""
+        if tag in _HIDDEN:
+            self._hidden += 1
+        if self._hidden:
+            return
+        if tag in _BLOCKS and self._table is None:
+            self.flush()  # what stands before does not bear the element's name
+        self._name(element)
+        if self._table is not None:
+            self._in_table(tag, element)
+        elif tag == "table" and is_data_table(element):
+            self.flush()
+            self._flush_term()
+            self._table = TableCells()
+        elif tag in _BLOCKS:
+            self._block(tag, element)
+        if tag == "br":
+            self._break()
+        elif tag == "img":
+            self._rich.add(f" {element.get('alt') or ''} ")
+        elif tag == "a":
+            self._links.append((len(self._rich), self._target(element)))
+
+    def end(self, tag: str, element: Element) -> None:
+        """Take an element's end."""
+        if tag in _HIDDEN:
+            self._hidden -= 1
+            return
+        if self._hidden:
+            return
+        if tag == "a" and self._links:
+            link = self._links.pop()
+            if link is not None and link[1]:
+                internal = link[1].startswith("#")
+                self._rich.mark(link[0], None if internal else ReferenceKind.LINK, link[1])
+        if self._table is not None:
+            self._end_in_table(tag)
+        elif tag in _BLOCKS:
+            self.flush()
+            self._unblock(tag)
+
+    def words(self, text: str | None) -> None:
+        """Take a run of text."""
+        if text and not self._hidden:
+            self._rich.add(text)
+
+    def finish(self) -> None:
+        """Close whatever is still open."""
+        self.flush()
+        self._flush_term()
+
+    def flush(self) -> None:
+        """Close the open block."""
+        rich, self._rich = self._rich, RichText(verbatim=self._pre > 0)
+        self._links = [(0, link[1]) if link else None for link in self._links]
+        if rich.is_blank:
+            self._out.extend([hidden_piece(rich.hidden)] if rich.hidden else [])
+            return
+        if self._heading or self._pre or self._caption:
+            self._flush_term()
+        if self._heading:
+            self._put(counting(heading(rich.text, self._heading), rich))
+        elif self._pre:
+            self._put(counting(piece(BlockKind.CODE, rich.text.strip("\n")), rich))
+        elif self._caption:
+            self._put(rich_piece(BlockKind.CAPTION, rich))
+        elif self._term is not None:
+            term, self._term = self._term, None
+            self._names = [*self._term_names, *self._names]
+            term.add("" if term.ends_blank else " ")
+            term.extend(rich)
+            self._put(rich_piece(BlockKind.PARAGRAPH, term))
+        elif self._quotes:
+            self._put(rich_piece(BlockKind.QUOTE, rich))
+        elif self._lists:
+            marker, self._marker = self._marker, ""
+            self._put(rich_piece(BlockKind.LIST_ITEM, rich, marker=marker, depth=len(self._lists) - 1))
+        else:
+            self._put(rich_piece(BlockKind.PARAGRAPH, rich))
+
+    def _put(self, written: Piece) -> None:
+        """Give a piece out with the names that its elements bear, and those right before it."""
+        names, self._names = self._names, []
+        self._out.append(named(written, names))
+
+    # ---- blocks
+
+    def _block(self, tag: str, element: Element) -> None:
+        self.flush()
+        if _HEADING.fullmatch(tag):
+            self._heading = int(tag[1])
+        elif tag == "pre":
+            self._pre += 1
+            self._rich = RichText(verbatim=True)
+        elif tag in {"figcaption", "caption"}:
+            self._caption += 1
+        elif tag == "blockquote":
+            self._quotes += 1
+        elif tag in _LISTS:
+            start = element.get("start", "1")
+            self._lists.append((int(start) if start.isascii() and start.isdigit() else 1) if tag == "ol" else None)
+        elif tag == "li":
+            self._marker = self._next_marker()
+        elif tag == "dt":
+            self._flush_term()
+
+    def _unblock(self, tag: str) -> None:
+        if _HEADING.fullmatch(tag):
+            self._heading = 0
+        elif tag == "pre":
+            self._pre = max(self._pre - 1, 0)
+            self._rich = RichText(verbatim=self._pre > 0)
+        elif tag in {"figcaption", "caption"}:
+            self._caption -= 1
+        elif tag == "blockquote":
+            self._quotes -= 1
+        elif tag in _LISTS:
+            self._lists.pop()
+        elif tag == "li":
+            self._marker = ""
+        elif tag == "dt" and self._out and self._out[-1].get("kind") in {"paragraph", "list_item"}:
+            # the term waits for what defines it
+            written = self._out.pop()
+            self._term = RichText(f"{written['text'].strip().rstrip(':')}: ")
+            self._term.hidden.update(written.get("hidden", {}))
+            self._term_names = written.get("anchors", [])
+        elif tag in {"dd", "dl"}:
+            self._flush_term()
+
+    def _flush_term(self) -> None:
+        term, self._term = self._term, None
+        if term is not None:
+            written = piece(BlockKind.PARAGRAPH, term.text.strip().removesuffix(":"))
+            self._out.append(named(counting(written, term), self._term_names))
+
+    def _next_marker(self) -> str:
+        if not self._lists or self._lists[-1] is None:
+            return _BULLET
+        count = self._lists[-1]
+        self._lists[-1] = count + 1
+        return f"{count}."
+
+    # ---- tables
+
+    def _in_table(self, tag: str, element: Element) -> None:
+        assert self._table is not None
+        if tag == "table":
+            self._table.depth += 1
+        if self._table.depth > 1:
+            self._rich.add(" " if tag in _BLOCKS else "")
+        elif tag == "tr":
+            self._stray()
+            self._table.row()
+        elif tag in {"td", "th"}:
+            self._stray()
+            self._table.open(element.get("colspan"), element.get("rowspan"))
+        elif tag == "caption":
+            self._stray()
+        elif tag in _BLOCKS:
+            self._rich.add(" ")
+
+    def _end_in_table(self, tag: str) -> None:
+        assert self._table is not None
+        if tag == "table":
+            self._table.depth -= 1
+            if self._table.depth == 0:
+                self._stray()
+                table, self._table = self._table, None
+                self._put(table.piece())
+                return
+        if self._table.depth > 1:
+            self._rich.add(" " if tag in _BLOCKS else "")
+        elif tag in {"td", "th"}:
+            rich, self._rich = self._rich, RichText()
+            self._links = [(0, link[1]) if link else None for link in self._links]
+            self._table.close(rich)
+        elif tag == "caption":
+            self._stray(BlockKind.CAPTION)
+        elif tag in _BLOCKS:
+            self._rich.add(" ")
+
+    def _stray(self, kind: BlockKind = BlockKind.PARAGRAPH) -> None:
+        """Keep words that stand in a table but in no cell, before it."""
+        rich, self._rich = self._rich, RichText()
+        if not rich.is_blank:
+            self._put(rich_piece(kind, rich))
+
+    # ---- words
+
+    def _break(self) -> None:
+        if self._table is not None or self._heading:
+            self._rich.add(" ")
+        elif self._pre:
+            self._rich.add("\n")
+        else:
+            self._rich.break_line()
+
+    def _name(self, element: Element) -> None:
+        name = element.get("id") or (element.get("name") if element.tag == "a" else None)
+        if name and len(name) <= _LONGEST_NAME and self._named < _MOST_NAMES:
+            self._names = [*self._names[1 - _MOST_OF_ONE :], name]
+            self._named += 1
+
+    def _target(self, element: Element) -> str:
+        href = " ".join((element.get("href") or "").split())
+        if len(href) > 2000:
+            return ""
+        if href.startswith("#"):
+            return href if len(href) > 1 else ""
+        joined = _joined(self._base, href) if href else ""
+        return joined if joined.lower().startswith(_LINKS) or (joined and ":" not in joined) else ""
+
+
+def _joined(base: str, href: str) -> str:
+    try:
+        return urljoin(base, href) if base else href
+    except ValueError:
+        return href

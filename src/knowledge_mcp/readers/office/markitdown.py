@@ -1,0 +1,256 @@
+"""In the child: presentations and e-books to Markdown by MarkItDown, told safely what to do.
+
+Of MarkItDown only the one converter for the format is switched on, and `convert_stream` is given our own open file: no
+address is resolved, no archive walked through, and nothing else is tried where that one fails. What it writes is then
+settled: slide texts, which it leaves as they are, are escaped, so that they come out of the Markdown reader whole.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from knowledge_mcp.readers.office.slides_hidden import seen_of
+from knowledge_mcp.readers.shared.assembly import MOST_TEXT
+from knowledge_mcp.readers.shared.containers import core_properties, corrupted, member, open_archive, parse_xml
+from knowledge_mcp.readers.shared.pieces import escaped, facts, hidden_piece
+from knowledge_mcp.support.sandbox_worker import Refusal
+
+__all__ = ["epub", "pptx", "settled"]
+
+_PRESENTATION = "a PowerPoint presentation"
+_BOOK = "an EPUB"
+_BATCH = 500_000
+_MOST_MARKDOWN = 12_000_000
+_RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
+_SLIDE = re.compile(r"^<!-- Slide number: (\d+) -->$", re.MULTILINE)
+_IMAGE = re.compile(r"!\[(?P<words>[^\]]*)\]\([^)]*\)")
+_DEFAULT_NAME = re.compile(
+    r"(?:Picture|Image|Graphic|Bild|Grafik|(?:Content|Picture) Placeholder|Google Shape)[ ;]?\d+[;\w]{0,20}"
+    r"|\S{1,200}\.(?:png|jpe?g|gif|emf|wmf|svg|bmp|tiff?)",
+    re.ASCII | re.IGNORECASE,
+)
+_TABLE_END = re.compile(r"\|\s*$")
+
+
+# ---- presentations --------------------------------------------------------------------------------------------------
+
+
+def pptx(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
+    """Yield a presentation's facts and Markdown; each slide begins with its marker.
+
+    Raises:
+        Refusal: it is no presentation, locked, damaged, empty or too large.
+    """
+    with open_archive(path, _PRESENTATION, needs=("ppt/presentation.xml",)) as archive:
+        slides, size = _slides(archive)
+        if check:
+            yield {"pages": len(slides)}
+            return
+        properties = core_properties(archive)
+        seen = seen_of(archive, slides, size)
+        changed = _changed(archive, seen.members) if seen.members else None
+    text = _converted(path, ".pptx", _PRESENTATION, source=changed)
+    markdown, pictures = settled(text)
+    warnings = [f"Slides {_listed(seen.slides)} are hidden in the presentation, and left out."] if seen.slides else []
+    if pictures:
+        warnings.append(f"{pictures} pictures have no description; text in them is not read.")
+    yield facts(title=properties.pop("title", ""), metadata=properties, warnings=warnings)
+    yield hidden_piece(seen.hidden)
+    if re.search(r"-->\s+# Slide \d+$", markdown[:80], re.MULTILINE):
+        yield {"untitled": True}
+    yield from _sent(markdown)
+
+
+def _slides(archive: zipfile.ZipFile) -> tuple[list[str], tuple[float, float]]:
+    """Give the names of the slides' parts, and the width and height of a slide in EMU."""
+    root = parse_xml(member(archive, "ppt/presentation.xml") or b"", _PRESENTATION)
+    relations = member(archive, "ppt/_rels/presentation.xml.rels")
+    targets: dict[str, str] = {}
+    for relation in parse_xml(relations, _PRESENTATION) if relations else ():
+        target = relation.get("Target", "")
+        targets[relation.get("Id", "")] = target.lstrip("/") if target.startswith("/") else f"ppt/{target}"
+    names = [targets.get(slide.get(_RELATION, ""), "") for slide in root.iter("{*}sldId")]
+    there = set(archive.namelist())
+    for number, name in enumerate(names, 1):
+        if name not in there:
+            raise corrupted(_PRESENTATION, f"slide {number} is missing")
+    size = root.find("{*}sldSz")
+    sides = [size.get(key, "") if size is not None else "" for key in ("cx", "cy")]
+    known = all(side.isascii() and side.isdigit() and 0 < len(side) < 12 for side in sides)
+    return names, (float(sides[0]), float(sides[1])) if known else (math.inf, math.inf)
+
+
+def _changed(archive: zipfile.ZipFile, members: Mapping[str, bytes]) -> BinaryIO:
+    """Write an archive again with some of its members changed."""
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as written:
+        for info in archive.infolist():
+            if not info.is_dir():
+                written.writestr(info.filename, members.get(info.filename) or archive.read(info))
+    target.seek(0)
+    return target
+
+
+def settled(text: str) -> tuple[str, int]:
+    """Make Markdown of what MarkItDown writes of slides, and count the pictures without a description.
+
+    Each line of a text is a paragraph of its own; a slide's title comes first on it; one without a title is called by
+    its number, so that what it says does not count to the slide before.
+    """
+    out: list[str] = []
+    pictures = 0
+    for number, content in enumerate(_contents(text), 1):
+        lines, without = _slide(content)
+        pictures += without
+        title = next((k for k, line in enumerate(lines) if line.startswith("# ")), None)
+        head = [lines.pop(title)] if title is not None else [f"# Slide {number}"] if lines else []
+        out.append("\n\n".join([f"<!-- Slide number: {number} -->", *head, *lines]))
+    return "\n\n".join(out) + "\n", pictures
+
+
+def _contents(text: str) -> list[str]:
+    """Part the slides at their markers; one that is out of turn is a slide's own words."""
+    starts: list[int] = []
+    ends: list[int] = []
+    for match in _SLIDE.finditer(text):
+        if int(match.group(1)) == len(starts) + 1:
+            starts.append(match.end())
+            ends.append(match.start())
+    ends.append(len(text))
+    return [text[start:end] for start, end in zip(starts, ends[1:], strict=True)]
+
+
+def _slide(content: str) -> tuple[list[str], int]:
+    lines: list[str] = []
+    pictures = 0
+    table: list[str] = []
+    for line in [*content.split("\n"), ""]:
+        if line.startswith("|") and _TABLE_END.search(line):
+            table.append(line)
+            continue
+        if table:
+            lines.append("\n".join(table))
+            table = []
+        image = _IMAGE.fullmatch(line.strip())
+        if image:
+            words = image.group("words").strip()
+            if not words or _DEFAULT_NAME.fullmatch(words):
+                pictures += 1
+            else:
+                lines.append(escaped(words))
+        elif line.strip():
+            lines.append(_settled_line(line))
+    return lines, pictures
+
+
+def _settled_line(line: str) -> str:
+    flat = " ".join(line.split())
+    for mark in ("# ", "### "):
+        if line.startswith(mark):
+            return mark + escaped(flat.removeprefix(mark.strip()).strip())
+    return escaped(flat)
+
+
+def epub(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
+    """Yield an e-book's facts and Markdown, its chapters in the order of reading.
+
+    Raises:
+        Refusal: it is no e-book, protected against copying, damaged, empty or too large.
+    """
+    with open_archive(path, _BOOK, needs=("META-INF/container.xml",)) as archive:
+        if member(archive, "META-INF/rights.xml") is not None or _is_protected(archive):
+            raise Refusal(
+                "encrypted",
+                "It is protected against copying (DRM).",
+                suggestion="Get a copy without protection from its publisher.",
+            )
+        properties, missing = _package(archive)
+    if check:
+        yield {"pages": None}
+        return
+    text = _converted(path, ".epub", _BOOK, escape_misc=True)
+    # MarkItDown's own lines of metadata end at the first blank line
+    head, _, body = text.partition("\n\n")
+    warnings = [f"{missing} chapters that the book's table names are not in its file."] if missing else []
+    yield facts(title=properties.pop("title", ""), metadata=properties, warnings=warnings)
+    yield from _sent(body if head.startswith("**") else text)
+
+
+def _is_protected(archive: zipfile.ZipFile) -> bool:
+    """Tell encrypted chapters from fonts that are merely obfuscated."""
+    data = member(archive, "META-INF/encryption.xml")
+    if data is None:
+        return False
+    root = parse_xml(data, _BOOK)
+    methods = [element.get("Algorithm", "") for element in root.iter("{*}EncryptionMethod")]
+    fonts = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
+    return any(not method.startswith(fonts) for method in methods)
+
+
+def _package(archive: zipfile.ZipFile) -> tuple[dict[str, str], int]:
+    """Return the book's properties and how many chapters its archive lacks."""
+    import posixpath
+    from urllib.parse import unquote
+
+    container = parse_xml(member(archive, "META-INF/container.xml") or b"", _BOOK)
+    rootfile = next((element.get("full-path", "") for element in container.iter("{*}rootfile")), "")
+    data = member(archive, rootfile)
+    if data is None:
+        raise corrupted(_BOOK, "its package file is missing")
+    package = parse_xml(data, _BOOK)
+    properties: dict[str, str] = {}
+    for name, key in (("title", "title"), ("creator", "author"), ("language", "language"), ("date", "date")):
+        texts = (element.text or "" for element in package.iter(f"{{http://purl.org/dc/elements/1.1/}}{name}"))
+        found = [" ".join(text.split()) for text in texts if text.strip()]
+        if found:
+            properties[key] = (found[0] if key == "title" else ", ".join(found))[:4000]
+    files = {element.get("id", ""): element.get("href", "") for element in package.iter("{*}item")}
+    names, base = set(archive.namelist()), posixpath.dirname(rootfile)
+    spine = [files.get(element.get("idref", ""), "") for element in package.iter("{*}itemref")]
+    paths = [{posixpath.normpath(posixpath.join(base, href)) for href in (name, unquote(name))} for name in spine]
+    return properties, sum(1 for path in paths if not path & names)
+
+
+# ---- both -----------------------------------------------------------------------------------------------------------
+
+
+def _converted(path: str, extension: str, wanted: str, *, source: BinaryIO | None = None, **options: Any) -> str:
+    """Convert a file, or what stands in its place."""
+    from markitdown import MarkItDown, MarkItDownException, StreamInfo
+    from markitdown.converters import EpubConverter
+
+    from knowledge_mcp.readers.office.slides import SlideConverter
+
+    engine = MarkItDown(enable_builtins=False, enable_plugins=False)
+    engine.register_converter(SlideConverter() if extension == ".pptx" else EpubConverter())
+    with source or Path(path).open("rb") as stream:
+        try:
+            result = engine.convert_stream(stream, stream_info=StreamInfo(extension=extension), **options)
+        except MarkItDownException as error:
+            if "MemoryError" in str(error):
+                raise MemoryError from error
+            raise corrupted(wanted, error) from error
+    text = result.markdown
+    if len(text) > min(_MOST_MARKDOWN, MOST_TEXT):
+        raise Refusal(
+            "too_large", f"It holds {len(text)} characters, more than can be read at once.", suggestion="Split it."
+        )
+    return text
+
+
+def _sent(markdown: str) -> Iterator[dict[str, Any]]:
+    if not _SLIDE.sub("", markdown).strip():
+        raise Refusal("empty", "The file has no text.", suggestion="If it shows pictures, save it as PDF and use OCR.")
+    for start in range(0, len(markdown), _BATCH):
+        yield {"markdown": markdown[start : start + _BATCH]}
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    shown = ", ".join(map(str, numbers[:20]))
+    return shown if len(numbers) <= 20 else f"{shown} and {len(numbers) - 20} more"

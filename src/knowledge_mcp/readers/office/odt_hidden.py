@@ -1,0 +1,233 @@
+"""In the child: how the text of an OpenDocument file looks, by its styles, and why some of it is not seen.
+
+Where telling is uncertain (coloured pages, pictures behind the text, another script's size) text counts as seen.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from knowledge_mcp.model.hidden import HiddenReason
+from knowledge_mcp.readers.shared.colours import WHITE, is_alike
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
+
+__all__ = ["Look", "Looks", "length_of", "unseen_element"]
+
+_FO = "{urn:oasis:names:tc:opendocument:xmlns:xsl-fo-compatible:1.0}"
+_STYLE = "{urn:oasis:names:tc:opendocument:xmlns:style:1.0}"
+_TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
+_TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
+_DRAW = "{urn:oasis:names:tc:opendocument:xmlns:drawing:1.0}"
+_SVG = "{urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0}"
+_LENGTH = re.compile(r"(-?\d{0,7}(?:\.\d{1,9})?)(pt|in|cm|mm|px|pc)")
+_UNITS = {"pt": 1.0, "in": 72.0, "cm": 28.35, "mm": 2.835, "px": 0.75, "pc": 12.0}
+_MAX_INHERITANCE = 20
+_TOO_SMALL = 1.0
+_FARTHEST = 300 * 28.35
+"""The largest page, in points: what lies farther out is on no page."""
+_OTHER_SCRIPT = re.compile("[\u0590-\u1cff\u2e80-\uffff\U00010000-\U0010ffff]")
+_SHAPES = frozenset({"frame", "custom-shape", "rect", "text-box", "g", "ellipse", "line", "polygon", "path"})
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How text looks; None where nothing says it.
+
+    Attributes:
+        hidden: it is not displayed.
+        size: points. other_sizes: the largest size for letters of other scripts, None where one is not said.
+        colour: as the file writes it.
+        ground: the colour behind it, empty where it is unknown.
+    """
+
+    hidden: bool | None = None
+    size: float | None = None
+    other_sizes: float | None = None
+    colour: str | None = None
+    ground: str | None = None
+
+    def over(self, other: Look) -> Look:
+        """Give this look where it says something, else the other."""
+        return Look(
+            other.hidden if self.hidden is None else self.hidden,
+            other.size if self.size is None else self.size,
+            other.other_sizes if self.other_sizes is None else self.other_sizes,
+            other.colour if self.colour is None else self.colour,
+            other.ground if self.ground is None else self.ground,
+        )
+
+    def reason(self, text: str) -> HiddenReason | None:
+        """Tell why a text is not seen, None where it is."""
+        if self.hidden:
+            return HiddenReason.NOT_DISPLAYED
+        if self.size is not None and self.size <= _TOO_SMALL:
+            others = self.other_sizes is not None and self.other_sizes <= _TOO_SMALL
+            if others or not _OTHER_SCRIPT.search(text):
+                return HiddenReason.TOO_SMALL
+        return HiddenReason.COLOUR if is_alike(self.colour, self.ground) else None
+
+
+class Looks:
+    """Answer how paragraphs and spans look, from the styles of a file.
+
+    Args:
+        roots: the trees of styles.xml and content.xml.
+    """
+
+    def __init__(self, roots: Iterable[Element]) -> None:
+        self._styles: dict[tuple[str, str], Element] = {}
+        self._defaults: dict[str, Element] = {}
+        self._known: dict[tuple[str, str], Look] = {}
+        self._page = WHITE
+        for root in roots:
+            for style in root.iter(f"{_STYLE}style"):
+                key = (style.get(f"{_STYLE}family", ""), style.get(f"{_STYLE}name", ""))
+                self._styles[key] = style
+            for style in root.iter(f"{_STYLE}default-style"):
+                self._defaults[style.get(f"{_STYLE}family", "")] = style
+            pages = root.iter(f"{_STYLE}page-layout-properties")
+            shapes = root.iter(f"{_STYLE}graphic-properties")
+            behind = any(each.get(f"{_STYLE}run-through") == "background" for each in shapes)
+            if behind or any(_paints(part) for part in pages):
+                self._page = ""
+
+    def paragraph(self, element: Element) -> Look:
+        """Return the look of a paragraph or heading, with what is behind it."""
+        look = self._named("paragraph", element.get(f"{_TEXT}style-name", ""))
+        if look.ground is not None or look.colour is None:
+            return look
+        return Look(ground=self._behind(element)).over(look)
+
+    def span(self, element: Element) -> Look:
+        """Return what a span's style says."""
+        return self._named("text", element.get(f"{_TEXT}style-name", ""))
+
+    def behind(self, element: Element, look: Look) -> Look:
+        """Complete a look with what is behind an element, where it has a colour."""
+        if look.colour is None or look.ground is not None:
+            return look
+        paragraph = next((above for above in element.iterancestors() if _local(above) in {"p", "h"}), element)
+        return Look(ground=self._behind(paragraph)).over(look)
+
+    def _named(self, family: str, name: str) -> Look:
+        key = (family, name)
+        if key not in self._known:
+            look = Look()
+            for style in self._line(family, name):
+                look = look.over(_look_of(style))
+            self._known[key] = look
+        return self._known[key]
+
+    def _line(self, family: str, name: str) -> Iterator[Element]:
+        """Give a style and those it inherits from, nearest first."""
+        for _ in range(_MAX_INHERITANCE):
+            style = self._styles.get((family, name))
+            if style is None:
+                break
+            yield style
+            name = style.get(f"{_STYLE}parent-style-name", "")
+        if family != "text" and family in self._defaults:
+            yield self._defaults[family]
+
+    def _behind(self, paragraph: Element) -> str:
+        for above in paragraph.iterancestors():
+            name = _local(above)
+            family = {"table-cell": "table-cell", "table": "table", "section": "section"}.get(name)
+            if name in _SHAPES:
+                return ""
+            if family is None:
+                continue
+            for style in self._line(family, above.get(f"{_TABLE}style-name") or above.get(f"{_TEXT}style-name") or ""):
+                for part in style:
+                    if _paints(part):
+                        return part.get(f"{_FO}background-color", "")
+        return self._page
+
+
+def _look_of(style: Element) -> Look:
+    text = style.find(f"{_STYLE}text-properties")
+    whole = style.find(f"{_STYLE}paragraph-properties")
+    ground = whole.get(f"{_FO}background-color") if whole is not None else None
+    if whole is not None and whole.find(f"{_STYLE}background-image") is not None:
+        ground = ""
+    if text is None:
+        return Look(ground=_solid(ground))
+    display = text.get(f"{_TEXT}display")
+    others = [_points(text.get(f"{_STYLE}font-size-{script}")) for script in ("asian", "complex")]
+    known = [size for size in others if size is not None]
+    automatic = text.get(f"{_STYLE}use-window-font-color") == "true"
+    own = _solid(text.get(f"{_FO}background-color"))
+    return Look(
+        None if display is None else display == "none",
+        _points(text.get(f"{_FO}font-size")),
+        max(known) if len(known) == len(others) else None,
+        "" if automatic else text.get(f"{_FO}color"),
+        own if own is not None else _solid(ground),
+    )
+
+
+def _solid(colour: str | None) -> str | None:
+    return None if colour == "transparent" else colour
+
+
+def _paints(properties: Element) -> bool:
+    """Tell whether properties paint a ground that is not white."""
+    colour = properties.get(f"{_FO}background-color", "transparent")
+    image = properties.find(f"{_STYLE}background-image")
+    painted = image is not None and len(image.attrib) > 0
+    filled = _local(properties) == "page-layout-properties" and properties.get(f"{_DRAW}fill", "none") != "none"
+    return (colour != "transparent" and not is_alike(colour, WHITE)) or painted or filled
+
+
+def _points(length: str | None) -> float | None:
+    match = _LENGTH.fullmatch(length or "")
+    return float(match.group(1)) * _UNITS[match.group(2)] if match and match.group(1) not in {"", "-"} else None
+
+
+# ---- elements -------------------------------------------------------------------------------------------------------
+
+
+def unseen_element(element: Element) -> HiddenReason | None:
+    """Tell why nothing of an element is seen: a hidden section, paragraph, field or row, or a shape off every page."""
+    name = _local(element)
+    if name in {"section", "hidden-text"}:
+        hidden = element.get(f"{_TEXT}display") == "none" or element.get(f"{_TEXT}is-hidden") == "true"
+        return HiddenReason.NOT_DISPLAYED if hidden else None
+    if name in {"p", "h"}:
+        fields = element.iter(f"{_TEXT}hidden-paragraph")
+        hidden = any(each.get(f"{_TEXT}is-hidden") == "true" for each in fields)
+        return HiddenReason.NOT_DISPLAYED if hidden else None
+    if name == "table-row":
+        return HiddenReason.NOT_DISPLAYED if element.get(f"{_TABLE}visibility") in {"collapse", "filter"} else None
+    if name in _SHAPES:
+        if element.get(f"{_DRAW}display") == "none":
+            return HiddenReason.NOT_DISPLAYED
+        return HiddenReason.OFF_PAGE if _is_away(element) else None
+    return None
+
+
+def _is_away(shape: Element) -> bool:
+    on_page = shape.get(f"{_TEXT}anchor-type") == "page"
+    for place, extent in (("x", "width"), ("y", "height")):
+        start = _points(shape.get(f"{_SVG}{place}"))
+        length = _points(shape.get(f"{_SVG}{extent}"))
+        if start is None:
+            continue
+        if abs(start) > _FARTHEST + (length or 0.0) or (on_page and length is not None and start + length <= 0):
+            return True
+    return False
+
+
+def length_of(element: Element) -> int:
+    """Count the characters that are not blank in an element."""
+    return len("".join("".join(str(text) for text in element.itertext()).split()))
+
+
+def _local(element: Element) -> str:
+    tag = element.tag
+    return tag.rpartition("}")[2] if isinstance(tag, str) else ""

@@ -1,0 +1,364 @@
+"""In the child: workbooks (.xlsx, .xls) to sections and tables, sheet by sheet and row by row.
+
+Ours and not MarkItDown's, which reads them through pandas: there an empty cell becomes `NaN`, a title row `Unnamed: 3`,
+a year beside an empty cell `2020.0`, a formula that was never calculated nothing at all, and every sheet stands in
+memory as a whole. Here values are written as the sheet shows them, and a formula without a value as the formula.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+import re
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from knowledge_mcp.model.document import BlockKind
+from knowledge_mcp.readers.office.sheets_hidden import (
+    Look,
+    SheetMarks,
+    Sieve,
+    look_of,
+    old_look_of,
+    old_marks_of,
+    scanned,
+)
+from knowledge_mcp.readers.shared.assembly import MOST_TEXT
+from knowledge_mcp.readers.shared.containers import OLE, core_properties, corrupted, magic_of, ole_refusal, open_archive
+from knowledge_mcp.readers.shared.pieces import Piece, facts, heading, hidden_piece, messages, piece, table_piece
+from knowledge_mcp.support.sandbox_worker import Refusal
+
+__all__ = [
+    "MOST_COLUMNS",
+    "regions",
+    "workbook",
+]
+
+MOST_COLUMNS = 16_384
+"""Most cells of a row: what Excel has."""
+
+_MOST_LINES = 20
+_NUMBER = re.compile(r"[-+(]?(?=[.,\s]*\d)[\d.,\s]*+%?\)?")
+
+
+def regions(rows: Iterable[Sequence[str]]) -> Iterator[Piece]:
+    """Write rows as tables and paragraphs: a blank row ends a table, a single cell above one is its title.
+
+    A table that goes on behind blank rows stays one table: where what follows stands in its columns and begins with
+    numbers, while its header has none.
+
+    Raises:
+        Refusal: a row has more cells than a sheet can have, or the text is more than a document may hold.
+    """
+    table: list[list[str]] = []
+    gap = False
+    size = 0
+    for row in rows:
+        cells = _trimmed(row)
+        if not cells:
+            gap = bool(table)
+            continue
+        if len(cells) > MOST_COLUMNS:
+            raise Refusal("too_large", f"A row has {len(cells)} cells, more than {MOST_COLUMNS}.")
+        if gap and not _goes_on(table, cells):
+            yield from _region(table)
+            table = []
+        gap = False
+        table.append(cells)
+        size += sum(map(len, cells)) + len(cells)
+        if size > 2 * MOST_TEXT:
+            raise Refusal("too_large", "The table holds more text than a document may.", suggestion="Split it.")
+    yield from _region(table)
+
+
+def _trimmed(row: Sequence[str]) -> list[str]:
+    last = len(row)
+    while last and not row[last - 1].strip():
+        last -= 1
+    return list(row[:last])
+
+
+def _goes_on(table: Sequence[Sequence[str]], cells: Sequence[str]) -> bool:
+    header = next((row for row in table if _filled(row) > 1), None)
+    if header is None or len(cells) > len(header) or _filled(cells) < 2:
+        return False
+    return any(map(_is_number, cells)) and not any(map(_is_number, header))
+
+
+def _is_number(cell: str) -> bool:
+    return len(cell) <= 40 and _NUMBER.fullmatch(cell) is not None
+
+
+def _filled(row: Sequence[str]) -> int:
+    return sum(1 for cell in row if cell.strip())
+
+
+def _region(table: list[list[str]]) -> Iterator[Piece]:
+    """Write one run of rows without a gap: single cells before the first fuller row are lines of text."""
+    start = 0
+    while start < len(table) and _filled(table[start]) == 1:
+        start += 1
+    if start == len(table) > _MOST_LINES:
+        yield table_piece(table)  # one long column is a list
+        return
+    for row in table[:start]:
+        yield piece(BlockKind.PARAGRAPH, " ".join(cell for cell in row if cell.strip()))
+    body = table[start:]
+    if not body:
+        return
+    empty = min(next((k for k, cell in enumerate(row) if cell.strip()), 0) for row in body)
+    yield table_piece(row[empty:] for row in body)
+
+
+_WANTED = "an Excel workbook"
+_WORKBOOKS = ("xl/workbook.xml",)
+_MOST_SHEETS = 1000
+_MIDNIGHT = dt.time(0, 0)
+
+
+def workbook(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
+    """Yield a workbook's messages, whichever of the two formats its bytes are in.
+
+    Raises:
+        Refusal: it is no workbook, locked, damaged, empty or too large.
+    """
+    if magic_of(path).startswith(OLE):
+        yield from _old(path, check=check)
+        return
+    with open_archive(path, _WANTED, needs=_WORKBOOKS) as archive:
+        yield from _new(path, archive, {} if check else scanned(archive), check=check)
+
+
+# ---- .xlsx ----------------------------------------------------------------------------------------------------------
+
+
+def _new(
+    path: str, archive: zipfile.ZipFile, marks: Mapping[str, SheetMarks], *, check: bool
+) -> Iterator[dict[str, Any]]:
+    import warnings
+
+    import openpyxl
+
+    warnings.simplefilter("ignore")  # of styles and extensions that concern nobody here
+    try:
+        # as streams: a name would have to have one of the right extensions
+        with Path(path).open("rb") as one, Path(path).open("rb") as other:
+            book: Any = openpyxl.load_workbook(one, read_only=True, data_only=True)
+            formulas = any(each.has_formulas for each in marks.values())
+            written: Any = openpyxl.load_workbook(other, read_only=True) if formulas else None
+            if check:
+                yield {"pages": None}
+                return
+            yield from messages(_new_pieces(archive, book, written, marks))
+    except (KeyError, ValueError, TypeError, AttributeError, IndexError, SyntaxError) as error:
+        raise corrupted(_WANTED, error) from error
+
+
+def _new_pieces(archive: zipfile.ZipFile, book: Any, written: Any, marks: Mapping[str, SheetMarks]) -> Iterator[Piece]:
+    properties = core_properties(archive)
+    _bound(len(book.sheetnames))
+    told = [*_told_of_parts(archive)]
+    names: list[str] = []
+    looks: dict[int, Look] = {}
+    for sheet in book.worksheets:
+        is_hidden = sheet.sheet_state != "visible"
+        # openpyxl's stream of a sheet keeps the name of its part to itself
+        said = marks.get(getattr(sheet, "_worksheet_path", ""), SheetMarks())
+        sieve = Sieve(said, all_hidden=is_hidden)
+        sheet.reset_dimensions()
+        rows = _new_rows(sheet, written[sheet.title] if written is not None else None, looks, book.loaded_theme)
+        yield from _sheet(sheet.title, sieve.sift(rows))
+        yield hidden_piece(sieve.hidden)
+        told += _told_of_hidden(sheet.title, sieve, is_hidden=is_hidden)
+        names += [] if is_hidden else [sheet.title]
+    yield facts(
+        title=properties.pop("title", ""),
+        metadata=properties | {"sheets": ", ".join(names)[:2000]},
+        warnings=told,
+    )
+
+
+_Row: TypeAlias = tuple[list[str], list["Look | None"]]
+
+
+def _new_rows(sheet: Any, formulas: Any, looks: dict[int, Look], theme: bytes | None) -> Iterator[_Row]:
+    """Yield the texts of rows with the looks of their cells; `looks` keeps what is known of each style."""
+    if formulas is None:
+        for row in sheet.iter_rows():
+            yield [_shown(cell.value, cell) for cell in row], [_look(cell, looks, theme) for cell in row]
+        return
+    formulas.reset_dimensions()
+    for row, other in itertools.zip_longest(sheet.iter_rows(), formulas.iter_rows(), fillvalue=()):
+        cells: list[str] = []
+        for cell, formula in itertools.zip_longest(row, other):
+            value = cell.value if cell is not None else None
+            if value is None and formula is not None:
+                value = getattr(formula.value, "text", formula.value)
+            cells.append(_shown(value, cell))
+        yield cells, [_look(cell, looks, theme) for cell in row]
+
+
+def _look(cell: Any, looks: dict[int, Look], theme: bytes | None) -> Look | None:
+    """Tell how a cell is shown by its style; None for as any cell is."""
+    style = getattr(cell, "_style_id", 0)
+    if not style:
+        return None
+    if style not in looks:
+        looks[style] = look_of(cell, theme)
+    return looks[style] if looks[style].reason is not None else None
+
+
+def _told_of_parts(archive: zipfile.ZipFile) -> Iterator[str]:
+    names = archive.namelist()
+    for folder, what in (
+        ("xl/comments", "Comments on cells"),
+        ("xl/threadedComments/", "Comments on cells"),
+        ("xl/charts/chart", "Charts"),
+        ("xl/chartsheets/", "Charts"),
+        ("xl/media/", "Pictures"),
+        ("xl/embeddings/", "Embedded files"),
+    ):
+        if any(name.startswith(folder) for name in names):
+            yield f"{what} in the workbook are not read."
+
+
+# ---- .xls -----------------------------------------------------------------------------------------------------------
+
+
+def _old(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
+    import io
+
+    import xlrd
+    from xlrd.biffh import XLRDError
+
+    try:
+        # sheets are parsed one by one; the log of odd records is nobody's reading
+        book: Any = xlrd.open_workbook(path, on_demand=True, formatting_info=True, logfile=io.StringIO())
+        if check:
+            yield {"pages": None}
+            return
+        yield from messages(_old_pieces(book))
+    except XLRDError as error:
+        raise _old_refusal(path, error) from error
+    except (ValueError, IndexError, KeyError, AssertionError, TypeError, AttributeError, OverflowError) as error:
+        raise corrupted(_WANTED, error) from error
+    except Exception as error:
+        # struct.error and compdoc's own error are no children of anything above
+        if type(error).__name__ in {"error", "CompDocError"}:
+            raise corrupted(_WANTED, error) from error
+        raise
+
+
+def _old_refusal(path: str, error: Exception) -> Refusal:
+    said = str(error)
+    if "encrypted" in said.lower():
+        return Refusal(
+            "password_protected",
+            "It is protected by a password.",
+            suggestion="Open it in Excel, remove the password and save it.",
+        )
+    if "Can't find workbook" in said or "not supported" in said:
+        return ole_refusal(path, _WANTED)
+    return corrupted(_WANTED, error)
+
+
+def _old_pieces(book: Any) -> Iterator[Piece]:
+    _bound(book.nsheets)
+    names: list[str] = []
+    told: list[str] = []
+    for index in range(book.nsheets):
+        sheet = book.sheet_by_index(index)
+        is_hidden = bool(sheet.visibility)
+        sieve = Sieve(old_marks_of(sheet), all_hidden=is_hidden)
+        yield from _sheet(sheet.name, sieve.sift(_old_rows(book, sheet)))
+        yield hidden_piece(sieve.hidden)
+        told += _told_of_hidden(sheet.name, sieve, is_hidden=is_hidden)
+        names += [] if is_hidden else [sheet.name]
+        book.unload_sheet(index)
+    metadata = {"author": book.user_name} if book.user_name else {}
+    yield facts(metadata=metadata | {"sheets": ", ".join(names)[:2000]}, warnings=told)
+
+
+def _old_rows(book: Any, sheet: Any) -> Iterator[_Row]:
+    import xlrd
+
+    looks: dict[int, Look | None] = {}
+    for number in range(sheet.nrows):
+        cells: list[str] = []
+        for cell in sheet.row(number):
+            value = cell.value
+            if cell.ctype == xlrd.XL_CELL_DATE:
+                value = _old_date(value, book.datemode)
+            elif cell.ctype == xlrd.XL_CELL_BOOLEAN:
+                value = bool(value)
+            elif cell.ctype == xlrd.XL_CELL_ERROR:
+                value = xlrd.error_text_from_code.get(value, "#ERROR")
+            cells.append(_shown(value, None))
+            if cell.xf_index is not None and cell.xf_index not in looks:
+                look = old_look_of(book, cell.xf_index)
+                looks[cell.xf_index] = look if look.reason is not None else None
+        yield cells, [looks.get(cell.xf_index) for cell in sheet.row(number)]
+
+
+def _old_date(value: float, mode: Any) -> Any:
+    import xlrd
+
+    try:
+        parts = xlrd.xldate_as_tuple(value, mode)
+    except (xlrd.XLDateError, ValueError, OverflowError):
+        return value
+    return dt.time(*parts[3:]) if parts[:3] == (0, 0, 0) else dt.datetime(*parts)  # noqa: DTZ001
+
+
+# ---- both -----------------------------------------------------------------------------------------------------------
+
+
+def _sheet(title: str, rows: Iterable[Sequence[str]]) -> Iterator[Piece]:
+    """Write a sheet: its name, then its tables and lines of text; an empty one leaves no trace."""
+    found = regions(rows)
+    first = next(found, None)
+    if first is None:
+        return
+    yield heading(title, 1, plain=True)
+    yield first
+    yield from found
+
+
+def _shown(value: object, cell: Any) -> str:
+    """Write a cell's value about as the sheet shows it."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, int):
+        return _percent(value, cell) or str(value)
+    if isinstance(value, float):
+        return _percent(value, cell) or f"{value:.15g}"
+    if isinstance(value, dt.datetime):
+        if value.time() == _MIDNIGHT:
+            return value.date().isoformat()
+        return value.isoformat(" ", "seconds")
+    return str(value)
+
+
+def _percent(value: float, cell: Any) -> str:
+    pattern = str(getattr(cell, "number_format", "") or "")
+    return f"{value * 100:.12g}%" if "%" in pattern and '"' not in pattern else ""
+
+
+def _told_of_hidden(title: str, sieve: Sieve, *, is_hidden: bool) -> list[str]:
+    """Tell what is left out of a sheet because it is hidden."""
+    if is_hidden:
+        return [f"The sheet {title} is hidden in the workbook, and left out: {sieve.hidden.total():,} characters."]
+    counts = ((sieve.rows, "hidden rows"), (len(sieve.columns), "hidden columns"))
+    told = " and ".join(f"{count:,} {what}" for count, what in counts if count)
+    return [f"Of the sheet {title} {told} are left out."] if told else []
+
+
+def _bound(count: int) -> None:
+    if count > _MOST_SHEETS:
+        raise Refusal("too_large", f"The workbook has {count} sheets, more than {_MOST_SHEETS}.")

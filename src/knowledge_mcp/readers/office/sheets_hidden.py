@@ -1,0 +1,213 @@
+"""In the child: what nobody sees of a workbook: hidden sheets, rows and columns, and cells that their look hides.
+
+A cell's colours count only where they are sure: not where conditional formats, table styles or a picture behind the
+sheet may change them.
+"""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from knowledge_mcp.model.hidden import HiddenReason
+from knowledge_mcp.readers.shared.colours import WHITE, is_alike
+
+__all__ = ["Look", "SheetMarks", "Sieve", "look_of", "old_look_of", "old_marks_of", "scanned"]
+
+_FORMULA = re.compile(rb"<(?:\w+:)?f[\s>/]")
+_UNSURE = re.compile(rb"<(?:\w+:)?(?:conditionalFormatting|tableParts|picture)[\s>/]")
+_ROW = re.compile(rb"<(?:\w+:)?(row|col)\s([^>]*)>")
+_ATTRIBUTE = re.compile(rb"""\b(hidden|ht|r|min|max|width)\s*=\s*["']([^"']{0,20})["']""")
+_SCHEME = re.compile(rb"""<\w+:(lt1|dk1)>\s*<\w+:\w+[^>]*?\b(?:lastClr|srgbClr val|val)=["']([0-9A-Fa-f]{6})["']""")
+_NOTHING_SHOWN = re.compile(r'(?:\s|""|\[[^\]]*\])*')
+_MOST_COLUMNS = 16_384
+_MOST_ROWS = 1_048_576
+_BLOCK = 1 << 20
+
+
+@dataclass(slots=True)
+class SheetMarks:
+    """What a sheet says beside its cells.
+
+    Attributes:
+        rows, columns: numbers of those that are hidden, from 1.
+        is_unsure: something else than a cell's own style gives it its colours.
+        has_formulas: there are formulas in it.
+    """
+
+    rows: set[int] = field(default_factory=set[int])
+    columns: set[int] = field(default_factory=set[int])
+    is_unsure: bool = False
+    has_formulas: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Why a style does not show what stands in a cell, None where it does; whether that is for its colours."""
+
+    reason: HiddenReason | None = None
+    is_colour: bool = False
+
+
+class Sieve:
+    """Take what nobody sees out of the rows of one sheet, and count it.
+
+    Args:
+        marks: what the sheet says beside its cells.
+        all_hidden: nobody sees the sheet at all.
+    """
+
+    def __init__(self, marks: SheetMarks, *, all_hidden: bool) -> None:
+        self._marks = marks
+        self._all_hidden = all_hidden
+        self.hidden: Counter[str] = Counter()
+        self.rows = 0
+        self.columns: set[int] = set()
+
+    def sift(self, rows: Iterator[tuple[list[str], Sequence[Look | None]]]) -> Iterator[list[str]]:
+        """Yield what is seen of rows of texts, each given with the looks of its cells."""
+        for number, (texts, looks) in enumerate(rows, 1):
+            if self._all_hidden or number in self._marks.rows:
+                count = sum(map(_length, texts))
+                self.hidden[HiddenReason.NOT_DISPLAYED] += count
+                self.rows += bool(count)
+            elif self._marks.columns or any(looks):
+                yield self._seen(texts, looks)
+            else:
+                yield texts
+
+    def _seen(self, texts: Sequence[str], looks: Sequence[Look | None]) -> list[str]:
+        cells: list[str] = []
+        for index, text in enumerate(texts):
+            look = looks[index] if index < len(looks) else None
+            reason = look.reason if look is not None else None
+            if look is not None and look.is_colour and self._marks.is_unsure:
+                reason = None
+            if text and index + 1 in self._marks.columns:
+                self.columns.add(index + 1)
+                reason = HiddenReason.NOT_DISPLAYED
+            if reason is not None:
+                self.hidden[reason] += _length(text)
+            if index + 1 not in self._marks.columns:
+                cells.append("" if reason is not None else text)
+        return cells
+
+
+def _length(text: str) -> int:
+    return len("".join(text.split()))
+
+
+# ---- .xlsx ----------------------------------------------------------------------------------------------------------
+
+
+def scanned(archive: zipfile.ZipFile) -> dict[str, SheetMarks]:
+    """Look through the sheets' parts for what openpyxl's streams do not tell, by the names of the parts."""
+    return {
+        name: _scanned(archive, name)
+        for name in archive.namelist()
+        if name.startswith("xl/worksheets/") and name.endswith(".xml")
+    }
+
+
+def _scanned(archive: zipfile.ZipFile, name: str) -> SheetMarks:
+    marks = SheetMarks()
+    with archive.open(name) as stream:
+        tail = b""
+        while block := stream.read(_BLOCK):
+            data = tail + block
+            end = data.rfind(b">") + 1
+            part, tail = data[:end], data[end:][-4096:]
+            marks.has_formulas = marks.has_formulas or _FORMULA.search(part) is not None
+            marks.is_unsure = marks.is_unsure or _UNSURE.search(part) is not None
+            if b"hidden" in part or b'ht="0' in part or b'width="0' in part:
+                _take_tags(part, marks)
+    return marks
+
+
+def _take_tags(part: bytes, marks: SheetMarks) -> None:
+    for kind, tag in _ROW.findall(part):
+        said = {key: text.decode("ascii", "replace") for key, text in _ATTRIBUTE.findall(tag)}
+        size = said.get(b"ht" if kind == b"row" else b"width", "")
+        if said.get(b"hidden") not in {"1", "true"} and not re.fullmatch(r"0(?:\.0*)?", size):
+            continue
+        if kind == b"row":
+            if (number := _number(said.get(b"r", ""))) <= _MOST_ROWS:
+                marks.rows.add(number)
+        else:
+            last = min(_number(said.get(b"max", "")), _MOST_COLUMNS)
+            marks.columns.update(range(max(_number(said.get(b"min", "")), 1), last + 1))
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 9 else 0
+
+
+def look_of(cell: Any, theme: bytes | None) -> Look:
+    """Tell how openpyxl's cell is shown by its style."""
+    font, fill = cell.font, cell.fill
+    if font is None:
+        return Look()
+    scheme = {name.decode(): text.decode() for name, text in _SCHEME.findall((theme or b"")[:20_000])}
+    ground = WHITE if fill is None or fill.patternType is None else ""
+    if fill is not None and fill.patternType == "solid":
+        ground = _colour(fill.fgColor, scheme)
+    return _look(font.sz, _colour(font.color, scheme), ground, cell.number_format)
+
+
+def _colour(colour: Any, scheme: dict[str, str]) -> str:
+    """Return a colour as RRGGBB, empty where it is automatic or changed."""
+    from openpyxl.styles import colors
+
+    palette: Any = colors.COLOR_INDEX
+    if colour is None or colour.tint:
+        return ""
+    if colour.type == "rgb":
+        return str(colour.rgb)[-6:]
+    if colour.type == "theme":
+        names = ("lt1", "dk1")
+        return scheme.get(names[int(colour.theme)], "") if colour.theme in {0, 1} else ""
+    if colour.type == "indexed" and colour.indexed < len(palette):
+        return str(palette[colour.indexed])[-6:]
+    return ""
+
+
+def _look(points: float | None, colour: str, ground: str, pattern: str) -> Look:
+    """Judge a style; `pattern` is its number format."""
+    sections = pattern.split(";") if ";" in pattern else ["General"]
+    blank = all(_NOTHING_SHOWN.fullmatch(section) for section in sections)
+    if points is not None and points <= 1:
+        return Look(HiddenReason.TOO_SMALL)
+    if blank and len(sections) > 3:
+        return Look(HiddenReason.NOT_DISPLAYED)
+    return Look(HiddenReason.COLOUR, is_colour=True) if is_alike(colour, ground) else Look()
+
+
+# ---- .xls -----------------------------------------------------------------------------------------------------------
+
+
+def old_marks_of(sheet: Any) -> SheetMarks:
+    """Return what xlrd knows of a sheet's rows and columns."""
+    rows = {number + 1 for number, info in sheet.rowinfo_map.items() if info.hidden}
+    columns = {number + 1 for number, info in sheet.colinfo_map.items() if info.hidden}
+    return SheetMarks(rows, columns)
+
+
+def old_look_of(book: Any, index: int) -> Look:
+    """Tell how xlrd's cell is shown by its style, by the style's number."""
+    if not 0 <= index < len(book.xf_list):
+        return Look()
+    style = book.xf_list[index]
+    font = book.font_list[style.font_index]
+    pattern = style.background.fill_pattern
+    ground = {0: WHITE, 1: _old_colour(book, style.background.pattern_colour_index)}.get(pattern, "")
+    known = book.format_map.get(style.format_key)
+    return _look(font.height / 20, _old_colour(book, font.colour_index), ground, known.format_str if known else "")
+
+
+def _old_colour(book: Any, index: int) -> str:
+    colour = book.colour_map.get(index)
+    return bytes(colour).hex() if colour else ""

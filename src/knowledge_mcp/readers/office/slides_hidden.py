@@ -1,0 +1,389 @@
+"""In the child: what nobody sees of a presentation is taken out of the XML of its slides, and counted by reason.
+
+Hidden slides and shapes, shapes wholly off the slide, letters of one point and less, transparent letters, and letters
+in the colour of what is behind them, where that is sure: any filled shape or picture beneath makes it unsure.
+"""
+
+from __future__ import annotations
+
+import math
+import posixpath
+import re
+import zipfile
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from knowledge_mcp.model.hidden import HiddenReason
+from knowledge_mcp.readers.shared.colours import is_alike
+from knowledge_mcp.readers.shared.containers import member, parse_xml
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
+
+__all__ = ["Seen", "seen_of"]
+
+_WANTED = "a PowerPoint presentation"
+_TOO_SMALL = 100
+"""Hundredths of a point."""
+_AROUND, _HARDLY = 914_400.0, 180_000.0
+"""An inch, and a fifth of one, in EMU."""
+_SHAPES = frozenset({"sp", "pic", "graphicFrame", "grpSp", "cxnSp"})
+_MOST_DEPTH = 30
+_HINTS = re.compile(
+    rb"""\b(?:hidden|show)=["']|\bsz=["'](?:100|\d{1,2})["']|<a:off |<a:(?:solidFill|noFill)\b|AlternateContent"""
+)
+
+_Box = tuple[float, float, float, float]
+_Frame = tuple[float, float, float, float]
+"""What a point inside a group is multiplied by and moved by, across and down."""
+_SAME: _Frame = (1.0, 1.0, 0.0, 0.0)
+
+
+@dataclass(slots=True)
+class Seen:
+    """What is seen of a presentation.
+
+    Attributes:
+        members: parts of the file without what nobody sees, by name; only those that are changed.
+        hidden: characters taken out, by `HiddenReason`.
+        slides: numbers of the slides that are not shown, from 1.
+    """
+
+    members: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    hidden: Counter[str] = field(default_factory=Counter[str])
+    slides: list[int] = field(default_factory=list[int])
+
+
+def seen_of(archive: zipfile.ZipFile, slides: Sequence[str], size: tuple[float, float]) -> Seen:
+    """Take out of slides what nobody sees.
+
+    Args:
+        archive: the presentation.
+        slides: names of the slides' parts, in order.
+        size: width and height of a slide, in EMU.
+    """
+    from lxml import etree
+
+    seen = Seen()
+    sieve = _Sieve(archive, size, seen.hidden)
+    for number, name in enumerate(slides, 1):
+        data = member(archive, name) or b""
+        if not _HINTS.search(data):
+            continue
+        slide = parse_xml(data, _WANTED)
+        before = seen.hidden.total()
+        if slide.get("show") in {"0", "false"}:
+            seen.slides.append(number)
+            sieve.empty(slide)
+            notes = sieve.related(name, "notesSlide")
+            if words := member(archive, notes):
+                page = parse_xml(words, _WANTED)
+                sieve.empty(page)
+                seen.members[notes] = etree.tostring(page)
+        else:
+            sieve.sift(slide, name)
+        if seen.hidden.total() != before or number in seen.slides:
+            seen.members[name] = etree.tostring(slide)
+    return seen
+
+
+class _Sieve:
+    """Take out of slides what nobody sees, and count it."""
+
+    def __init__(self, archive: zipfile.ZipFile, size: tuple[float, float], hidden: Counter[str]) -> None:
+        self._archive = archive
+        self._size = size
+        self._hidden = hidden
+        self._grounds: dict[str, _Ground] = {}
+        self._relations: dict[str, dict[str, str]] = {}
+
+    def empty(self, slide: Element) -> None:
+        """Take out all words of a slide that is not shown."""
+        tree = slide.find("{*}cSld/{*}spTree")
+        for shape in _shapes(tree) if tree is not None else []:
+            self._drop(shape, HiddenReason.NOT_DISPLAYED)
+
+    def sift(self, slide: Element, name: str) -> None:
+        """Take out what is not seen of a slide that is shown."""
+        tree = slide.find("{*}cSld/{*}spTree")
+        if tree is None:
+            return
+        ground = self._ground(self.related(name, "slideLayout")).under(slide.find("{*}cSld/{*}bg"))
+        self._shapes(tree, _SAME, ground, 0)
+
+    def related(self, name: str, kind: str) -> str:
+        """Return the name of the part of a kind that another part leads to, empty without one."""
+        if name not in self._relations:
+            folder, _, file = name.rpartition("/")
+            data = member(self._archive, f"{folder}/_rels/{file}.rels")
+            found: dict[str, str] = {}
+            for relation in parse_xml(data, _WANTED) if data else ():
+                target = relation.get("Target", "")
+                path = target.lstrip("/") if target.startswith("/") else posixpath.normpath(f"{folder}/{target}")
+                found.setdefault(relation.get("Type", "").rpartition("/")[2], path)
+            self._relations[name] = found
+        return self._relations[name].get(kind, "")
+
+    def _ground(self, layout: str) -> _Ground:
+        """Return what stands behind the shapes of slides with a layout."""
+        if layout not in self._grounds:
+            master = self.related(layout, "slideMaster") if layout else ""
+            theme = self.related(master, "theme") if master else ""
+            roots = [
+                parse_xml(data, _WANTED) if (data := member(self._archive, name)) else None
+                for name in (theme, master, layout)
+            ]
+            ground = _Ground(_scheme(roots[0], roots[1]), "", [])
+            for root in roots[1:]:
+                if root is not None:
+                    ground = ground.under(root.find("{*}cSld/{*}bg"))
+                    tree = root.find("{*}cSld/{*}spTree")
+                    painted = [_painted(shape, _SAME) for shape in (_shapes(tree) if tree is not None else [])]
+                    ground = _Ground(ground.scheme, ground.colour, [*ground.painted, *filter(None, painted)])
+            self._grounds[layout] = ground
+        return self._grounds[layout]
+
+    def _shapes(self, tree: Element, frame: _Frame, ground: _Ground, depth: int) -> None:
+        if depth > _MOST_DEPTH:
+            return
+        for shape in _shapes(tree):
+            box = _box(shape, frame)
+            if _is_hidden(shape):
+                self._drop(shape, HiddenReason.NOT_DISPLAYED)
+            elif box is not None and self._is_away(box):
+                self._drop(shape, HiddenReason.OFF_PAGE)
+            elif _local(shape) == "grpSp":
+                self._shapes(shape, _inner(shape, frame), ground, depth + 1)
+            else:
+                self._runs(shape, box, ground)
+                painted = _painted(shape, frame)
+                if painted is not None:
+                    ground.painted.append(painted)
+
+    def _is_away(self, box: _Box) -> bool:
+        left, top, right, bottom = _grown(box, 0.0)
+        return right <= 0 or bottom <= 0 or left >= self._size[0] or top >= self._size[1]
+
+    def _drop(self, shape: Element, reason: HiddenReason) -> None:
+        for text in shape.iter("{*}t"):
+            self._hidden[reason] += len("".join((text.text or "").split()))
+        parent = shape.getparent()
+        if parent is not None:
+            parent.remove(shape)
+
+    def _runs(self, shape: Element, box: _Box | None, ground: _Ground) -> None:
+        behind: str | None = None
+        for run in shape.iter("{*}r", "{*}fld"):
+            properties = run.find("{*}rPr")
+            size = (properties.get("sz") if properties is not None else None) or _listed(run, "sz")
+            reason: HiddenReason | None = None
+            if size and size.isascii() and size.isdigit() and int(size) <= _TOO_SMALL:
+                reason = HiddenReason.TOO_SMALL
+            elif (
+                properties is not None and properties.find("{*}ln") is None and properties.find("{*}effectLst") is None
+            ):
+                fill = properties.find("{*}solidFill")
+                if properties.find("{*}noFill") is not None or _alpha(fill) == 0:
+                    reason = HiddenReason.TRANSPARENT
+                elif fill is not None:
+                    behind = ground.behind(shape, box) if behind is None else behind
+                    own = _cell_ground(run, ground) if _local(shape) == "graphicFrame" else behind
+                    reason = HiddenReason.COLOUR if is_alike(ground.named(fill), own) else None
+            if reason is not None:
+                for text in run.iter("{*}t"):
+                    self._hidden[reason] += len("".join((text.text or "").split()))
+                    text.text = ""
+
+
+@dataclass(slots=True)
+class _Ground:
+    """What stands behind a slide's shapes.
+
+    Attributes:
+        scheme: colours by the names of the slide's scheme.
+        colour: the plain colour of the background, empty where it is none.
+        painted: boxes of what paints over it, beneath the shape that is looked at.
+    """
+
+    scheme: Mapping[str, str]
+    colour: str
+    painted: list[_Box]
+
+    def under(self, background: Element | None) -> _Ground:
+        """Give the ground where a slide or layout has a background of its own, else this one; the boxes are copied."""
+        colour = self.colour
+        if background is not None:
+            fill = background.find("{*}bgPr/{*}solidFill")
+            reference = background.find("{*}bgRef")
+            plain = reference is not None and reference.get("idx") == "1001" and self.scheme.get("plain")
+            colour = self.named(fill) if fill is not None else self.named(reference) if plain else ""
+        return _Ground(self.scheme, colour, [*self.painted])
+
+    def named(self, fill: Element | None) -> str:
+        """Return a fill's colour, empty where it is changed or unknown."""
+        for colour in fill if fill is not None else ():
+            if len(colour):
+                return ""
+            if _local(colour) == "srgbClr":
+                return colour.get("val", "")
+            if _local(colour) == "sysClr":
+                return colour.get("lastClr", "")
+            if _local(colour) == "schemeClr":
+                return self.scheme.get(colour.get("val", ""), "")
+        return ""
+
+    def behind(self, shape: Element, box: _Box | None) -> str:
+        """Return the colour behind the words of a shape, empty where it is unknown."""
+        settings = shape.find("{*}spPr")
+        fill = settings.find("{*}solidFill") if settings is not None else None
+        if fill is not None:
+            return self.named(fill)
+        is_bare = settings is not None and settings.find("{*}noFill") is not None
+        style = shape.find("{*}style/{*}fillRef")
+        if _is_filled(settings) or (not is_bare and style is not None and style.get("idx") != "0"):
+            return ""
+        if any(box is None or _overlap(_grown(box, _AROUND), other) for other in self.painted):
+            return ""
+        return self.colour
+
+
+def _scheme(theme: Element | None, master: Element | None) -> dict[str, str]:
+    """Return the colours of a theme by the names that slides use; `plain` tells that its first background is a fill."""
+    found: dict[str, str] = {}
+    colours = next(iter(theme.iter("{*}clrScheme")), None) if theme is not None else None
+    for entry in colours if colours is not None else ():
+        for colour in entry:
+            found[_local(entry)] = colour.get("lastClr") or colour.get("val", "")
+    mapped = master.find("{*}clrMap") if master is not None else None
+    for name, target in mapped.attrib.items() if mapped is not None else ():
+        found[str(name)] = found.get(str(target), "")
+    first = next(iter(theme.iter("{*}bgFillStyleLst")), None) if theme is not None else None
+    fill = first[0] if first is not None and len(first) else None
+    if fill is not None and _local(fill) == "solidFill" and len(fill) == 1 and not len(fill[0]):
+        found["plain"] = "1"
+    return found
+
+
+def _cell_ground(run: Element, ground: _Ground) -> str:
+    """Return the colour that a table's cell is filled with itself; empty without one: the table's style may fill it."""
+    cell = next((above for above in run.iterancestors() if _local(above) == "tc"), None)
+    return ground.named(cell.find("{*}tcPr/{*}solidFill")) if cell is not None else ""
+
+
+def _listed(run: Element, name: str) -> str | None:
+    """Return what the list style of a run's own shape says for its level."""
+    paragraph = run.getparent()
+    body = paragraph.getparent() if paragraph is not None else None
+    if paragraph is None or body is None:
+        return None
+    settings = paragraph.find("{*}pPr")
+    level = settings.get("lvl", "0") if settings is not None else "0"
+    number = int(level) + 1 if level.isascii() and level.isdigit() and len(level) == 1 else 1
+    default = body.find(f"{{*}}lstStyle/{{*}}lvl{number}pPr/{{*}}defRPr")
+    return default.get(name) if default is not None else None
+
+
+def _alpha(fill: Element | None) -> int | None:
+    found = fill.find("{*}*/{*}alpha") if fill is not None else None
+    text = found.get("val", "") if found is not None else ""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 8 else None
+
+
+# ---- shapes ---------------------------------------------------------------------------------------------------------
+
+
+def _shapes(tree: Element) -> list[Element]:
+    return [shape for shape in tree if _local(shape) in _SHAPES]
+
+
+def _is_hidden(shape: Element) -> bool:
+    names = (part.find("{*}cNvPr") for part in shape if _local(part).startswith("nv"))
+    return any(name is not None and name.get("hidden") in {"1", "true"} for name in names)
+
+
+def _is_filled(settings: Element | None) -> bool:
+    return any(_local(part) in {"gradFill", "pattFill", "blipFill", "grpFill"} for part in _parts(settings))
+
+
+def _parts(element: Element | None) -> Iterator[Element]:
+    yield from element if element is not None else ()
+
+
+def _painted(shape: Element, frame: _Frame) -> _Box | None:
+    """Return the box that a shape may paint, the widest where its place is not known; None where it paints nothing."""
+    everywhere = (-math.inf, -math.inf, math.inf, math.inf)
+    kind = _local(shape)
+    if kind == "sp":
+        settings = shape.find("{*}spPr")
+        filled = settings is not None and settings.find("{*}solidFill") is not None
+        style = shape.find("{*}style/{*}fillRef")
+        bare = settings is not None and settings.find("{*}noFill") is not None
+        styled = not bare and style is not None and style.get("idx") != "0"
+        if not (filled or styled or _is_filled(settings)):
+            return None
+    elif kind == "cxnSp":
+        return None
+    return _box(shape, frame) or everywhere
+
+
+def _transform(shape: Element) -> Element | None:
+    kinds = {"grpSp": "{*}grpSpPr/{*}xfrm", "graphicFrame": "{*}xfrm"}
+    return shape.find(kinds.get(_local(shape), "{*}spPr/{*}xfrm"))
+
+
+def _pair(transform: Element, name: str, keys: str) -> tuple[float, float] | None:
+    part = transform.find(f"{{*}}{name}")
+    texts = [part.get(key, "") for key in keys.split()] if part is not None else []
+    if len(texts) != 2 or not all(re.fullmatch(r"-?\d{1,12}", text) for text in texts):
+        return None
+    return float(texts[0]), float(texts[1])
+
+
+def _box(shape: Element, frame: _Frame) -> _Box | None:
+    """Return where a shape stands on the slide: left, top, right, bottom in EMU; None where it inherits its place."""
+    transform = _transform(shape)
+    if transform is None:
+        return None
+    place, extent = _pair(transform, "off", "x y"), _pair(transform, "ext", "cx cy")
+    if place is None or extent is None:
+        return None
+    across, down, right, below = frame
+    left, top = place[0] * across + right, place[1] * down + below
+    width, height = extent[0] * abs(across), extent[1] * abs(down)
+    if transform.get("rot", "0") != "0":
+        reach = math.hypot(width, height) / 2
+        x, y = left + width / 2, top + height / 2
+        return x - reach, y - reach, x + reach, y + reach
+    return left, top, left + width, top + height
+
+
+def _inner(group: Element, frame: _Frame) -> _Frame:
+    """Return how places inside a group come to places on the slide."""
+    transform = _transform(group)
+    if transform is None:
+        return frame
+    place, extent = _pair(transform, "off", "x y"), _pair(transform, "ext", "cx cy")
+    start, length = _pair(transform, "chOff", "x y"), _pair(transform, "chExt", "cx cy")
+    if place is None or extent is None or start is None or length is None or not (length[0] and length[1]):
+        return frame
+    across, down = extent[0] / length[0], extent[1] / length[1]
+    right, below = place[0] - start[0] * across, place[1] - start[1] * down
+    return across * frame[0], down * frame[1], right * frame[0] + frame[2], below * frame[1] + frame[3]
+
+
+def _grown(box: _Box, margin: float) -> _Box:
+    """Give a box with a margin for words that stand out of it, a wide one where it is hardly a box."""
+    if min(box[2] - box[0], box[3] - box[1]) < _HARDLY:
+        margin = 10 * _AROUND
+    return box[0] - margin, box[1] - margin, box[2] + margin, box[3] + margin
+
+
+def _overlap(one: _Box, other: _Box) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
+def _local(element: Element) -> str:
+    tag = element.tag
+    return tag.rpartition("}")[2] if isinstance(tag, str) else ""

@@ -1,0 +1,1 @@
+"""Headings of a PDF."""

@@ -1,0 +1,360 @@
+"""Lines that could be headings: titles put together again from their lines, with what speaks for each."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from knowledge_mcp.language.headings import NumberedTitle, split_clause_number
+from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, is_figures
+
+__all__ = [
+    "Body",
+    "Candidate",
+    "NumberKey",
+    "best_chain",
+    "body_of",
+    "candidates",
+    "follows",
+    "is_semi_strong",
+    "is_strong",
+    "number_key",
+]
+
+NumberKey = tuple[int, ...]
+"""A clause number as integers; a leading letter counts from 1001, a leading roman numeral from 2001."""
+
+_LETTERS, _ROMANS = 1000, 2000
+_ANY = 99
+_WINDOW = 300
+_BREAK = 3.5
+_LATE_START = 3.0
+_ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
+
+
+def number_key(number: str, keyword: str = "") -> NumberKey | None:
+    """Turn "5.3.1", "A.2" or "IV" into a key; None where a part is beyond what clauses are numbered with."""
+    parts: list[int] = []
+    for index, part in enumerate(number.split(".")):
+        value = _part(part, first=index == 0, roman=keyword == "part")
+        if value is None or (index > 0 and value > 199):
+            return None
+        parts.append(value)
+    return tuple(parts) if len(parts) <= 9 else None
+
+
+def _part(part: str, *, first: bool, roman: bool) -> int | None:
+    if part.isdigit():
+        return int(part)
+    if match := re.fullmatch(r"(\d+)([a-z])", part):
+        return int(match.group(1))
+    if not part.isalpha():
+        return None
+    if first and len(part) == 1 and part.isupper() and not (roman and part in _ROMAN_VALUES):
+        return _LETTERS + ord(part) - ord("A") + 1
+    if first and all(letter in _ROMAN_VALUES for letter in part):
+        return _ROMANS + _roman(part)
+    if len(part) > 1:
+        return None
+    return _ANY if part == "x" else ord(part.lower()) - ord("a") + 1
+
+
+def _roman(numeral: str) -> int:
+    values = [_ROMAN_VALUES[letter] for letter in numeral]
+    return sum(-a if a < b else a for a, b in zip(values, [*values[1:], 0], strict=True))
+
+
+def follows(one: NumberKey, other: NumberKey) -> bool:
+    """Tell whether `other` may come right after `one` in a numbered document; up to two numbers may be missing.
+
+    An "x" ("5.3.x") may come after anything of its own clause.
+    """
+    if other <= one:
+        return False
+    same = 0
+    while same < min(len(one), len(other)) and one[same] == other[same]:
+        same += 1
+    if same == len(one):
+        return len(other) == len(one) + 1 and other[-1] in {0, 1, 2, _ANY}
+    step = other[same] - one[same]
+    if len(other) == same + 2:
+        return step == 1 and other[same + 1] == 1
+    if len(other) != same + 1:
+        return False
+    if one[same] < _LETTERS <= other[same]:
+        return other[same] in {_LETTERS + 1, _LETTERS + 2, _ROMANS + 1}
+    return 1 <= step <= 3 or other[same] == _ANY
+
+
+def best_chain(keys: Sequence[NumberKey], scores: Sequence[float]) -> list[int]:
+    """Pick the positions of the chain with the highest sum of scores, breaks and late starts charged."""
+    if not keys:
+        return []
+    best = [0.0] * len(keys)
+    before = [-1] * len(keys)
+    for index, key in enumerate(keys):
+        score = scores[index]
+        best[index] = score if len(key) == 1 or index < 30 else score - _LATE_START
+        for earlier in range(index - 1, max(0, index - _WINDOW) - 1, -1):
+            gain = best[earlier] + score
+            if gain <= best[index]:
+                continue
+            previous = keys[earlier]
+            if not follows(previous, key):
+                if key <= previous and not previous[0] >= _LETTERS > key[0]:
+                    continue
+                gain -= _BREAK
+            if gain > best[index]:
+                best[index], before[index] = gain, earlier
+    at = max(range(len(keys)), key=best.__getitem__)
+    chain: list[int] = []
+    while at >= 0:
+        chain.append(at)
+        at = before[at]
+    return chain[::-1]
+
+
+_PROSE = 0.25
+_ALONE = re.compile(r"(?:(?:annex|appendix|chapter|section|part)\s+)?[A-Z0-9][\w.]{0,12}[.:]?", re.IGNORECASE)
+_LONGEST_ALONE = 23
+"""Letters of a keyword, a blank and a number at most."""
+_KEYWORD_ALONE = re.compile(
+    r"(?:annex|appendix|attachment|chapter|part)\s+[A-Z0-9]{1,4}[.:]?(?:\s*\((?:informative|normative)\))?",
+    re.IGNORECASE,
+)
+_BARE_LETTER = re.compile(r"(?P<number>[A-Z])\s+(?P<title>[A-Z0-9].*)")
+_NUMBER_FIRST = re.compile(r"(?:annex|appendix|chapter|part)?\s*(?:\d{1,3}|[A-Z])(?:\.\d+)*[.)]?\s", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What running text is set in."""
+
+    size: float
+    font: str
+    bold: bool
+
+
+@dataclass(slots=True)
+class Candidate:
+    """One line, or the lines of one title, with what is around it.
+
+    Attributes:
+        lines: in order, all of one page.
+        text: their words joined.
+        numbered: the text read as a heading line.
+        key: the number's key, None where there is no number.
+        gap, next_gap: free points above and below.
+        page_width: of its page.
+        beside: something else stands at the same height, as in a row of a table.
+        flows: running text goes on from it in the same print.
+        prose: lines of running text on its page.
+        figures: rows of figures above it on its page.
+        cut: characters of `text` that are heading where running text follows on the same line, None otherwise.
+        score: what speaks for it as a link of the numbering.
+        line: the one that sets the style: the largest of them, the last among equals.
+    """
+
+    lines: list[Line]
+    text: str
+    numbered: NumberedTitle
+    key: NumberKey | None
+    gap: float
+    next_gap: float
+    page_width: float
+    beside: bool = False
+    flows: bool = False
+    prose: int = 0
+    figures: int = 0
+    cut: int | None = None
+    score: float = 0.0
+    line: Line = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Find the line that sets the style."""
+        alone = len(self.lines) == 1
+        self.line = self.lines[0] if alone else max(reversed(self.lines), key=lambda line: line.size)
+
+    @property
+    def page(self) -> int:
+        """Return the physical page."""
+        return self.lines[0].page
+
+
+def body_of(pages: Sequence[PageLayout]) -> Body:
+    """Find size, font and weight that most characters are set in; program text counts where there is little else."""
+    lines = [line for page in pages for line in page.lines]
+    prose = [line for line in lines if not line.code]
+    sizes: Counter[float] = Counter()
+    fonts: Counter[tuple[float, str, bool]] = Counter()
+    for line in prose if len(prose) > _PROSE * len(lines) else lines:
+        sizes[line.size] += len(line.text)
+        fonts[line.size, line.font, line.bold] += len(line.text)
+    if not sizes:
+        return Body(10.0, "", bold=False)
+    size = sizes.most_common(1)[0][0]
+    best = max((key for key in fonts if key[0] == size), key=fonts.__getitem__)
+    return Body(size, best[1], best[2])
+
+
+def is_strong(line: Line, body: Body) -> bool:
+    """Tell whether a line stands out: larger, bold in a text that is not, or of another and larger face."""
+    if line.size >= body.size + 0.9 or (line.bold and not body.bold and line.size >= body.size - 1.1):
+        return True
+    return line.font != body.font and line.size >= body.size + 0.4
+
+
+def is_semi_strong(line: Line, body: Body) -> bool:
+    """Tell whether a line stands out at least by its face, italics and program text not counted."""
+    if is_strong(line, body):
+        return True
+    return line.font != body.font and line.size >= body.size - 0.1 and not (line.code or line.is_italic)
+
+
+def candidates(page: PageLayout, body: Body) -> Iterator[Candidate]:
+    """Yield every line of a page as a candidate, titles of several lines as one."""
+    lines = [line for line in page.lines if not line.rotated]
+    edges = _right_edges(lines)
+    prose = sum(line.x1 - line.x0 > 0.5 * page.width and abs(line.size - body.size) < 0.3 for line in lines)
+    figures = _figures_above(page)
+    index = 0
+    while index < len(lines):
+        taken = _number_and_title(lines, index, body)
+        end = _wrapped_title(lines, index, index + taken, body, page.width)
+        end, cut = _run_in_title(lines, index, end)
+        used = lines[index:end]
+        above = [line.y1 for line in lines[max(0, index - 3) : index] if line.y0 < used[0].y0 - 2]
+        text = " ".join(line.text for line in used)
+        numbered = _read(text, is_strong(used[-1], body))
+        following = lines[end] if end < len(lines) else None
+        yield Candidate(
+            lines=used,
+            text=text,
+            numbered=numbered,
+            key=number_key(numbered.number, numbered.keyword) if numbered.number else None,
+            gap=used[0].y0 - max(above, default=-99.0),
+            next_gap=following.y0 - used[-1].y1 if following is not None else 99.0,
+            page_width=page.width,
+            beside=_is_beside(lines, index, end),
+            flows=following is not None and _flows(used[-1], following, edges),
+            prose=prose,
+            figures=figures[id(used[0])],
+            cut=cut,
+        )
+        index = end
+
+
+def _right_edges(lines: Sequence[Line]) -> dict[int, float]:
+    """Find how far to the right the lines go that begin at about the same place."""
+    edges: dict[int, float] = {}
+    for line in lines:
+        key = round(line.x0 / 40)
+        edges[key] = max(edges.get(key, 0.0), line.x1)
+    return edges
+
+
+def _figures_above(page: PageLayout) -> dict[int, int]:
+    """Count for each line the rows of figures before it on its page, those of tables among them."""
+    above: dict[int, int] = {}
+    count = 0
+    for element in page.elements:
+        if isinstance(element, Table):
+            count += len(element.rows)
+        else:
+            above[id(element)] = count
+            count += is_figures(element.text)
+    return above
+
+
+def _is_beside(lines: Sequence[Line], start: int, end: int) -> bool:
+    others = [
+        (line.y0, 0.6 if len(line.text) == 1 and not line.text.isalnum() else 0.4)  # bullets sit lower or higher
+        for line in (*lines[max(0, start - 1) : start], *lines[end : end + 1])
+    ]
+    return any(abs(height - line.y0) < near * line.size for line in lines[start:end] for height, near in others)
+
+
+def _flows(line: Line, following: Line, edges: dict[int, float]) -> bool:
+    """Tell whether the next line goes on with the sentence: the same print, close below a full or broken-off line."""
+    step = following.y0 - line.y1
+    edge = edges[round(line.x0 / 40)]
+    long = line.x1 - line.x0 > 0.5 * (edge - line.x0)
+    goes_on = long and following.text[:1].islower() and not following.code and not line.text.endswith((".", ":"))
+    if goes_on and 0 <= following.y0 - line.y0 - line.size < 0.45 * line.size and following.size == line.size:
+        return True
+    if following.style != line.style or not -0.5 * line.size < step < 0.6 * line.size or following.y0 <= line.y0 + 2:
+        return False
+    full = line.x1 > edge - 0.12 * (line.x1 - line.x0)
+    return (long and following.text[:1].islower()) or (full and not line.text.endswith((".", ":")))
+
+
+def _run_in_title(lines: Sequence[Line], start: int, end: int) -> tuple[int, int | None]:
+    """Find a title that stands out at the beginning of a line or two that running text goes on from: lines, its end."""
+    before = len(" ".join(line.text for line in lines[start : end - 1])) + (end - start > 1)
+    last = lines[end - 1]
+    if last.lead:
+        return end, before + last.lead if _is_worded(last.text[last.lead :]) else None
+    following = lines[end] if end < len(lines) else None
+    apart = last.bold or last.is_italic
+    if following is None or not (apart and 0 < following.lead < len(following.text)) or end - start > 2:
+        return end, None
+    close = 0 < following.y0 - last.y0 < 1.5 * last.size and abs(following.size - last.size) < 0.3
+    if not close or _NUMBER_FIRST.match(following.text) or last.text.endswith((".", ":")):
+        return end, None
+    return end + 1, before + len(last.text) + 1 + following.lead
+
+
+def _is_worded(text: str) -> bool:
+    return sum(map(str.isalpha, text)) > 3
+
+
+def _read(text: str, strong: bool) -> NumberedTitle:
+    numbered = split_clause_number(text)
+    if numbered.number is None and strong and (match := _BARE_LETTER.fullmatch(numbered.title)):
+        return NumberedTitle(match["number"], match["title"], numbered.informative)
+    return numbered
+
+
+def _number_and_title(lines: Sequence[Line], index: int, body: Body) -> int:
+    """Count the lines of a number that stands on a line of its own and its title beside or below: two, else one."""
+    line = lines[index]
+    if (
+        index + 1 >= len(lines)
+        or len(line.text) > _LONGEST_ALONE
+        or not _ALONE.fullmatch(line.text)
+        or not re.search(r"\d|annex|appendix", line.text, re.I)
+    ):
+        return 1
+    other = lines[index + 1]
+    beside = abs(other.y0 - line.y0) < 4 and other.x0 > line.x0
+    near = 0 < other.y0 - line.y1 < 2.5 * line.size
+    below = near and abs(other.size - line.size) < 0.3 * line.size and line.size > body.size + 0.9
+    named = near and _KEYWORD_ALONE.fullmatch(line.text) is not None and _is_under(line, other)
+    return 2 if beside or below or named else 1
+
+
+def _is_under(line: Line, other: Line) -> bool:
+    """Tell whether a line stands below another as its title does: centred on it or flush with it, and no sentence."""
+    centred = abs((line.x0 + line.x1) - (other.x0 + other.x1)) < 24
+    flush = abs(line.x0 - other.x0) < 3 and other.size >= line.size - 0.3
+    worded = other.text[:1].isupper() and other.text[-1] not in ".,;:" and len(other.text) < 110
+    return (centred or flush) and worded and not _NUMBER_FIRST.match(other.text)
+
+
+def _wrapped_title(lines: Sequence[Line], start: int, end: int, body: Body, width: float) -> int:
+    """Extend a title that stands out over the lines below in the same style, as long as each is a full line."""
+    line = lines[end - 1]
+    centred = end - start == 2 and line.text.isupper() and _KEYWORD_ALONE.fullmatch(lines[start].text) is not None
+    if not (line.size > body.size + 0.7 or (line.bold and not body.bold) or centred):
+        return end
+    while end < len(lines) and end - start < 4:
+        previous, other = lines[end - 1], lines[end]
+        same = abs(other.size - line.size) < 0.3 and other.bold == line.bold and other.font == line.font
+        close = 0 <= other.y0 - previous.y0 < 1.75 * line.size
+        full = previous.x1 - previous.x0 > 0.45 * width or (centred and _is_under(previous, other))
+        if not (same and close and full) or _NUMBER_FIRST.match(other.text):
+            break
+        end += 1
+    return end

@@ -1,0 +1,343 @@
+"""Pages of contents: which they are, and what their entries say of the headings further on.
+
+The engine drops dot leaders and sets number, title and page number apart, so a page is read row by row here. A page is
+one of contents when most of its rows recur further on as lines of their own. Its entries are taken out of the text and
+kept as what they are: the document's own word on what its headings are.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from knowledge_mcp.language.headings import split_clause_number
+from knowledge_mcp.language.openings import opening_of
+from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, letters_of
+
+__all__ = ["Contents", "Entry", "is_title_of_list", "take_contents"]
+
+_TRAIL = re.compile(r"[\s.…·_-]*(?:\b[ivxlc]+|[A-Z]?-?\d{1,4})?\s*$")
+_PAGE_NUMBER = re.compile(r"\D\s+(?:[ivxlc]+|\d{1,4})$")
+_SPLIT = re.compile(
+    r"(?P<text>.*?[^\s.…·_])(?:[\s.…·_]*\s|\s?[.…·_]{2,}\s?)(?P<page>[ivxlc]+|(?:[A-Z\d]{1,3}[-–])?\d{1,4})",
+    re.IGNORECASE,
+)
+_NUMBERED = re.compile(
+    r"(?:\d{1,3}|[A-Z])(?:\.\d{1,3})*\.?\s+\S|(?:annex|appendix|chapter|part|section)\s+\S+", re.IGNORECASE
+)
+_RUN_IN = re.compile(r"(?P<heading>(?:\d{1,3}|[A-Z])(?:\.\d{1,3})*\.?\s+[A-Z].{2,80}?)(?:\.| [-–—])\s")
+_ENTRY = re.compile(r"^(?:\d{1,3}|[A-Z])\.\d|\D\s+(?:[ivxlc]+|\d{1,4})$")
+_CONTENTS = re.compile(
+    r"(?:table of )?contents(?: page)?|contents ?[-–—] ?continued|contents \(?continued\)?|page|"
+    r"(?:section|paragraph|chapter|appendix|annex|title|clause)s? page|appendix(?:es)?",
+    re.IGNORECASE,
+)
+_OTHER_LISTS = re.compile(
+    r"(?:list of )?(?:tables|figures|illustrations|plates|exhibits|listings|equations)(?: (?:and|&) \w+)?(?: page)?",
+    re.IGNORECASE,
+)
+_TITLE = re.compile(r"(?:table of )?contents", re.IGNORECASE)
+_NEAR = 4.0
+_OVER, _DEEPEST = 2, 6
+_MAX_PENDING = 200
+_KEY, _TAIL = 60, 16
+_PUNCTUATION = " .…·_-"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry: the heading it names, its depth from 1, the physical page from 1 if that could be told."""
+
+    title: str
+    level: int
+    page: int | None
+
+
+@dataclass(slots=True)
+class Contents:
+    """The contents of a document: the pages they stood on, and their entries in order."""
+
+    pages: list[int]
+    entries: list[Entry]
+
+
+@dataclass(slots=True)
+class _Row:
+    """The lines of one height, from the left."""
+
+    lines: list[Line]
+
+    @property
+    def text(self) -> str:
+        return " ".join(line.text for line in self.lines)
+
+    @property
+    def left(self) -> float:
+        return self.lines[0].x0
+
+
+@dataclass(slots=True)
+class _Listed:
+    """One entry as it stands: its words, left edge and printed page."""
+
+    title: str
+    left: float
+    printed: str
+    sheet: int = 0
+
+
+def take_contents(pages: Sequence[PageLayout]) -> Contents:
+    """Take the entries of contents pages out of the pages, in place, and tell what they say.
+
+    An entry is a row that recurs, its page number taken off, as a line of a later page. Contents pages are looked for
+    in the first third of a document and in its first 60 pages only.
+    """
+    later = _Later(pages)
+    found: list[int] = []
+    listed: list[_Listed] = []
+    captions = False
+    for page in pages[: max(6, min(60, len(pages) // 3 + 1))]:
+        continued = bool(found) and found[-1] == page.number - 1
+        for rows in (_rows(page), [_Row([line]) for line in _all_lines(page)]):
+            entries = [index for index, row in enumerate(rows) if later.has(row.text, page.number)]
+            if not _is_contents(rows, entries) and not _is_list(rows, continued=continued):
+                continue
+            first, last = _extent(rows, entries)
+            captions = _in_captions(rows[:first], before=captions and continued)
+            listed.extend(_read(rows[first : last + 1], page.number, captions=captions))
+            captions = _in_captions(rows[first:], before=captions)
+            page.elements = list(_kept(rows, first, last))
+            found.append(page.number)
+            break
+    return Contents(found, _entries(listed, later) if found else [])
+
+
+def _is_contents(rows: Sequence[_Row], entries: Sequence[int]) -> bool:
+    """Tell contents by entries that recur: five, and most of the page, or under the word itself."""
+    if len(entries) < 5 or len(entries) < 0.4 * len(rows):
+        return False
+    telling = sum(_ENTRY.search(rows[index].text) is not None for index in entries)
+    return telling * 2 > len(entries) or any(_is_label(row.text) for row in rows)
+
+
+def _is_list(rows: Sequence[_Row], *, continued: bool) -> bool:
+    """Tell lists by their form: page numbers all along, under such a title or on the page after one."""
+    paged = sum(_SPLIT.fullmatch(row.text) is not None for row in rows)
+    titled = any(_is_label(row.text) for row in rows[:4])
+    return paged >= (2 if continued else 5) and paged >= (0.5 if titled else 0.7) * len(rows) and (titled or continued)
+
+
+def _in_captions(rows: Sequence[_Row], *, before: bool) -> bool:
+    """Tell whether a list of figures or tables goes on after these rows; one of headings does after "Contents"."""
+    labels = [row.text.strip() for row in rows if _is_label(row.text)]
+    return _OTHER_LISTS.fullmatch(labels[-1]) is not None if labels else before
+
+
+def _extent(rows: Sequence[_Row], entries: Sequence[int]) -> tuple[int, int]:
+    """Find the first and the last entry, those that are found further on in other words counted in."""
+    paged = [index for index, row in enumerate(rows) if _SPLIT.fullmatch(row.text)]
+    known = [*entries, *paged] if len(paged) * 2 > len(rows) else list(entries)
+    return min(known), max(known)
+
+
+def is_title_of_list(text: str) -> bool:
+    """Tell the title of contents or of a list of figures: it names a part of the document that holds no text."""
+    plain = text.strip()
+    return _TITLE.fullmatch(plain) is not None or _OTHER_LISTS.fullmatch(plain) is not None
+
+
+def _is_label(text: str) -> bool:
+    plain = text.strip()
+    return _CONTENTS.fullmatch(plain) is not None or _OTHER_LISTS.fullmatch(plain) is not None
+
+
+def _kept(rows: Sequence[_Row], first: int, last: int) -> Iterator[Line]:
+    """Yield what stands before and after the entries, and the titles; heads of columns and leftover entries go."""
+    for index, row in enumerate(rows):
+        listed = first <= index <= last or (index > last and _PAGE_NUMBER.search(row.text))
+        if is_title_of_list(row.text) or not (listed or _is_label(row.text)):
+            yield from row.lines
+
+
+def _all_lines(page: PageLayout) -> list[Line]:
+    lines: list[Line] = []
+    for element in page.elements:
+        lines.extend(element.lines if isinstance(element, Table) else [element])
+    return lines
+
+
+def _rows(page: PageLayout) -> list[_Row]:
+    """Put what stands at one height side by side, top to bottom."""
+    rows: list[_Row] = []
+    for line in sorted(_all_lines(page), key=lambda line: line.y0 + line.y1):
+        if rows and not line.rotated and abs(rows[-1].lines[-1].y0 - line.y0) < 0.4 * line.size:
+            rows[-1].lines.append(line)
+        else:
+            rows.append(_Row([line]))
+    for row in rows:
+        row.lines.sort(key=lambda line: line.x0)
+    return rows
+
+
+class _Later:
+    """Know on which pages a text stands as a line, or opens one as a heading that the text runs on from."""
+
+    def __init__(self, pages: Sequence[PageLayout]) -> None:
+        self._pages: defaultdict[str, list[int]] = defaultdict(list)
+        for page in pages:
+            lines = _all_lines(page)
+            before: Line | None = None
+            letters = ""
+            for line in lines:
+                key = _key(line.text)
+                self._add(key, page.number)
+                if before is not None and len(letters) < 110 and before.size == line.size:
+                    self._add(f"{letters}{key}"[:_KEY], page.number)
+                if match := _RUN_IN.match(line.text):
+                    self._add(_key(match.group("heading")), page.number)
+                before, letters = line, letters_of(line.text)
+
+    def _add(self, key: str, page: int) -> None:
+        if not self._pages[key] or self._pages[key][-1] != page:
+            self._pages[key].append(page)
+
+    def has(self, text: str, page: int) -> bool:
+        """Tell whether a later page has it."""
+        key = _key(text)
+        return len(key) > 3 and key in self._pages and self._pages[key][-1] > page
+
+    def pages_of(self, title: str) -> list[int]:
+        """List the pages that have it, with its number or without."""
+        whole, bare = _key(title), _key(split_clause_number(title).title)
+        return self._pages.get(whole) or (self._pages.get(bare, []) if len(bare) > 3 else [])
+
+
+def _key(text: str) -> str:
+    """Reduce a row to its letters, the page number at its end taken off."""
+    last = text.rstrip(_PUNCTUATION)[-1:]
+    if last.isalpha() and last not in "ivxlc":
+        return letters_of(text)[:_KEY]  # no page number ends so
+    return letters_of(text[:-_TAIL] + _TRAIL.sub("", text[-_TAIL:]))[:_KEY]
+
+
+# ---- entries --------------------------------------------------------------------------------------------------------
+
+
+def _read(rows: Sequence[_Row], sheet: int, *, captions: bool) -> Iterator[_Listed]:
+    """Read rows as entries: a row without a page number goes on in the next one, where the others have one.
+
+    Entries of lists of figures and tables are left out: a caption is no heading.
+    """
+    paged = sum(_SPLIT.fullmatch(row.text) is not None for row in rows) * 2 > len(rows)
+    start, before = None, ""
+    for row in rows:
+        text = row.text.strip()
+        if _is_label(text):
+            captions = _OTHER_LISTS.fullmatch(text) is not None
+            start, before = None, ""
+            continue
+        match = _SPLIT.fullmatch(text)
+        if _NUMBERED.match(text) or len(before) > _MAX_PENDING:
+            if start is not None and _NUMBERED.match(before):
+                yield _Listed(
+                    before, start, "", sheet
+                )  # an entry that lost its page number; else it was a running line
+            start, before = None, ""
+        if paged and match is None:
+            start, before = start if before else row.left, f"{before} {text}".strip()
+            continue
+        words = f"{before} {match['text'] if match else text}".strip()
+        left = row.left if start is None else start
+        start, before = None, ""
+        opening = opening_of(words)
+        if not captions and not (opening is not None and opening.kind.value == "caption") and letters_of(words):
+            yield _Listed(words.rstrip(" .…·_"), left, match["page"] if match else "", sheet)
+
+
+def _entries(listed: Sequence[_Listed], later: _Later) -> list[Entry]:
+    """Give each entry its depth and its page."""
+    shift = _shift(listed, later)
+    levels = _levels(listed)
+    entries: list[Entry] = []
+    at = 0
+    for item, level in zip(listed, levels, strict=True):
+        page = int(item.printed) + shift if shift is not None and item.printed.isdigit() else None
+        if page is None:
+            page = next((number for number in later.pages_of(item.title) if number >= at), None)
+        at = max(at, page or 0)
+        entries.append(Entry(item.title, level, page))
+    return entries
+
+
+def _shift(listed: Sequence[_Listed], later: _Later) -> int | None:
+    """Find how far printed page numbers are from physical ones; None where too few entries agree."""
+    votes: Counter[int] = Counter()
+    numbered = [item for item in listed if item.printed.isdigit()]
+    for item in numbered:
+        votes.update({page - int(item.printed) for page in later.pages_of(item.title)})
+    if not votes:
+        return None
+    best, count = max(votes.items(), key=lambda vote: (vote[1], -abs(vote[0])))
+    return best if count >= max(3, 0.3 * len(numbered)) else None
+
+
+def _levels(listed: Sequence[_Listed]) -> list[int]:
+    """Tell depths by the numbers, those of the others by their indentation."""
+    depths = _depths(listed)
+    lefts = _aligned(listed, depths)
+    edges = {
+        depth: median(left for left, other in zip(lefts, depths, strict=True) if other == depth)
+        for depth in sorted(set(depths) - {0})
+    }
+    if not edges:
+        return _ranks(lefts)
+    first = edges[min(edges)]
+    # "Method" over "1. Scope", "2. Summary": clauses that stand under headings without a number
+    over = sum(left < first - _NEAR for left, depth in zip(lefts, depths, strict=True) if not depth)
+    shift = int(over >= _OVER)
+    return [depth + shift if depth else _beside(left, edges, shift) for left, depth in zip(lefts, depths, strict=True)]
+
+
+def _depths(listed: Sequence[_Listed]) -> list[int]:
+    """Count the parts of each number, 0 without one; "A Acronyms" is numbered where there is an "A.1" as well."""
+    numbers = [split_clause_number(item.title).number for item in listed]
+    parents = {number.partition(".")[0] for number in numbers if number and "." in number}
+    return [
+        number.count(".") + 1 if number else int(item.title.partition(" ")[0] in parents)
+        for item, number in zip(listed, numbers, strict=True)
+    ]
+
+
+def _beside(left: float, edges: dict[int, float], shift: int) -> int:
+    """Give an entry without a number the depth of the numbered ones that stand where it does."""
+    if shift and left < edges[min(edges)] - _NEAR:
+        return 1
+    return shift + max((depth for depth, edge in edges.items() if edge <= left + _NEAR), default=1)
+
+
+def _ranks(lefts: Sequence[float]) -> list[int]:
+    """Rank left edges; all are of the first depth where there are too many for depths."""
+    ranks: dict[float, int] = {}
+    rank, before = 0, -99.0
+    for edge in sorted(set(lefts)):
+        rank += edge - before > _NEAR
+        ranks[edge], before = rank, edge
+    return [ranks[left] if rank <= _DEEPEST else 1 for left in lefts]
+
+
+def _aligned(listed: Sequence[_Listed], depths: Sequence[int]) -> list[float]:
+    """Tell left edges as if all entries stood on one page: left and right pages have their own margins."""
+    usual: dict[int, float] = {}
+    lefts: list[float] = []
+    for _, group in itertools.groupby(zip(listed, depths, strict=True), key=lambda pair: pair[0].sheet):
+        pairs = list(group)
+        own = {depth: median(item.left for item, other in pairs if other == depth) for _, depth in pairs if depth}
+        shift = median([usual[depth] - left for depth, left in own.items() if depth in usual] or [0.0])
+        lefts.extend(item.left + shift for item, _ in pairs)
+        for depth, left in own.items():
+            usual.setdefault(depth, left + shift)
+    return lefts

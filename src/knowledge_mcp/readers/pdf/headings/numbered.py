@@ -1,0 +1,345 @@
+"""Headings told by contents pages, numbering and typography, for documents that carry no outline and no tags.
+
+What the document's own contents name is taken first. Numbered lines become headings when the numbering as a whole
+holds together (`numbering.py`) and they are set as its other links are; lines without a number when they are set like
+headings (`unnumbered.py`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from knowledge_mcp.model.document import HeadingSource
+from knowledge_mcp.readers.pdf.headings.candidates import (
+    Body,
+    Candidate,
+    best_chain,
+    candidates,
+    is_semi_strong,
+    is_strong,
+    number_key,
+)
+from knowledge_mcp.readers.pdf.headings.unnumbered import Numbered, levels_of, unnumbered
+from knowledge_mcp.readers.shared.layout import Line, PageLayout
+
+__all__ = [
+    "Heading",
+    "detect_headings",
+    "heading_of",
+    "numbered_notes",
+]
+
+_NOTE = re.compile(r"note\s+(?P<number>\d{1,2})[A-Z]?\s*(?:[.:–—]|-\s)\s*[A-Z(]", re.IGNORECASE)
+_FEWEST = 4
+_LATEST_FIRST = 2
+_LONGEST_STEP = 2
+
+
+def numbered_notes(found: Sequence[Candidate], body: Body) -> list[Candidate]:
+    """Pick the candidates that open a section named by the number of its note; none where the numbers begin anew."""
+    styles: defaultdict[tuple[float, bool, str], list[Candidate]] = defaultdict(list)
+    for candidate in found:
+        alone = not (candidate.beside or candidate.flows or candidate.cut is not None)
+        if alone and is_strong(candidate.line, body) and _NOTE.match(candidate.text):
+            styles[candidate.line.style].append(candidate)
+    return [candidate for members in styles.values() if _is_series(members) for candidate in members]
+
+
+def _is_series(members: Sequence[Candidate]) -> bool:
+    """Tell numbers that go up through the document; a note that is continued says its number again."""
+    numbers = [int(match["number"]) for member in members if (match := _NOTE.match(member.text))]
+    steps = [later - earlier for earlier, later in itertools.pairwise(numbers)]
+    apart = len(set(numbers)) >= _FEWEST and numbers[0] <= _LATEST_FIRST
+    return apart and all(0 <= step <= _LONGEST_STEP for step in steps)
+
+
+_MONTH = re.compile(
+    r"(?:january|february|march|april|may|june|july|august|september|october|november|december)\b", re.IGNORECASE
+)
+_RUN_IN = re.compile(r"(?P<title>[A-Z(].{2,80}?)(?:\.\s+|\s[-–—]\s)\S")
+_WORD = re.compile(r"[^\W\d_]{2}")
+_NOTES = re.compile(r"notes\b", re.IGNORECASE)
+_COUNTED = re.compile(r"(?P<word>[^\W\d_]{3,12})\s+\d{1,2}[A-Z]?\b", re.IGNORECASE)
+_COVERED = 0.6
+_LISTED_BONUS = 4.0
+_LIST_LENGTH = 4
+
+
+@dataclass(slots=True)
+class Heading:
+    """One heading found: its lines, what it says, how deep it is, and what told so.
+
+    Attributes:
+        lines: its lines, all of one page.
+        cut: characters of the joined lines that are heading, None where all are.
+        level: depth from 1.
+        number, title, informative: as in `Section`; None for informative where nothing is said.
+        source, confidence: as in `Section`.
+    """
+
+    lines: list[Line]
+    level: int
+    number: str | None
+    title: str
+    informative: bool | None
+    source: HeadingSource
+    confidence: float
+    cut: int | None = None
+
+    @property
+    def page(self) -> int:
+        """Return the physical page."""
+        return self.lines[0].page
+
+
+def heading_of(candidate: Candidate, level: int, source: HeadingSource, confidence: float) -> Heading:
+    """Make a heading of a candidate."""
+    numbered = candidate.numbered
+    title = numbered.title
+    if candidate.cut is not None:
+        title = title[: max(candidate.cut - (len(candidate.text) - len(title)), 0)].rstrip(" .:–—-")
+    return Heading(
+        candidate.lines, level, numbered.number, title, numbered.informative, source, confidence, candidate.cut
+    )
+
+
+def detect_headings(
+    pages: Sequence[PageLayout], body: Body, listed: Sequence[Heading] = (), *, numbered_only: bool = False
+) -> list[Heading]:
+    """Find the headings of a document in reading order; contents pages and running lines are gone already.
+
+    Args:
+        pages: what is left on them.
+        body: what running text is set in.
+        listed: the headings that the document's contents name.
+        numbered_only: leave those without a number out; the file itself names them.
+    """
+    anchors = {id(line) for heading in listed for line in heading.lines}
+    found = [candidate for page in pages for candidate in candidates(page, body)]
+    chosen = _numbered(found, body, anchors)
+    named = [candidate for candidate in chosen if not _is_anchored(candidate, anchors)]
+    kept = _unlisted(named, listed, body)
+    headings = [*listed, *_numbered_headings(kept, listed, body)]
+    opening: set[int] = set()  # headings that are notes
+    if not numbered_only:
+        findings = _findings(chosen, listed, body, pages)
+        taken = {id(candidate) for candidate in chosen}
+        rest = [candidate for candidate in found if id(candidate) not in taken and not _is_anchored(candidate, anchors)]
+        notes = numbered_notes(rest, body)
+        noted = {id(candidate) for candidate in notes}
+        others = [candidate for candidate in rest if id(candidate) not in noted]
+        for candidate, level in levels_of([*notes, *unnumbered(others, findings, found)], findings):
+            headings.append(heading_of(candidate, level, HeadingSource.TYPOGRAPHY, 0.6))
+            if id(candidate) in noted:
+                opening.add(id(headings[-1]))
+    place = {id(line): index for index, line in enumerate(line for page in pages for line in page.lines)}
+    headings.sort(key=lambda heading: place[id(heading.lines[0])])
+    _put_below(headings, {id(heading) for heading in listed}, opening)
+    return headings
+
+
+def _put_below(headings: Sequence[Heading], listed: Collection[int], notes: Collection[int]) -> None:
+    """Put headings that the contents do not name below the last one that they do.
+
+    What is counted as named ones are ("Item 7" where there is an "Item 1") is one of them. A note stands below the
+    heading that announces notes, else beside the last one named; what follows it is below it.
+    """
+    counted: dict[str, int] = {}
+    for heading in headings:
+        if id(heading) in listed and (match := _COUNTED.match(heading.title)):
+            counted.setdefault(match["word"].casefold(), heading.level)
+    above, announced = 0, False
+    for heading in headings:
+        named = id(heading) in listed
+        if not named and (match := _COUNTED.match(heading.title)) and match["word"].casefold() in counted:
+            named, heading.level = True, counted[match["word"].casefold()]
+        if named:
+            above, announced = heading.level, _NOTES.match(heading.title) is not None
+        elif id(heading) in notes:
+            heading.level = max(heading.level, above + announced)
+            above, announced = (heading.level, False) if above else (0, False)
+        elif above and heading.source is HeadingSource.TYPOGRAPHY:
+            heading.level = max(heading.level, above + 1)
+
+
+def _is_anchored(candidate: Candidate, anchors: Collection[int]) -> bool:
+    return any(id(line) in anchors for line in candidate.lines)
+
+
+def _findings(
+    chosen: Sequence[Candidate], listed: Sequence[Heading], body: Body, pages: Sequence[PageLayout]
+) -> Numbered:
+    """Say what the headings so far tell about the styles that headings are set in."""
+    findings = Numbered(body, listed_from=min((heading.page for heading in listed), default=0))
+    anchors = {id(line) for heading in listed for line in heading.lines}
+    for candidate in chosen:
+        if not _is_anchored(candidate, anchors):
+            findings.add(candidate.line, len(candidate.key or ()), candidate.page, numbered=True)
+    for heading in listed:
+        line = max(reversed(heading.lines), key=lambda line: line.size)
+        findings.add(line, heading.level, heading.page, numbered=_is_counted(heading.number), listed=True)
+    findings.settle(len(pages))
+    return findings
+
+
+def _is_counted(number: str | None) -> bool:
+    """Tell a clause's number from that of a part: "II" says nothing of whether clauses are numbered."""
+    return number is not None and (number[0].isdigit() or len(number) == 1 or "." in number)
+
+
+# ---- with a number --------------------------------------------------------------------------------------------------
+
+
+def _numbered(found: Sequence[Candidate], body: Body, anchors: Collection[int]) -> list[Candidate]:
+    """Pick the numbered candidates that are links of the document's numbering."""
+    tight = _tight_lists(found, body)
+    possible: list[Candidate] = []
+    for candidate in found:
+        if not candidate.key:
+            continue
+        if _is_anchored(candidate, anchors):
+            possible.append(candidate)
+        elif id(candidate) not in tight and _may_be_numbered(candidate, body):
+            _cut_run_in(candidate, body)
+            if candidate.cut is not None or not _is_text(candidate, body):
+                possible.append(candidate)
+    keys = [candidate.key or () for candidate in possible]
+    chain: set[int] = set()
+    for _ in range(2):
+        settings = Counter(_setting(possible[index]) for index in chain)
+        for candidate in possible:
+            candidate.score = _score(candidate, body, settings)
+            candidate.score += _LISTED_BONUS if _is_anchored(candidate, anchors) else 0.0
+        links = best_chain(keys, [candidate.score for candidate in possible])
+        chain = set(links) - _lists(links, possible, body)
+    styles = Counter(possible[index].line.style for index in chain)
+    return [
+        candidate
+        for index, candidate in enumerate(possible)
+        if index in chain
+        or _is_anchored(candidate, anchors)
+        or (is_strong(candidate.line, body) and styles[candidate.line.style] >= 3 and len(candidate.key or ()) > 1)
+    ]
+
+
+def _setting(candidate: Candidate) -> tuple[float, bool, str, bool]:
+    return (*candidate.line.style, candidate.cut is not None)
+
+
+def _tight_lists(found: Sequence[Candidate], body: Body) -> set[int]:
+    """Find numbered lines in plain print that follow one another line by line: a list, no headings without text."""
+    tight: set[int] = set()
+    for one, other in itertools.pairwise(found):
+        if one.page != other.page or not (one.key and other.key) or one.line.style != other.line.style:
+            continue
+        plain = not (is_semi_strong(one.line, body) or is_semi_strong(other.line, body))
+        flush = abs(one.lines[0].x0 - other.lines[0].x0) < 3 and len(one.lines) == len(other.lines) == 1
+        if plain and flush and 0 < other.lines[0].y0 - one.lines[0].y0 < 1.6 * one.line.size:
+            tight.update((id(one), id(other)))
+    return tight
+
+
+def _lists(links: Sequence[int], possible: Sequence[Candidate], body: Body) -> set[int]:
+    """Find runs of four and more plain numbers that nothing but their numbers makes headings: lists, table rows.
+
+    Titles that run into their text are no list where clauses of the second depth are set so as well.
+    """
+    members_of = Counter(_setting(possible[link]) for link in links if len(possible[link].key or ()) > 1)
+    weak: set[int] = set()
+    for plain, run in itertools.groupby(links, key=lambda link: _is_plain(possible[link], body)):
+        members = list(run)
+        if plain and len(members) >= _LIST_LENGTH:
+            weak.update(
+                link for link in members if possible[link].cut is None or members_of[_setting(possible[link])] < 3
+            )
+    return weak
+
+
+def _is_plain(candidate: Candidate, body: Body) -> bool:
+    return len(candidate.key or ()) == 1 and not candidate.numbered.keyword and not is_semi_strong(candidate.line, body)
+
+
+def _may_be_numbered(candidate: Candidate, body: Body) -> bool:
+    line, title = candidate.line, candidate.numbered.title
+    number, strong = candidate.numbered.number or "", is_strong(candidate.line, body)
+    if len(candidate.text) > 170 or not _WORD.search(title) or (line.code and not line.bold):
+        return False
+    deep = "." in number
+    if strong:
+        return True
+    if title[0].islower() and not (deep and is_semi_strong(line, body)):
+        return False
+    if number.isalpha() and not candidate.numbered.keyword:
+        return candidate.text[len(number) : len(number) + 1] == "."
+    if deep:
+        return True
+    run_in = candidate.text[len(number) : len(number) + 1] == "." and _RUN_IN.match(title)
+    return not ((title[-1] in ".;,:" and not run_in) or re.match(r"[=<>+*/(%]", title) or _MONTH.match(title))
+
+
+def _cut_run_in(candidate: Candidate, body: Body) -> None:
+    """Find where the heading ends in "1.2 Application. The ..." where its face does not tell."""
+    title, number = candidate.numbered.title, candidate.numbered.number or ""
+    if candidate.cut is not None or is_strong(candidate.line, body):
+        return
+    match = _RUN_IN.match(title)
+    if match and ("." in number or candidate.text[len(number) : len(number) + 1] == "."):
+        candidate.cut = len(candidate.text) - len(title) + match.end("title")
+
+
+def _is_text(candidate: Candidate, body: Body) -> bool:
+    """Tell a numbered paragraph from a heading: in plain print, and too long or going on in the next line."""
+    if is_semi_strong(candidate.line, body):
+        return False
+    return candidate.flows or len(candidate.numbered.title) > 90
+
+
+def _score(candidate: Candidate, body: Body, settings: Counter[tuple[float, bool, str, bool]]) -> float:
+    line, title = candidate.line, candidate.numbered.title
+    strong = is_strong(line, body)
+    score = 2.0 if strong else 1.4 if is_semi_strong(line, body) else 0.6
+    score += 0.4 if candidate.gap > 0.5 * line.size else 0.0
+    score += 0.3 if len(candidate.key or ()) > 1 else 0.0
+    score += 0.5 if candidate.numbered.keyword else 0.0
+    score -= 1.0 if title[-1] in ";," else 0.0
+    score -= 0.6 if title[-1] == "." and not strong else 0.0
+    if settings.total() >= 8:
+        alike = settings[_setting(candidate)]
+        score += min(0.9, 3.6 * alike / settings.total()) - (0.8 if alike <= 1 and line.size < body.size + 3 else 0.0)
+    return score
+
+
+def _unlisted(named: Sequence[Candidate], listed: Sequence[Heading], body: Body) -> list[Candidate]:
+    """Leave out what the contents would have named: other lines with a number they give, plain ones beside such."""
+    keys = {key for heading in listed if heading.number and (key := number_key(heading.number))}
+    families = Counter(key[:-1] for key in keys)
+    others = Counter((candidate.key or ())[:-1] for candidate in named)
+    kept: list[Candidate] = []
+    for candidate in named:
+        key = candidate.key or ()
+        siblings = families[key[:-1]]
+        covered = siblings >= 2 and siblings >= _COVERED * (siblings + others[key[:-1]])
+        plain = not (is_semi_strong(candidate.line, body) or candidate.numbered.keyword)
+        if key not in keys and not (covered and plain):
+            kept.append(candidate)
+    return kept
+
+
+def _numbered_headings(kept: Sequence[Candidate], listed: Sequence[Heading], body: Body) -> Iterator[Heading]:
+    """Yield them, each as far below its listed parents as its number says."""
+    levels: dict[tuple[int, ...], int] = {}
+    for heading in listed:
+        if heading.number and (key := number_key(heading.number)):
+            levels[key] = heading.level
+    shifts = Counter(level - len(key) for key, level in levels.items())
+    shift = shifts.most_common(1)[0][0] if shifts else 0
+    for candidate in kept:
+        key = candidate.key or ()
+        parent = next((key[:count] for count in range(len(key) - 1, 0, -1) if key[:count] in levels), None)
+        level = levels[parent] + len(key) - len(parent) if parent else max(len(key) + shift, 1)
+        confidence = 0.9 if is_strong(candidate.line, body) else 0.75
+        yield heading_of(candidate, level, HeadingSource.NUMBERING, confidence)

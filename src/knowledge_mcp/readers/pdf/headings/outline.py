@@ -1,0 +1,290 @@
+"""Headings that the file itself names: bookmarks of the outline and H1 to H6 of the tags, found on their pages."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from difflib import SequenceMatcher
+
+from knowledge_mcp.language.headings import split_clause_number
+from knowledge_mcp.model.document import HeadingSource
+from knowledge_mcp.readers.pdf.engine import OutlineEntry, TaggedHeading
+from knowledge_mcp.readers.pdf.headings.contents import Entry
+from knowledge_mcp.readers.pdf.headings.numbered import Heading
+from knowledge_mcp.readers.shared.layout import Line, PageLayout, letters_of
+
+__all__ = ["listed_headings", "merge_headings", "outline_headings", "tagged_headings"]
+
+_TRUSTED_SHARE = 0.4
+_ALIKE = 0.88
+_COVERED = 0.25
+_UNPRINTED = 0.7
+_NO_SECTION = re.compile(r"(?:(?:page|slide|sheet)?\s*\d+|(?:fig(?:ure)?|table|plate|exhibit)\b.*)\Z", re.IGNORECASE)
+_CUT_TITLE, _LOOSE = 40, 3
+_LISTED, _LISTED_SHARE = 0.95, 0.25
+
+
+def outline_headings(entries: Sequence[OutlineEntry], pages: Sequence[PageLayout]) -> list[Heading]:
+    """Find the lines that bookmarks name; empty where fewer than three or less than 40 % of them can be found.
+
+    A bookmark whose words are not printed (a cover page, a title that is a picture) names the place it points to.
+    """
+    found = _named(entries, pages, exact=False)
+    printed = sum(heading.confidence == 1.0 for heading in found)
+    return found if printed >= max(min(3, len(entries)), _TRUSTED_SHARE * len(entries)) else []
+
+
+def listed_headings(entries: Sequence[Entry], pages: Sequence[PageLayout]) -> list[Heading]:
+    """Find the lines that printed contents name, letter by letter; empty where too few of them can be found."""
+    placed = [OutlineEntry(entry.title, entry.level, entry.page, None) for entry in entries if entry.page is not None]
+    found = _named(placed, pages, exact=True)
+    if len(found) < max(3, _LISTED_SHARE * len(entries)):
+        return []
+    parents = {(heading.number or "").partition(".")[0] for heading in found if "." in (heading.number or "")}
+    for heading in found:
+        if heading.number is None and heading.title[1:2] == " " and heading.title[0] in parents:
+            heading.number, heading.title = heading.title[0], heading.title[2:]
+        heading.source = HeadingSource.NUMBERING if heading.number else HeadingSource.TYPOGRAPHY
+        heading.confidence = _LISTED
+    return found
+
+
+def _named(entries: Sequence[OutlineEntry], pages: Sequence[PageLayout], *, exact: bool) -> list[Heading]:
+    lines = {page.number: [line for line in page.lines if not line.rotated] for page in pages}
+    heights = {page.number: page.height for page in pages}
+    used: set[int] = set()
+    found: list[Heading] = []
+    missing: list[OutlineEntry] = []
+    for entry in entries:
+        for number in (entry.page, entry.page + 1, entry.page - 1):
+            top = heights[number] - entry.top if entry.top is not None and number == entry.page else None
+            free = [line for line in lines.get(number, []) if id(line) not in used]
+            match = _find(entry.title, free, top, exact=exact)
+            if match is not None:
+                taken, cut = match
+                used.update(id(line) for line in taken)
+                heading = _heading(taken, cut, entry.level, HeadingSource.OUTLINE)
+                heading.number = heading.number or split_clause_number(entry.title).number
+                found.append(heading)
+                break
+        else:
+            missing.append(entry)
+    if not exact:
+        found.extend(_placed(missing, found, pages))
+    return _in_order(found, pages)
+
+
+def _placed(entries: Sequence[OutlineEntry], found: Sequence[Heading], pages: Sequence[PageLayout]) -> list[Heading]:
+    """Put bookmarks whose words are not printed where they point to: at a line that opens something there.
+
+    Captions stay captions, and names like "Page 3" name no section.
+    """
+    taken = {id(line) for heading in found for line in heading.lines}
+    sheets = {page.number: page for page in pages}
+    placed: list[Heading] = []
+    for entry in entries:
+        page = sheets.get(entry.page)
+        if page is None or _NO_SECTION.match(entry.title):
+            continue
+        top = page.height - entry.top if entry.top is not None else 0.0
+        lines = [line for line in page.lines if not line.rotated and line.y1 > top - 1]
+        line = next((line for line in lines if len(letters_of(line.text)) > 1), None)
+        if line is None or id(line) in taken or not _opens(line, page):
+            continue
+        taken.add(id(line))
+        named = split_clause_number(entry.title)
+        placed.append(
+            Heading(
+                [line], entry.level, named.number, named.title, named.informative, HeadingSource.OUTLINE, _UNPRINTED
+            )
+        )
+    return placed
+
+
+def _opens(line: Line, page: PageLayout) -> bool:
+    """Tell a line that begins something from one in the middle of a paragraph."""
+    above = [other.y1 for other in page.lines if other.y0 < line.y0 - 2 and other.x0 < line.x1 and other.x1 > line.x0]
+    return (not above and not line.text[:1].islower()) or (bool(above) and line.y0 - max(above) > 0.5 * line.size)
+
+
+def _find(title: str, lines: Sequence[Line], top: float | None, *, exact: bool) -> tuple[list[Line], int | None] | None:
+    """Find the line or lines of a title: equal letters first, then a run-in beginning, then nearly equal letters."""
+    whole = letters_of(title)
+    bare = letters_of(split_clause_number(title).title)
+    if len(whole) < 2:
+        return None
+    matches: list[tuple[int, float, list[Line], int | None]] = []
+    firsts, start = {whole[0], bare[:1]}, whole[:4]
+    for index, line in enumerate(lines):
+        letters = letters_of(line.text)
+        # of a hundred thousand lines most are told by their first letter
+        odd = letters.endswith(whole) or "normative" in letters or letters[:12].endswith(start)
+        if letters and letters[0] not in firsts and not odd:
+            continue
+        far = abs(line.y0 - top) if top is not None else float(index)
+        rank = _match(whole, bare, lines, index)
+        if rank is not None:
+            matches.append((rank[0], far, list(lines[index : index + rank[1]]), None))
+            if rank[0] < _LOOSE:
+                continue
+        cut = _run_in(line.text, title)
+        if cut is not None:
+            matches.append((2, far, [line], cut))
+        elif index + 1 < len(lines) and whole.startswith(letters) and not line.text.endswith("-"):
+            cut = _run_in(f"{line.text} {lines[index + 1].text}", title)
+            if cut is not None and cut > len(line.text):
+                matches.append((2, far, list(lines[index : index + 2]), cut))
+    if not matches and not exact:
+        matches = [
+            (_LOOSE, 0.0, [line], None)
+            for line in lines
+            if len(whole) > 5 and abs(len(line.text) - len(title)) < 12 and _alike(letters_of(line.text), whole, bare)
+        ]
+    if not matches:
+        return None
+    _, _, taken, cut = min(matches, key=lambda match: match[:2])
+    return taken, cut
+
+
+def _match(whole: str, bare: str, lines: Sequence[Line], index: int) -> tuple[int, int] | None:
+    """Compare one line, then up to four joined, with the title; tells rank (0 best) and lines used."""
+    letters = ""
+    if not letters_of(lines[index].text):
+        return None
+    for count in range(1, min(5, len(lines) - index + 1)):
+        line = lines[index + count - 1]
+        letters += letters_of(line.text)
+        if letters == whole:
+            return 0, count
+        if len(bare) > 3 and bare != whole and letters == bare:
+            return 1, count
+        ends = letters.endswith(whole) or "normative" in letters
+        if ends and len(whole) > 2 and _without_number(lines[index : index + count]) == whole:
+            return 1, count
+        if len(whole) >= _CUT_TITLE and letters.startswith(whole) and len(letters) < 3 * len(whole):
+            return _LOOSE, count + _goes_on(lines[index + count - 1 :])  # programs cut long bookmarks short
+        if not (whole.startswith(letters) or bare.startswith(letters) or letters[:12].endswith(whole[:4])):
+            return None
+    return None
+
+
+def _goes_on(lines: Sequence[Line]) -> int:
+    """Count the lines after the first that go on with its title: in its style, close below."""
+    count = 0
+    for one, other in itertools.pairwise(lines[:4]):
+        if one.style != other.style or not 0 < other.y0 - one.y0 < 1.6 * one.size:
+            break
+        count += 1
+    return count
+
+
+def _without_number(lines: Sequence[Line]) -> str:
+    numbered = split_clause_number(" ".join(line.text for line in lines))
+    return letters_of(numbered.title) if numbered.number or numbered.informative is not None else ""
+
+
+def _run_in(text: str, title: str) -> int | None:
+    """Tell where a title ends that opens a line of running text: "1. Scope. This section ..."."""
+    want = letters_of(title)
+    if len(want) < 4:
+        return None
+    have = 0
+    for place, character in enumerate(text):
+        if not character.isalnum():
+            continue
+        if have >= len(want):
+            return None
+        if character.lower() != want[have]:
+            return None
+        have += 1
+        if have == len(want):
+            match = re.match(r"(?P<close>[)\]\"”]*)(?:\s*[.:–—](?:\s|$)|\s-(?:\s|$))", text[place + 1 :])
+            return place + 1 + match.end("close") if match and place + 2 < len(text) else None
+    return None
+
+
+def _alike(letters: str, whole: str, bare: str) -> bool:
+    return any(SequenceMatcher(None, letters, wanted, autojunk=False).ratio() >= _ALIKE for wanted in {whole, bare})
+
+
+def _heading(lines: list[Line], cut: int | None, level: int, source: HeadingSource) -> Heading:
+    text = " ".join(line.text for line in lines)
+    numbered = split_clause_number(text if cut is None else text[:cut])
+    return Heading(lines, level, numbered.number, numbered.title, numbered.informative, source, 1.0, cut)
+
+
+# ---- tags -----------------------------------------------------------------------------------------------------------
+
+
+def tagged_headings(tagged: Iterable[TaggedHeading], pages: Sequence[PageLayout]) -> list[Heading]:
+    """Find the lines that heading tags mark; empty where they are fewer than three or half of them are no titles."""
+    lines: defaultdict[int, list[Line]] = defaultdict(list)
+    for page in pages:
+        lines[page.number] = page.lines
+    found: list[Heading] = []
+    used: set[int] = set()
+    for tag in tagged:
+        taken = [line for line in lines[tag.page] if line.marked & tag.marked and id(line) not in used]
+        text = " ".join(line.text for line in taken)
+        if taken and len(text) <= 250 and len(taken) <= 5:
+            used.update(id(line) for line in taken)
+            found.append(_heading(taken, None, tag.level, HeadingSource.TAGS))
+    short = sum(len(heading.title) <= 120 for heading in found)
+    if len(found) < 3 or short < 0.5 * len(found):
+        return []
+    return _in_order(found, pages)
+
+
+# ---- together -------------------------------------------------------------------------------------------------------
+
+
+def merge_headings(named: Sequence[Heading], detected: Sequence[Heading], pages: Sequence[PageLayout]) -> list[Heading]:
+    """Add to the headings that the file names the numbered ones it leaves out: clauses deeper than its outline goes.
+
+    Where the file names a quarter or more of the numbered headings of some depth, nothing is added down to that depth,
+    and clauses of the first depth never are: an outline that leaves those out knows better than a list of numbers.
+    """
+    if not named:
+        return list(detected)
+    taken = {id(line) for heading in named for line in heading.lines}
+    numbers = {heading.number for heading in named if heading.number}
+    numbered = [heading for heading in detected if heading.source is HeadingSource.NUMBERING and heading.number]
+    depth = 1
+    for candidate in range(2, 10):
+        here = [heading.number for heading in numbered if _depth(heading) == candidate]
+        if here and sum(number in numbers for number in here) >= _COVERED * len(here):
+            depth = candidate
+    added = [
+        heading
+        for heading in numbered
+        if _depth(heading) > depth
+        and heading.number not in numbers
+        and not taken & {id(line) for line in heading.lines}
+    ]
+    merged = _in_order([*named, *added], pages)
+    return _relevel(merged, {id(heading) for heading in added})
+
+
+def _depth(heading: Heading) -> int:
+    return (heading.number or "").count(".") + 1
+
+
+def _relevel(headings: list[Heading], added: set[int]) -> list[Heading]:
+    """Put each added heading one level below the nearest heading before it whose number begins its own."""
+    levels: dict[str, int] = {}
+    for heading in headings:
+        if id(heading) in added and heading.number:
+            parts = heading.number.split(".")
+            parents = (".".join(parts[:count]) for count in range(len(parts) - 1, 0, -1))
+            known = next((levels[parent] for parent in parents if parent in levels), None)
+            heading.level = heading.level if known is None else known + 1
+        if heading.number:
+            levels[heading.number] = heading.level
+    return headings
+
+
+def _in_order(headings: Iterable[Heading], pages: Sequence[PageLayout]) -> list[Heading]:
+    place = {id(line): index for index, line in enumerate(line for page in pages for line in page.lines)}
+    return sorted(headings, key=lambda heading: place[id(heading.lines[0])])

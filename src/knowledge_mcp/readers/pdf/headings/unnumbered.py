@@ -1,0 +1,250 @@
+"""Headings without a number: lines set as the document sets its headings, and as nothing else in it.
+
+The document votes, style by style: where most lines of a style stand alone and read like titles, all of them are
+believed; where a style serves tables and running text as well, only what stands out by itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from knowledge_mcp.readers.pdf.headings.candidates import Body, Candidate
+from knowledge_mcp.readers.pdf.headings.contents import is_title_of_list
+from knowledge_mcp.readers.shared.layout import Line, letters_of
+
+__all__ = ["Numbered", "levels_of", "unnumbered"]
+
+_Style = tuple[float, bool, str]
+
+_CAPTION = re.compile(
+    r"(?:table|figure|fig\.|example|note|listing|equation|caution|warning|tableau)\b[\s\d.:-]", re.IGNORECASE
+)
+_KNOWN = re.compile(
+    r"(?:foreword|preface|introduction|abstract|executive summary|acknowledge?ments?|scope|normative references|"
+    r"informative references|non-normative references|references|bibliography|index|glossary|terms|definitions|"
+    r"abbreviations|acronyms|notices?|conventions|conformance|revision history|"
+    r"change (?:history|log)|appendix|annex|appendices|annexes|about)\b",
+    re.IGNORECASE,
+)
+_VARIANT = re.compile(r"[-,]|(?<=[a-z])(?:PS|MT|Bold|Italic|Oblique|Roman|Regular|Medium|Light|Black|Semi|Demi)+")
+_ASIDE = re.compile(r"\([^()]*\)")
+_BULLET = re.compile("[•‣◦▪■□●○◆➢✓\uf000-\uf0ff]")
+_DATE = re.compile(
+    r"(?:\d{1,2}(?:st|nd|rd|th)?\s+)?(?:jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec)[a-z]*\b[\s\d,.]*(?:st|nd|rd|th)?[\s\d,.]*",
+    re.IGNORECASE,
+)
+_PURE, _MIXED = 0.7, 0.4
+_MANY, _REPEATED = 4, 4
+_PROSE = 4
+_ROWS = 3
+_COVERED = 0.7
+_FRONT, _FRONT_PAGES, _REACHED = 0.25, 10, 0.6
+"""Where a numbering begins and how far it goes that is the whole document's: shares of the pages, and pages."""
+
+
+@dataclass(slots=True)
+class Numbered:
+    """What the headings that are known already say of the document: its numbered ones, and those that contents name.
+
+    Attributes:
+        body: what running text is set in.
+        listed_from: page of the first heading that the contents name, 0 where there are none.
+        depths: how often each style serves each depth.
+        listed: how many headings of each style the contents name.
+        fonts: how many headings each font serves.
+        first_page: page of the first of the top depth.
+        most: pages of the first and the last of these, the outermost tenth of them left aside.
+        top_size: their usual size.
+        is_numbered: whether the document numbers its clauses.
+        throughout: whether it does so from its beginning to its end, or in a part only.
+    """
+
+    body: Body
+    listed_from: int = 0
+    depths: dict[_Style, Counter[int]] = field(default_factory=lambda: defaultdict[_Style, Counter[int]](Counter))
+    listed: Counter[_Style] = field(default_factory=Counter[_Style])
+    fonts: Counter[str] = field(default_factory=Counter[str])
+    first_page: int = 0
+    most: tuple[int, int] = (0, 0)
+    top_size: float = 99.0
+    is_numbered: bool = False
+    throughout: bool = True
+    _sizes: list[float] = field(default_factory=list[float])
+    _pages: list[int] = field(default_factory=list[int])
+    _count: int = 0
+
+    def add(self, line: Line, depth: int, page: int, *, numbered: bool, listed: bool = False) -> None:
+        """Take one heading into account."""
+        self.depths[line.style][depth] += 1
+        self.fonts[line.font] += 1
+        self.listed[line.style] += listed
+        self._count += numbered
+        if numbered and depth == 1:
+            self._sizes.append(line.size)
+            self._pages.append(page)
+
+    def settle(self, pages: int) -> None:
+        """Draw the conclusions, all headings being in."""
+        if self._sizes:
+            ordered = sorted(self._pages)
+            tenth = len(ordered) // 10
+            self.first_page, self.most = ordered[0], (ordered[tenth], ordered[-1 - tenth])
+            early = self.most[0] <= max(_FRONT_PAGES, _FRONT * pages)
+            self.throughout = early and self.most[1] >= _REACHED * pages
+            self.top_size = sorted(self._sizes)[len(self._sizes) // 2]
+        self.is_numbered = self._count >= 12 and self._count >= 0.12 * pages
+
+    def numbers(self, page: int) -> bool:
+        """Tell whether clauses are numbered where a page stands, so that lines without a number are seldom headings."""
+        return self.is_numbered and (self.throughout or self.most[0] <= page <= self.most[1])
+
+    def depth_of(self, line: Line) -> int | None:
+        """Return the depth that most known headings in the line's style have."""
+        counts = self.depths.get(line.style)
+        return counts.most_common(1)[0][0] if counts else None
+
+    def alike(self, line: Line) -> int:
+        """Count the known headings in the line's style."""
+        return self.depths[line.style].total() if line.style in self.depths else 0
+
+    def is_heading_face(self, line: Line) -> bool:
+        """Tell whether headings are set in the line's font, and running text in none of its family."""
+        return self.fonts[line.font] >= 3 and _family(line.font) != _family(self.body.font)
+
+
+def _family(font: str) -> str:
+    return _VARIANT.split(font, maxsplit=1)[0].lower()
+
+
+def unnumbered(rest: Sequence[Candidate], findings: Numbered, found: Sequence[Candidate]) -> list[Candidate]:
+    """Pick from `rest` the candidates that are headings; `found` are all candidates of the document."""
+    texts = Counter((letters_of(candidate.text), candidate.line.style) for candidate in found)
+    styles = Counter(line.style for candidate in found for line in candidate.lines)
+    total = max(styles.total(), 1)
+    purity = _purity(found)
+    covered = {
+        style for style, count in findings.listed.items() if count >= 2 and count >= _COVERED * _alone(found, style)
+    }
+    return [
+        candidate
+        for candidate in rest
+        if _reads_like_a_title(candidate, findings, purity[candidate.line.style])
+        and texts[letters_of(candidate.text), candidate.line.style] < _REPEATED
+        and styles[candidate.line.style] <= max(0.12 * total, 8)
+        and _stands_like_a_title(candidate, findings, purity[candidate.line.style])
+        and (candidate.line.style not in covered or (_is_known(candidate) and candidate.page < findings.listed_from))
+    ]
+
+
+def _purity(found: Sequence[Candidate]) -> dict[_Style, float]:
+    """Tell for each style what share of its lines stands alone; few lines of a style tell little."""
+    alone: Counter[_Style] = Counter()
+    every: Counter[_Style] = Counter()
+    for candidate in found:
+        style = candidate.line.style
+        every[style] += 1
+        words = len(candidate.text.split())
+        alone[style] += not (candidate.beside or candidate.flows or candidate.lines[-1].lead or words > 24)
+    return {style: alone[style] / count for style, count in every.items()}
+
+
+def _reads_like_a_title(candidate: Candidate, findings: Numbered, purity: float) -> bool:
+    text = candidate.text
+    words = len(text.split())
+    pure = purity >= _PURE and len(candidate.lines) <= 3
+    if not 3 <= len(text) <= (160 if pure else 110) or words > (24 if pure else 14):
+        return False
+    if not re.search(r"[^\W\d_]{3}", text) or _CAPTION.match(text) or candidate.line.code:
+        return False
+    if _DATE.fullmatch(text) or _BULLET.match(text) or _ASIDE.fullmatch(text) or is_title_of_list(text):
+        return False
+    if (
+        text[-1] in ",;"
+        or (text[-1] == "." and words > (12 if pure else 5))
+        or (". " in text[12:-1] and text[-1] == ".")
+    ):
+        return False
+    if candidate.beside or candidate.cut is not None:
+        return False
+    return re.match(r'["“(]?[A-Z0-9À-Þ]', text) is not None or findings.depth_of(candidate.line) is not None
+
+
+def _stands_like_a_title(candidate: Candidate, findings: Numbered, purity: float) -> bool:
+    line, body = candidate.line, findings.body
+    known = _is_known(candidate)
+    alike = findings.alike(line)
+    gap = candidate.gap / line.size
+    if findings.numbers(candidate.page) and not known:
+        return _stands_among_numbered(candidate, findings, purity)
+    if candidate.figures >= _ROWS and candidate.prose < _PROSE and line.size < body.size + 1.4:
+        return False  # it is one of the rows of a statement
+    if alike >= 2 and (line.size > body.size + 0.4 or line.bold):
+        return True
+    if (
+        known
+        and candidate.text.isupper()
+        and not candidate.flows
+        and gap > 0.5
+        and candidate.next_gap > 0.5 * line.size
+    ):
+        return len(candidate.text) < 40
+    if purity < _MIXED and line.size < body.size + 1.4:
+        return False
+    apart = gap > (0.25 if purity >= _PURE else 0.55) and candidate.next_gap > 0.0 and not candidate.flows
+    if line.size >= body.size + 1.4 and gap > 0.3:
+        return True
+    heavier = line.bold and not body.bold and line.size >= body.size - (1.1 if line.font != body.font else 0.1)
+    return heavier and apart and line.x0 < 0.45 * candidate.page_width
+
+
+def _is_known(candidate: Candidate) -> bool:
+    return len(candidate.text) < 60 and _KNOWN.match(candidate.text) is not None
+
+
+def _alone(found: Sequence[Candidate], style: _Style) -> int:
+    """Count the lines of a style that could be titles: contents that name most of them know the others to be none."""
+    return sum(candidate.line.style == style and not (candidate.beside or candidate.flows) for candidate in found)
+
+
+def _stands_among_numbered(candidate: Candidate, findings: Numbered, purity: float) -> bool:
+    line, body, alike = candidate.line, findings.body, findings.alike(candidate.line)
+    if candidate.page < findings.first_page:
+        # a front page is set in large print, too: only pages of running text have headings on them
+        return line.size > body.size + 2 and findings.is_heading_face(line) and candidate.prose >= _PROSE
+    large = line.size > body.size + 0.9 and (line.size >= findings.top_size - 0.1 or alike >= 3)
+    capitals = line.bold and alike >= 3 and candidate.text.isupper()
+    face = findings.is_heading_face(line) and line.size >= body.size - 0.1 and purity >= _PURE
+    apart = candidate.gap > 0.3 * line.size and candidate.next_gap > 0.0 and not candidate.flows
+    return large or capitals or (face and apart and (line.bold or line.size > body.size + 0.4))
+
+
+# ---- how deep -------------------------------------------------------------------------------------------------------
+
+
+def levels_of(accepted: Sequence[Candidate], findings: Numbered) -> list[tuple[Candidate, int]]:
+    """Give each the depth of the known headings in its style, else of the next smaller ones, else rank by weight."""
+    by_size: defaultdict[float, Counter[int]] = defaultdict(Counter)
+    for style, counts in findings.depths.items():
+        by_size[style[0]].update(counts)
+    deepest = max((counts.most_common(1)[0][0] for counts in by_size.values()), default=0)
+    unknown = [candidate for candidate in accepted if findings.depth_of(candidate.line) is None]
+    weights = sorted({_weight(candidate) for candidate in unknown}, reverse=True)
+    levels: list[tuple[Candidate, int]] = []
+    for candidate in accepted:
+        level = findings.depth_of(candidate.line)
+        if level is None:
+            smaller = [size for size in by_size if size <= candidate.line.size + 0.01]
+            if smaller:
+                level = by_size[max(smaller)].most_common(1)[0][0]
+            else:
+                level = deepest + 1 if by_size else 1 + weights.index(_weight(candidate))
+        levels.append((candidate, level))
+    return levels
+
+
+def _weight(candidate: Candidate) -> tuple[float, bool, bool, bool]:
+    line = candidate.line
+    return (round(line.size * 2) / 2, line.bold, candidate.text.isupper(), not line.is_italic)

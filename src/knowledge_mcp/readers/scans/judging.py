@@ -1,0 +1,215 @@
+"""A reader that looks before it reads: documents that are nothing but pictures are refused, with what was measured.
+
+It stands before the PDF and the image reader where planning documents are taken in, and fills the same port.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from knowledge_mcp.model.document import Document
+from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
+from knowledge_mcp.model.extraction import (
+    ExtractionVerdict,
+    ScanOptions,
+    Survey,
+    after_reading,
+    extraction_method,
+    is_rendering,
+    judge,
+    pages_to_sample,
+)
+from knowledge_mcp.model.ingest import Inspection
+from knowledge_mcp.model.source import SourceItem
+from knowledge_mcp.readers.scans.recognition import Recognition
+
+__all__ = [
+    "FilingReader",
+    "JudgingReader",
+    "SurveyingReader",
+]
+
+_FORCE = "Pass force_ocr to have it read all the same."
+
+
+class SurveyingReader(Protocol):
+    """A reader that can look at a document's pages before it reads them, and read a sample of them."""
+
+    @property
+    def version(self) -> str: ...
+
+    def check(self, item: SourceItem) -> Inspection: ...
+
+    def survey(self, item: SourceItem) -> Survey: ...
+
+    def sample(self, item: SourceItem, pages: Sequence[int]) -> Recognition: ...
+
+    def read(self, item: SourceItem, progress: Callable[[int, int], None] | None = None) -> Document: ...
+
+    def with_options(self, options: ScanOptions) -> SurveyingReader: ...
+
+    def close(self) -> None: ...
+
+
+class JudgingReader:
+    """Read what is worth reading (B-FR-001 step 3, B-NFR-001). Thread-safe as the reader behind it.
+
+    Args:
+        reader: who reads; closed with this one.
+        options: how scanned pages are treated.
+        threshold: average image ratio above which a document is image-based (`IMAGE_RATIO_THRESHOLD`).
+        strict: True for `IMAGE_SKIP=strict`.
+    """
+
+    def __init__(
+        self,
+        reader: SurveyingReader,
+        *,
+        options: ScanOptions | None = None,
+        threshold: float = 0.7,
+        strict: bool = False,
+    ) -> None:
+        self._options = options or ScanOptions()
+        self._reader = reader.with_options(self._options)
+        self._owner = reader
+        self._threshold = threshold
+        self._strict = strict
+
+    @property
+    def version(self) -> str:
+        """Name the reader behind it, and by what it judges."""
+        mode = "strict" if self._strict else "sample"
+        return f"{self._reader.version} judged ({self._threshold:g}, {mode})"
+
+    def with_options(self, options: ScanOptions) -> JudgingReader:
+        """Return a reader that treats scanned pages otherwise; it shares this one's children; do not close it."""
+        return JudgingReader(self._owner, options=options, threshold=self._threshold, strict=self._strict)
+
+    def check(self, item: SourceItem) -> Inspection:
+        """Open the file and count its pages; raises what the reader behind it raises."""
+        return self._reader.check(item)
+
+    def read(self, item: SourceItem, progress: Callable[[int, int], None] | None = None) -> Document:
+        """Read the document, and keep what was found of its pages in its metadata.
+
+        Added to the metadata are `extraction_method`, `contains_drawings`, `image_ratio`, `total_pages`, and
+        `page_coverage`: a JSON list of one object per page (`page`, `method`, `image_ratio`, `paths`, `drawing`, and,
+        where there are any, `confidence`, `doubtful`, `reason`).
+
+        Raises:
+            UnreadableDocumentError: with the reason `image_based` and the facts `image_ratio` and `total_pages` where
+                it is skipped; else as the reader behind it.
+        """
+        verdict, sampled = self.judge(item)
+        if verdict.skipped:
+            raise _skipped(item, verdict, sampled)
+        reader = self._reader
+        if not verdict.recognise:
+            reader = self._owner.with_options(dataclasses.replace(self._options, enabled=False))
+        document = reader.read(item, progress)
+        metadata = dict(document.metadata) | _facts(after_reading(verdict, document), document)
+        return dataclasses.replace(document, metadata=tuple(metadata.items()))
+
+    def judge(self, item: SourceItem) -> tuple[ExtractionVerdict, Recognition]:
+        """Look at a document, read a sample of its pages if the verdict hangs on it, and decide.
+
+        Raises:
+            UnreadableDocumentError: it cannot be opened or parsed.
+        """
+        survey = self._reader.survey(item)
+        force = self._options.force
+        sampled = Recognition()
+        unsure = survey.image_ratio > self._threshold and not survey.is_image_file and not is_rendering(item.name)
+        if unsure and not self._strict and not force and self._options.enabled:
+            sampled = self._reader.sample(item, pages_to_sample(survey))
+        verdict = judge(
+            survey,
+            item.name,
+            threshold=self._threshold,
+            strict=self._strict,
+            force_ocr=force,
+            sampled=sampled.readings,
+        )
+        return verdict, sampled
+
+    def close(self) -> None:
+        """End the idle child processes of the reader behind it."""
+        self._owner.close()
+
+
+def _skipped(item: SourceItem, verdict: ExtractionVerdict, sampled: Recognition) -> UnreadableDocumentError:
+    pages = "page" if verdict.total_pages == 1 else "pages"
+    why = "its name is that of a rendering, and it has no text" if verdict.rendering else "pictures cover it"
+    message = f"{item.name}: The document is image-based: {why} ({verdict.total_pages} {pages})."
+    suggestion = _FORCE
+    if sampled.error is not None:
+        message += f" No sample of it could be read: {sampled.error.message}"
+        suggestion = sampled.error.suggestion
+    return UnreadableDocumentError(
+        message,
+        reason=UnreadableReason.IMAGE_BASED,
+        source=item.uri,
+        suggestion=suggestion,
+        facts={"image_ratio": f"{verdict.image_ratio:g}", "total_pages": str(verdict.total_pages)},
+    )
+
+
+def _facts(verdict: ExtractionVerdict, document: Document) -> dict[str, str]:
+    doubtful = {page.number: getattr(page, "doubtful", None) for page in document.pages}
+    pages: list[dict[str, object]] = []
+    for page in verdict.pages:
+        told: dict[str, object] = {
+            "page": page.number,
+            "method": page.method,
+            "image_ratio": page.image_ratio,
+            "paths": page.paths,
+            "drawing": page.drawing,
+        }
+        if page.confidence is not None:
+            told |= {"confidence": page.confidence, "doubtful": doubtful.get(page.number)}
+        if page.reason:
+            told["reason"] = page.reason
+        pages.append(told)
+    return {
+        "extraction_method": extraction_method(document),
+        "contains_drawings": "true" if verdict.contains_drawings else "false",
+        "image_ratio": f"{verdict.image_ratio:g}",
+        "total_pages": str(verdict.total_pages),
+        "page_coverage": json.dumps(pages, separators=(",", ":")),
+    }
+
+
+class FilingReader(JudgingReader):
+    """Read planning documents (`ports.Reader`); `SourceItem.language` and `force_ocr` win over the options given."""
+
+    def with_options(self, options: ScanOptions) -> FilingReader:
+        """Return a reader that treats scanned pages otherwise; it shares this one's children; do not close it."""
+        return FilingReader(self._owner, options=options, threshold=self._threshold, strict=self._strict)
+
+    def read(self, item: SourceItem, progress: Callable[[int, int], None] | None = None) -> Document:
+        """Read the document as its item asks; metadata and errors as the judging reader's."""
+        asked = dataclasses.replace(
+            self._options,
+            force=item.force_ocr or self._options.force,
+            language=item.language or self._options.language,
+        )
+        if asked != self._options:
+            return self.with_options(asked).read(item, progress)
+        try:
+            document = super().read(item, progress)
+        except UnreadableDocumentError as error:
+            if error.reason is UnreadableReason.IMAGE_BASED:
+                error.facts["page_coverage"] = self._skipped_pages(item)
+            raise
+        told = {"total_chars": str(len(document.text)), "total_words": str(len(document.text.split()))}
+        return dataclasses.replace(document, metadata=tuple((dict(document.metadata) | told).items()))
+
+    def _skipped_pages(self, item: SourceItem) -> str:
+        pages = [
+            {"page": page.number, "method": "skipped", "image_ratio": page.image_ratio, "drawing": page.is_drawing}
+            for page in self._reader.survey(item).pages
+        ]
+        return json.dumps(pages, separators=(",", ":"))

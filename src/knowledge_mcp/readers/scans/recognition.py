@@ -1,0 +1,430 @@
+"""Page images read by an OCR engine, some at a time: what any reader of scans does with what its child renders.
+
+The words go into a file, page by page, for the child that lays them out: a long scan is never held in memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import json
+import logging
+import tempfile
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from knowledge_mcp.model.document import BlockKind, Document, HeadingSource, Page, Span
+from knowledge_mcp.model.errors import KnowledgeError, UnreadableDocumentError, UnreadableReason
+from knowledge_mcp.model.extraction import LOW_CONFIDENCE, OcrPage, RecognisedPage, ScanOptions
+from knowledge_mcp.model.source import SourceItem
+from knowledge_mcp.ports import OcrEngine
+from knowledge_mcp.readers.shared.assembly import DocumentBuilder
+from knowledge_mcp.readers.shared.boxes import unpacked
+from knowledge_mcp.readers.shared.isolation import run_isolated, unreadable
+from knowledge_mcp.support.events import log_event
+from knowledge_mcp.support.sandbox import Given, Limits, Sandbox
+
+__all__ = [
+    "Assembly",
+    "Recognition",
+    "ScanReading",
+    "coverage",
+    "engine_version",
+    "options_version",
+    "ranges",
+    "recognise",
+    "words_file",
+]
+
+_logger = logging.getLogger(__name__)
+NO_WORDS = "no text was recognised: a picture, or too poor to read"
+BLANK = "no text on this page"
+
+
+@dataclass(slots=True)
+class Recognition:
+    """What became of the pages: the readings by page, those that failed with the reason, those that are blank."""
+
+    readings: dict[int, RecognisedPage] = field(default_factory=dict[int, RecognisedPage])
+    failed: dict[int, str] = field(default_factory=dict[int, str])
+    blank: set[int] = field(default_factory=set[int])
+    error: KnowledgeError | None = None
+
+
+def words_file() -> IO[str]:
+    """Open the temporary file that `recognise` fills; closing it removes it."""
+    return tempfile.NamedTemporaryFile("w+", encoding="utf-8", suffix=".jsonl")
+
+
+def recognise(
+    item: SourceItem,
+    pages: Mapping[int, str],
+    images: Callable[[Sequence[int]], Generator[Any]],
+    engine: OcrEngine,
+    options: ScanOptions,
+    sink: IO[str],
+    on_page: Callable[[int], None],
+) -> Recognition:
+    """Read pages and write their words to `sink`, one JSON object per page and line.
+
+    Args:
+        item: whose pages they are, for the log.
+        pages: numbers of the pages with the reason why each is read.
+        images: renders pages: yields a description (`page`, `dpi`, `blank` where there is nothing to read, `failed`
+            with the reason where it cannot be rendered), and after it, unless it is one of these, the PNG.
+        engine: who reads.
+        options: in which language.
+        sink: text file; each line holds `page`, `reason`, `scale` (points per pixel), `size`, `words`, and
+            `turned` (degrees clockwise: quarter turns, and what was needed beyond them) where it was not upright.
+        on_page: told after each page how many are done.
+
+    Nothing is raised for a page that fails: its reason is kept, and the other pages are read.
+    """
+    result = Recognition()
+    try:
+        engine.ready(options.language)
+    except KnowledgeError as error:
+        result.failed, result.error = dict.fromkeys(pages, _said(error)), error
+        return result
+    waiting: dict[Future[OcrPage], dict[str, Any]] = {}
+    pool = ThreadPoolExecutor(engine.workers, thread_name_prefix="ocr")
+    rendered = images(sorted(pages))
+    try:
+        for described in rendered:
+            if described.get("blank"):
+                result.blank.add(described["page"])
+            elif "failed" in described:
+                result.failed[described["page"]] = described["failed"]
+            else:
+                task = pool.submit(engine.read, next(rendered), language=options.language)
+                waiting[task] = described
+                # one more than are read at a time, so that the next image is ready when a program ends
+                while len(waiting) > engine.workers:
+                    _collect(waiting, result, item, pages, sink, on_page)
+                continue
+            on_page(_done(result))
+        while waiting:
+            _collect(waiting, result, item, pages, sink, on_page)
+    finally:
+        rendered.close()
+        pool.shutdown(cancel_futures=True)
+    sink.flush()
+    return result
+
+
+def _collect(
+    waiting: dict[Future[OcrPage], dict[str, Any]],
+    result: Recognition,
+    item: SourceItem,
+    pages: Mapping[int, str],
+    sink: IO[str],
+    on_page: Callable[[int], None],
+) -> None:
+    """Take over what is done, at least one page."""
+    for task in wait(waiting, return_when=FIRST_COMPLETED).done:
+        described = waiting.pop(task)
+        number: int = described["page"]
+        try:
+            page = task.result()
+        except KnowledgeError as error:
+            result.failed[number], result.error = _said(error), error
+            log_event(
+                _logger, logging.WARNING, "ocr_failed", source=item.name, page=number, error=error.message,
+                details=error.details,
+            )  # fmt: skip
+        else:
+            result.readings[number] = _reading(number, page)
+            _report(item, number, page)
+            sink.write(json.dumps(_record(number, pages[number], page, described["dpi"])) + "\n")
+        on_page(_done(result))
+
+
+def _done(result: Recognition) -> int:
+    return len(result.readings) + len(result.failed) + len(result.blank)
+
+
+def _said(error: KnowledgeError) -> str:
+    return f"{error.message} {error.suggestion}".strip()
+
+
+def _report(item: SourceItem, number: int, page: OcrPage) -> None:
+    """Log a page at WARNING where its confidence is low (B-NFR-001)."""
+    low = bool(page.words) and page.confidence < LOW_CONFIDENCE
+    log_event(
+        _logger,
+        logging.WARNING if low else logging.DEBUG,
+        "ocr_low_confidence" if low else "ocr_page",
+        source=item.name,
+        page=number,
+        confidence=round(page.confidence, 1),
+        doubtful=round(page.doubtful, 3),
+        rotation=page.rotation,
+    )
+
+
+def _reading(number: int, page: OcrPage) -> RecognisedPage:
+    note = NO_WORDS
+    if page.words:
+        note = f"read by text recognition, confidence {page.confidence:.0f} %"
+        if page.confidence < LOW_CONFIDENCE:
+            note += f" (low; {page.doubtful:.0%} of the words are doubtful)"
+    return RecognisedPage(
+        number, str(number), Span(0, 0), "ocr", note, round(page.confidence, 1), round(page.doubtful, 3), page.rotation
+    )
+
+
+def _record(number: int, reason: str, page: OcrPage, dpi: float) -> dict[str, Any]:
+    words = [[word.text, word.confidence, *word.box, word.line, word.block] for word in page.words]
+    size = [page.width, page.height]
+    record: dict[str, Any] = {"page": number, "reason": reason, "scale": 72.0 / dpi, "size": size, "words": words}
+    if page.rotation or page.skew:
+        record["turned"] = [page.rotation, page.skew]
+    return record
+
+
+# ---- what is told of it ---------------------------------------------------------------------------------------------
+
+
+def coverage(document: Document, result: Recognition) -> tuple[tuple[Page, ...], list[str]]:
+    """Return a document's pages with the readings of those whose method is `ocr`, and warnings about them."""
+    pages: list[Page] = []
+    low: list[int] = []
+    wordless: list[int] = []
+    for page in document.pages:
+        reading = result.readings.get(page.number)
+        if page.method != "ocr" or reading is None:
+            pages.append(page)
+            continue
+        pages.append(dataclasses.replace(reading, label=page.label, span=page.span))
+        if reading.note == NO_WORDS:
+            wordless.append(page.number)
+        elif reading.confidence < LOW_CONFIDENCE:
+            low.append(page.number)
+    count = len(document.pages)
+    warnings: list[str] = []
+    if low:
+        warnings.append(f"Text recognition was unsure (confidence below 70 %) on {ranges(low)} of {count}.")
+    if wordless:
+        warnings.append(f"No text was recognised on {ranges(wordless)} of {count}: pictures, or too poor to read.")
+    return tuple(pages), warnings
+
+
+def ranges(numbers: Sequence[int]) -> str:
+    """Print ascending page numbers briefly: "page 2", "pages 2, 5-9"."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    printed = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
+    return f"{'page' if len(numbers) == 1 else 'pages'} {printed}"
+
+
+_SCANNED = "no text layer; looks scanned (OCR is not part of this reader)"
+_CONTENTS = "contents page; its entries are the headings"
+
+Progress = Callable[[int, int], None]
+
+
+def engine_version(engine: OcrEngine | None, options: ScanOptions) -> str:
+    """Return the engine's version where it is to be used and can run, else nothing."""
+    return engine.version if engine is not None and options.enabled else ""
+
+
+def options_version(engine: OcrEngine | None, options: ScanOptions) -> str:
+    """Print what recognition adds to a reader's version: nothing where it cannot run."""
+    version = engine_version(engine, options)
+    if not version:
+        return ""
+    forced = ", forced" if options.force else ""
+    return f" ({version}, {options.language}, {options.dpi} dpi{forced})"
+
+
+@dataclasses.dataclass(slots=True)
+class Assembly:
+    """Take a child's messages and build the document of them."""
+
+    builder: DocumentBuilder = dataclasses.field(default_factory=DocumentBuilder)
+    facts: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
+    headline: str = ""
+    scans: dict[int, str] = dataclasses.field(default_factory=dict[int, str])
+    pages: int = 0
+
+    def take(self, messages: Iterable[Any], recognition: Recognition, progress: Progress | None) -> None:
+        """Lay down what messages say; `scans` is filled where the child asks for recognition instead."""
+        for message in messages:
+            if "progress" in message:
+                self.pages = message["progress"][1]
+                if progress is not None:
+                    progress(*message["progress"])
+            elif "scans" in message:
+                self.scans = dict(message["scans"])
+            elif "facts" in message:
+                self.facts, self.headline = message["facts"], message["headline"]
+            elif "items" in message:
+                for fields in message["items"]:
+                    _lay_down(self.builder, fields)
+            else:
+                _name_pages(self.builder, message, recognition)
+
+    def build(self, item: SourceItem, recognition: Recognition, *, title: str, metadata: Mapping[str, str]) -> Document:
+        """Make the document, with what recognition says of its pages."""
+        document = self.builder.build(item, title=title, metadata=metadata)
+        if not recognition.readings:
+            return document
+        pages, warnings = coverage(document, recognition)
+        return dataclasses.replace(document, pages=pages, warnings=(*document.warnings, *warnings))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ScanReading:
+    """Read a file whose pages may need recognition: parse, recognise what needs it, lay out.
+
+    Attributes:
+        sandbox, limits: where children run, and their bounds.
+        engine: who recognises; None leaves scanned pages unread.
+        options: how.
+        render: job that renders pages, `module:function`.
+    """
+
+    sandbox: Sandbox
+    limits: Limits
+    engine: OcrEngine | None
+    options: ScanOptions
+    render: str
+
+    def images(self, item: SourceItem, pages: Sequence[int]) -> Generator[Any]:
+        """Render pages: a description of each, then its PNG unless it is blank."""
+        arguments = {"pages": list(pages), "dpi": self.options.dpi}
+        return run_isolated(self.sandbox, self.render, item, arguments, limits=self.limits)
+
+    def run(
+        self, item: SourceItem, job: str, arguments: Mapping[str, Any], progress: Progress | None
+    ) -> tuple[Assembly, Recognition]:
+        """Read the file by its job; where that asks for recognition, do it and call the job once more.
+
+        Pages that are recognised count twice in what `progress` is told: once parsed, once recognised.
+        """
+        scans = "all" if self.options.force else "find"
+        asked = {"scans": scans if self.engine is not None and self.options.enabled else "", **arguments}
+        assembly, nothing = Assembly(), Recognition()
+        with contextlib.closing(self._job(item, job, asked)) as messages:
+            assembly.take(messages, nothing, progress)
+        if not assembly.scans or self.engine is None:
+            return assembly, nothing
+
+        def report(done: int) -> None:
+            if progress is not None:
+                progress(assembly.pages + done, assembly.pages + len(assembly.scans))
+
+        return self._with_recognition(item, job, arguments, assembly.scans, report)
+
+    def sample(self, item: SourceItem, pages: Sequence[int]) -> Recognition:
+        """Recognise some pages for what their confidence is."""
+        if self.engine is None:
+            return Recognition()
+        with words_file() as sink:
+            whole = dict.fromkeys(pages, "sample")
+            render = functools.partial(self.images, item)
+            return recognise(item, whole, render, self.engine, self.options, sink, _nothing)
+
+    def _job(
+        self, item: SourceItem, job: str, arguments: Mapping[str, Any], files: Mapping[str, Given] | None = None
+    ) -> Generator[Any]:
+        return run_isolated(self.sandbox, job, item, arguments, files=files, limits=self.limits)
+
+    def _with_recognition(
+        self,
+        item: SourceItem,
+        job: str,
+        arguments: Mapping[str, Any],
+        scans: Mapping[int, str],
+        report: Callable[[int], None],
+    ) -> tuple[Assembly, Recognition]:
+        assert self.engine is not None
+        assert self.engine is not None
+        with words_file() as sink:
+            recognition = recognise(
+                item,
+                scans,
+                functools.partial(self.images, item),
+                self.engine,
+                self.options,
+                sink,
+                report,
+            )
+            given = {**arguments, "unread": sorted(recognition.failed)}
+            assembly = Assembly()
+            try:
+                with (
+                    Path(sink.name).open("rb") as words,
+                    contextlib.closing(self._job(item, job, given, {"recognised": Given(words)})) as messages,
+                ):
+                    assembly.take(messages, recognition, None)
+            except UnreadableDocumentError as error:
+                raise _explained(item, error, recognition) from error
+        return assembly, recognition
+
+
+def _explained(item: SourceItem, error: UnreadableDocumentError, recognition: Recognition) -> KnowledgeError:
+    """Say of a file without any text why recognition gave none."""
+    if error.reason is not UnreadableReason.EMPTY:
+        return error
+    if recognition.error is not None:
+        why = recognition.error
+        failed = f"Its {ranges(sorted(recognition.failed))} could not be read: {why.message}"
+        return unreadable(item, UnreadableReason.EMPTY, failed, details=why.details, suggestion=why.suggestion)
+    said = "Text recognition found no text: its pages are blank, or pictures."
+    return unreadable(item, UnreadableReason.EMPTY, said, suggestion="Nothing in it can be searched; leave it out.")
+
+
+def _nothing(done: int) -> None:
+    """Tell nobody."""
+
+
+def _lay_down(builder: DocumentBuilder, fields: dict[str, Any]) -> None:
+    fields["boxes"] = unpacked(fields.get("boxes", ()))
+    if "heading" in fields:
+        fields["source"] = HeadingSource(fields["source"])
+        builder.heading(fields.pop("heading"), **fields)
+    else:
+        builder.block(BlockKind(fields.pop("kind")), fields.pop("text"), **fields)
+
+
+def _name_pages(builder: DocumentBuilder, message: Mapping[str, Any], recognition: Recognition) -> None:
+    pages: list[int] = message["pages"]
+    labels: list[str] = message["labels"]
+    scanned = set(message["scanned"]) - recognition.blank
+    blank = set(message["blank"]) | recognition.blank
+    contents = set(message["contents"])
+    recognised = set(message["recognised"])
+    for number in pages:
+        label = labels[number - 1] if number <= len(labels) else str(number)
+        if number in recognised:
+            builder.page(number, label, method="ocr")
+        elif number in scanned:
+            builder.page(number, label, method="none", note=recognition.failed.get(number, _SCANNED))
+        elif number in blank:
+            builder.page(number, label, method="blank", note=BLANK)
+        else:
+            builder.page(number, label, note=_CONTENTS if number in contents else "")
+    for sentence in _losses(sorted(scanned), len(pages), recognition):
+        builder.warn(sentence)
+
+
+def _losses(scanned: Sequence[int], count: int, recognition: Recognition) -> list[str]:
+    """Say which pages were not read and why, one sentence for each reason."""
+    reasons: dict[str, list[int]] = {}
+    for number in scanned:
+        reasons.setdefault(recognition.failed.get(number, ""), []).append(number)
+    return [
+        f"No text on {ranges(numbers)} of {count}: scanned. {reason}"
+        if reason
+        else f"No text on {ranges(numbers)} of {count}: scanned, and text recognition (OCR) was not run."
+        for reason, numbers in reasons.items()
+    ]

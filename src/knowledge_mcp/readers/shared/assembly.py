@@ -1,0 +1,417 @@
+"""Blocks to a `Document`: what every reader shares once it knows its headings, paragraphs and pages.
+
+A reader appends headings and blocks in reading order; the builder lays down the one canonical text, cleans it, and
+works out spans, the section tree and the pages' spans. Here too are the readings of a heading ("Annex B (informative)
+Records") and of a file name that all formats need alike.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+
+from knowledge_mcp.language.headings import NumberedTitle, split_clause_number
+from knowledge_mcp.model.document import (
+    Anchor,
+    Block,
+    BlockKind,
+    Box,
+    Document,
+    DocumentType,
+    HeadingSource,
+    Page,
+    Reference,
+    Section,
+    Span,
+)
+from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
+from knowledge_mcp.model.hidden import hidden_sentence, listed_hidden
+from knowledge_mcp.model.source import SourceItem
+from knowledge_mcp.readers.shared.invisible import without_hidden
+from knowledge_mcp.support.checkpoints import checkpoint
+
+__all__ = [
+    "MAX_IDENTIFIER",
+    "MOST_TEXT",
+    "DocumentBuilder",
+    "NumberedTitle",
+    "document_id",
+    "named_type",
+    "normalise_text",
+    "proposed_id",
+    "short_title",
+    "slug",
+    "split_clause_number",
+    "too_long",
+]
+
+# ---- text -----------------------------------------------------------------------------------------------------------
+
+_REPLACED = {
+    "\r\n": "\n",
+    "\r": "\n",
+    "\x0b": "\n",
+    "\x0c": "\n",
+    "\u0085": "\n",
+    "\u2028": "\n",
+    "\u2029": "\n",
+    "\u00a0": " ",
+    "\u202f": " ",
+    "\ufb00": "ff",
+    "\ufb01": "fi",
+    "\ufb02": "fl",
+    "\ufb03": "ffi",
+    "\ufb04": "ffl",
+    "\ufb05": "st",
+    "\ufb06": "st",
+}
+# Soft hyphens and control characters.
+_DROPPED = re.compile("[\u00ad]|[\x00-\x08\x0e-\x1f\x7f\x80-\x84\x86-\x9f]")
+_REPLACE = re.compile("\r\n|[" + "".join(key for key in _REPLACED if len(key) == 1) + "]")
+MOST_TEXT = 32_000_000
+"""Most characters of one document's text; about eight million tokens."""
+
+_LONGEST_TITLE = 2000
+_MOST_ANCHORS, _LONGEST_ANCHOR = 50_000, 200
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_LINE_END_BLANKS = re.compile(r"(?<![ \t])[ \t]+(?=\n|\Z)")
+
+
+def normalise_text(text: str, hidden: Counter[str] | None = None) -> str:
+    """Clean text for the canonical text: NFC, lines end with LF, ligatures spelled, invisible characters gone.
+
+    Tabs and leading blanks stay (code needs them), blanks at line ends go. A lone surrogate becomes U+FFFD. Idempotent.
+    What hides words (`without_hidden`) is counted in `hidden`.
+    """
+    text = without_hidden(text, hidden)
+    text = _REPLACE.sub(lambda match: _REPLACED[match.group()], text)
+    text = _SURROGATE.sub("\ufffd", _DROPPED.sub("", text))
+    return _LINE_END_BLANKS.sub("", unicodedata.normalize("NFC", text))
+
+
+def short_title(title: str) -> str:
+    """Shorten a title that is no name any more: it stands at every chunk below it. The text keeps the whole."""
+    return title if len(title) <= _LONGEST_TITLE else f"{title[:_LONGEST_TITLE].rstrip()} …"
+
+
+def too_long(item: SourceItem) -> UnreadableDocumentError:
+    """Make the error for a document with more text than one may have."""
+    return UnreadableDocumentError(
+        f"{item.name}: It holds more than {MOST_TEXT // 1_000_000} million characters of text.",
+        reason=UnreadableReason.TOO_LARGE,
+        source=item.uri,
+        suggestion="Split it into several files.",
+    )
+
+
+def slug(name: str) -> str:
+    """Make an identifier of [a-z0-9-] from a name; accents fall, everything else becomes one hyphen; never empty."""
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
+    return re.sub(r"[^a-z0-9]+", "-", plain).strip("-") or "document"
+
+
+def document_id(file_name: str) -> str:
+    """Propose a document's id: the slug of the file name's stem."""
+    return slug(PurePath(file_name).stem)
+
+
+# ---- building -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Heading:
+    level: int
+    number: str | None
+    title: str
+    span: Span
+    source: HeadingSource
+    confidence: float
+    informative: bool | None
+
+
+@dataclass(slots=True)
+class _PageNote:
+    label: str
+    method: str
+    note: str
+
+
+class DocumentBuilder:
+    """Collect headings, blocks and pages in reading order and make the `Document` of them.
+
+    Not thread-safe; used once. Texts are normalised by `normalise_text` and stripped; what is then empty is left out.
+    """
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._length = 0
+        self._blocks: list[Block] = []
+        self._headings: list[_Heading] = []
+        self._pages: dict[int, _PageNote] = {}
+        self._extents: dict[int, Span] = {}
+        self._references: list[Reference] = []
+        self._anchors: dict[str, int] = {}
+        self._warnings: dict[str, None] = {}
+        self._hidden: Counter[str] = Counter()
+
+    @property
+    def length(self) -> int:
+        """Count the code points laid down so far."""
+        return self._length
+
+    @property
+    def has_text(self) -> bool:
+        """Tell whether any block or heading was laid down."""
+        return bool(self._blocks)
+
+    def heading(
+        self,
+        title: str,
+        *,
+        level: int,
+        source: HeadingSource,
+        number: str | None = None,
+        informative: bool | None = None,
+        confidence: float = 1.0,
+        printed: str | None = None,
+        pages: Sequence[int] = (),
+        lines: tuple[int, int] | None = None,
+        boxes: Sequence[Box] = (),
+    ) -> Span | None:
+        """Open a section and lay down its heading line.
+
+        Args:
+            title: heading text without the number.
+            level: depth from 1, never truncated; the parent is the last section of a smaller level.
+            source: what told that it is a heading.
+            number: clause number as printed, without trailing dot.
+            informative: None takes over what the parent section is; True and False decide for the section.
+            confidence: 0..1, how surely it is one.
+            printed: the line as printed, where it is more than number and title ("Annex B (informative) Records").
+            pages: physical pages from 1.
+            lines: first and last source line from 1.
+            boxes: where it stands on them.
+
+        Returns:
+            The heading's span in the canonical text; None where its text is empty, and then there is no section.
+        """
+        line = printed if printed is not None else f"{number} {title}" if number else title
+        span = self.block(BlockKind.HEADING, " ".join(line.split()), pages=pages, lines=lines, boxes=boxes)
+        if span is not None:
+            clean = short_title(" ".join(normalise_text(title).split()))
+            self._headings.append(_Heading(max(level, 1), number, clean, span, source, confidence, informative))
+            self._blocks[-1] = replace(self._blocks[-1], section=len(self._headings) - 1)
+        return span
+
+    def block(
+        self,
+        kind: BlockKind,
+        text: str,
+        *,
+        pages: Sequence[int] = (),
+        lines: tuple[int, int] | None = None,
+        marker: str = "",
+        depth: int = 0,
+        breaks: Sequence[int] = (),
+        boxes: Sequence[Box] = (),
+    ) -> Span | None:
+        """Lay down one block; a list item's marker is put before its text unless it stands there already.
+
+        Args:
+            kind: what it is.
+            text: its text; leading blanks of a first line are kept in code only.
+            pages: physical pages from 1, ascending.
+            lines: first and last source line from 1.
+            marker: a list item's, note's or caption's own label, as in `Block`.
+            depth: nesting of a list item from 0.
+            breaks: offsets in `text` where each page of `pages` but the first begins; without them the block counts to
+                each of its pages as a whole.
+            boxes: where it stands on its pages.
+
+        Returns:
+            The block's span in the canonical text, None where the text is empty.
+        """
+        if kind is BlockKind.LIST_ITEM and marker and not text.lstrip().startswith(marker):
+            breaks = [offset + len(marker) + 1 for offset in breaks]
+            text = f"{marker} {text}"
+        if kind is BlockKind.CODE:
+            clean, offsets = normalise_text(text, self._hidden).lstrip("\n").rstrip(), []
+            clean = clean if clean.strip() else ""
+        else:
+            clean, offsets = _normalise_with_breaks(text, breaks, self._hidden)
+        if not clean:
+            return None
+        checkpoint()
+        if self._parts:
+            self._parts.append("\n\n")
+            self._length += 2
+        span = Span(self._length, self._length + len(clean))
+        self._parts.append(clean)
+        self._length = span.end
+        section = len(self._headings) - 1 if self._headings else None
+        self._blocks.append(Block(kind, span, section, tuple(pages), lines, marker, depth, tuple(boxes)))
+        self._extend_pages(span, pages, offsets)
+        return span
+
+    def page(self, number: int, label: str = "", *, method: str = "text_layer", note: str = "") -> None:
+        """Name a physical page; pages without any text must be named too."""
+        self._pages[number] = _PageNote(label or str(number), method, note)
+
+    def reference(self, reference: Reference) -> None:
+        """Keep an explicit link; its span is in the canonical text as laid down."""
+        self._references.append(reference)
+
+    def anchor(self, names: Iterable[str], place: int) -> None:
+        """Name a place that was laid down; of a name's places the first counts, as in a browser."""
+        for name in names:
+            clean = " ".join(normalise_text(name).split())
+            if clean and len(clean) <= _LONGEST_ANCHOR and len(self._anchors) < _MOST_ANCHORS:
+                self._anchors.setdefault(clean, place)
+
+    def warn(self, sentence: str) -> None:
+        """Keep a warning once."""
+        self._warnings[sentence] = None
+
+    def leave_out(self, counted: Mapping[str, int]) -> None:
+        """Count characters that were left out because nobody sees them, by `HiddenReason`."""
+        self._hidden.update(counted)
+
+    def build(
+        self,
+        item: SourceItem,
+        *,
+        title: str = "",
+        id: str = "",
+        document_type: DocumentType | None = None,
+        metadata: Mapping[str, str] | None = None,
+    ) -> Document:
+        """Make the document; without title and id they come from the file name."""
+        if self._length > MOST_TEXT:
+            raise too_long(item)
+        hidden = listed_hidden(self._hidden)
+        if hidden:
+            self.warn(hidden_sentence(hidden))
+        text = "".join(self._parts)
+        return Document(
+            id=id or document_id(item.name),
+            title=short_title(" ".join(normalise_text(title).split())) or PurePath(item.name).stem or item.name,
+            document_type=document_type,
+            text=text,
+            sections=self._sections(len(text)),
+            blocks=tuple(self._blocks),
+            pages=self._build_pages(),
+            source_uri=item.uri,
+            sha256=item.sha256,
+            media_type=item.media_type,
+            references=tuple(sorted(self._references, key=lambda reference: reference.span)),
+            metadata=tuple((key, normalise_text(value)) for key, value in (metadata or {}).items()),
+            warnings=tuple(self._warnings),
+            anchors=tuple(sorted((Anchor(*each) for each in self._anchors.items()), key=lambda each: each.place)),
+            hidden=hidden,
+        )
+
+    def _extend_pages(self, span: Span, pages: Sequence[int], offsets: Sequence[int]) -> None:
+        if len(offsets) == len(pages) - 1:
+            cuts = [span.start, *(span.start + offset for offset in offsets), span.end]
+        else:
+            cuts = []
+        for position, number in enumerate(pages):
+            piece = Span(cuts[position], cuts[position + 1]) if cuts else span
+            known = self._extents.get(number, piece)
+            self._extents[number] = Span(min(known.start, piece.start), max(known.end, piece.end))
+
+    def _build_pages(self) -> tuple[Page, ...]:
+        built: list[Page] = []
+        place = 0
+        for number in sorted(self._pages.keys() | self._extents.keys()):
+            note = self._pages.get(number) or _PageNote(str(number), "text_layer", "")
+            span = self._extents.get(number, Span(place, place))
+            place = max(place, span.end)
+            built.append(Page(number, note.label, span, note.method, note.note))
+        return tuple(built)
+
+    def _sections(self, length: int) -> tuple[Section, ...]:
+        stops = self._stops(length)
+        built: list[Section] = []
+        path: list[int] = []
+        for index, heading in enumerate(self._headings):
+            while path and self._headings[path[-1]].level >= heading.level:
+                path.pop()
+            parent = path[-1] if path else None
+            inherited = built[parent].informative if parent is not None else False
+            section = Section(
+                index=index,
+                parent=parent,
+                level=heading.level,
+                number=heading.number,
+                title=heading.title,
+                heading=heading.span,
+                span=Span(heading.span.start, stops[index]),
+                informative=inherited if heading.informative is None else heading.informative,
+                source=heading.source,
+                confidence=heading.confidence,
+            )
+            built.append(section)
+            path.append(index)
+        return tuple(built)
+
+    def _stops(self, length: int) -> list[int]:
+        """Tell where each section ends: before the next heading that is no deeper, else with the text."""
+        stops = [length] * len(self._headings)
+        open_: list[int] = []
+        for index, heading in enumerate(self._headings):
+            while open_ and self._headings[open_[-1]].level >= heading.level:
+                stops[open_.pop()] = heading.span.start - 2
+            open_.append(index)
+        return stops
+
+
+def _normalise_with_breaks(text: str, breaks: Sequence[int], hidden: Counter[str]) -> tuple[str, list[int]]:
+    """Normalise and strip a text and carry the offsets along."""
+    pieces = [normalise_text(text[a:b], hidden) for a, b in zip([0, *breaks], [*breaks, len(text)], strict=True)]
+    # a combining mark at a break may join its base only now, and blanks before a break are no line end
+    if not breaks:
+        return pieces[0].strip(), []
+    pieces = [_keep_blank(text, stop, piece) for stop, piece in zip([*breaks, 0], pieces, strict=True)]
+    joined = unicodedata.normalize("NFC", "".join(pieces))
+    lead = len(joined) - len(joined.lstrip())
+    offsets: list[int] = []
+    place = -lead
+    for piece in pieces[:-1]:
+        place += len(piece)
+        offsets.append(place)
+    clean = joined.strip()
+    return clean, [min(max(offset, 0), len(clean)) for offset in offsets]
+
+
+def _keep_blank(text: str, stop: int, piece: str) -> str:
+    return f"{piece} " if stop and text[stop - 1 : stop] == " " else piece
+
+
+MAX_IDENTIFIER = 200
+"""Most characters of a document's id: every tool and address must be able to carry it."""
+
+_IDENTIFIER = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._:-]{{0,{MAX_IDENTIFIER - 1}}}")
+
+
+def proposed_id(properties: Mapping[str, str], file_name: str) -> str:
+    """Return the property `document_id` (a slug of it where it has blanks or the like), else the file name's slug."""
+    named = properties.get("document_id", "").strip()
+    if not named:
+        return document_id(file_name)
+    return named if _IDENTIFIER.fullmatch(named) else slug(named)[:MAX_IDENTIFIER].rstrip("-")
+
+
+def named_type(properties: Mapping[str, str]) -> tuple[DocumentType | None, str | None]:
+    """Read the property `document_type`; returns the type, and a warning where its value is none of ours."""
+    named = properties.get("document_type", "").strip().lower()
+    if not named:
+        return None, None
+    if named in set(DocumentType):
+        return DocumentType(named), None
+    known = ", ".join(sorted(DocumentType))
+    return None, f"The property document_type is {named!r}, which is none of {known}; the text decides instead."

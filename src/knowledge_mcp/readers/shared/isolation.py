@@ -1,0 +1,214 @@
+"""Read untrusted bytes in a child process, on behalf of any reader: the item's file in, plain values out.
+
+Maps what can go wrong there to `UnreadableDocumentError`, the one error that readers raise for a file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Generator, Mapping
+from io import BytesIO
+from pathlib import PurePath
+from typing import Any, ClassVar
+
+from knowledge_mcp.model.document import Document
+from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
+from knowledge_mcp.model.hidden import hidden_sentence, summed_hidden
+from knowledge_mcp.model.ingest import Inspection
+from knowledge_mcp.model.source import SourceItem, media_type_of
+from knowledge_mcp.ports import Reader
+from knowledge_mcp.readers.shared.pieces import Laying
+from knowledge_mcp.support.sandbox import FailureKind, Given, Limits, Refusal, Sandbox, SandboxFailure
+
+__all__ = [
+    "LIMITS",
+    "ConvertingReader",
+    "run_isolated",
+    "unreadable",
+]
+
+_REASONS: dict[FailureKind, tuple[UnreadableReason, str, str]] = {
+    FailureKind.TOO_SLOW: (
+        UnreadableReason.TOO_SLOW,
+        "Reading took too long and was stopped.",
+        "Split the file, or export it anew with a simpler layout.",
+    ),
+    FailureKind.OUT_OF_MEMORY: (
+        UnreadableReason.TOO_LARGE,
+        "Reading needed more memory than allowed and was stopped.",
+        "Split the file; if it is small, it may be made to exhaust its reader.",
+    ),
+    FailureKind.CRASHED: (
+        UnreadableReason.CORRUPTED,
+        "The file made its parser crash.",
+        "Repair the file or export it anew, then ingest again.",
+    ),
+    FailureKind.FAILED: (
+        UnreadableReason.CORRUPTED,
+        "The file could not be parsed.",
+        "Repair the file or export it anew, then ingest again.",
+    ),
+}
+
+
+def run_isolated(
+    sandbox: Sandbox,
+    function: str,
+    item: SourceItem,
+    arguments: Mapping[str, Any],
+    *,
+    files: Mapping[str, Given] | None = None,
+    limits: Limits | None = None,
+) -> Generator[Any]:
+    """Yield what `function(path=..., **arguments)` yields in a child process.
+
+    The child is given a copy of the item's bytes, and of the further `files` by the names of their arguments.
+
+    Raises:
+        UnreadableDocumentError: it cannot be opened; or the function refused it, was stopped, crashed or failed.
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            suffix = (item.path or PurePath(item.name)).suffix
+            given = {"path": Given(stack.enter_context(item.open()), suffix), **(files or {})}
+            values = stack.enter_context(
+                contextlib.closing(sandbox.run(function, arguments, files=given, limits=limits))
+            )
+            yield from values
+        except OSError as error:
+            raise unreadable(
+                item, UnreadableReason.INACCESSIBLE, "The file cannot be opened.", details=str(error.strerror or error)
+            ) from error
+        except Refusal as refusal:
+            raise unreadable(
+                item,
+                UnreadableReason(refusal.reason),
+                refusal.message,
+                details=refusal.details,
+                suggestion=refusal.suggestion or None,
+            ) from refusal
+        except SandboxFailure as failure:
+            reason, message, suggestion = _REASONS[failure.kind]
+            raise unreadable(item, reason, message, details=failure.details, suggestion=suggestion) from failure
+
+
+def unreadable(
+    item: SourceItem, reason: UnreadableReason, message: str, *, details: str = "", suggestion: str | None = None
+) -> UnreadableDocumentError:
+    """Make the error for an item, its name in the message."""
+    said = f"{item.name}: {message}"
+    return UnreadableDocumentError(said, reason=reason, source=item.uri, details=details, suggestion=suggestion)
+
+
+LIMITS = Limits(memory=1024 * 1024 * 1024, seconds=300.0, silence=120.0)
+"""Memory and time for one file, where whoever makes the reader says nothing else."""
+
+Progress = Callable[[int, int], None]
+
+
+class ConvertingReader:
+    """Read files by jobs in child processes. Thread-safe. A subclass gives `jobs` and `label`.
+
+    A job is a function `(path, *, check)` that yields the messages of `readers.pieces`, or `{"markdown": text}`
+    pieces that are handed to the Markdown reader; with `check` it yields `{"pages": number or None}` at most.
+
+    Args:
+        markdown: reads what jobs give as Markdown; it stays its giver's to close.
+        sandbox: where jobs run; None makes one that this reader owns and closes.
+        limits: memory and time for one file.
+    """
+
+    jobs: ClassVar[Mapping[str, str]] = {}
+    label: ClassVar[str] = "converting-1"
+
+    def __init__(
+        self, *, markdown: Reader | None = None, sandbox: Sandbox | None = None, limits: Limits | None = None
+    ) -> None:
+        self._markdown = markdown
+        self._sandbox = sandbox or Sandbox()
+        self._owned = sandbox is None
+        self._limits = limits or LIMITS
+
+    @property
+    def version(self) -> str:
+        """Name the reader and its version; a change of what it produces must change this."""
+        return f"{self.label} ({self._markdown.version})" if self._markdown is not None else self.label
+
+    def check(self, item: SourceItem) -> Inspection:
+        """Open the file in a child and make sure that it is what it is called, whole and not locked.
+
+        Raises:
+            UnreadableDocumentError: it is not.
+            ConfigError: a library that reads it is not installed.
+        """
+        pages: int | None = None
+        for message in self._run(item, check=True):
+            pages = message.get("pages", pages)
+        return Inspection(pages=pages)
+
+    def read(self, item: SourceItem, progress: Progress | None = None) -> Document:
+        """Read the whole file.
+
+        Raises:
+            UnreadableDocumentError: as in `check`; or it has no text, or time or memory ran out.
+            ConfigError: as in `check`.
+        """
+        laying = Laying()
+        markdown: list[str] = []
+        for message in self._run(item, check=False):
+            if "markdown" in message:
+                markdown.append(message["markdown"])
+            else:
+                laying.take(message)
+        document = self._from_markdown(item, laying, "".join(markdown)) if markdown else laying.build(item)
+        if progress is not None:
+            progress(len(document.pages) or 1, len(document.pages) or 1)
+        return document
+
+    def close(self) -> None:
+        """End the idle child processes."""
+        if self._owned:
+            self._sandbox.close()
+
+    def _prepare(self, media_type: str) -> None:
+        """Make sure that what a media type needs is installed; raises ConfigError."""
+
+    def _arguments(self, item: SourceItem) -> dict[str, str]:
+        """Give what a job must know besides its file."""
+        return {}
+
+    def _run(self, item: SourceItem, *, check: bool) -> Any:
+        media_type = item.media_type if item.media_type in self.jobs else media_type_of(item.name)
+        job = self.jobs.get(media_type)
+        if job is None:
+            raise unreadable(item, UnreadableReason.UNSUPPORTED, f"Files of type {item.media_type} cannot be read.")
+        self._prepare(media_type)
+        arguments = {"check": check, **self._arguments(item)}
+        yield from run_isolated(self._sandbox, job, item, arguments, limits=self._limits)
+
+    def _from_markdown(self, item: SourceItem, laying: Laying, text: str) -> Document:
+        """Have the Markdown read, and tell of the document what is true of the file it came from."""
+        assert self._markdown is not None, "a reader whose jobs give Markdown is made with a Markdown reader"
+        # a first line that is blank: what follows is no frontmatter, whatever it looks like
+        data = f"\n{text}".encode("utf-8", "replace")
+        inner = dataclasses.replace(
+            item, media_type="text/markdown", size=len(data), open=lambda: BytesIO(data), path=None
+        )
+        document = self._markdown.read(inner)
+        shell = laying.build(item)
+        said = {hidden_sentence(shell.hidden), hidden_sentence(document.hidden)}
+        hidden = summed_hidden((shell.hidden, document.hidden))
+        warnings = [sentence for sentence in (*shell.warnings, *document.warnings) if sentence not in said]
+        return dataclasses.replace(
+            document,
+            id=shell.id,
+            title=shell.title if laying.title or laying.untitled else document.title,
+            document_type=shell.document_type or document.document_type,
+            # the lines of the Markdown in between are nowhere in the file
+            blocks=tuple(dataclasses.replace(block, lines=None) for block in document.blocks),
+            media_type=item.media_type,
+            metadata=shell.metadata,
+            warnings=(*warnings, *filter(None, [hidden_sentence(hidden)])),
+            hidden=hidden,
+        )

@@ -1,0 +1,133 @@
+"""Files under a password: which passwords are known, who is asked for more, and the copy that one of them opened."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import io
+import tempfile
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path, PurePath
+from typing import Any, TypeVar
+
+from knowledge_mcp.model.errors import ConfigError, UnreadableDocumentError, UnreadableReason
+from knowledge_mcp.model.source import SourceItem
+from knowledge_mcp.readers.shared.isolation import run_isolated
+from knowledge_mcp.support.sandbox import Limits, Sandbox
+
+__all__ = ["Passwords", "unlock_pdf"]
+
+T = TypeVar("T")
+
+_JOB = f"{__name__}:unlock_pdf"
+_PIECE = 1 << 20
+_WITHOUT_SECURITY = 3  # PDFium's FPDF_REMOVE_SECURITY
+
+
+class Passwords:
+    """Open protected files with the passwords of a file, else with what a person types. Thread-safe.
+
+    Args:
+        file: one password a line, tried in their order; read anew for each protected file.
+        ask: is given a file's name and why it is asked, and returns a password, None or nothing to leave the file out.
+            It is asked again while what it says does not fit.
+    """
+
+    def __init__(self, file: Path | None = None, ask: Callable[[str, str], str | None] | None = None) -> None:
+        self._file = file
+        self._ask = ask
+        self._fitting: dict[str, str] = {}
+        self._refused: set[str] = set()
+
+    def read(self, item: SourceItem, sandbox: Sandbox, limits: Limits, action: Callable[[SourceItem], T]) -> T:
+        """Return `action(item)`; where a password is in the way, that of a copy without one.
+
+        Raises:
+            UnreadableDocumentError: `action` did, or no password fits.
+            ConfigError: the file of passwords cannot be read.
+        """
+        try:
+            return action(item)
+        except UnreadableDocumentError as error:
+            if error.reason is not UnreadableReason.PASSWORD_PROTECTED:
+                raise
+            with self._opened(item, sandbox, limits, error) as copy:
+                return action(copy)
+
+    @contextlib.contextmanager
+    def _opened(
+        self, item: SourceItem, sandbox: Sandbox, limits: Limits, error: UnreadableDocumentError
+    ) -> Generator[SourceItem]:
+        with tempfile.NamedTemporaryFile(suffix=PurePath(item.name).suffix) as copy:
+            for password in self._candidates(item, error.message):
+                try:
+                    with contextlib.closing(
+                        run_isolated(sandbox, _JOB, item, {"password": password}, limits=limits)
+                    ) as pieces:
+                        for piece in pieces:
+                            copy.write(piece)
+                except UnreadableDocumentError as refusal:
+                    if refusal.reason is not UnreadableReason.PASSWORD_PROTECTED:
+                        raise
+                    continue
+                copy.flush()
+                self._fitting[item.sha256] = password
+                place = Path(copy.name)
+                yield dataclasses.replace(item, path=place, open=functools.partial(place.open, "rb"))
+                return
+        raise UnreadableDocumentError(
+            error.message,
+            reason=error.reason,
+            source=error.source,
+            details=error.details,
+            suggestion="Put its password into the file that DOCUMENT_PASSWORDS_FILE names, or remove the password.",
+        )
+
+    def _candidates(self, item: SourceItem, message: str) -> Iterator[str]:
+        known = self._fitting.get(item.sha256)
+        yield from [known] if known is not None else self._listed()
+        if self._ask is None or known is not None or item.sha256 in self._refused:
+            return
+        why = message
+        while password := self._ask(item.name, why):
+            yield password
+            why = "That is not its password."
+        self._refused.add(item.sha256)
+
+    def _listed(self) -> list[str]:
+        if self._file is None:
+            return []
+        try:
+            lines = self._file.read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as exc:
+            why = exc.strerror if isinstance(exc, OSError) else "it is not UTF-8 text"
+            raise ConfigError(
+                f"The passwords in {self._file} cannot be read: {why}.",
+                suggestion="Correct DOCUMENT_PASSWORDS_FILE, or make the file readable.",
+            ) from exc
+        return [line for line in lines if line]
+
+
+def unlock_pdf(path: str, *, password: str) -> Iterator[bytes]:
+    """Yield a PDF's bytes without its protection; runs in the sandbox's child.
+
+    Raises:
+        Refusal: password_protected, where this is not its password.
+    """
+    import pypdfium2
+
+    from knowledge_mcp.support.sandbox_worker import Refusal
+
+    document: Any  # the library's annotations are partial
+    try:
+        document = pypdfium2.PdfDocument(path, password=password)
+    except pypdfium2.PdfiumError as error:
+        message = "The PDF is protected by a password."
+        raise Refusal("password_protected", message, details=f"PDFium: {error}") from error
+    with contextlib.closing(document):
+        opened = io.BytesIO()
+        document.save(opened, flags=_WITHOUT_SECURITY)
+    view = opened.getbuffer()
+    for start in range(0, len(view), _PIECE):
+        yield bytes(view[start : start + _PIECE])

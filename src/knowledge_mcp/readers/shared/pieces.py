@@ -1,0 +1,294 @@
+"""What a child process says of a file it converts, and how a document is made of it.
+
+The child's side writes headings and blocks as plain values (`heading`, `piece`) and bounds what it sends (`messages`);
+the parent's side (`Laying`) lays them down. A file that was never Markdown takes no way round over Markdown here:
+nothing has to be escaped, and a table of a million cells is one text.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from knowledge_mcp.language.openings import caption_label, caption_target, example_label, note_label
+from knowledge_mcp.model.document import BlockKind, Document, HeadingSource, Reference, ReferenceKind, Span
+from knowledge_mcp.model.source import SourceItem
+from knowledge_mcp.readers.shared.assembly import (
+    MOST_TEXT,
+    DocumentBuilder,
+    named_type,
+    proposed_id,
+    split_clause_number,
+)
+from knowledge_mcp.readers.shared.richtext import RichText, lay
+from knowledge_mcp.support.sandbox_worker import Refusal
+
+__all__ = [
+    "MOST_BLOCKS",
+    "Laying",
+    "Piece",
+    "counting",
+    "escaped",
+    "facts",
+    "heading",
+    "hidden_piece",
+    "messages",
+    "named",
+    "piece",
+    "rich_piece",
+    "table_piece",
+]
+
+Piece: TypeAlias = dict[str, Any]
+
+MOST_BLOCKS = 400_000
+_BATCH = 200_000
+
+
+# ---- the child's side -----------------------------------------------------------------------------------------------
+
+
+def heading(title: str, level: int, *, plain: bool = False) -> Piece:
+    """Write a heading; `plain` for a mere name: no clause number is looked for in it, and it is no title."""
+    written: Piece = {"heading": title, "level": level}
+    if plain:
+        written["plain"] = True
+    return written
+
+
+def named(written: Piece, names: Sequence[str]) -> Piece:
+    """Give a heading or a block the names by which links lead to it."""
+    if names:
+        written["anchors"] = list(names)
+    return written
+
+
+def piece(kind: BlockKind, text: str, *, marker: str = "", depth: int = 0) -> Piece:
+    """Write one block."""
+    written: Piece = {"kind": kind.value, "text": text}
+    if marker:
+        written["marker"] = marker
+    if depth:
+        written["depth"] = depth
+    return written
+
+
+def rich_piece(kind: BlockKind, rich: RichText, *, marker: str = "", depth: int = 0) -> Piece:
+    """Write one block with the links that stand in it."""
+    written = piece(kind, rich.text, marker=marker, depth=depth)
+    if rich.marks:
+        written["links"] = [[mark.start, mark.end, mark.target] for mark in rich.marks]
+    return counting(written, rich)
+
+
+def counting(written: Piece, rich: RichText) -> Piece:
+    """Say in a heading or a block what was left out of its text because nobody sees it."""
+    if rich.hidden:
+        written["hidden"] = dict(rich.hidden)
+    return written
+
+
+def table_piece(rows: Iterable[Sequence[str]]) -> Piece:
+    """Write rows as one Markdown table, the first one as its header; rows end at their last filled cell.
+
+    Short rows stay short: Markdown takes the missing cells for empty ones.
+    """
+    lines: list[str] = []
+    widest = 0
+    for row in rows:
+        cells = [_cell(cell) for cell in row]
+        while cells and not cells[-1]:
+            cells.pop()
+        widest = max(widest, len(cells))
+        lines.append("| " + " | ".join(cells) + " |" if cells else "|  |")
+    if lines:
+        missing = widest - max(lines[0].replace("\\|", "").count("|") - 1, 0)
+        lines[0] += "  |" * missing
+        lines.insert(1, "|" + " --- |" * widest)
+    return piece(BlockKind.TABLE, "\n".join(lines))
+
+
+def _cell(text: str) -> str:
+    flat = " ".join(text.split()) if not text.isalnum() else text
+    return flat.replace("|", "\\|") if "|" in flat else flat
+
+
+def facts(*, title: str = "", metadata: Mapping[str, str] | None = None, warnings: Sequence[str] = ()) -> Piece:
+    """Write what is known of the document as a whole; later ones add to earlier ones."""
+    return {"facts": {"title": title, "metadata": dict(metadata or {}), "warnings": list(warnings)}}
+
+
+def hidden_piece(counted: Mapping[str, int]) -> Piece:
+    """Write how many characters were left out because nobody sees them, by `HiddenReason`; later ones add up."""
+    return {"hidden": {str(reason): count for reason, count in counted.items() if count}}
+
+
+def messages(pieces: Iterable[Piece]) -> Iterator[dict[str, Any]]:
+    """Send pieces in batches, and facts as they come.
+
+    Raises:
+        Refusal: they are more than a document may hold; or there is no text among them.
+    """
+    batch: list[Piece] = []
+    size, sent, blocks = 0, 0, 0
+    for each in pieces:
+        if "facts" in each or each.keys() == {"hidden"}:
+            yield each
+            continue
+        length = len(each.get("text", "")) + len(each.get("heading", ""))
+        size += length
+        sent += length
+        blocks += 1
+        if sent > MOST_TEXT or blocks > MOST_BLOCKS:
+            raise Refusal(
+                "too_large",
+                f"It holds more than {MOST_TEXT // 1_000_000} million characters or {MOST_BLOCKS} blocks of text.",
+                suggestion="Split it into several files.",
+            )
+        batch.append(each)
+        if size > _BATCH:
+            yield {"blocks": batch}
+            batch, size = [], 0
+    if batch:
+        yield {"blocks": batch}
+    if not sent:
+        raise Refusal("empty", "The file has no text.", suggestion="Leave it out, or look whether it is the right one.")
+
+
+# ---- the parent's side ----------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(slots=True)
+class Laying:
+    """Take a child's messages and build the document of them; `untitled` where its first heading is no title."""
+
+    builder: DocumentBuilder = dataclasses.field(default_factory=DocumentBuilder)
+    title: str = ""
+    headline: str = ""
+    untitled: bool = False
+    metadata: dict[str, str] = dataclasses.field(default_factory=dict[str, str])
+    _anchors: dict[str, tuple[ReferenceKind, str]] = dataclasses.field(
+        default_factory=dict[str, tuple[ReferenceKind, str]]
+    )
+    _pending: list[Reference] = dataclasses.field(default_factory=list[Reference])
+    _waiting: list[str] = dataclasses.field(default_factory=list[str])
+
+    def take(self, message: Mapping[str, Any]) -> None:
+        """Lay down what one message says."""
+        for each in message.get("blocks", ()):
+            self.builder.leave_out(each.get("hidden", {}))
+            if "heading" in each:
+                self._heading(each)
+            else:
+                self._block(each)
+        self.untitled = message.get("untitled", self.untitled)
+        told = message.get("facts")
+        self.builder.leave_out(message.get("hidden", {}))
+        if told:
+            self.title = told["title"] or self.title
+            self.metadata.update(told["metadata"])
+            for sentence in told["warnings"]:
+                self.builder.warn(sentence)
+
+    def build(self, item: SourceItem) -> Document:
+        """Make the document; its title is its property, else its first heading of the first level, else its name."""
+        for reference in self._pending:
+            known = self._anchors.get(reference.target.removeprefix("#").lower())
+            kind, target = known or (ReferenceKind.LINK, reference.target)
+            self.builder.reference(dataclasses.replace(reference, kind=kind, target=target))
+        document_type, sentence = named_type(self.metadata)
+        if sentence:
+            self.builder.warn(sentence)
+        return self.builder.build(
+            item,
+            title=self.title or self.headline,
+            id=proposed_id(self.metadata, item.name),
+            document_type=document_type,
+            metadata=self.metadata,
+        )
+
+    def _heading(self, each: Piece) -> None:
+        words, level = " ".join(each["heading"].split()), int(each["level"])
+        names = self._names_of(each)
+        if each.get("plain"):
+            self._name(names, self.builder.heading(words, level=level, source=HeadingSource.MARKUP))
+            return
+        if level == 1 and not self.headline:
+            self.headline = words
+        parts = split_clause_number(words)
+        span = self.builder.heading(
+            parts.title,
+            level=level,
+            source=HeadingSource.MARKUP,
+            number=parts.number,
+            informative=parts.informative,
+            printed=words if parts.keyword or parts.informative is not None else None,
+        )
+        self._name(names, span)
+        for name in names:
+            target = (ReferenceKind.LINK, f"#{name}")
+            if parts.number is not None:
+                annex = parts.keyword in {"annex", "appendix"}
+                number = f"{parts.keyword.capitalize()} {parts.number}" if annex else parts.number
+                target = (ReferenceKind.ANNEX if annex else ReferenceKind.CLAUSE, number)
+            self._anchors.setdefault(name.lower(), target)
+
+    def _block(self, each: Piece) -> None:
+        kind, text, marker = BlockKind(each["kind"]), each["text"], each.get("marker", "")
+        if kind is BlockKind.PARAGRAPH:
+            kind, marker = _labelled(text)
+        elif kind is BlockKind.CAPTION:
+            marker = caption_label(text) or ""
+        names = self._names_of(each)
+        captioned = caption_target(marker) if kind is BlockKind.CAPTION else None
+        if captioned is not None:
+            for name in names:
+                self._anchors.setdefault(name.lower(), captioned)
+        links = each.get("links")
+        if not links:
+            self._name(names, self.builder.block(kind, text, marker=marker, depth=each.get("depth", 0)))
+            return
+        rich = RichText(text, verbatim=True)
+        for start, end, target in links:
+            rich.mark_range(start, end, None if target.startswith("#") else ReferenceKind.LINK, target)
+        span, pending = lay(self.builder, kind, rich, marker=marker, depth=each.get("depth", 0))
+        self._name(names, span)
+        self._pending.extend(pending)
+
+    def _names_of(self, each: Piece) -> list[str]:
+        """List a piece's names, with those of the pieces before it that had no text."""
+        waiting, self._waiting = self._waiting, []
+        return [*waiting, *each.get("anchors", ())]
+
+    def _name(self, names: list[str], span: Span | None) -> None:
+        if span is None:
+            self._waiting = names
+        else:
+            self.builder.anchor(names, span.start)
+
+
+def _labelled(text: str) -> tuple[BlockKind, str]:
+    """Tell a note, an example and a caption from a paragraph by how it begins."""
+    opening = text[:200]
+    if (label := note_label(opening)) is not None:
+        return BlockKind.NOTE, label
+    if (label := example_label(opening)) is not None:
+        return BlockKind.EXAMPLE, label
+    if len(text) < len(opening) + 300 and (label := caption_label(text)) is not None:
+        return BlockKind.CAPTION, label
+    return BlockKind.PARAGRAPH, ""
+
+
+_SPECIAL = re.compile(r"([\\`*_\[\]<>&|~$#!])")
+_ITEM = re.compile(r"^(\s*)([-+=]|\d{1,9}[.)])(?=\s|$|[-=])")
+
+
+def escaped(text: str) -> str:
+    """Write text so that Markdown shows just it."""
+    plain = _SPECIAL.sub(r"\\\1", text)
+    return _ITEM.sub(lambda match: f"{match.group(1)}{match.group(2)[:-1]}\\{match.group(2)[-1]}", plain)
+
+
+# ---- e-books --------------------------------------------------------------------------------------------------------

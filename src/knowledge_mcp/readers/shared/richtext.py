@@ -1,0 +1,201 @@
+"""Text that is being put together piece by piece, with the cross-references that stand in it.
+
+Readers of formats with inline markup (Word runs, Markdown inlines) append pieces here; blanks are collapsed as they
+come, so that the offsets of references stay right, and `lay` puts the result into a `DocumentBuilder`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from knowledge_mcp.model.document import BlockKind, Reference, ReferenceKind, Span
+from knowledge_mcp.readers.shared.assembly import DocumentBuilder, normalise_text
+
+__all__ = ["Mark", "RichText", "lay", "table_text"]
+
+_BLANKS = re.compile(r"[ \t\n]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Say that `[start, end)` of a text points somewhere; `kind` None means that `target` must still be resolved."""
+
+    start: int
+    end: int
+    kind: ReferenceKind | None
+    target: str
+
+
+class RichText:
+    """Collect text with marks; `verbatim` keeps blanks and tabs as they are (code), else runs of blanks become one."""
+
+    def __init__(self, text: str = "", *, verbatim: bool = False) -> None:
+        self._parts: list[str] = []
+        self._length = 0
+        self._open_blank = True
+        self._verbatim = verbatim
+        self.marks: list[Mark] = []
+        self.breaks: list[int] = []
+        self.hidden: Counter[str] = Counter()
+        if text:
+            self.add(text)
+
+    def __len__(self) -> int:
+        """Count the code points so far."""
+        return self._length
+
+    @property
+    def text(self) -> str:
+        """Return what was collected, blanks at its end included."""
+        return "".join(self._parts)
+
+    @property
+    def is_blank(self) -> bool:
+        """Tell whether nothing but blanks was collected."""
+        return not any(part.strip() for part in self._parts)
+
+    @property
+    def ends_blank(self) -> bool:
+        """Tell whether the next piece needs no blank before it."""
+        return self._open_blank
+
+    def add(self, text: str) -> None:
+        """Append text; blanks, tabs and line ends in it collapse to one blank unless the text is verbatim."""
+        clean = text
+        if not (text.isascii() and text.isprintable()):
+            # a closing bar keeps the blanks at the end, which normalise_text takes away at line ends
+            clean = normalise_text(f"{text}|", self.hidden)[:-1]
+        if not self._verbatim:
+            if "  " in clean or "\t" in clean or "\n" in clean:
+                clean = _BLANKS.sub(" ", clean)
+            if self._open_blank:
+                clean = clean.lstrip(" ")
+        self._append(clean)
+
+    def break_line(self) -> None:
+        """Append a line end."""
+        if self._length:
+            self._append("\n")
+
+    def mark(self, start: int, kind: ReferenceKind | None, target: str) -> None:
+        """Mark everything from `start` to the end as one reference; nothing where it would be empty."""
+        text = self.text
+        while start < len(text) and text[start].isspace():
+            start += 1
+        end = len(text.rstrip())
+        if start < end and target:
+            self.marks.append(Mark(start, end, kind, target))
+
+    def mark_range(self, start: int, end: int, kind: ReferenceKind | None, target: str) -> None:
+        """Mark `[start, end)` as a reference; nothing where it lies outside."""
+        if 0 <= start < end <= self._length and target:
+            self.marks.append(Mark(start, end, kind, target))
+
+    def break_page(self) -> None:
+        """Say that what comes stands on the next page."""
+        self.breaks.append(self._length)
+
+    def extend(self, other: RichText, *, escape_bars: bool = False) -> None:
+        """Append another text with marks and page breaks; with `escape_bars` fit for a cell of a Markdown table."""
+        text = other.text
+        positions = list(range(len(text) + 1))
+        if escape_bars:
+            text, positions = _escaped(text)
+        base = self._length
+        self._append(text)
+        self.hidden.update(other.hidden)
+        for mark in other.marks:
+            self.marks.append(Mark(base + positions[mark.start], base + positions[mark.end], mark.kind, mark.target))
+        self.breaks.extend(base + positions[place] for place in other.breaks)
+
+    def _append(self, text: str) -> None:
+        if text:
+            self._parts.append(text)
+            self._length += len(text)
+            self._open_blank = text[-1] in " \n"
+
+
+def _escaped(text: str) -> tuple[str, list[int]]:
+    """Escape bars and make line ends blanks; tell where each old offset is now."""
+    out: list[str] = []
+    positions: list[int] = []
+    place = 0
+    for character in text:
+        positions.append(place)
+        piece = "\\|" if character == "|" else " " if character == "\n" else character
+        out.append(piece)
+        place += len(piece)
+    positions.append(place)
+    return "".join(out), positions
+
+
+def table_text(rows: list[list[RichText]]) -> RichText:
+    """Write rows as a Markdown table, the first one as its header; short rows are filled up with empty cells."""
+    table = RichText(verbatim=True)
+    columns = max((len(row) for row in rows), default=0)
+    for index, row in enumerate(rows):
+        table.add("|" if index == 0 else "\n|")
+        for column in range(columns):
+            table.add(" ")
+            if column < len(row):
+                table.extend(row[column], escape_bars=True)
+            table.add("|" if table.ends_blank else " |")
+        if index == 0:
+            table.add("\n|" + " --- |" * columns)
+    return table
+
+
+def lay(
+    builder: DocumentBuilder,
+    kind: BlockKind,
+    rich: RichText,
+    *,
+    marker: str = "",
+    depth: int = 0,
+    lines: tuple[int, int] | None = None,
+    pages: Sequence[int] = (),
+) -> tuple[Span | None, list[Reference]]:
+    """Lay down a text as one block, a list item's marker before it, and give its references to the builder.
+
+    Its page breaks are where the second of its pages begins, the third …; a table breaks before a row.
+
+    Returns:
+        The block's span, None where it was empty; and the references that are still to be resolved, which the builder
+        was not given: their kind is LINK for now and their target is that of the mark.
+    """
+    builder.leave_out(rich.hidden)
+    prefix = f"{marker} " if kind is BlockKind.LIST_ITEM and marker else ""
+    text = f"{prefix}{rich.text}"
+    breaks = [place + len(prefix) for place in rich.breaks]
+    if kind is BlockKind.TABLE:
+        breaks = [text.rfind("\n", 0, place) + 1 for place in breaks]
+    if len(breaks) == len(pages):  # what comes before all pages counts to the first
+        breaks = breaks[1:]
+    if len(breaks) != len(pages) - 1:
+        breaks = []
+    span = builder.block(kind, text, pages=pages, marker=marker, depth=depth, lines=lines, breaks=breaks)
+    if span is None:
+        return None, []
+    return span, _references(builder, rich, span, text, len(prefix))
+
+
+def _references(builder: DocumentBuilder, rich: RichText, span: Span, text: str, shift: int) -> list[Reference]:
+    lead = len(text) - len(text.lstrip("\n "))
+    own = rich.text
+    exact = len(text.strip("\n ").rstrip()) == len(span)
+    pending: list[Reference] = []
+    for mark in rich.marks:
+        words = own[mark.start : mark.end]
+        start = span.start + shift - lead + mark.start
+        end = start + len(words)
+        if not exact or start < span.start or end > span.end:
+            continue
+        reference = Reference(" ".join(words.split()), mark.kind or ReferenceKind.LINK, mark.target, Span(start, end))
+        if mark.kind is None:
+            pending.append(reference)
+        else:
+            builder.reference(reference)
+    return pending

@@ -1,0 +1,108 @@
+"""The folder of clones: who works on which, what becomes visible when, and what an interrupted run left."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import secrets
+import shutil
+import threading
+import time
+from collections.abc import Generator
+from pathlib import Path
+
+from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError, TimedOutError
+from knowledge_mcp.sources.git.url import repository_name
+
+__all__ = ["CloneFolder", "disk_error"]
+
+_LOCK_SECONDS = 60.0
+_STEP = 0.05
+
+
+class CloneFolder:
+    """Keep clones by name. A dot in front marks what is no clone: locks, and what is being made or removed.
+
+    Args:
+        path: absolute; made when the first clone comes.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def place(self, name: str) -> Path:
+        """Return the folder of a clone.
+
+        Raises:
+            InvalidInputError: no clone can have that name.
+        """
+        if repository_name(name) != name:
+            raise InvalidInputError(
+                "That is not a name for a repository.", suggestion="Use letters, digits, '.', '_' and '-'."
+            )
+        return self.path / name
+
+    def beside(self, name: str) -> Path:
+        """Return a new hidden path for what is being made or removed."""
+        return self.path / f".{name}.{secrets.token_hex(4)}.partial"
+
+    def discard(self, place: Path) -> None:
+        """Remove a clone: out of sight first, so that nobody sees half of it."""
+        aside = self.beside(place.name)
+        try:
+            place.rename(aside)
+        except OSError as error:
+            raise disk_error(place.name, error) from error
+        shutil.rmtree(aside, ignore_errors=True)
+
+    @contextlib.contextmanager
+    def locked(self, name: str) -> Generator[None]:
+        """Work alone on one clone, across processes; what an earlier run left half done is removed first.
+
+        Raises:
+            TimedOutError: another process does not let go of it.
+        """
+        place = self.place(name)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(self.path / f".{place.name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise disk_error(name, error) from error
+        try:
+            _lock(descriptor, name)
+            left = re.compile(rf"\.{re.escape(name)}\.[0-9a-f]{{8}}\.partial")
+            for entry in self.path.iterdir():
+                if left.fullmatch(entry.name):
+                    shutil.rmtree(entry, ignore_errors=True)
+            yield
+        finally:
+            os.close(descriptor)
+
+
+def _lock(descriptor: int, name: str) -> None:
+    deadline = time.monotonic() + _LOCK_SECONDS
+    pause = threading.Event()
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            if time.monotonic() > deadline:
+                raise TimedOutError(
+                    f"Another process is working on {name}.", suggestion="Wait until it is done, then try again."
+                ) from error
+            pause.wait(_STEP)
+        else:
+            return
+
+
+def disk_error(name: str, error: OSError) -> KnowledgeError:
+    """Make the error of a clone that cannot be written."""
+    said = error.strerror or type(error).__name__
+    return InternalError(
+        f"The clone of {name} cannot be written: {said}.",
+        details=said,
+        suggestion="Check REPO_CLONE_PATH: its permissions and its free space.",
+        recoverable=True,
+    )

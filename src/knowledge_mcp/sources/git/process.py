@@ -1,0 +1,461 @@
+"""The `git` program as a child process: no shell, not the user's configuration, never for longer than asked.
+
+No hook, helper, filter, submodule or other protocol than the one allowed can run. A token goes to Git in its
+environment, as a header for one address, and stands in no argument, address, file or log.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from knowledge_mcp.model.errors import (
+    AuthError,
+    ConfigError,
+    ConnectionFailedError,
+    InternalError,
+    InvalidInputError,
+    KnowledgeError,
+    NotFoundError,
+    RateLimitedError,
+    TimedOutError,
+)
+from knowledge_mcp.sources.git.url import RepositoryUrl, without_credentials
+
+__all__ = [
+    "Cancelled",
+    "ChangeKind",
+    "FileChange",
+    "GitCall",
+    "GitProgram",
+    "changes_between",
+    "git_error",
+    "has_commit",
+    "is_damage",
+    "quoted",
+    "uncommitted",
+]
+
+_LONGEST = 600
+_PROGRESS = re.compile(
+    r"^(?:remote: )?(?:Enumerating|Counting|Compressing|Receiving|Resolving|Updating|Total|Cloning)\b"
+)
+
+_SPACE = re.compile(r"no space left on device|disk quota exceeded|unable to write file|file too large", re.IGNORECASE)
+_NAME = re.compile(r"invalid path '|file name too long", re.IGNORECASE)
+_DENIED = re.compile(
+    r"could not read (?:username|password)|authentication failed|invalid (?:username|credentials)|access denied"
+    r"|returned error: 40[13]|support for password authentication was removed|bad credentials",
+    re.IGNORECASE,
+)
+_NO_BRANCH = re.compile(r"remote branch .* not found|couldn't find remote ref|remote ref does not exist", re.IGNORECASE)
+_MISSING = re.compile(
+    r"repository .{0,400}not found|returned error: 404|does not appear to be a git repository|does not exist"
+    r"|not valid: is this a git repository",
+    re.IGNORECASE,
+)
+_MOVED = re.compile(r"returned error: 30\d|unable to update url base from redirection", re.IGNORECASE)
+_BUSY = re.compile(r"returned error: 429|rate limit", re.IGNORECASE)
+_OFFLINE = re.compile(
+    r"could not resolve|failed to connect|couldn't connect|connection (?:refused|reset|timed out)|timed out|early eof"
+    r"|unable to access|rpc failed|hung up|operation too slow|network is unreachable|unexpected disconnect"
+    r"|returned error: 5\d\d|no route to host|index-pack failed|fetch-pack|invalid index-pack output",
+    re.IGNORECASE,
+)
+_CERTIFICATE = re.compile(r"ssl|certificate|tls", re.IGNORECASE)
+_OWNER = re.compile(r"dubious ownership", re.IGNORECASE)
+_NO_REPOSITORY = re.compile(r"not a git repository", re.IGNORECASE)
+_FORBIDDEN = re.compile(r"transport '.{0,300}' not allowed|protocol .{0,300} not (?:allowed|supported)", re.IGNORECASE)
+_DAMAGE = re.compile(
+    r"object file .{0,300} is empty|loose object .{0,300} is corrupt|bad object"
+    r"|unable to read (?:tree|sha1)|bad signature"
+    r"|index file (?:corrupt|smaller)|not a git repository|packfile .{0,300} cannot be accessed|reference broken"
+    r"|did not receive expected object|missing (?:blob|tree)|bad index file|unknown index entry|invalid sha1"
+    r"|shallow file has changed|unable to resolve reference|needed a single revision|not a valid ref",
+    re.IGNORECASE,
+)
+
+
+def quoted(said: bytes | str, secrets: tuple[str, ...] = ()) -> str:
+    """Return what Git said, without progress, credentials and secrets, cut to what helps."""
+    text = said.decode("utf-8", "replace") if isinstance(said, bytes) else said
+    lines = [line.strip() for line in re.split(r"[\r\n]+", text)]
+    kept = without_credentials("; ".join(line for line in lines if line and not _PROGRESS.match(line)))
+    for secret in secrets:
+        kept = kept.replace(secret, "***") if secret else kept
+    kept = "".join(character if character.isprintable() else "?" for character in kept)
+    return kept[:_LONGEST]
+
+
+def is_damage(error: KnowledgeError) -> bool:
+    """Tell whether an error speaks of a clone that is damaged, and that a new one would mend."""
+    return _DAMAGE.search(error.details) is not None
+
+
+def git_error(said: str, *, what: str, branch: str = "", token: bool = False) -> KnowledgeError:
+    """Make the error of what Git said.
+
+    Args:
+        said: as `quoted` returns it.
+        what: the repository, as the user may see it.
+        branch: the branch that was asked for.
+        token: whether a token was sent.
+    """
+    if _SPACE.search(said):
+        return InternalError(
+            f"There is no room on the disk for {what}.",
+            details=said,
+            suggestion="Free space, or set REPO_CLONE_PATH to a larger disk.",
+            recoverable=True,
+        )
+    if _NAME.search(said):
+        return InvalidInputError(
+            f"{what} holds a file name that leads out of it, or that this machine cannot have.",
+            details=said,
+            suggestion="Clone it by hand without that file, and index the folder.",
+        )
+    if _NO_BRANCH.search(said):
+        return NotFoundError(
+            f"{what} has no branch {branch}." if branch else f"{what} no longer has the branch.",
+            details=said,
+            suggestion="Check the branch's name, or leave it out for the default branch.",
+        )
+    if _MOVED.search(said):
+        return InvalidInputError(
+            f"{what} has moved to another address.", details=said, suggestion="Use its new address."
+        )
+    if _BUSY.search(said):
+        return RateLimitedError(f"The host of {what} asks to wait.", details=said)
+    if _DENIED.search(said):
+        return _denied(said, what, token=token)
+    if _FORBIDDEN.search(said):
+        return InvalidInputError(f"{what} is not reached by https.", details=said, suggestion="Use its https address.")
+    return _unreachable(said, what, token=token)
+
+
+def _denied(said: str, what: str, *, token: bool) -> AuthError:
+    if token:
+        return AuthError(
+            f"The token was refused for {what}.",
+            details=said,
+            suggestion="Check that GITHUB_PAT (or GIT_TOKENS) is valid, has not expired, and may read it.",
+        )
+    return AuthError(
+        f"{what} is private, or not there: it wants a token.",
+        details=said,
+        suggestion="Set GITHUB_PAT, or GIT_TOKENS for another host, to a token that may read it, or check the address.",
+    )
+
+
+def _unreachable(said: str, what: str, *, token: bool) -> KnowledgeError:
+    if _OWNER.search(said):
+        return InvalidInputError(
+            f"{what} belongs to another user of this machine.",
+            details=said,
+            suggestion="Index it as its owner, or change its owner.",
+        )
+    if _MISSING.search(said) and not _NO_REPOSITORY.search(said):
+        hint = "" if token else " A private repository needs GITHUB_PAT, or GIT_TOKENS on another host."
+        return NotFoundError(f"There is no repository {what}.", details=said, suggestion=f"Check the address.{hint}")
+    if _NO_REPOSITORY.search(said):
+        return NotFoundError(f"{what} is not a Git repository.", details=said, suggestion="Check the path.")
+    if _OFFLINE.search(said):
+        why = " Its certificate was not accepted." if _CERTIFICATE.search(said) else ""
+        return ConnectionFailedError(
+            f"{what} could not be reached.{why}",
+            details=said,
+            suggestion="Check the network, a proxy (HTTPS_PROXY) and the address, then try again.",
+        )
+    return InternalError(f"Git failed on {what}.", details=said)
+
+
+_STEP = 0.1
+"""Seconds between two looks at the clock while Git works."""
+
+_GRACE = 5.0
+_SETTINGS = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.askPass=",
+    "core.sshCommand=false",
+    "core.attributesFile=/dev/null",
+    "core.excludesFile=/dev/null",
+    "core.autocrlf=false",
+    "core.quotePath=false",
+    "core.pager=cat",
+    "credential.helper=",
+    "diff.external=",
+    "submodule.recurse=false",
+    "fetch.recurseSubmodules=false",
+    "fetch.writeCommitGraph=false",
+    "transfer.bundleURI=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "advice.detachedHead=false",
+    "init.defaultBranch=main",
+    "safe.bareRepository=explicit",
+    "filter.lfs.smudge=",
+    "filter.lfs.clean=",
+    "filter.lfs.process=",
+    "filter.lfs.required=false",
+    "http.lowSpeedLimit=100",
+    "http.lowSpeedTime=120",
+    "status.showUntrackedFiles=all",
+)
+_ENVIRONMENT = {
+    "LC_ALL": "C",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_LFS_SKIP_SMUDGE": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_PROTOCOL_FROM_USER": "0",
+}
+
+Cancelled = Callable[[], bool]
+"""Asked now and then whether to stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class GitCall:
+    """Say on whose behalf Git runs.
+
+    Attributes:
+        what: the repository, as the user may see it in a message.
+        url: the remote that is spoken to, None where none is.
+        token: sent to that remote and to no other.
+        branch: the branch that was asked for, for messages.
+        trusted: a folder whose configuration is ours, whoever owns it.
+        cancelled: asked now and then whether to stop.
+        place: looks the remote's host up, checks its addresses, and gives them as `http.curloptResolve` has them;
+            Git then connects to one of those and asks nobody again. Empty where a proxy connects.
+        variables: where Git finds the repository, if not by looking; see `git_view`.
+    """
+
+    what: str
+    url: RepositoryUrl | None = None
+    token: str = ""
+    branch: str = ""
+    trusted: Path | None = None
+    cancelled: Cancelled | None = None
+    place: Callable[[], str] | None = None
+    variables: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+class GitProgram:
+    """Run Git. Thread-safe.
+
+    Args:
+        program: its name or path.
+        environment: further variables for it: proxies and certificates (`HTTPS_PROXY`, `NO_PROXY`, `SSL_CERT_FILE`,
+            `GIT_SSL_CAINFO` …). Nothing else of this process's environment reaches it.
+        timeout: seconds that one run may take.
+    """
+
+    def __init__(
+        self, *, program: str = "git", environment: Mapping[str, str] | None = None, timeout: float = 1800.0
+    ) -> None:
+        self._program = program
+        self._environment = dict(environment or {})
+        self._timeout = timeout
+
+    def run(
+        self, arguments: Sequence[str], call: GitCall, *, folder: Path | None = None, allowed: Sequence[int] = (0,)
+    ) -> tuple[int, bytes]:
+        """Run one command; returns its exit code and what it wrote.
+
+        Args:
+            arguments: the command and its arguments; what comes from outside stands after `--` or joined to its option.
+            call: on whose behalf.
+            folder: where to run it.
+            allowed: exit codes that are answers.
+
+        Raises:
+            KnowledgeError: Git is not installed, took too long, was cancelled, or failed; see `git_errors`.
+        """
+        process = self._start(arguments, call, folder)
+        deadline = time.monotonic() + self._timeout
+        try:
+            output, said = self._wait(process, deadline, call)
+        except BaseException:
+            _kill(process)
+            raise
+        if process.returncode in allowed:
+            return process.returncode, output
+        secrets = (call.token, _basic(call)) if call.token else ()
+        text = quoted(said, secrets) or f"exit code {process.returncode}"
+        raise git_error(text, what=call.what, branch=call.branch, token=bool(call.token))
+
+    def _start(self, arguments: Sequence[str], call: GitCall, folder: Path | None) -> subprocess.Popen[bytes]:
+        program = shutil.which(self._program)
+        if program is None:
+            raise ConfigError(
+                "The git program is not installed.",
+                suggestion="Install it (apt-get install git, brew install git), or index a folder instead.",
+            )
+        settings = [*_SETTINGS]
+        if call.trusted is not None:
+            settings.append(f"safe.directory={call.trusted}")
+        # after a redirect Git would send the token to wherever it leads
+        settings.append(f"http.followRedirects={'false' if call.token else 'initial'}")
+        if call.place is not None and (resolved := call.place()):
+            settings.append(f"http.curloptResolve={resolved}")
+        command = [program, "--no-pager", *(part for setting in settings for part in ("-c", setting)), *arguments]
+        try:
+            return subprocess.Popen(
+                command,
+                cwd=folder,
+                env=self._variables(call, program),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+        except OSError as error:
+            if folder is not None and not folder.is_dir():
+                raise NotFoundError(f"{call.what} is not there.", suggestion="Check the path.") from error
+            raise ConfigError(
+                "The git program cannot be started.", details=error.strerror or type(error).__name__
+            ) from error
+
+    def _variables(self, call: GitCall, program: str) -> dict[str, str]:
+        path = os.pathsep.join(dict.fromkeys((str(Path(program).parent), *os.defpath.split(os.pathsep))))
+        variables = {**self._environment, "PATH": path, **_ENVIRONMENT, **call.variables}
+        variables["GIT_ALLOW_PROTOCOL"] = call.url.scheme if call.url is not None else "none"
+        if call.token and call.url is not None:
+            scheme, host = call.url.scheme, call.url.host
+            variables["GIT_CONFIG_COUNT"] = "1"
+            variables["GIT_CONFIG_KEY_0"] = f"http.{scheme}://{host}/.extraHeader"
+            variables["GIT_CONFIG_VALUE_0"] = f"Authorization: Basic {_basic(call)}"
+        return variables
+
+    def _wait(self, process: subprocess.Popen[bytes], deadline: float, call: GitCall) -> tuple[bytes, bytes]:
+        while True:
+            try:
+                return process.communicate(timeout=max(min(_STEP, deadline - time.monotonic()), 0.001))
+            except subprocess.TimeoutExpired:
+                if call.cancelled is not None and call.cancelled():
+                    raise _stopped(call) from None
+                if time.monotonic() >= deadline:
+                    raise TimedOutError(
+                        f"Git took more than {self._timeout:.0f} seconds for {call.what} and was stopped.",
+                        suggestion="Try again, or clone less: a shallow clone of one branch.",
+                    ) from None
+
+
+def _stopped(call: GitCall) -> KnowledgeError:
+    return TimedOutError(f"Work on {call.what} was cancelled.", suggestion="Start it again when it is wanted.")
+
+
+def _basic(call: GitCall) -> str:
+    user = call.url.user if call.url is not None else ""
+    return base64.b64encode(f"{user}:{call.token}".encode()).decode("ascii")
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End Git and everything that it started, and free its pipes."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    with contextlib.suppress(subprocess.TimeoutExpired, ValueError):
+        process.communicate(timeout=_GRACE)
+    for stream in (process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
+
+
+_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_MOST_RENAMES = 20_000
+
+
+class ChangeKind(StrEnum):
+    """What became of a file."""
+
+    ADDED = "added"
+    MODIFIED = "modified"
+    DELETED = "deleted"
+    RENAMED = "renamed"
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """Tell what became of one file.
+
+    Attributes:
+        kind: what.
+        path: where it is, or was if it is deleted, below the root; bytes that are no UTF-8 as surrogates.
+        old_path: where a renamed file was, else empty.
+        same: whether a renamed file's bytes are unchanged.
+    """
+
+    kind: ChangeKind
+    path: str
+    old_path: str = ""
+    same: bool = False
+
+
+def has_commit(git: GitProgram, folder: Path, commit: str, call: GitCall) -> bool:
+    """Tell whether a clone holds a commit with its tree."""
+    if not _COMMIT.fullmatch(commit):
+        raise InvalidInputError("That is not a commit's full hash.", suggestion="Give all 40 hexadecimal digits.")
+    code, _ = git.run(["cat-file", "-e", f"{commit}^{{tree}}"], call, folder=folder, allowed=(0, 1, 128))
+    return code == 0
+
+
+def changes_between(git: GitProgram, folder: Path, old: str, new: str, call: GitCall) -> tuple[FileChange, ...] | None:
+    """List what changed from one commit to another, in order of path; None where the clone lacks one of them.
+
+    Raises:
+        InvalidInputError: `old` or `new` is no full commit hash.
+    """
+    if not (has_commit(git, folder, old, call) and has_commit(git, folder, new, call)):
+        return None
+    arguments = ["diff-tree", "-r", "-z", "--raw", "-M", f"-l{_MOST_RENAMES}", "--no-ext-diff", "--no-textconv"]
+    _, output = git.run([*arguments, "--ignore-submodules=all", old, new, "--"], call, folder=folder)
+    return tuple(sorted(_parsed(output), key=lambda change: change.path))
+
+
+def _parsed(output: bytes) -> Iterator[FileChange]:
+    fields = iter(output.split(b"\0"))
+    for head in fields:
+        if not head.startswith(b":"):
+            continue
+        status = head.split(b" ")[-1].decode("ascii")
+        path = os.fsdecode(next(fields))
+        if status[0] in "RC":
+            target = os.fsdecode(next(fields))
+            if status[0] == "R":
+                yield FileChange(ChangeKind.RENAMED, target, path, same=status[1:] == "100")
+            else:
+                yield FileChange(ChangeKind.ADDED, target)
+        else:
+            kind = {"A": ChangeKind.ADDED, "D": ChangeKind.DELETED}.get(status[0], ChangeKind.MODIFIED)
+            yield FileChange(kind, path)
+
+
+def uncommitted(git: GitProgram, folder: Path, call: GitCall) -> tuple[FileChange, ...]:
+    """List what a working tree has that its commit has not, ignored files aside; nothing of it is touched."""
+    arguments = ["status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=all"]
+    _, prefix = git.run(["rev-parse", "--show-prefix"], call, folder=folder)
+    _, output = git.run([*arguments, "--", "."], call, folder=folder)
+    above = os.fsdecode(prefix.removesuffix(b"\n"))
+    found: list[FileChange] = []
+    for entry in output.split(b"\0"):
+        if len(entry) < 4:
+            continue
+        status, path = entry[:2].decode("ascii"), os.fsdecode(entry[3:]).removeprefix(above)
+        kind = ChangeKind.ADDED if status in {"??", "A ", "AM"} else ChangeKind.MODIFIED
+        found.append(FileChange(ChangeKind.DELETED if "D" in status else kind, path))
+    return tuple(sorted(found, key=lambda change: change.path))

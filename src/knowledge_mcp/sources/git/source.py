@@ -1,0 +1,463 @@
+"""Git repositories: clones in a folder of ours, kept up to date, and working trees of others, only ever read."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import re
+import shutil
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from knowledge_mcp.model.errors import ConfigError, InvalidInputError, KnowledgeError, NotFoundError
+from knowledge_mcp.sources.git.folder import CloneFolder, disk_error
+from knowledge_mcp.sources.git.process import (
+    Cancelled,
+    FileChange,
+    GitCall,
+    GitProgram,
+    changes_between,
+    is_damage,
+    uncommitted,
+)
+from knowledge_mcp.sources.git.url import (
+    RepositoryUrl,
+    check_branch,
+    is_loopback,
+    parse_url,
+    permalink,
+    repository_name,
+    without_credentials,
+)
+from knowledge_mcp.sources.git.view import viewed
+from knowledge_mcp.sources.web.address import Deadline, host_matches, parse_address
+from knowledge_mcp.sources.web.places import Resolver, places_of, system_resolver
+from knowledge_mcp.support.distribution import Secret
+from knowledge_mcp.support.events import log_event
+from knowledge_mcp.support.files import printable_path
+
+__all__ = [
+    "Checkout",
+    "GitClones",
+    "GitOptions",
+    "RemoteHead",
+    "from_options",
+    "permalink",
+]
+
+_LOGGER = logging.getLogger(__name__)
+_LOOK_UP_SECONDS = 30.0
+"""As long as a resolver tries two name servers twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteHead:
+    """Tell where a remote branch stands: its name and its commit."""
+
+    branch: str
+    commit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Checkout:
+    """Describe files on this disk at one commit.
+
+    Attributes:
+        name: the repository's name.
+        url: where it comes from, without credentials; empty where that is not known.
+        folder: where its files are.
+        branch: empty where none is checked out.
+        commit: full hash; empty for a folder that is no repository, or has no commit yet.
+        shallow: whether older commits are missing.
+        local: a working tree that is not ours, and is only read.
+        dirty: what differs from the commit; empty for a clone of ours.
+    """
+
+    name: str
+    url: str
+    folder: Path
+    branch: str
+    commit: str
+    shallow: bool = False
+    local: bool = False
+    dirty: tuple[FileChange, ...] = ()
+
+
+class GitClones:
+    """Keep clones of repositories, one folder each, below one folder. Thread- and process-safe.
+
+    A clone is made beside its place and then renamed, so that a folder with a repository's name is always whole. What
+    an interrupted run left is removed by the next. Nothing of a repository is run: no hook, filter, submodule.
+
+    Args:
+        folder: where clones lie; made when the first comes.
+        tokens: by host (`github.com`, with the port where it has one); a token is sent to its host only.
+        git: the program.
+        loopback_http: whether servers of this machine may be cloned from, by http too.
+        local: whether repositories of this disk may be cloned.
+        allowed_hosts: whose private addresses are accepted, as those of the hosts in `tokens` are.
+        proxied: whether a proxy connects to the hosts; it looks their names up itself.
+        resolver: gives a host's addresses.
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        tokens: Mapping[str, str] | None = None,
+        git: GitProgram | None = None,
+        loopback_http: bool = False,
+        local: bool = False,
+        allowed_hosts: tuple[str, ...] = (),
+        proxied: bool = False,
+        resolver: Resolver = system_resolver,
+    ) -> None:
+        self._folder = CloneFolder(Path(folder).expanduser().absolute())
+        self._tokens = {host.lower(): token for host, token in (tokens or {}).items() if token}
+        self._git = git or GitProgram()
+        self._loopback_http = loopback_http
+        self._local = local
+        self._allowed = (*allowed_hosts, *(host.partition(":")[0] for host in self._tokens))
+        self._proxied = proxied
+        self._resolver = resolver
+
+    def place(self, name: str) -> Path:
+        """Return the folder of a clone, whether it is there or not.
+
+        Raises:
+            InvalidInputError: no clone can have that name.
+        """
+        return self._folder.place(name)
+
+    def clone(
+        self,
+        url: str,
+        *,
+        name: str = "",
+        branch: str = "",
+        shallow: bool = True,
+        fresh: bool = False,
+        cancelled: Cancelled | None = None,
+    ) -> Checkout:
+        """Clone a repository, or return the clone that is there.
+
+        Args:
+            url: `https://…`; see `git_url.parse_url`.
+            name: instead of the address's last part.
+            branch: instead of the remote's default branch.
+            shallow: one commit only.
+            fresh: replace a clone that is there.
+            cancelled: asked now and then whether to stop.
+
+        Raises:
+            InvalidInputError: a bad address, branch or name; the name is another repository's; there is no commit.
+            NotFoundError, AuthError, ConnectionFailedError, TimedOutError, RateLimitedError, ConfigError,
+            InternalError: as `git_errors` says.
+        """
+        remote = parse_url(url, loopback_http=self._loopback_http, local=self._local)
+        name = name or remote.name
+        place = self.place(name)
+        call = self._call(remote, branch=check_branch(branch) if branch else "", cancelled=cancelled)
+        with self._folder.locked(name):
+            if place.is_dir() and not fresh:
+                found = self._existing(name, place, remote, branch)
+                if found is not None:
+                    return found
+            return self._clone(name, place, remote, branch, call, shallow=shallow)
+
+    def update(self, name: str, *, branch: str = "", cancelled: Cancelled | None = None) -> Checkout:
+        """Bring a clone to where its remote is now, whatever happened there; a damaged clone is made anew.
+
+        Args:
+            name: of the clone.
+            branch: to follow; else the remote's default branch as it is now.
+            cancelled: asked now and then whether to stop.
+
+        Raises:
+            NotFoundError: there is no such clone, or the branch asked for is gone.
+        """
+        place = self.place(name)
+        with self._folder.locked(name):
+            if not place.is_dir():
+                raise NotFoundError(f"There is no clone {name}.", suggestion="Index the repository by its address.")
+            remote = self._remote_of(name, place)
+            call = self._call(remote, branch=check_branch(branch) if branch else "", cancelled=cancelled, trusted=place)
+            head = self._head(remote, call)
+            shallow = (place / ".git" / "shallow").exists()
+            try:
+                self._fetch(place, head.branch, call, shallow=shallow)
+                return self._described(name, place, remote, call)
+            except KnowledgeError as error:
+                if not is_damage(error):
+                    raise
+                log_event(_LOGGER, logging.WARNING, "clone_damaged", repository=name, reason=error.message)
+            return self._clone(name, place, remote, head.branch, call, shallow=shallow)
+
+    def remote_head(self, url: str, *, branch: str = "") -> RemoteHead:
+        """Ask where a branch stands on its remote, without a clone; the default branch if none is named.
+
+        Raises:
+            NotFoundError: there is no such branch.
+            InvalidInputError: the repository has no commit.
+        """
+        remote = parse_url(url, loopback_http=self._loopback_http, local=self._local)
+        return self._head(remote, self._call(remote, branch=check_branch(branch) if branch else ""))
+
+    def changes(self, folder: Path, old: str, new: str) -> tuple[FileChange, ...] | None:
+        """List what changed between two commits; None where the repository no longer has one of them."""
+        if folder.parent == self._folder.path:
+            return changes_between(self._git, folder, old, new, GitCall(folder.name, trusted=folder))
+        with viewed(self._git, folder, GitCall(folder.name)) as view:
+            return None if view is None else changes_between(self._git, folder, old, new, view.call)
+
+    def open(self, name: str) -> Checkout:
+        """Describe a clone as it is.
+
+        Raises:
+            NotFoundError: there is none of that name.
+        """
+        place = self.place(name)
+        if not place.is_dir():
+            raise NotFoundError(f"There is no clone {name}.", suggestion="Index the repository by its address.")
+        remote = self._remote_of(name, place)
+        return self._described(name, place, remote, self._call(remote, trusted=place))
+
+    def remove(self, name: str) -> bool:
+        """Remove a clone; tells whether there was one."""
+        place = self.place(name)
+        with self._folder.locked(name):
+            if not place.is_dir():
+                return False
+            self._folder.discard(place)
+            return True
+
+    def worktree(self, path: str | os.PathLike[str], *, name: str = "") -> Checkout:
+        """Describe a folder of this machine, a repository or not, with its uncommitted changes; it is only read.
+
+        Raises:
+            NotFoundError: there is no such folder.
+            InvalidInputError: the repository belongs to another user.
+        """
+        folder = Path(os.path.realpath(Path(path).expanduser()))
+        if not folder.is_dir():
+            raise NotFoundError(
+                f"{printable_path(folder)} is not a folder."
+                if folder.exists()
+                else f"There is no folder {printable_path(folder)}.",
+                suggestion="Check the path; a repository elsewhere is named by its https address.",
+            )
+        name = repository_name(name or folder.name)
+        with viewed(self._git, folder, GitCall(f"the folder {name}")) as view:
+            if view is None:
+                return Checkout(name, "", folder, "", "", local=True)
+            head, short = ["rev-parse", "--verify", "--quiet", "HEAD"], ["symbolic-ref", "--quiet", "--short", "HEAD"]
+            _, commit = self._git.run(head, view.call, folder=folder, allowed=(0, 1))
+            _, branch = self._git.run(short, view.call, folder=folder, allowed=(0, 1))
+            return Checkout(
+                name=name,
+                url=without_credentials(view.remote),
+                folder=folder,
+                branch=_line(branch),
+                commit=_line(commit),
+                local=True,
+                dirty=uncommitted(self._git, folder, view.call),
+            )
+
+    # ---- parts
+
+    def _call(
+        self,
+        remote: RepositoryUrl,
+        *,
+        branch: str = "",
+        cancelled: Cancelled | None = None,
+        trusted: Path | None = None,
+    ) -> GitCall:
+        token = self._tokens.get(remote.host, "")
+        place = functools.partial(self._place_of, remote, cancelled) if remote.scheme == "https" else None
+        return GitCall(remote.text, remote, token, branch, trusted, cancelled, place)
+
+    def _place_of(self, remote: RepositoryUrl, cancelled: Cancelled | None) -> str:
+        """Look a remote's host up, once, and check every address that it has, by the rule for web pages."""
+        address = parse_address(remote.text)
+        accepted = host_matches(address.host, self._allowed) or (self._loopback_http and is_loopback(address.host))
+        if self._proxied and address.literal is None:
+            return ""
+        deadline = Deadline(_LOOK_UP_SECONDS, cancelled, clock=time.monotonic)
+        found = places_of(address, self._resolver, deadline, private_accepted=accepted)
+        shown = ",".join(f"[{each}]" if each.version == 6 else str(each) for each in found)
+        return f"{address.host}:{address.port}:{shown}" if address.literal is None else ""
+
+    def _clone(
+        self, name: str, place: Path, remote: RepositoryUrl, branch: str, call: GitCall, *, shallow: bool
+    ) -> Checkout:
+        partial = self._folder.beside(name)
+        options = ["--progress", "--single-branch", "--no-tags", "--no-recurse-submodules", "--template=", "--no-local"]
+        options += ["--depth=1"] if shallow else []
+        options += [f"--branch={branch}"] if branch else []
+        started = time.monotonic()
+        try:
+            self._git.run(["clone", *options, "--", remote.text, str(partial)], call)
+            inside = GitCall(call.what, trusted=partial)
+            code, _ = self._git.run(
+                ["rev-parse", "--verify", "--quiet", "HEAD"], inside, folder=partial, allowed=(0, 1, 128)
+            )
+            if code != 0:
+                raise _empty(remote)
+            if place.exists():
+                self._folder.discard(place)
+            partial.rename(place)
+        except OSError as error:
+            raise disk_error(name, error) from error
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+        checkout = self._described(name, place, remote, call)
+        log_event(
+            _LOGGER,
+            logging.INFO,
+            "repository_cloned",
+            repository=name,
+            commit=checkout.commit,
+            seconds=round(time.monotonic() - started, 3),
+        )
+        return checkout
+
+    def _existing(self, name: str, place: Path, remote: RepositoryUrl, branch: str) -> Checkout | None:
+        """Describe the clone that has the name; None where it is to be replaced: damaged, or of another branch."""
+        try:
+            held = self._remote_of(name, place)
+            if _plain(held.text) != _plain(remote.text):
+                raise InvalidInputError(
+                    f"Another repository is already called {name}.",
+                    details=f"It comes from {held.text}.",
+                    suggestion="Choose a name for the new one, or remove the other first.",
+                )
+            found = self._described(name, place, remote, GitCall(remote.text, trusted=place))
+        except KnowledgeError as error:
+            if not (is_damage(error) or isinstance(error, NotFoundError)):
+                raise
+            return None
+        return found if not branch or branch == found.branch else None
+
+    def _remote_of(self, name: str, place: Path) -> RepositoryUrl:
+        call = GitCall(f"the clone {name}", trusted=place)
+        arguments = ["config", "--file", str(place / ".git" / "config"), "--get", "remote.origin.url"]
+        code, url = self._git.run(arguments, call, allowed=(0, 1, 3, 128))
+        if code != 0:
+            raise NotFoundError(
+                f"The clone {name} is damaged: where it comes from is not known.",
+                details="not a git repository",
+                suggestion="Remove it, and index the repository by its address.",
+            )
+        return parse_url(_line(url), loopback_http=self._loopback_http, local=self._local)
+
+    def _head(self, remote: RepositoryUrl, call: GitCall) -> RemoteHead:
+        wanted = f"refs/heads/{call.branch}" if call.branch else "HEAD"
+        arguments = ["ls-remote", "--symref", "--exit-code", "--", remote.text, wanted]
+        code, output = self._git.run(arguments, call, allowed=(0, 2))
+        branch, commit = call.branch, ""
+        for line in output.decode("utf-8", "replace").splitlines():
+            value, _, name = line.partition("\t")
+            if value.startswith("ref: refs/heads/") and name == "HEAD":
+                branch = value.removeprefix("ref: refs/heads/")
+            elif name == wanted:
+                commit = value
+        if code != 0 or not commit:
+            if call.branch:
+                raise NotFoundError(
+                    f"{call.what} has no branch {call.branch}.",
+                    suggestion="Check the branch's name, or leave it out for the default branch.",
+                )
+            raise _empty(remote)
+        return RemoteHead(branch, commit)
+
+    def _fetch(self, place: Path, branch: str, call: GitCall, *, shallow: bool) -> None:
+        """Fetch a branch and make the files those of its commit."""
+        for stale in (place / ".git").glob("*.lock"):  # a run that was killed left it; ours is the only one now
+            stale.unlink(missing_ok=True)
+        check_branch(branch)
+        target = f"refs/remotes/origin/{branch}"
+        options = ["--progress", "--force", "--no-tags", "--no-recurse-submodules"]
+        options += ["--depth=1"] if shallow else []
+        self._git.run(["fetch", *options, "--", "origin", f"+refs/heads/{branch}:{target}"], call, folder=place)
+        inside = GitCall(call.what, trusted=place, cancelled=call.cancelled)
+        self._git.run(["checkout", "--force", "--quiet", "-B", branch, target, "--"], inside, folder=place)
+        self._git.run(["reset", "--hard", "--quiet", target, "--"], inside, folder=place)
+        self._git.run(["clean", "-ffdxq"], inside, folder=place)
+
+    def _described(self, name: str, place: Path, remote: RepositoryUrl, call: GitCall) -> Checkout:
+        inside = GitCall(call.what, trusted=place)
+        _, commit = self._git.run(["rev-parse", "--verify", "HEAD^{commit}"], inside, folder=place)
+        _, branch = self._git.run(["symbolic-ref", "--quiet", "--short", "HEAD"], inside, folder=place, allowed=(0, 1))
+        shallow = (place / ".git" / "shallow").exists()
+        return Checkout(name, remote.text, place, _line(branch), _line(commit), shallow)
+
+
+def _line(output: bytes) -> str:
+    return output.decode("utf-8", "replace").strip()
+
+
+def _plain(url: str) -> str:
+    return url.removesuffix("/").removesuffix(".git").casefold()
+
+
+def _empty(remote: RepositoryUrl) -> InvalidInputError:
+    return InvalidInputError(f"{remote.text} has no commit yet.", suggestion="Index it when there is something in it.")
+
+
+# ---- settings -------------------------------------------------------------------------------------------------------
+
+_PROXIES = frozenset({"https_proxy", "all_proxy"})
+_HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::\d{1,5})?")
+
+
+class GitOptions(Protocol):
+    """The settings that clones depend on."""
+
+    @property
+    def repo_clone_path(self) -> Path: ...
+    @property
+    def github_pat(self) -> Secret | None: ...
+    @property
+    def git_tokens(self) -> Secret | None: ...
+    @property
+    def rag_fetch_allowed_hosts(self) -> tuple[str, ...]: ...
+
+
+def from_options(
+    options: GitOptions, *, environment: Mapping[str, str] | None = None, loopback_http: bool = False
+) -> GitClones:
+    """Build the clones from the settings.
+
+    Args:
+        options: the settings.
+        environment: proxies and certificates for Git.
+        loopback_http: whether plain http is accepted on this machine, for tests.
+
+    Raises:
+        ConfigError: GIT_TOKENS is not of the form `host=token,host=token`; names the place, never a token.
+    """
+    tokens: dict[str, str] = {}
+    given = options.git_tokens.get_secret_value() if options.git_tokens is not None else ""
+    for place, pair in enumerate((each.strip() for each in given.split(",") if each.strip()), 1):
+        host, found, token = pair.partition("=")
+        if not found or not token.strip() or not _HOST.fullmatch(host.strip()):
+            raise ConfigError(
+                f"Entry {place} of GIT_TOKENS is not of the form host=token.",
+                suggestion="Write gitlab.example.com=TOKEN, further ones after a comma.",
+            )
+        tokens[host.strip()] = token.strip()
+    if options.github_pat is not None:
+        tokens["github.com"] = options.github_pat.get_secret_value()
+    return GitClones(
+        options.repo_clone_path,
+        tokens=tokens,
+        loopback_http=loopback_http,
+        allowed_hosts=options.rag_fetch_allowed_hosts,
+        proxied=any(each.lower() in _PROXIES and value for each, value in (environment or {}).items()),
+        git=GitProgram(environment=environment),
+    )

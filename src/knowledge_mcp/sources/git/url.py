@@ -1,0 +1,166 @@
+"""Addresses of repositories: which are accepted, what they are called, and where a line of one commit is shown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.sources.web.address import parse_address
+from knowledge_mcp.sources.web.places import why_refused
+
+__all__ = [
+    "RepositoryUrl",
+    "check_branch",
+    "is_loopback",
+    "parse_url",
+    "permalink",
+    "repository_name",
+    "without_credentials",
+]
+
+_HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*")
+_SEGMENT = re.compile(r"[\w.~+-]+", re.ASCII)
+_CREDENTIALS = re.compile(r"(?<=://)[^/@\s]*@")
+_BAD_BRANCH = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|\.lock(?:/|$)|(?:^|/)\.|^[-/]|[/.]$|^@$")
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+_LONGEST = 2000
+_USERS: Mapping[str, str] = {"gitlab": "oauth2", "bitbucket": "x-token-auth"}
+"""User names that hosts want beside a token; the others take any."""
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryUrl:
+    """Hold the address of a repository that may be cloned.
+
+    Attributes:
+        text: what Git is given; it holds no credential.
+        scheme: `https`, `http` (loopback only) or `file`.
+        host: with the port where one is given; empty for `file`.
+        name: the repository's name, safe as a folder's name.
+    """
+
+    text: str
+    scheme: str
+    host: str
+    name: str
+
+    @property
+    def user(self) -> str:
+        """Name the user that goes with a token."""
+        return next((user for part, user in _USERS.items() if part in self.host), "x-access-token")
+
+
+def parse_url(text: str, *, loopback_http: bool = False, local: bool = False) -> RepositoryUrl:
+    """Check an address: `https://host/owner/…/name[.git]`, on GitHub exactly `owner/name` (C 10.3).
+
+    Args:
+        text: the address as given.
+        loopback_http: whether `http` and https to this machine are accepted, for servers of its own.
+        local: whether the path of a folder, or a `file` address, is accepted.
+
+    Raises:
+        InvalidInputError: it is not such an address; a credential in it is not repeated.
+    """
+    text = text.strip()
+    if local and (text.startswith(("/", "./", "../", "~", "file:///"))):
+        path = Path(text.removeprefix("file://")).expanduser().absolute()
+        return RepositoryUrl(f"file://{path}", "file", "", repository_name(path.name))
+    if len(text) > _LONGEST or not text.isprintable() or " " in text:
+        raise _refused("It is too long or has characters that no address has.")
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError as error:
+        raise _refused("It cannot be read.") from error
+    if "@" in parts.netloc:
+        raise _refused(
+            "It holds a user name or a token.",
+            "Put it into GITHUB_PAT or GIT_TOKENS, not here.",
+        )
+    host = (parts.hostname or "").lower()
+    here = host in _LOOPBACK
+    if parts.scheme not in {"https", "http"} or (parts.scheme == "http" and not (here and loopback_http)):
+        raise _refused("It does not begin with https://.")
+    if (here and not loopback_http) or not (_HOST.fullmatch(host) or here):
+        raise _refused("Its host is not one to clone from.")
+    if not here:
+        _check_host(host)
+    if parts.query or parts.fragment:
+        raise _refused("It has a query or a fragment.", "Give the address that `git clone` takes.")
+    segments = [segment for segment in parts.path.split("/") if segment]
+    if not segments or any(not _SEGMENT.fullmatch(one) or one.strip(".") == "" for one in segments):
+        raise _refused("Its path names no repository.")
+    if (host == "github.com" and len(segments) != 2) or (len(segments) < 2 and not here):
+        raise _refused("Its path is not owner/name.")
+    shown = f"[{host}]" if ":" in host else host
+    place = f"{shown}:{port}" if port is not None else shown
+    return RepositoryUrl(
+        f"{parts.scheme}://{place}/{'/'.join(segments)}", parts.scheme, place, repository_name(segments[-1])
+    )
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether a host is this machine by its name."""
+    return host in _LOOPBACK
+
+
+def _check_host(host: str) -> None:
+    """Refuse hosts that have a second reading, or an address that no repository has, by the rule for web pages."""
+    try:
+        literal = parse_address(f"https://{host}/").literal
+    except InvalidInputError as error:
+        raise _refused(error.message.partition("accepted. ")[2]) from error
+    why = why_refused(literal, private_accepted=True) if literal is not None else None
+    if why is not None:
+        raise _refused(f"Its host is not one to clone from: {why}.")
+
+
+def _refused(why: str, suggestion: str = "Give an address such as https://github.com/owner/name.") -> InvalidInputError:
+    return InvalidInputError(f"The address of the repository is not accepted. {why}", suggestion=suggestion)
+
+
+def repository_name(text: str) -> str:
+    """Make a repository's name of an address' last part: letters, digits, `.`, `_`, `-`, no dot or dash in front."""
+    name = re.sub(r"[^A-Za-z0-9._-]+", "_", text.removesuffix(".git")).lstrip(".-")[:100].rstrip(".")
+    if name.endswith(".lock"):
+        name = name.replace(".lock", "_lock")
+    return name or "repository"
+
+
+def check_branch(name: str) -> str:
+    """Return a branch's name if Git could have such a branch.
+
+    Raises:
+        InvalidInputError: it could not.
+    """
+    if not name or len(name) > 250 or _BAD_BRANCH.search(name):
+        raise InvalidInputError("That is not the name of a branch.", suggestion="Give a name such as main.")
+    return name
+
+
+def without_credentials(text: str) -> str:
+    """Take user names and tokens out of every address in a text."""
+    return _CREDENTIALS.sub("", text)
+
+
+def permalink(url: str, commit: str, path: str, lines: tuple[int, int] | None = None) -> str | None:
+    """Return the page that shows a file's lines at one commit; None where the host's form is not known."""
+    parts = urlsplit(without_credentials(url))
+    host, base = parts.hostname or "", f"https://{parts.netloc}{parts.path.rstrip('/').removesuffix('.git')}"
+    if parts.scheme != "https" or not commit:
+        return None
+    file = quote(path)
+    first, last = lines or (0, 0)
+    if "gitlab" in host:
+        return f"{base}/-/blob/{commit}/{file}" + (f"#L{first}-{last}" if lines else "")
+    if "bitbucket" in host:
+        return f"{base}/src/{commit}/{file}" + (f"#lines-{first}:{last}" if lines else "")
+    if "codeberg" in host or "gitea" in host or "forgejo" in host:
+        return f"{base}/src/commit/{commit}/{file}" + (f"#L{first}-L{last}" if lines else "")
+    if "github" in host:
+        return f"{base}/blob/{commit}/{file}" + (f"#L{first}-L{last}" if lines else "")
+    return None

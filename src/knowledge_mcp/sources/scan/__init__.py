@@ -1,0 +1,1 @@
+"""The source files of a folder."""

@@ -1,0 +1,244 @@
+"""What a server gave: of which kind it is, and what it is called."""
+
+from __future__ import annotations
+
+import email.utils
+import math
+import re
+import time
+import unicodedata
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from urllib.parse import unquote, unquote_to_bytes
+
+from knowledge_mcp.model.errors import (
+    AuthError,
+    ConnectionFailedError,
+    InvalidInputError,
+    KnowledgeError,
+    NotFoundError,
+    RateLimitedError,
+    TimedOutError,
+)
+from knowledge_mcp.model.source import MEDIA_TYPES, UNKNOWN, extension_of, media_type_of
+from knowledge_mcp.sources.web.address import WebAddress
+from knowledge_mcp.sources.web.exchange import Head
+
+__all__ = [
+    "REDIRECTS",
+    "file_name",
+    "kind_by_content",
+    "kind_by_header",
+    "named_as",
+    "refused_kind",
+    "status_error",
+]
+
+PLAIN = "text/plain"
+_KNOWN = frozenset(MEDIA_TYPES.values())
+_OFFICE = "application/vnd.openxmlformats-officedocument"
+_TELLS_NOTHING = frozenset(
+    {
+        "",
+        UNKNOWN,
+        "application/binary",
+        "application/download",
+        "application/force-download",
+        "application/x-download",
+        "application/zip",
+        "application/x-zip-compressed",
+        "binary/octet-stream",
+    }
+)
+_SAME: Mapping[str, str] = {
+    "application/csv": "text/csv",
+    "application/x-json": "application/json",
+    "application/x-pdf": "application/pdf",
+    "image/jpg": "image/jpeg",
+    "image/pjpeg": "image/jpeg",
+    "image/tif": "image/tiff",
+    "image/x-ms-bmp": "image/bmp",
+    "image/x-png": "image/png",
+    "text/json": "application/json",
+    "text/x-markdown": "text/markdown",
+    "text/x-rst": "text/plain",
+    "text/xml": "application/xml",
+}
+_SOURCES = frozenset({"text/markdown", "text/csv", "application/json", "application/xml"})
+"""Kinds that many servers call `text/plain`; a page's source that is served so is wanted as source, so not HTML."""
+
+_BEGINNINGS: tuple[tuple[bytes, str], ...] = (
+    (b"%PDF-", "application/pdf"),
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"II*\x00", "image/tiff"),
+    (b"MM\x00*", "image/tiff"),
+)
+_ZIP, _OLE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_IN_ZIP: tuple[tuple[bytes, str], ...] = (
+    (b"word/document.xml", f"{_OFFICE}.wordprocessingml.document"),
+    (b"xl/workbook.xml", f"{_OFFICE}.spreadsheetml.sheet"),
+    (b"ppt/presentation.xml", f"{_OFFICE}.presentationml.presentation"),
+    (b"mimetypeapplication/epub+zip", "application/epub+zip"),
+    (b"mimetypeapplication/vnd.oasis.opendocument.text", "application/vnd.oasis.opendocument.text"),
+)
+_IN_OLE: tuple[tuple[bytes, str], ...] = (
+    ("__substg1.0_".encode("utf-16-le"), "application/vnd.ms-outlook"),
+    ("Workbook".encode("utf-16-le"), "application/vnd.ms-excel"),
+)
+
+_EXTENDED = re.compile(r"filename\*\s*=\s*(utf-8|iso-8859-1)'[^']*'([^;\s]+)", re.IGNORECASE)
+_GIVEN = re.compile(r"(?:^|;)\s*filename\s*=\s*(?:\"((?:[^\"\\]|\\.)*)\"|([^;\s]+))", re.IGNORECASE)
+_LONGEST_HEADER, _LONGEST_NAME, _LONGEST_EXTENSION = 2000, 120, 16
+
+
+def kind_by_header(content_type: str, name: str) -> str:
+    """Tell the media type by what the server said, and by the file name where it said nothing of use.
+
+    Args:
+        content_type: the header, with its parameters or empty.
+        name: the file name, see `file_name`.
+
+    Returns:
+        A media type that can be read, or `application/octet-stream` where the bytes themselves must be looked at.
+
+    Raises:
+        InvalidInputError: it is of a kind that cannot be read.
+    """
+    said = content_type.partition(";")[0].strip().lower()
+    kind = _SAME.get(said, said)
+    by_name = media_type_of(name)
+    if kind in _TELLS_NOTHING:
+        return by_name
+    if kind == PLAIN:
+        return by_name if by_name in _SOURCES else kind
+    if kind in _KNOWN:
+        return kind
+    if kind.endswith("+json"):
+        return "application/json"
+    if kind.startswith("application/") and kind.endswith("+xml"):
+        return "application/xml"
+    raise refused_kind(said)
+
+
+def kind_by_content(content: bytes, named: str = UNKNOWN) -> str:
+    """Tell the media type by the bytes.
+
+    Args:
+        content: all of them.
+        named: what they are called: nothing of use, or plain text, as some servers call whatever they do not know. The
+            source of a page that is called plain text stays that.
+
+    Returns:
+        A media type that can be read, `named` where the bytes say nothing.
+    """
+    for beginning, kind in _BEGINNINGS:
+        if content.startswith(beginning):
+            return kind
+    for beginning, table in ((_ZIP, _IN_ZIP), (_OLE, _IN_OLE)):
+        if content.startswith(beginning):
+            return next((kind for mark, kind in table if mark in content), UNKNOWN)
+    if named == PLAIN:
+        return named
+    start = content[:1024].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    if start.startswith((b"<!doctype html", b"<html")):
+        return "text/html"
+    return "application/xml" if start.startswith(b"<?xml") else UNKNOWN
+
+
+def refused_kind(said: str) -> InvalidInputError:
+    """Make the error of a kind that cannot be read, named."""
+    name = "".join(character for character in said[:80] if character.isprintable())
+    return InvalidInputError(
+        f"The address gives {name or UNKNOWN}, which is of no kind that can be read.",
+        suggestion="Give the address of a web page, a PDF, an Office document, an image, or text.",
+    )
+
+
+def file_name(disposition: str, address: WebAddress) -> str:
+    """Name what was fetched: by the server's word (RFC 6266), by the address' last part, or by the host.
+
+    The name is one part of a path, safe on every system; it may lack an extension.
+    """
+    said = _said(disposition) if len(disposition) <= _LONGEST_HEADER else []
+    for candidate in (*said, unquote(address.path.rpartition("/")[2])):
+        name = _safe(candidate)
+        if name:
+            return name
+    return _safe(address.host.replace(":", "-"))
+
+
+def named_as(name: str, kind: str) -> str:
+    """Give a name the extension of its kind, unless the one that it has means the same."""
+    return name if media_type_of(name) == kind else name + extension_of(kind)
+
+
+def _said(disposition: str) -> list[str]:
+    found: list[str] = []
+    extended = _EXTENDED.search(disposition)
+    if extended is not None:
+        try:
+            found.append(unquote_to_bytes(extended[2]).decode(extended[1]))
+        except UnicodeDecodeError:
+            found.clear()
+    given = _GIVEN.search(disposition)
+    if given is not None:
+        found.append(re.sub(r"\\(.)", r"\1", given[1]) if given[1] is not None else given[2])
+    return found
+
+
+def _safe(text: str) -> str:
+    last = re.split(r"[/\\]", unicodedata.normalize("NFC", text))[-1]
+    kept = "".join(character for character in last if character.isprintable())
+    kept = re.sub(r'[<>:"|?*]', "_", kept).strip(" .")
+    extension = PurePosixPath(kept).suffix
+    if len(extension) > _LONGEST_EXTENSION:
+        return kept[:_LONGEST_NAME].rstrip(" .")
+    return kept.removesuffix(extension)[:_LONGEST_NAME].rstrip(" .") + extension
+
+
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_WHOLE = frozenset({200, 203})
+
+
+def status_error(head: Head, address: WebAddress) -> KnowledgeError | None:
+    """Make the error of an answer's status; None where a document comes with it."""
+    status, shown = head.status, address.shown
+    details = f"HTTP status {status}"
+    if status in _WHOLE:
+        return None
+    if status in {404, 410}:
+        return NotFoundError(f"There is nothing at {shown}.", details=details, suggestion="Check the address.")
+    if status in {401, 403, 407}:
+        return AuthError(
+            f"{shown} is not open to everyone.",
+            details=details,
+            suggestion="Nothing is fetched with credentials; bring the document as a file.",
+        )
+    if status == 429:
+        return RateLimitedError(
+            f"{address.host} asks to wait.", details=details, retry_after=_seconds(head.first("retry-after"))
+        )
+    if status == 408:
+        return TimedOutError(f"{address.host} gave up waiting.", details=details)
+    if status >= 500:
+        return ConnectionFailedError(
+            f"{address.host} cannot give {shown} now.",
+            details=details,
+            suggestion="The fault is the site's; try again later.",
+        )
+    return InvalidInputError(
+        f"{shown} gives no document (status {status}).", details=details, suggestion="Check the address."
+    )
+
+
+def _seconds(text: str) -> float | None:
+    """Read a `Retry-After`, in seconds or as a date; None where it is neither."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        try:
+            seconds = email.utils.parsedate_to_datetime(text).timestamp() - time.time()
+        except (ValueError, OverflowError):
+            return None
+    return max(0.0, seconds) if math.isfinite(seconds) else None

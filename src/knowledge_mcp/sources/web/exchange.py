@@ -1,0 +1,409 @@
+"""One question and its answer over HTTP/1.1: the head first, the body only when it is wanted, unpacked within limits.
+
+`h11` reads the protocol and has no socket of its own; the bytes come from a `Wire`. An answer is packed by gzip or
+deflate or not at all: other packings are never asked for, and refused when they come.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import selectors
+import socket
+import ssl
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, TypeVar
+
+from knowledge_mcp.model.errors import ConnectionFailedError, InvalidInputError
+from knowledge_mcp.sources.web.address import Deadline, IpAddress, WebAddress
+
+if TYPE_CHECKING:
+    pass
+
+__all__ = [
+    "Exchange",
+    "Head",
+    "Wire",
+    "open_wire",
+]
+
+_READ_SIZE = 64 * 1024
+_MOST_TRIED = 4
+_UNDER_WAY = frozenset({errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EALREADY})
+_CHECK = "Check that the site is up; proxies are not used, so this machine itself must reach it."
+
+T = TypeVar("T")
+
+
+class Wire:
+    """Send and receive on one connection; use it in a `with`.
+
+    Args:
+        line: a connected socket; it is closed with the wire.
+        tls: TLS over `received` and `to_send`.
+        received, to_send: what lies between TLS and the socket.
+        address: whom it talks to, for errors.
+        deadline: of the whole fetch.
+        most: bytes that may be received, encrypted.
+    """
+
+    def __init__(
+        self,
+        line: socket.socket,
+        tls: ssl.SSLObject,
+        received: ssl.MemoryBIO,
+        to_send: ssl.MemoryBIO,
+        *,
+        address: WebAddress,
+        deadline: Deadline,
+        most: int,
+    ) -> None:
+        self._line = line
+        self._tls = tls
+        self._received = received
+        self._to_send = to_send
+        self._address = address
+        self._deadline = deadline
+        self._room = most
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._line.close()
+
+    def handshake(self) -> None:
+        """Agree on keys with the server, and check that its certificate is the host's.
+
+        Raises:
+            ConnectionFailedError: the certificate, or anything else of TLS, is not right.
+        """
+        self._run(self._tls.do_handshake)
+
+    def send(self, data: bytes) -> None:
+        """Send all of it."""
+        view = memoryview(data)
+        while view:
+            view = view[self._run(lambda rest=view: self._tls.write(rest)) :]
+
+    def receive(self) -> bytes:
+        """Receive what comes next; empty when the server has properly ended."""
+        self._deadline.check()
+        return self._run(self._read)
+
+    def _read(self) -> bytes:
+        try:
+            return self._tls.read(_READ_SIZE)
+        except ssl.SSLZeroReturnError:
+            return b""
+
+    def _run(self, step: Callable[[], T]) -> T:
+        try:
+            while True:
+                try:
+                    result = step()
+                except ssl.SSLWantReadError:
+                    self._flush()
+                    self._fill()
+                else:
+                    self._flush()
+                    return result
+        except ssl.SSLError as error:
+            raise _tls_error(self._address, error) from error
+        except OSError as error:
+            raise ConnectionFailedError(
+                f"The connection to {self._address.host} broke.", details=str(error), suggestion=_CHECK
+            ) from error
+
+    def _flush(self) -> None:
+        waiting = self._to_send.read()
+        while waiting:
+            self._deadline.check()
+            self._line.settimeout(self._deadline.pause() or 0.001)
+            try:
+                waiting = waiting[self._line.send(waiting) :]
+            except TimeoutError:
+                continue
+
+    def _fill(self) -> None:
+        """Take what the socket has, at most one piece; the end of it is an end that TLS judges."""
+        while True:
+            self._deadline.check()
+            self._line.settimeout(self._deadline.pause() or 0.001)
+            try:
+                data = self._line.recv(_READ_SIZE)
+            except TimeoutError:
+                continue
+            break
+        self._room -= len(data)
+        if self._room < 0:
+            raise InvalidInputError(
+                f"{self._address.shown} sends more than is accepted.",
+                suggestion="RAG_FETCH_MAX_BYTES sets how much one address may give.",
+            )
+        if data:
+            self._received.write(data)
+        else:
+            self._received.write_eof()
+
+
+def open_wire(
+    address: WebAddress, places: Sequence[IpAddress], context: ssl.SSLContext, deadline: Deadline, *, most: int
+) -> Wire:
+    """Connect to the first of some checked addresses that answers, and do the handshake for the host's name.
+
+    Raises:
+        ConnectionFailedError: none answers, or TLS fails; a wrong certificate is not tried around.
+        TimedOutError: the deadline.
+    """
+    tried = places[:_MOST_TRIED]
+    failed: OSError | None = None
+    for position, place in enumerate(tried):
+        try:
+            line = _connected(place, address.port, deadline, share=len(tried) - position)
+        except OSError as error:
+            failed = error
+            continue
+        try:
+            received, to_send = ssl.MemoryBIO(), ssl.MemoryBIO()
+            tls = context.wrap_bio(received, to_send, server_hostname=address.host)
+            wire = Wire(line, tls, received, to_send, address=address, deadline=deadline, most=most)
+            wire.handshake()
+        except BaseException:
+            line.close()
+            raise
+        return wire
+    raise ConnectionFailedError(
+        f"{address.place} cannot be connected to.", details=str(failed), suggestion=_CHECK
+    ) from failed
+
+
+def _connected(place: IpAddress, port: int, deadline: Deadline, *, share: int) -> socket.socket:
+    """Connect to an address; only its share of the time is given to one of several.
+
+    Raises:
+        OSError: it does not answer.
+    """
+    line = socket.socket(socket.AF_INET if place.version == 4 else socket.AF_INET6, socket.SOCK_STREAM)
+    try:
+        line.setblocking(False)
+        code = line.connect_ex((str(place), port))
+        if code in _UNDER_WAY:
+            keep = deadline.left * (share - 1) / share  # what the others are left
+            with selectors.DefaultSelector() as selector:
+                selector.register(line, selectors.EVENT_WRITE)
+                while not selector.select(deadline.pause()):
+                    deadline.check()
+                    if deadline.left < keep:
+                        raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
+            code = line.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if code:
+            raise OSError(code, os.strerror(code))
+    except BaseException:
+        line.close()
+        raise
+    return line
+
+
+def _tls_error(address: WebAddress, error: ssl.SSLError) -> ConnectionFailedError:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return ConnectionFailedError(
+            f"The certificate of {address.host} is not accepted: {error.verify_message or error.reason}.",
+            details=str(error),
+            suggestion="Ask whoever runs the site to renew it; a company's own authority goes into SSL_CERT_FILE.",
+            recoverable=False,
+        )
+    if isinstance(error, ssl.SSLEOFError):
+        return ConnectionFailedError(
+            f"{address.host} cut the connection off before its answer was whole.", details=str(error), suggestion=_CHECK
+        )
+    return ConnectionFailedError(
+        f"{address.host} does not speak TLS as it should: {(error.reason or 'failure').replace('_', ' ').lower()}.",
+        details=str(error),
+        suggestion=_CHECK,
+    )
+
+
+_MOST_HEAD = 64 * 1024
+_PIECE = 256 * 1024
+_ACCEPTED = "text/html, application/xhtml+xml, application/pdf, text/markdown, text/plain, application/json, */*;q=0.5"
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Hold what an answer says before its body; header names are in lower case."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+
+    def first(self, name: str) -> str:
+        """Return a header's first value, empty where it is missing."""
+        return next((value for key, value in self.headers if key == name), "")
+
+
+class Exchange:
+    """Ask for one address and read the answer.
+
+    Args:
+        wire: a connection that has done its handshake, for this exchange alone.
+        address: what is asked for.
+        agent: the `User-Agent`.
+
+    Raises:
+        ConnectionFailedError: what answers does not speak HTTP.
+        KnowledgeError: as the wire says.
+    """
+
+    def __init__(self, wire: Wire, address: WebAddress, agent: str) -> None:
+        import h11
+
+        self._wire = wire
+        self._address = address
+        self._talk = h11.Connection(h11.CLIENT, max_incomplete_event_size=_MOST_HEAD)
+        headers = [
+            ("Host", address.place),
+            ("User-Agent", agent),
+            ("Accept", _ACCEPTED),
+            ("Accept-Encoding", "gzip, deflate"),
+            ("Connection", "close"),
+        ]
+        asked = self._talk.send(h11.Request(method="GET", target=address.target, headers=headers))
+        wire.send((asked or b"") + (self._talk.send(h11.EndOfMessage()) or b""))
+        self.head = self._read_head()
+
+    def body(self, most: int, *, cut: bool = False) -> bytes:
+        """Read the body, as it was before it was packed.
+
+        Args:
+            most: bytes that it may have, on the way as well as unpacked.
+            cut: whether to give the beginning of a body that has more.
+
+        Raises:
+            InvalidInputError: it has more, or is packed in a way that was not asked for.
+            ConnectionFailedError: it ends too early.
+        """
+        length = self.head.first("content-length")
+        if not cut and length.isdigit() and int(length[:20]) > most:
+            raise self._too_large(most)
+        packing = ", ".join(value for key, value in self.head.headers if key == "content-encoding").strip().lower()
+        unpack = _Unpacking(packing, self._address)
+        found = bytearray()
+        on_the_way = 0
+        for piece in self._pieces():
+            on_the_way += len(piece)
+            for part in unpack.parts(piece):
+                found += part
+                if len(found) > most:
+                    break
+            if max(on_the_way, len(found)) > most:
+                if cut:
+                    return bytes(found[:most])
+                raise self._too_large(most)
+        unpack.end()
+        return bytes(found)
+
+    def _read_head(self) -> Head:
+        import h11
+
+        while True:
+            event = self._next()
+            if isinstance(event, h11.Response):
+                headers = tuple((name.decode("ascii", "replace"), _text(value)) for name, value in event.headers)
+                return Head(event.status_code, headers)
+            if not isinstance(event, h11.InformationalResponse):
+                raise ConnectionFailedError(f"{self._address.host} hung up without an answer.")
+
+    def _pieces(self) -> Iterator[bytes]:
+        import h11
+
+        while True:
+            event = self._next()
+            if isinstance(event, h11.Data):
+                yield bytes(event.data)
+            elif isinstance(event, h11.EndOfMessage):
+                return
+            else:
+                raise ConnectionFailedError(f"{self._address.host} hung up in the middle of its answer.")
+
+    def _next(self) -> object:
+        import h11
+
+        try:
+            while True:
+                event = self._talk.next_event()
+                if event is not h11.NEED_DATA:
+                    return event
+                self._talk.receive_data(self._wire.receive())
+        except h11.RemoteProtocolError as error:
+            raise ConnectionFailedError(
+                f"The answer of {self._address.host} is not HTTP as it should be, or was cut off.", details=str(error)
+            ) from error
+
+    def _too_large(self, most: int) -> InvalidInputError:
+        return InvalidInputError(
+            f"{self._address.shown} gives more than {most} bytes.",
+            suggestion="RAG_FETCH_MAX_BYTES sets how much one address may give.",
+        )
+
+
+def _text(value: bytes) -> str:
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
+
+
+class _Unpacking:
+    """Unpack piece by piece, never more at a time than `_PIECE`, so that whoever counts can stop."""
+
+    def __init__(self, packing: str, address: WebAddress) -> None:
+        self._address = address
+        self._kind = {"": "", "identity": "", "x-gzip": "gzip"}.get(packing, packing)
+        if self._kind not in {"", "gzip", "deflate"}:
+            raise InvalidInputError(
+                f"{address.shown} is packed in a way that was not asked for ({packing[:40]!r}).",
+                suggestion="Bring the document as a file.",
+            )
+        self._unpack = None
+
+    def parts(self, piece: bytes) -> Iterator[bytes]:
+        if not self._kind:
+            yield piece
+            return
+        while piece:
+            if self._unpack is None:
+                self._unpack = zlib.decompressobj(self._window(piece))
+            elif self._unpack.eof:
+                if self._kind != "gzip" or not piece.startswith(b"\x1f\x8b"):
+                    return  # padding after the end
+                self._unpack = zlib.decompressobj(31)
+            try:
+                part = self._unpack.decompress(piece, _PIECE)
+            except zlib.error as error:
+                raise InvalidInputError(
+                    f"{self._address.shown} says that it is packed by {self._kind}, and is not.", details=str(error)
+                ) from error
+            if part:
+                yield part
+            piece = self._unpack.unused_data if self._unpack.eof else self._unpack.unconsumed_tail
+
+    def end(self) -> None:
+        """Say that nothing follows.
+
+        Raises:
+            ConnectionFailedError: something should.
+        """
+        if self._unpack is not None and not self._unpack.eof:
+            raise ConnectionFailedError(f"The answer of {self._address.host} was cut off.")
+
+    def _window(self, piece: bytes) -> int:
+        """Tell zlib what comes; what is called deflate comes with zlib's two bytes in front, or without."""
+        if self._kind == "gzip":
+            return 31
+        wrapped = piece[0] & 0x0F == 8 and (len(piece) < 2 or (piece[0] << 8 | piece[1]) % 31 == 0)
+        return 15 if wrapped else -15

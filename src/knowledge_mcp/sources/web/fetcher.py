@@ -1,0 +1,257 @@
+"""Documents of the public web, over https; fills `ports.Fetcher`.
+
+Whoever may name an address may try to make this machine speak to places that only it can reach. So:
+
+- An address is read once (`web_address`), its host resolved once per fetch and every address of it checked
+  (`web_places`); the connection goes to one of those (`web_wire`), for the host's name and certificate. A name that
+  answers differently the second time is never asked a second time.
+- A redirect is a new address: checked from the start, https again, five at the most.
+- Nothing is sent but the question: no cookie, no credential, no header of the caller's.
+- Proxies are not used, whatever the environment says: a proxy resolves names itself, and would connect to what was
+  never checked. A machine that reaches the web only through one cannot fetch; let it be given files.
+- One deadline holds for everything, and limits for what is sent and for what it unpacks to.
+
+Why not `httpx`: its time limits are per read, so a server that drips holds a fetch for ever; it unpacks a whole piece
+whatever comes of it; and pinning an address means replacing its network anyway. What is left of the job is `h11`.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import re
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from knowledge_mcp import __version__
+from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, InvalidInputError
+from knowledge_mcp.model.library import Fetched
+from knowledge_mcp.model.source import UNKNOWN
+from knowledge_mcp.sources.web.address import Deadline, IpAddress, WebAddress, host_matches, parse_address, redirected
+from knowledge_mcp.sources.web.content import (
+    PLAIN,
+    REDIRECTS,
+    file_name,
+    kind_by_content,
+    kind_by_header,
+    named_as,
+    refused_kind,
+    status_error,
+)
+from knowledge_mcp.sources.web.exchange import Exchange, Wire, open_wire
+from knowledge_mcp.sources.web.places import Resolver, places_of, system_resolver
+from knowledge_mcp.sources.web.robots import TOKEN, Robots
+from knowledge_mcp.support.events import log_event
+
+if TYPE_CHECKING:
+    import ssl
+
+__all__ = ["WebFetcher", "WebOptions", "from_options"]
+
+AGENT = f"{TOKEN}/{__version__} (+robots.txt: {TOKEN})"
+"""Who asks; a site that would rather not be asked finds the word for its robots.txt in it."""
+
+_MOST_REDIRECTS = 5
+_ROBOTS = "/robots.txt"
+_PATH = re.compile(r"(https://[^/\s]+)/\S*")
+_MOST_ROBOTS = 512 * 1024
+_BESIDE = 512 * 1024
+"""What may come on the wire beside a document: certificates, headers, marks of pieces."""
+
+logger = logging.getLogger(__name__)
+
+
+class WebFetcher:
+    """Fetch documents of the public web; fills `ports.Fetcher`. May be used by many threads at once.
+
+    Args:
+        max_bytes: the most that a document may have, on the wire as well as unpacked.
+        timeout: seconds for one whole fetch, from the name to the last byte, robots.txt and redirects included.
+        allowed_hosts: hosts whose private addresses are accepted all the same; `*.example.org` for all below it. Their
+            certificates are checked as any, and link-local and metadata addresses stay refused.
+        resolver: gives a host's addresses; the system's unless another is given.
+        ssl_context: which certificates are trusted; the system's unless another is given.
+        clock: seconds that only grow.
+
+    Raises:
+        ConfigError: a context that does not check certificates and names.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_bytes: int = 50 * 1024 * 1024,
+        timeout: float = 60.0,
+        allowed_hosts: tuple[str, ...] = (),
+        resolver: Resolver = system_resolver,
+        ssl_context: ssl.SSLContext | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._max_bytes = max_bytes
+        self._timeout = timeout
+        self._allowed = allowed_hosts
+        self._resolver = resolver
+        self._context = _checking(ssl_context) if ssl_context is not None else None
+        self._making = threading.Lock()
+        self._clock = clock
+        self._robots = Robots(clock)
+
+    def fetch(self, url: str, *, cancelled: Callable[[], bool] | None = None) -> Fetched:
+        began = self._clock()
+        journey = _Journey(
+            deadline=Deadline(self._timeout, cancelled, clock=self._clock),
+            max_bytes=self._max_bytes,
+            allowed=self._allowed,
+            resolver=self._resolver,
+            trust=self._trust,
+            robots=self._robots,
+        )
+        try:
+            address = parse_address(url)
+            found = journey.document(address)
+        except InvalidInputError as error:
+            # A path may be a secret as well: some addresses are all that it takes to read what is there.
+            log_event(logger, logging.WARNING, "web_fetch_refused", reason=_PATH.sub(r"\1/…", error.message))
+            raise
+        took = round((self._clock() - began) * 1000)
+        log_event(logger, logging.INFO, "web_fetched", host=address.host, bytes=len(found.content), took_ms=took)
+        return found
+
+    def _trust(self) -> ssl.SSLContext:
+        with self._making:
+            if self._context is None:
+                self._context = _system_trust()
+            return self._context
+
+
+@dataclass(frozen=True, slots=True)
+class _Journey:
+    """Go the whole way of one fetch: each host is resolved once on it, and all of it has one deadline."""
+
+    deadline: Deadline
+    max_bytes: int
+    allowed: tuple[str, ...]
+    resolver: Resolver
+    trust: Callable[[], ssl.SSLContext]
+    robots: Robots
+    places: dict[WebAddress, tuple[IpAddress, ...]] = field(default_factory=dict[WebAddress, tuple[IpAddress, ...]])
+
+    def document(self, address: WebAddress) -> Fetched:
+        for _ in range(_MOST_REDIRECTS + 1):
+            if address.path != _ROBOTS:
+                self.robots.check(address, functools.partial(self._robots_text, address))
+            with self._line(address, self.max_bytes) as wire:
+                exchange = Exchange(wire, address, AGENT)
+                location = exchange.head.first("location")
+                if exchange.head.status not in REDIRECTS or not location:
+                    return self._taken(exchange, address)
+            address = redirected(address, location)
+        raise InvalidInputError(
+            f"{address.host} sends on more than {_MOST_REDIRECTS} times.",
+            suggestion="Give the address where the document is in the end.",
+        )
+
+    def _taken(self, exchange: Exchange, address: WebAddress) -> Fetched:
+        failed = status_error(exchange.head, address)
+        if failed is not None:
+            raise failed
+        name = file_name(exchange.head.first("content-disposition"), address)
+        said = exchange.head.first("content-type")
+        kind = kind_by_header(said, name)
+        content = exchange.body(self.max_bytes)
+        if kind in {UNKNOWN, PLAIN}:
+            kind = kind_by_content(content, named=kind)
+            if kind == UNKNOWN:
+                raise refused_kind(said)
+        return Fetched(address.url, content, kind, named_as(name, kind))
+
+    def _robots_text(self, site: WebAddress) -> str:
+        """Fetch a site's robots.txt, or its first half MiB; empty where there is none to respect."""
+        address = WebAddress(site.host, site.port, _ROBOTS, literal=site.literal)
+        for _ in range(_MOST_REDIRECTS + 1):
+            with self._line(address, _MOST_ROBOTS) as wire:
+                exchange = Exchange(wire, address, AGENT)
+                status, location = exchange.head.status, exchange.head.first("location")
+                if status >= 500:
+                    raise ConnectionFailedError(
+                        f"robots.txt of {site.host} cannot be had now, so nothing may be fetched from there.",
+                        details=f"HTTP status {status}",
+                        suggestion="The fault is the site's; try again later.",
+                    )
+                if status not in REDIRECTS or not location:
+                    return self._readable(exchange) if status == 200 else ""
+            try:
+                address = redirected(address, location)
+                self._found(address)
+            except InvalidInputError:
+                return ""
+        return ""
+
+    def _readable(self, exchange: Exchange) -> str:
+        try:
+            return exchange.body(_MOST_ROBOTS, cut=True).decode("utf-8", "replace")
+        except InvalidInputError:  # packed in a way that cannot be unpacked
+            return ""
+
+    def _line(self, address: WebAddress, most: int) -> Wire:
+        return open_wire(address, self._found(address), self.trust(), self.deadline, most=most + most // 8 + _BESIDE)
+
+    def _found(self, address: WebAddress) -> tuple[IpAddress, ...]:
+        """Resolve and check a host, the first time that it is asked for."""
+        place = WebAddress(address.host, address.port, "/", literal=address.literal)
+        if place not in self.places:
+            accepted = host_matches(address.host, self.allowed)
+            self.places[place] = places_of(place, self.resolver, self.deadline, private_accepted=accepted)
+        return self.places[place]
+
+
+def _system_trust() -> ssl.SSLContext:
+    import ssl
+
+    try:
+        context = ssl.create_default_context()
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            "The certificates that this system trusts cannot be read.",
+            details=str(error),
+            suggestion="Check SSL_CERT_FILE and SSL_CERT_DIR.",
+        ) from error
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+def _checking(context: ssl.SSLContext) -> ssl.SSLContext:
+    import ssl
+
+    if not context.check_hostname or context.verify_mode != ssl.CERT_REQUIRED:
+        raise ConfigError(
+            "The fetcher was given TLS settings that check no certificates.",
+            suggestion="Trust the authority in question in place of all.",
+        )
+    return context
+
+
+# ---- settings -------------------------------------------------------------------------------------------------------
+
+
+class WebOptions(Protocol):
+    """The settings that fetching depends on."""
+
+    @property
+    def rag_fetch_max_bytes(self) -> int: ...
+    @property
+    def rag_fetch_timeout(self) -> float: ...
+    @property
+    def rag_fetch_allowed_hosts(self) -> tuple[str, ...]: ...
+
+
+def from_options(options: WebOptions) -> WebFetcher:
+    """Make the fetcher that the settings describe; nothing is connected to or read before the first use."""
+    return WebFetcher(
+        max_bytes=options.rag_fetch_max_bytes,
+        timeout=options.rag_fetch_timeout,
+        allowed_hosts=options.rag_fetch_allowed_hosts,
+    )

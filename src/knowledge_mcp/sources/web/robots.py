@@ -1,0 +1,152 @@
+"""What a site asks of programs: robots.txt as RFC 9309 has it, kept for a few minutes.
+
+The longest rule that fits decides, and `Allow` where two are as long; `*` stands for anything and `$` for the end. A
+robots.txt that is not there (4xx), or that sends on to where nothing is fetched from, forbids nothing. One that cannot
+be had (5xx, no connection) forbids everything for now.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.sources.web.address import WebAddress
+
+__all__ = ["TOKEN", "Robots", "Rules", "parse_rules"]
+
+TOKEN = "knowledge-mcp"
+"""What a `User-agent` line calls this program."""
+
+_KEPT = 300.0
+_MOST_SITES = 256
+_ESCAPED = re.compile(r"%([0-9A-Fa-f]{2})")
+_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+_AGENT = re.compile(r"[A-Za-z_-]+|\*")
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Hold what one site allows this program.
+
+    Attributes:
+        rules: patterns, each with whether it allows; longest first, and of equals the allowing one.
+    """
+
+    rules: tuple[tuple[str, bool], ...] = ()
+
+    def disallowing(self, target: str) -> str | None:
+        """Return the pattern that forbids a path with its query; None where it may be fetched."""
+        path = _same(target)
+        for pattern, allows in self.rules:
+            if _fits(pattern, path):
+                return None if allows else pattern
+        return None
+
+
+def parse_rules(text: str) -> Rules:
+    """Read the rules of a robots.txt for this program: of its own groups, else of those for all (`*`).
+
+    Lines that are none are left out, however many: whatever is given, rules come of it.
+    """
+    groups: dict[str, list[tuple[str, bool]]] = {}
+    agents: list[str] = []
+    naming = False
+    for raw in text.removeprefix("\ufeff").splitlines():
+        key, colon, value = raw.partition("#")[0].partition(":")
+        key, value = key.strip().lower(), value.strip()
+        if key == "user-agent" and colon:
+            if not naming:
+                agents = []
+            naming = True
+            agent = _AGENT.match(value)
+            if agent is not None:
+                agents.append(agent[0].lower())
+                groups.setdefault(agent[0].lower(), [])
+        elif key in {"allow", "disallow"} and colon:
+            naming = False
+            if value:
+                rule = (_same(value), key == "allow")
+                for agent in agents:
+                    groups[agent].append(rule)
+    rules = groups.get(TOKEN, groups.get("*", []))
+    return Rules(tuple(sorted(rules, key=lambda rule: (-len(rule[0]), not rule[1]))))
+
+
+def _same(text: str) -> str:
+    """Spell a path in one way: other than ASCII escaped, what needs no escape not, digits of escapes in capitals."""
+    escaped = quote(text, safe="/%:?#[]@!$&'()*+,;=-._~|")
+
+    def plain(found: re.Match[str]) -> str:
+        character = chr(int(found[1], 16))
+        return character if character in _UNRESERVED else found[0].upper()
+
+    return _ESCAPED.sub(plain, escaped)
+
+
+def _fits(pattern: str, path: str) -> bool:
+    """Match without going back: the first place for each piece will do, so the time is linear."""
+    pieces = pattern.removesuffix("$").split("*")
+    if not path.startswith(pieces[0]):
+        return False
+    at = len(pieces[0])
+    to_the_end = pattern.endswith("$")
+    if len(pieces) == 1:
+        return not to_the_end or at == len(path)
+    for piece in pieces[1:-1] if to_the_end else pieces[1:]:
+        at = path.find(piece, at)
+        if at < 0:
+            return False
+        at += len(piece)
+    return not to_the_end or (len(path) - len(pieces[-1]) >= at and path.endswith(pieces[-1]))
+
+
+class Robots:
+    """Remember what sites allow; may be used by many threads.
+
+    Args:
+        clock: seconds that only grow.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._known: dict[str, tuple[float, Rules]] = {}
+
+    def check(self, address: WebAddress, read: Callable[[], str]) -> None:
+        """Let pass what its site allows.
+
+        Args:
+            address: what is to be fetched.
+            read: fetches the site's robots.txt; asked when it is not known, and its errors are passed on.
+
+        Raises:
+            InvalidInputError: the site disallows it.
+        """
+        rules = self._remembered(address.origin)
+        if rules is None:
+            rules = parse_rules(read())
+            self._remember(address.origin, rules)
+        pattern = rules.disallowing(address.target)
+        if pattern is not None:
+            raise InvalidInputError(
+                f"robots.txt disallows {address.shown}.",
+                details=f"Disallow: {pattern[:200]}",
+                suggestion="Respect the site's wish; who may use the document can bring it as a file.",
+            )
+
+    def _remembered(self, origin: str) -> Rules | None:
+        with self._lock:
+            until, rules = self._known.get(origin, (0.0, None))
+            return rules if self._clock() < until else None
+
+    def _remember(self, origin: str, rules: Rules) -> None:
+        with self._lock:
+            self._known.pop(origin, None)
+            while len(self._known) >= _MOST_SITES:
+                del self._known[next(iter(self._known))]
+            self._known[origin] = (self._clock() + _KEPT, rules)

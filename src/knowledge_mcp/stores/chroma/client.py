@@ -1,0 +1,309 @@
+"""The connection to ChromaDB, embedded or over HTTP: opened at its first use, with time limits, retries and our errors.
+
+All that is not typed by the library ends here: `Table` is one ChromaDB collection as the other modules see it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from knowledge_mcp.model.errors import ConnectionFailedError, may_pass
+from knowledge_mcp.stores.chroma.errors import mapped
+from knowledge_mcp.stores.chroma.opening import Address, open_embedded, open_server, release_embedded
+from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy, retrying
+
+__all__ = [
+    "Address",
+    "Connection",
+    "Found",
+    "Near",
+    "Row",
+    "StorageSize",
+    "Table",
+]
+
+MOST_ROWS = 1_000
+"""Rows written or removed by one call: about a second's work, far below the time limit."""
+MOST_BYTES = 8 * 1024 * 1024
+"""Bytes written by one call; a server refuses bodies of 40 MiB."""
+MOST_READ = 2_000
+"""Ids asked for by one call, below what SQLite takes as variables of one statement."""
+_PAGE = 200
+
+T = TypeVar("T")
+Where = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One entry to be written; keys of the metadata that are None are removed."""
+
+    id: str
+    metadata: Mapping[str, Any]
+    vector: Any = None
+    document: str = ""
+    uri: str = ""
+
+    @property
+    def size(self) -> int:
+        """Estimate its bytes on the wire."""
+        texts = sum(len(each) for each in self.metadata.values() if isinstance(each, str))
+        return 2 * (texts + len(self.document)) + (0 if self.vector is None else 6 * len(self.vector)) + 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One entry read: what was asked for of it."""
+
+    id: str
+    metadata: Mapping[str, Any]
+    document: str
+    uri: str
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """One entry near a query's vector, with its own vector."""
+
+    id: str
+    vector: Any
+
+
+class Connection:
+    """Open ChromaDB at the first call and make calls in our terms.
+
+    Args:
+        address: where it is.
+        policy: retries of a server's passing failures; the embedded one is never asked twice.
+    """
+
+    def __init__(self, address: Address, policy: RetryPolicy = SPECIFIED) -> None:
+        self.address = address
+        self._policy = policy if address.host is not None else RetryPolicy(())
+        self._lock = threading.Lock()
+        self._client: Any = None
+        self._closed = False
+
+    @property
+    def embedded(self) -> bool:
+        """Tell whether the folder is this process's own."""
+        return self.address.host is None
+
+    def call(self, what: Callable[[Any], T]) -> T:
+        """Make one call with the client, again after a pause while its failure may pass."""
+
+        def attempt() -> T:
+            with mapped(self.address.location):
+                return what(self._open())
+
+        return retrying(attempt, service="ChromaDB", may_pass=may_pass, policy=self._policy)
+
+    def table(self, name: str) -> Table:
+        """Find a collection; GoneError where there is none."""
+        return Table(self, self.call(lambda client: client.get_collection(name, embedding_function=None)))
+
+    def make_table(self, name: str, metadata: Mapping[str, Any], configuration: Mapping[str, Any]) -> Table:
+        """Make a collection; TakenError where there is one of that name."""
+        return Table(
+            self,
+            self.call(
+                lambda client: client.create_collection(
+                    name, metadata=dict(metadata), configuration=dict(configuration), embedding_function=None
+                )
+            ),
+        )
+
+    def drop_table(self, name: str) -> None:
+        """Remove a collection; GoneError where there is none."""
+        self.call(lambda client: client.delete_collection(name))
+
+    def tables(self) -> dict[str, Mapping[str, Any]]:
+        """List all collections by name, with their metadata."""
+        found: dict[str, Mapping[str, Any]] = {}
+        while True:
+            offset = len(found)
+            page: list[Any] = self.call(lambda client, at=offset: client.list_collections(limit=_PAGE, offset=at))
+            found.update({str(each.name): dict(each.metadata or {}) for each in page})
+            if len(page) < _PAGE or len(found) == offset:
+                return found
+
+    def most_rows(self) -> int:
+        """Count the rows that one call may write."""
+        return max(1, min(MOST_ROWS, int(self.call(lambda client: client.get_max_batch_size()))))
+
+    def close(self) -> None:
+        """Let go of the client; later calls are errors."""
+        with self._lock:
+            self._closed = True
+            client, self._client = self._client, None
+        if client is not None:
+            if self.embedded:
+                release_embedded(self.address)
+            else:
+                client.close()
+
+    def _open(self) -> Any:
+        with self._lock:
+            if self._closed:
+                raise ConnectionFailedError("The store is closed.", suggestion="Open it again.", recoverable=False)
+            if self._client is None:
+                self._client = open_embedded(self.address) if self.embedded else open_server(self.address)
+            return self._client
+
+
+class Table:
+    """One ChromaDB collection."""
+
+    def __init__(self, connection: Connection, collection: Any) -> None:
+        self._connection = connection
+        self._collection = collection
+        self.name = str(collection.name)
+        self.metadata: Mapping[str, Any] = dict(collection.metadata or {})
+
+    def rename(self, name: str) -> None:
+        """Give the collection another name; TakenError where there is one of that name."""
+        self._call(lambda each: each.modify(name=name))
+        self.name = name
+
+    def put(self, rows: Sequence[Row], *, replace: bool = True) -> None:
+        """Write rows in as many calls as needed; rows of one small call become visible together.
+
+        Args:
+            rows: their ids differ.
+            replace: False leaves rows alone whose ids are there already.
+        """
+        most = self._connection.most_rows() if rows else 1
+        batch: list[Row] = []
+        size = 0
+        for row in rows:
+            if batch and (len(batch) >= most or size + row.size > MOST_BYTES):
+                self._write(batch, replace)
+                batch, size = [], 0
+            batch.append(row)
+            size += row.size
+        if batch:
+            self._write(batch, replace)
+
+    def ids(self, where: Where | None) -> list[str]:
+        """List the ids of what fits, of all where there is no condition."""
+        answer = self._call(lambda each: each.get(where=where, include=[]))
+        return [str(each) for each in answer["ids"]]
+
+    def uris(self, where: Where | None) -> dict[str, str]:
+        """Map the ids of what fits, of all where there is no condition, to their uris; empty where there is none."""
+        answer = self._call(lambda each: each.get(where=where, include=["uris"]))
+        return {name: uri or "" for name, uri in zip(answer["ids"], answer["uris"] or (), strict=True)}
+
+    def rows(
+        self, *, ids: Sequence[str] | None = None, where: Where | None = None, limit: int | None = None
+    ) -> list[Found]:
+        """Read entries by id, or all or any few of those that fit, in no order."""
+        if ids is None:
+            return self._rows(None, where, limit)
+        found: list[Found] = []
+        for start in range(0, len(ids), MOST_READ):
+            found.extend(self._rows(list(ids[start : start + MOST_READ]), where))
+        return found
+
+    def one(self, id: str) -> Found | None:
+        """Read one entry, None where there is none."""
+        found = self._rows([id], None)
+        return found[0] if found else None
+
+    def nearest(self, vector: Any, limit: int, where: Where | None) -> list[Near]:
+        """List the nearest by the index, nearest first, with their vectors."""
+        answer = self._call(
+            lambda each: each.query(query_embeddings=[vector], n_results=limit, where=where, include=["embeddings"])
+        )
+        embeddings = answer["embeddings"]
+        return [Near(str(name), near) for name, near in zip(answer["ids"][0], embeddings[0], strict=True)]
+
+    def vectors(self, ids: Sequence[str]) -> dict[str, Any]:
+        """Map ids to their vectors as ChromaDB has them; unknown ids are left out."""
+        found: dict[str, Any] = {}
+        for start in range(0, len(ids), MOST_READ):
+            batch = list(ids[start : start + MOST_READ])
+            answer = self._call(lambda each, batch=batch: each.get(ids=batch, include=["embeddings"]))
+            found.update(zip(answer["ids"], answer["embeddings"], strict=True))
+        return found
+
+    def remove(self, ids: Sequence[str]) -> None:
+        """Remove entries; ids that are not there are passed over."""
+        for start in range(0, len(ids), MOST_ROWS):
+            batch = list(ids[start : start + MOST_ROWS])
+            self._call(lambda each, batch=batch: each.delete(ids=batch))
+
+    def remove_if(self, ids: Sequence[str], where: Where) -> None:
+        """Remove those of a few entries that fit."""
+        if ids:
+            self._call(lambda each: each.delete(ids=list(ids), where=where))
+
+    def count(self) -> int:
+        """Count all entries."""
+        return int(self._call(lambda each: each.count()))
+
+    def _rows(self, ids: list[str] | None, where: Where | None, limit: int | None = None) -> list[Found]:
+        parts = ["metadatas", "documents", "uris"]
+        answer = self._call(lambda each: each.get(ids=ids, where=where, limit=limit, include=parts))
+        count = len(answer["ids"])
+        blank = [None] * count
+        return [
+            Found(str(name), metadata or {}, document or "", uri or "")
+            for name, metadata, document, uri in zip(
+                answer["ids"],
+                answer["metadatas"] or blank,
+                answer["documents"] or blank,
+                answer["uris"] or blank,
+                strict=True,
+            )
+        ]
+
+    def _write(self, rows: Sequence[Row], replace: bool) -> None:
+        content: dict[str, Any] = {
+            "ids": [row.id for row in rows],
+            "embeddings": [[1.0] if row.vector is None else row.vector for row in rows],
+            "metadatas": [dict(row.metadata) for row in rows],
+            "documents": [row.document for row in rows],
+        }
+        if any(row.uri for row in rows):
+            content["uris"] = [row.uri for row in rows]
+        self._call(lambda each: each.upsert(**content) if replace else each.add(**content))
+
+    def _call(self, what: Callable[[Any], T]) -> T:
+        return self._connection.call(lambda _: what(self._collection))
+
+
+_KNOWN_SECONDS = 5.0
+
+
+class StorageSize:
+    """Count the bytes of a store, which every search would otherwise do: they are known for some seconds."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._known = (-math.inf, 0)
+
+    def bytes(self, chunks: int, dimensions: int) -> int:
+        """Return the bytes of the whole folder; a server does not tell its own, which are estimated."""
+        if not self._connection.embedded:
+            return chunks * (12 * dimensions + 6_000) + 1
+        counted, known = self._known
+        if time.monotonic() - counted > _KNOWN_SECONDS:
+            known = sum(_sizes(self._connection.address.path))
+            self._known = (time.monotonic(), known)
+        return known
+
+
+def _sizes(folder: Path | None) -> Iterator[int]:
+    for place, _, files in os.walk(folder or ""):
+        for file in files:
+            with contextlib.suppress(OSError):
+                yield (Path(place) / file).stat().st_size

@@ -1,0 +1,273 @@
+"""How chunks and documents lie in ChromaDB: names, metadata that a plain client can read, filters, and packed indexes.
+
+```text
+<name>                      one entry per chunk: its vector, its content, flat metadata, and the whole chunk as JSON
+<name>.documents-<token>    `document ["<id>"]`         the record; its uri names the generation that is visible
+                            `text <generation> <n>`     the canonical text in parts
+                            `structure <generation> <n>` sections and pages in parts, where the document has any
+                            `index <generation> <n>`    what searches need of its chunks (`Index`), packed
+                            `vectors <generation> <h>`  the exact vectors: ChromaDB scales what it is given
+                            `staged ["<id>", "<g>"]`    where chunks of a coming generation are collected
+                            `state`                     other after each change of what is visible
+```
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import struct
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk
+from knowledge_mcp.model.errors import DamagedError
+from knowledge_mcp.model.query import Filter, In, Prefix
+from knowledge_mcp.ports import Analyser
+from knowledge_mcp.stores.chroma.client import Found, Row, Where
+from knowledge_mcp.stores.shared.bm25 import term_counts
+from knowledge_mcp.stores.shared.filters import simple_filters
+from knowledge_mcp.stores.shared.payload import UNREADABLE, chunk_from_json, chunk_to_json, sealed, unsealed
+
+__all__ = [
+    "LAYOUT",
+    "Index",
+    "all_of",
+    "chroma_name",
+    "chunk_of",
+    "chunk_row",
+    "document_of",
+    "generation_of",
+    "index_of",
+    "pack_index",
+    "pack_vectors",
+    "parts_of",
+    "unpack_index",
+    "unpack_vectors",
+    "where_of",
+]
+
+LAYOUT = "knowledge-mcp/1"
+PART_CHARACTERS = 1_000_000
+"""Characters of one part of a long text: some megabytes on the wire at the most."""
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{1,150}[A-Za-z0-9]")
+_CODED = "kb-"
+
+
+def chroma_name(name: str) -> str:
+    """Name the ChromaDB collection of one of ours: the same where ChromaDB allows it, else a code for it."""
+    if _PLAIN.fullmatch(name) and not name.startswith(_CODED):
+        return name
+    code = name.encode("utf-8", "surrogatepass")
+    return _CODED + (code.hex() if len(code) <= 60 else hashlib.sha256(code).hexdigest())
+
+
+def chunk_row(each: EmbeddedChunk, token: str) -> Row:
+    """Make a chunk's entry; absent values are None, so that a chunk staged again keeps none of its old ones."""
+    chunk = each.chunk
+    whole = json.loads(unsealed(chunk_to_json(chunk)))
+    del whole["content"]
+    lines = chunk.lines or (None, None)
+    metadata: dict[str, Any] = {
+        "chunk_id": chunk.id,
+        "document_id": chunk.document_id,
+        "document_title": chunk.document_title,
+        "document_type": chunk.document_type,
+        "chunk_index": chunk.index,
+        "chunk_type": chunk.chunk_type.value,
+        "normative": chunk.normative,
+        "clause_number": chunk.clause_number,
+        "clause_prefixes": _prefixes(chunk.clause_number) or None,
+        "section_title": chunk.section_title,
+        "section_hierarchy": list(chunk.section_hierarchy) or None,
+        "parent_chunk_id": chunk.parent_chunk_id,
+        "page_numbers": list(chunk.page_numbers) or None,
+        "page_labels": list(chunk.page_labels) or None,
+        "first_line": lines[0],
+        "last_line": lines[1],
+        "references": list(chunk.references) or None,
+        "defined_terms": [one.term for one in chunk.definitions] or None,
+        "token_count": chunk.token_count,
+        "content_hash": chunk.content_hash,
+        "source_path": chunk.source_path,
+        "embedding_key": each.embedding_key,
+        "generation": token,
+        "chunk": sealed(json.dumps(whole, ensure_ascii=False, separators=(",", ":"))),
+    }
+    return Row(f"{token} {chunk.id}", metadata, np.frombuffer(each.vector, "<f4"), chunk.content)
+
+
+def document_of(entry_id: str) -> str:
+    """Name the document that a record's entry is of."""
+    found: list[str] = json.loads(entry_id.partition(" ")[2])
+    return found[0]
+
+
+def generation_of(entry_id: str) -> str:
+    """Name the generation that a chunk's entry belongs to."""
+    return entry_id.partition(" ")[0]
+
+
+def chunk_of(found: Found) -> Chunk:
+    """Read a chunk exactly as it was staged.
+
+    Raises:
+        DamagedError: it is not as it was staged.
+    """
+    try:
+        whole = json.loads(unsealed(found.metadata["chunk"]))
+        whole["content"] = found.document
+    except UNREADABLE as exc:
+        document_id, chunk_id = (str(found.metadata.get(name, "")) for name in ("document_id", "chunk_id"))
+        raise DamagedError.of("passage", document_id, chunk_id, why=f"{type(exc).__name__}: {exc}") from exc
+    return chunk_from_json(json.dumps(whole, ensure_ascii=False))
+
+
+def _prefixes(clause: str | None) -> list[str]:
+    """List the values of a `Prefix` filter that keep this clause."""
+    if clause is None:
+        return []
+    return [*(clause[:place] for place, letter in enumerate(clause) if letter == "."), clause.rstrip(".")]
+
+
+def all_of(*parts: Where | None) -> Where | None:
+    """Join conditions; None where there is none."""
+    there = [part for part in parts if part is not None]
+    return there[0] if len(there) == 1 else {"$and": there} if there else None
+
+
+def where_of(filter: Filter | None) -> Where | None:
+    """Say a filter in ChromaDB's words."""
+    parts: list[Where] = []
+    for part in simple_filters(filter):
+        if isinstance(part, Prefix):
+            parts.append({"clause_prefixes": {"$contains": part.value.rstrip(".")}})
+            continue
+        values: list[Any] = list(dict.fromkeys(part.values)) if isinstance(part, In) else [part.value]
+        if part.field == "normative":
+            values = [known for known, names in _TRUTH if any(each in names for each in values)]
+        parts.append({part.field: {"$in": values}} if values else _NOTHING)
+    return all_of(*parts)
+
+
+_TRUTH = ((True, (True, "true")), (False, (False, "false")))
+_NOTHING: Where = {"chunk_id": {"$eq": ""}}
+
+
+def parts_of(text: str) -> list[str]:
+    """Cut a long text; no text is one empty part."""
+    return [text[start : start + PART_CHARACTERS] for start in range(0, len(text), PART_CHARACTERS)] or [""]
+
+
+@dataclass(frozen=True)
+class Index:
+    """What searches need of one document's chunks, in the order of their index.
+
+    Attributes:
+        analyser: version that gave the terms.
+        ids, keys: chunk id and embedding key of each.
+        kinds: document type, chunk type, normative of each. clauses: clause number of each.
+        definitions: (place, term, aliases) in order.
+        vectors: ids of the entries that hold the exact vectors.
+        terms: all terms. ends: where each one's postings end in `places` and `counts`.
+        lengths: terms in each chunk, with repetitions.
+    """
+
+    analyser: str
+    ids: list[str]
+    keys: list[str]
+    kinds: list[tuple[str, str, str]]
+    clauses: list[str | None]
+    definitions: list[tuple[int, str, list[str]]]
+    vectors: list[str]
+    terms: list[str]
+    lengths: NDArray[np.uint32]
+    ends: NDArray[np.uint32]
+    places: NDArray[np.uint32]
+    counts: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
+
+
+def index_of(chunks: Sequence[tuple[Chunk, str]], vectors: Sequence[str], analyser: Analyser) -> Index:
+    """Make the index of chunks, each with its embedding key, in order."""
+    postings: dict[str, list[tuple[int, int]]] = {}
+    lengths: list[int] = []
+    for place, (chunk, _) in enumerate(chunks):
+        counts = term_counts(analyser.document_terms(chunk.embedding_text))
+        lengths.append(sum(counts.values()))
+        for term, count in counts.items():
+            postings.setdefault(term, []).append((place, count))
+    flat = [pair for pairs in postings.values() for pair in pairs]
+    return Index(
+        analyser=analyser.version,
+        ids=[chunk.id for chunk, _ in chunks],
+        keys=[key for _, key in chunks],
+        kinds=[
+            (each.document_type, each.chunk_type.value, "true" if each.normative else "false") for each, _ in chunks
+        ],
+        clauses=[chunk.clause_number for chunk, _ in chunks],
+        definitions=[
+            (place, each.term, list(each.aliases))
+            for place, (chunk, _) in enumerate(chunks)
+            for each in chunk.definitions
+        ],
+        vectors=list(vectors),
+        terms=list(postings),
+        lengths=np.array(lengths, "<u4"),
+        ends=np.cumsum([len(pairs) for pairs in postings.values()], dtype="<u4") if postings else np.zeros(0, "<u4"),
+        places=np.array([place for place, _ in flat], "<u4"),
+        counts=np.array([count for _, count in flat], np.uint8),
+    )
+
+
+_LISTS = ("analyser", "ids", "keys", "kinds", "clauses", "definitions", "vectors", "terms")
+_ARRAYS = (("lengths", "<u4"), ("ends", "<u4"), ("places", "<u4"), ("counts", "u1"))
+
+
+def pack_index(index: Index) -> str:
+    """Write an index as ASCII text."""
+    head = json.dumps({name: getattr(index, name) for name in _LISTS}, separators=(",", ":")).encode()
+    body = [np.ascontiguousarray(getattr(index, name), kind).tobytes() for name, kind in _ARRAYS]
+    sizes = struct.pack("<5I", len(head), *(len(each) for each in body))
+    return base64.b64encode(zlib.compress(b"".join((sizes, head, *body)), 3)).decode()
+
+
+def unpack_index(text: str) -> Index:
+    """Read an index; ValueError, zlib.error, struct.error or KeyError where it is damaged."""
+    data = zlib.decompress(base64.b64decode(text, validate=True))
+    sizes = struct.unpack_from("<5I", data)
+    parts: list[bytes] = []
+    start = struct.calcsize("<5I")
+    for size in sizes:
+        parts.append(data[start : start + size])
+        start += size
+    if start != len(data):
+        raise ValueError("an index of another length than it says")
+    lists: dict[str, Any] = json.loads(parts[0])
+    arrays: dict[str, Any] = {
+        name: np.frombuffer(part, kind) for (name, kind), part in zip(_ARRAYS, parts[1:], strict=True)
+    }
+    lists["kinds"] = [tuple(each) for each in lists["kinds"]]
+    lists["definitions"] = [tuple(each) for each in lists["definitions"]]
+    return Index(**{name: lists[name] for name in _LISTS}, **arrays)
+
+
+def pack_vectors(chunks: Sequence[EmbeddedChunk]) -> tuple[str, str]:
+    """Write exact vectors: the keys as JSON, and all vectors one after the other."""
+    return json.dumps([each.embedding_key for each in chunks]), base64.b64encode(
+        b"".join(each.vector for each in chunks)
+    ).decode()
+
+
+def unpack_vectors(found: Found) -> dict[str, bytes]:
+    """Read exact vectors by embedding key."""
+    keys: list[str] = json.loads(found.metadata["keys"])
+    data = base64.b64decode(found.metadata["vectors"])
+    size = len(data) // max(1, len(keys))
+    return {key: data[place * size : (place + 1) * size] for place, key in enumerate(keys)}

@@ -1,0 +1,246 @@
+"""Records, texts and chunks read back; what is replaced while it is read is read again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from knowledge_mcp.model.chunk import Chunk, Vector
+from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure
+from knowledge_mcp.model.errors import InternalError, TimedOutError, sound
+from knowledge_mcp.ports import Analyser
+from knowledge_mcp.stores.chroma.client import Found
+from knowledge_mcp.stores.chroma.layout import chunk_of, document_of, generation_of, unpack_vectors
+from knowledge_mcp.stores.chroma.places import Place
+from knowledge_mcp.stores.chroma.view import View
+from knowledge_mcp.stores.chroma.writing import document_entry, structure_entries, visible_generations
+from knowledge_mcp.stores.shared.payload import checked_part, record_from_json, structure_from_json
+
+__all__ = [
+    "chunks_by_id",
+    "defined_terms",
+    "definitions",
+    "document_chunks",
+    "document_structure",
+    "document_text",
+    "known_vectors",
+    "owners_of_content",
+    "record",
+    "records",
+    "totals",
+]
+
+_AT_ONCE = 500
+_VECTORS_AT_ONCE = 8
+"""Documents whose exact vectors are read at once: all of them are read to find some."""
+_TRIES = 20
+
+T = TypeVar("T")
+
+
+def record(view: View, document_id: str) -> DocumentRecord | None:
+    """Read a document's record."""
+    found = _announced(view.entry(document_entry(document_id)))
+    return next(iter(sound([] if found is None else [found], _record)), None)
+
+
+def records(place: Place, document_ids: Sequence[str] | None = None, limit: int | None = None) -> list[DocumentRecord]:
+    """Read records by id: all of them, any few, or those of some documents."""
+    if document_ids is None:
+        found = place.documents.rows(where={"kind": {"$eq": "document"}}, limit=limit)
+    else:
+        found = place.documents.rows(ids=[document_entry(each) for each in dict.fromkeys(document_ids)])
+    there = [each for each in found if each.metadata.get("record")]
+    return sorted(sound(there, _record), key=lambda each: each.id)[:limit]
+
+
+def document_text(place: Place, document_id: str) -> str | None:
+    """Read the canonical text."""
+
+    def read(entry: Found, token: str) -> str | None:
+        names = [f"text {token} {number}" for number in range(int(entry.metadata["text_parts"]))]
+        # what was written before has its text as the document, which ChromaDB indexes at some cost
+        parts = {each.id: str(each.metadata.get("text", each.document)) for each in place.documents.rows(ids=names)}
+        return "".join(parts[name] for name in names) if len(parts) == len(names) else None
+
+    return _checked(place, document_id, "canonical text", read)
+
+
+def document_structure(place: Place, document_id: str) -> DocumentStructure | None:
+    """Read sections and pages, empty where none were published."""
+
+    def read(entry: Found, token: str) -> str | None:
+        names = structure_entries(entry, token)
+        parts = {each.id: str(each.metadata["structure"]) for each in place.documents.rows(ids=names)} if names else {}
+        return "".join(parts[name] for name in names) if len(parts) == len(names) else None
+
+    shape = _checked(place, document_id, "structure", read)
+    return None if shape is None else structure_from_json(shape)
+
+
+def document_chunks(place: Place, document_id: str) -> list[Chunk]:
+    """Read a document's visible chunks by index."""
+
+    def read(entry: Found, token: str) -> list[Chunk] | None:
+        found = place.chunks.rows(where={"generation": {"$eq": token}})
+        return sound(found, chunk_of) if len(found) == int(entry.metadata["chunk_count"]) else None
+
+    found = _of_generation(place, document_id, read)
+    return sorted(found or [], key=lambda each: (each.index, each.id))
+
+
+def totals(place: Place, view: View) -> tuple[int, int, int]:
+    """Count the visible documents, chunks and tokens; a view that was never needed is not loaded for it."""
+    with view.lock:
+        if view.change is not None:
+            return view.totals.count(place, view)
+    found = records(place)
+    return len(found), sum(each.chunk_count for each in found), sum(each.token_count for each in found)
+
+
+def chunks_by_id(place: Place, view: View, chunk_ids: Sequence[str]) -> list[Chunk]:
+    """Read visible chunks in the order asked; unknown ids are left out.
+
+    A view that was loaded for a search knows the entries; one that never was is not loaded for it.
+    """
+    read = _chunks_of_view if view.change is not None else _chunks_looked_up
+    known = {each.id: each for each in sound(read(place, view, list(dict.fromkeys(chunk_ids))).values(), chunk_of)}
+    return [known[each] for each in chunk_ids if each in known]
+
+
+def _chunks_of_view(place: Place, view: View, chunk_ids: list[str]) -> dict[str, Found]:
+    known: dict[str, Found] = {}
+    for number in range(_TRIES):
+        with view.lock:
+            view.refresh(again=number > 0)
+            entries = view.held(each for each in chunk_ids if each not in known)
+        names = list(entries.values())
+        for start in range(0, len(names), _AT_ONCE):
+            for found in place.chunks.rows(ids=names[start : start + _AT_ONCE]):
+                known[str(found.metadata["chunk_id"])] = found
+        if all(each in known for each in entries):
+            return known
+    raise TimedOutError("Documents are replaced faster than their passages can be read.")
+
+
+def _chunks_looked_up(place: Place, view: View, chunk_ids: list[str]) -> dict[str, Found]:
+    del view
+    known: dict[str, Found] = {}
+    visible = visible_generations(place.documents) if chunk_ids else {}
+    for _ in range(_TRIES):
+        wanted = [each for each in chunk_ids if each not in known]
+        tokens = set(visible.values())
+        for start in range(0, len(wanted), _AT_ONCE):
+            batch = wanted[start : start + _AT_ONCE]
+            for found in place.chunks.rows(where={"chunk_id": {"$in": batch}}):
+                if generation_of(found.id) in tokens:
+                    known[str(found.metadata["chunk_id"])] = found
+        if all(each in known for each in chunk_ids):
+            break
+        before, visible = visible, visible_generations(place.documents)
+        if before == visible:
+            break
+    return known
+
+
+def known_vectors(place: Place, view: View, embedding_keys: Sequence[str]) -> dict[str, Vector]:
+    """Look exact vectors up by embedding key, staged ones too."""
+    with view.lock:
+        known: dict[str, Vector] = view.known(embedding_keys)
+    wanted = [each for each in dict.fromkeys(embedding_keys) if each not in known]
+    tokens: set[str] = set()
+    for start in range(0, len(wanted), _AT_ONCE):
+        batch = wanted[start : start + _AT_ONCE]
+        tokens.update(generation_of(each) for each in place.chunks.ids({"embedding_key": {"$in": batch}}))
+    asked = set(wanted)
+    holding = sorted(tokens)
+    for start in range(0, len(holding), _VECTORS_AT_ONCE):
+        some = holding[start : start + _VECTORS_AT_ONCE]
+        for found in place.documents.rows(
+            where={"$and": [{"kind": {"$eq": "vectors"}}, {"generation": {"$in": some}}]}
+        ):
+            known.update({key: vector for key, vector in unpack_vectors(found).items() if key in asked})
+    return known
+
+
+def owners_of_content(place: Place, content_hashes: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Tell which documents hold visible chunks with these contents."""
+    wanted = list(dict.fromkeys(content_hashes))
+    visible = set(visible_generations(place.documents).values()) if wanted else set[str]()
+    owners: dict[str, set[str]] = {}
+    for start in range(0, len(wanted), _AT_ONCE):
+        for found in place.chunks.rows(where={"content_hash": {"$in": wanted[start : start + _AT_ONCE]}}):
+            if generation_of(found.id) in visible:
+                owners.setdefault(str(found.metadata["content_hash"]), set()).add(str(found.metadata["document_id"]))
+    return {content_hash: tuple(sorted(found)) for content_hash, found in owners.items()}
+
+
+def definitions(place: Place, view: View, analyser: Analyser, term_key: str) -> list[Chunk]:
+    """Read the chunks that define a term, by document and index."""
+    with view.lock:
+        view.refresh()
+        wanted = dict.fromkeys(
+            chunk_id
+            for chunk_id, _, term, aliases in view.definitions()
+            if any(analyser.term_key(name) == term_key for name in (term, *aliases))
+        )
+    return chunks_by_id(place, view, list(wanted))
+
+
+def defined_terms(view: View, analyser: Analyser) -> dict[str, str]:
+    """Map the keys of all defined terms, and then of their aliases, to how they are printed."""
+    with view.lock:
+        view.refresh()
+        found = [(term, aliases) for _, _, term, aliases in view.definitions()]
+    terms: dict[str, str] = {}
+    for name in (*(term for term, _ in found), *(alias for _, aliases in found for alias in aliases)):
+        terms.setdefault(analyser.term_key(name), name)
+    return terms
+
+
+def _record(entry: Found) -> DocumentRecord:
+    return record_from_json(str(entry.metadata["record"]), document_of(entry.id))
+
+
+def _checked(place: Place, document_id: str, part: str, read: Callable[[Found, str], str | None]) -> str | None:
+    """Read a part of the visible generation, and compare it with the check sum on its record."""
+
+    def read_with_record(entry: Found, token: str) -> tuple[str, str] | None:
+        text = read(entry, token)
+        return None if text is None else (str(entry.metadata["record"]), text)
+
+    found = _of_generation(place, document_id, read_with_record)
+    return None if found is None else checked_part(found[0], document_id, part, found[1])
+
+
+def _entry(place: Place, document_id: str) -> Found | None:
+    return _announced(place.documents.one(document_entry(document_id)))
+
+
+def _announced(found: Found | None) -> Found | None:
+    """Take an entry without a record for none."""
+    return found if found is not None and found.metadata.get("record") else None
+
+
+def _of_generation(place: Place, document_id: str, read: Callable[[Found, str], T | None]) -> T | None:
+    """Read something of the visible generation; None where there is no such document.
+
+    Raises:
+        InternalError: it is not there though nobody has replaced it.
+    """
+    before = ""
+    for _ in range(_TRIES):
+        entry = _entry(place, document_id)
+        if entry is None:
+            return None
+        token = entry.uri.partition(":")[2]
+        result = read(entry, token)
+        if result is not None:
+            return result
+        if token == before:
+            break
+        before = token
+    raise InternalError(
+        f"Parts of document '{document_id}' are missing from the store.",
+        suggestion="Run `knowledge doctor` and ingest the document again.",
+    )

@@ -1,0 +1,142 @@
+"""The two legs of a search: what the view holds is searched there, else ChromaDB's vector index is asked.
+
+The index knows nothing of generations. Hits of one that is not visible are dropped and more are asked for; where a
+generation went while the index was asked, it is asked again for the newer state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from knowledge_mcp.model.errors import ConfigError, KnowledgeError, TimedOutError
+from knowledge_mcp.model.query import Filter, LegHit, LegResults
+from knowledge_mcp.ports import Analyser
+from knowledge_mcp.stores.chroma.layout import generation_of, where_of
+from knowledge_mcp.stores.chroma.places import Place
+from knowledge_mcp.stores.chroma.view import View
+from knowledge_mcp.stores.shared.filters import In, simple_filters
+from knowledge_mcp.stores.shared.rules import check_query
+
+__all__ = ["cosines", "legs"]
+
+_SPARE = 32
+"""Hits asked for beyond the limit: for generations that are not visible, and for equal scores at the cut."""
+_TRIES = 20
+_COMPARE_ALL_UP_TO = 500
+"""Chunks that are rather all compared than looked for in the index, where a filter leaves so few."""
+NO_KEYWORDS = "Keyword search is not available: its index of this ChromaDB collection would take too much memory."
+
+
+def legs(
+    place: Place,
+    view: View,
+    analyser: Analyser,
+    *,
+    vector: bytes | None,
+    text: str | None,
+    filter: Filter | None,
+    limit: int,
+) -> LegResults:
+    """Run the legs asked for; where there are two and one fails, the other one's hits are given."""
+    both = vector is not None and text is not None
+    lexical: tuple[LegHit, ...] | None = None
+    dense: tuple[LegHit, ...] | None = None
+    lexical_error = dense_error = ""
+    with view.lock:
+        view.refresh()
+        if text is not None:
+            terms = analyser.query_terms(text)
+            lexical, lexical_error = _leg(lambda: _lexical(view, terms, filter, limit), alone=not both)
+        if vector is not None and view.exact:
+            query = vector
+            dense, dense_error = _leg(lambda: view.dense(query, filter, limit), alone=not both or bool(lexical_error))
+            return LegResults(dense, lexical, dense_error, lexical_error)
+    if vector is not None:
+        asked = vector
+        dense, dense_error = _leg(
+            lambda: _nearest(place, view, asked, filter, limit), alone=not both or bool(lexical_error)
+        )
+    return LegResults(dense, lexical, dense_error, lexical_error)
+
+
+def cosines(place: Place, view: View, vector: bytes, chunk_ids: Sequence[str]) -> dict[str, float]:
+    """Score some chunks as the dense leg does; ids that are not visible are left out."""
+    check_query(vector, place.info.space)
+    wanted = list(dict.fromkeys(chunk_ids))
+    for number in range(_TRIES):
+        with view.lock:
+            view.refresh(again=number > 0)
+            if view.exact:
+                return view.cosines(vector, wanted)
+            entries = view.held(wanted)
+        found = {hit.chunk_id: hit.score for hit in _compare(place, vector, list(entries.values()))}
+        if len(found) == len(entries):
+            return found
+    raise TimedOutError("Documents are replaced faster than their passages can be compared.")
+
+
+def _leg(run: Callable[[], tuple[LegHit, ...]], *, alone: bool) -> tuple[tuple[LegHit, ...] | None, str]:
+    """Run one leg; where another one may still answer, its failure is told instead of raised."""
+    try:
+        return run(), ""
+    except KnowledgeError as exc:
+        if alone:
+            raise
+        return None, exc.message
+
+
+def _lexical(view: View, terms: list[str], filter: Filter | None, limit: int) -> tuple[LegHit, ...]:
+    if view.too_large:
+        raise ConfigError(NO_KEYWORDS, suggestion="Search semantically, or keep so many documents in SQLite or Qdrant.")
+    return view.lexical(terms, filter, limit)
+
+
+def _nearest(place: Place, view: View, vector: bytes, filter: Filter | None, limit: int) -> tuple[LegHit, ...]:
+    if limit <= 0 or any(isinstance(part, In) and not part.values for part in simple_filters(filter)):
+        return ()
+    for _ in range(_TRIES):
+        with view.lock:
+            before = set(view.generations.values())
+            allowed = view.allowed(filter)
+            few = view.entries(filter) if allowed <= _COMPARE_ALL_UP_TO else None
+        wanted = min(limit, allowed)
+        hits = _ask(place, vector, filter, wanted, before) if few is None else _compare(place, vector, few)
+        if len(hits) < wanted:  # the index has lost its way to some
+            with view.lock:
+                few = view.entries(filter)
+            hits = _compare(place, vector, few)
+        with view.lock:
+            view.refresh(again=True)
+            gone = before - set(view.generations.values())
+        if not gone:
+            return tuple(sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))[:wanted])
+    raise TimedOutError("Documents are replaced faster than the vector index can be asked.")
+
+
+def _compare(place: Place, vector: bytes, entries: list[str]) -> list[LegHit]:
+    """Score all of some chunks; those that went meanwhile are left out."""
+    exact = np.frombuffer(vector, "<f4").astype(np.float64)
+    return [
+        LegHit(entry.partition(" ")[2], float(np.asarray(near, np.float64) @ exact))
+        for entry, near in place.chunks.vectors(entries).items()
+    ]
+
+
+def _ask(place: Place, vector: bytes, filter: Filter | None, limit: int, visible: set[str]) -> list[LegHit]:
+    """Ask the index for more until enough of what it gives is visible."""
+    query = np.frombuffer(vector, "<f4")
+    exact = query.astype(np.float64)
+    wanted = limit + _SPARE
+    total = place.chunks.count()
+    while True:
+        near = place.chunks.nearest(query, min(wanted, max(total, 1)), where_of(filter))
+        hits = [
+            LegHit(each.id.partition(" ")[2], float(np.asarray(each.vector, np.float64) @ exact))
+            for each in near
+            if generation_of(each.id) in visible
+        ]
+        if len(hits) >= limit or wanted >= total:
+            return hits
+        wanted *= 4

@@ -1,0 +1,106 @@
+"""The client of a ChromaDB server: the library's own wire, with the time limits and the closing that it lacks.
+
+`chromadb.HttpClient` takes neither a time limit nor hooks for its session, and leaves its sockets to chance. The
+library's settings name the class that speaks to the server, so ours is a subclass of its own. Imported only where a
+server is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from chromadb import Collection
+from chromadb.api.fastapi import FastAPI
+from chromadb.config import Settings, System
+
+from knowledge_mcp.stores.chroma.errors import raise_for_status
+
+__all__ = ["READING_SECONDS", "LimitedApi", "ServerClient", "hooks"]
+
+READING_SECONDS = 10.0
+WRITING_SECONDS = 60.0
+_WRITES = ("/upsert", "/add", "/update", "/delete")
+
+
+def hooks() -> dict[str, list[Any]]:
+    """Return the event hooks of an `httpx` client: time limits by kind of request, and errors for bad answers."""
+    return {"request": [_limit_time], "response": [raise_for_status]}
+
+
+def _limit_time(request: Any) -> None:
+    """Give writes longer than reads."""
+    writes = request.method in {"PUT", "DELETE"} or str(request.url.path).endswith(_WRITES)
+    seconds = WRITING_SECONDS if writes else READING_SECONDS
+    request.extensions["timeout"] = dict.fromkeys(("connect", "pool"), READING_SECONDS) | dict.fromkeys(
+        ("read", "write"), seconds
+    )
+
+
+class LimitedApi(FastAPI):
+    """Speak to a server within time limits, by a session that can be closed."""
+
+    def __init__(self, system: System) -> None:
+        super().__init__(system)
+        self._session.timeout = READING_SECONDS
+        self._session.event_hooks = hooks()
+
+    def close_session(self) -> None:
+        """Close the sockets."""
+        self._session.close()
+
+
+class ServerClient:
+    """Make the calls of `chromadb.ClientAPI` that the store needs, in one tenant and database of a server.
+
+    Args:
+        settings: with host, port and headers of the server; the class that speaks to it is set here.
+        tenant, database: names of the server's own partitions.
+    """
+
+    def __init__(self, settings: Settings, tenant: str, database: str) -> None:
+        settings.chroma_api_impl = f"{LimitedApi.__module__}.{LimitedApi.__qualname__}"
+        self._place: dict[str, Any] = {"tenant": tenant, "database": database}
+        self._system = System(settings)
+        self._api = self._system.instance(LimitedApi)
+        self._system.start()
+        try:
+            self._api.get_database(name=database, tenant=tenant)
+        except BaseException:
+            self.close()
+            raise
+
+    def heartbeat(self) -> int:
+        """Ask for life; returns the server's time in nanoseconds."""
+        return self._api.heartbeat()
+
+    def get_max_batch_size(self) -> int:
+        """Count the rows that one call may write."""
+        return self._api.get_max_batch_size()
+
+    def get_collection(self, name: str, embedding_function: None = None) -> Collection:
+        """Find a collection by name."""
+        return self._collection(self._api.get_collection(name=name, **self._place), embedding_function)
+
+    def create_collection(
+        self, name: str, *, metadata: Any, configuration: Any, embedding_function: None = None
+    ) -> Collection:
+        """Make a collection."""
+        model = self._api.create_collection(name=name, metadata=metadata, configuration=configuration, **self._place)
+        return self._collection(model, embedding_function)
+
+    def delete_collection(self, name: str) -> None:
+        """Remove a collection."""
+        self._api.delete_collection(name=name, **self._place)
+
+    def list_collections(self, limit: int, offset: int) -> Sequence[Collection]:
+        """List some of the collections."""
+        return [self._collection(model) for model in self._api.list_collections(limit, offset, **self._place)]
+
+    def close(self) -> None:
+        """Stop speaking to the server."""
+        self._system.stop()
+        self._api.close_session()
+
+    def _collection(self, model: Any, embedding_function: None = None) -> Collection:
+        return Collection(client=self._api, model=model, embedding_function=embedding_function)

@@ -1,0 +1,411 @@
+"""ChromaDB, embedded in this process or as a server (`chroma run`): the same contract as every other store.
+
+What ChromaDB lacks is made here: `chroma_writing` has the order of writing that stands for a transaction,
+`chroma_view` the keyword search, `chroma_lock` the guard against two processes in one folder. `chroma_layout` tells how
+it all lies in ChromaDB, `chroma_profiles` what a specification wants to find there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
+from knowledge_mcp.model.collection import (
+    NO_STRUCTURE,
+    CollectionInfo,
+    DocumentRecord,
+    DocumentStructure,
+    EmbeddingSpace,
+    StoreStatistics,
+    WholeDocument,
+)
+from knowledge_mcp.model.errors import ConfigError, KnowledgeError, NotFoundError
+from knowledge_mcp.model.ingest import Finding
+from knowledge_mcp.model.query import Filter, LegResults
+from knowledge_mcp.ports import Analyser
+from knowledge_mcp.stores.chroma.client import Address, Connection, StorageSize
+from knowledge_mcp.stores.chroma.errors import GoneError
+from knowledge_mcp.stores.chroma.opening import ChromaOptions, address_of
+from knowledge_mcp.stores.chroma.profiles import PROFILES, Profile
+from knowledge_mcp.stores.shared.filters import check_filter
+from knowledge_mcp.stores.shared.index_memory import IndexMemory
+from knowledge_mcp.stores.shared.rules import Held, check_query, check_vectors
+from knowledge_mcp.support.events import log_event
+from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy
+
+if TYPE_CHECKING:
+    from knowledge_mcp.stores.chroma.places import Catalogue, Place
+    from knowledge_mcp.stores.chroma.slots import Limits
+    from knowledge_mcp.stores.chroma.verify import Specified
+    from knowledge_mcp.stores.chroma.view import View
+
+__all__ = ["ChromaStore", "from_options"]
+
+T = TypeVar("T")
+
+_logger = logging.getLogger(__name__)
+
+
+class ChromaStore:
+    """Keep collections in ChromaDB; nothing is opened before the first call.
+
+    Args:
+        address: the folder of an embedded one, or the server.
+        analyser: gives the terms of the lexical leg; documents indexed by an older version are indexed again,
+            those of a newer one for this process only.
+        policy: retries of a server's passing failures.
+        limits: memory that one collection may take for its searches; None for the usual.
+        profiles: which collections are also there in the form that a specification gives them.
+        memory: shared by the process's stores, bounds what searches hold; None for one of its own.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        analyser: Analyser,
+        *,
+        policy: RetryPolicy = SPECIFIED,
+        limits: Limits | None = None,
+        profiles: Mapping[str, Profile] = PROFILES,
+        memory: IndexMemory | None = None,
+    ) -> None:
+        self._analyser = analyser
+        self._connection = Connection(address, policy)
+        self._limits = limits
+        self._lock = threading.Lock()
+        self._catalogue: Catalogue | None = None
+        self._known: dict[str, tuple[Place, View]] = {}
+        self._profiles = profiles
+        self._copies: dict[str, Specified] = {}
+        self._held: Held[tuple[Place, View]] = Held()
+        self._size = StorageSize(self._connection)
+        self._memory = memory or IndexMemory()
+
+    @property
+    def backend(self) -> str:
+        return "chromadb"
+
+    @property
+    def location(self) -> str:
+        return self._connection.address.location
+
+    @property
+    def address(self) -> Address:
+        """Say where it is, token and all: not to be shown."""
+        return self._connection.address
+
+    def ping(self) -> None:
+        self._connection.call(lambda client: client.heartbeat())
+
+    def close(self) -> None:
+        self._forget()
+        self._connection.close()
+
+    # collections
+
+    def create_collection(self, name: str, space: EmbeddingSpace) -> CollectionInfo:
+        made = self._names().create(name, space)
+        if name in self._profiles:
+            self._look_up(name)
+        return made
+
+    def collection(self, name: str) -> CollectionInfo | None:
+        from knowledge_mcp.stores.chroma.places import info_of
+
+        held = self._held.get(name)
+        if held is not None:
+            return replace(held[0].info, name=name)
+        found = self._names().find(name)
+        return None if found is None else info_of(found)
+
+    def collections(self) -> list[CollectionInfo]:
+        from knowledge_mcp.stores.chroma.places import info_of
+
+        return [info_of(each) for each in self._names().all()]
+
+    def drop_collection(self, name: str) -> bool:
+        dropped = self._names().drop(name)
+        if name in self._profiles:
+            self._follow_name(name)
+        return dropped
+
+    def rename_collections(self, names: Mapping[str, str]) -> None:
+        self._names().rename(names)
+        for name in self._profiles.keys() & {*names, *names.values()}:
+            self._follow_name(name)
+
+    # writing
+
+    def stage(self, collection: str, document_id: str, generation: str, chunks: Sequence[EmbeddedChunk]) -> None:
+        from knowledge_mcp.stores.chroma.writing import stage
+
+        def write(place: Place, _: View) -> None:
+            check_vectors(chunks, place.info.space.dimensions)
+            stage(place, document_id, generation, chunks)
+
+        self._at(collection, write)
+
+    def publish(
+        self,
+        collection: str,
+        record: DocumentRecord,
+        text: str,
+        generation: str,
+        structure: DocumentStructure = NO_STRUCTURE,
+    ) -> None:
+        from knowledge_mcp.stores.chroma.writing import publish
+
+        def write(place: Place, _: View) -> None:
+            publish(place, record, text, structure, generation, self._analyser)
+            self._copy(collection, place, record.id)
+
+        self._at(collection, write)
+
+    def publish_whole(
+        self, collection: str, documents: Sequence[WholeDocument], on_published: Callable[[str], object]
+    ) -> None:
+        from knowledge_mcp.stores.chroma.batches import publish_whole
+
+        told: set[str] = set()
+
+        def write(place: Place, _: View) -> None:
+            def published(document_id: str) -> None:
+                self._copy(collection, place, document_id)
+                told.add(document_id)
+                on_published(document_id)
+
+            left = [each for each in documents if each.record.id not in told]
+            publish_whole(place, left, self._analyser, published)
+
+        self._at(collection, write)
+
+    def discard_staged(self, collection: str, document_id: str | None = None) -> int:
+        from knowledge_mcp.stores.chroma.writing import discard_staged
+
+        documents = None if document_id is None else [document_id]
+        return self._at(collection, lambda place, _: discard_staged(place, documents))
+
+    def delete_document(self, collection: str, document_id: str) -> int:
+        from knowledge_mcp.stores.chroma.writing import delete_document
+
+        def write(place: Place, _: View) -> int:
+            removed = delete_document(place, document_id)
+            self._copy(collection, place, document_id)
+            return removed
+
+        return self._at(collection, write)
+
+    # reading
+
+    @contextlib.contextmanager
+    def snapshot(self, collection: str) -> Generator[None]:
+        place, view = self._held.get(collection) or self._look_up(collection)
+        with view.still(), self._held.holding(collection, (place, view)):
+            yield
+
+    def vectors(self, collection: str, embedding_keys: Sequence[str]) -> dict[str, Vector]:
+        from knowledge_mcp.stores.chroma.reading import known_vectors
+
+        return self._at(collection, lambda place, view: known_vectors(place, view, embedding_keys))
+
+    def owners_of_content(self, collection: str, content_hashes: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        from knowledge_mcp.stores.chroma.reading import owners_of_content
+
+        return self._at(collection, lambda place, _: owners_of_content(place, content_hashes))
+
+    def document(self, collection: str, document_id: str) -> DocumentRecord | None:
+        from knowledge_mcp.stores.chroma.reading import record
+
+        return self._at(collection, lambda _, view: record(view, document_id))
+
+    def documents(
+        self, collection: str, document_ids: Sequence[str] | None = None, *, limit: int | None = None
+    ) -> list[DocumentRecord]:
+        from knowledge_mcp.stores.chroma.reading import records
+
+        return self._at(collection, lambda place, _: records(place, document_ids, limit))
+
+    def document_text(self, collection: str, document_id: str) -> str | None:
+        from knowledge_mcp.stores.chroma.reading import document_text
+
+        return self._at(collection, lambda place, _: document_text(place, document_id))
+
+    def document_structure(self, collection: str, document_id: str) -> DocumentStructure | None:
+        from knowledge_mcp.stores.chroma.reading import document_structure
+
+        return self._at(collection, lambda place, _: document_structure(place, document_id))
+
+    def document_chunks(self, collection: str, document_id: str) -> list[Chunk]:
+        from knowledge_mcp.stores.chroma.reading import document_chunks
+
+        return self._at(collection, lambda place, _: document_chunks(place, document_id))
+
+    def chunks(self, collection: str, chunk_ids: Sequence[str]) -> list[Chunk]:
+        from knowledge_mcp.stores.chroma.reading import chunks_by_id
+
+        return self._at(collection, lambda place, view: chunks_by_id(place, view, chunk_ids))
+
+    def state(self, collection: str) -> str:
+        return self._at(collection, lambda place, view: f"{place.token} {view.change_in_store()}")
+
+    def statistics(self, collection: str) -> StoreStatistics:
+        from knowledge_mcp.stores.chroma.reading import totals
+
+        def count(place: Place, view: View) -> StoreStatistics:
+            documents, chunks, tokens = totals(place, view)
+            return StoreStatistics(documents, chunks, tokens, self._size.bytes(chunks, place.info.space.dimensions))
+
+        return self._at(collection, count)
+
+    # searching
+
+    def search(
+        self, collection: str, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int
+    ) -> LegResults:
+        from knowledge_mcp.stores.chroma.search import legs
+
+        check_filter(filter)
+
+        def look(place: Place, view: View) -> LegResults:
+            check_query(vector, place.info.space)
+            return legs(place, view, self._analyser, vector=vector, text=text, filter=filter, limit=limit)
+
+        return self._at(collection, look)
+
+    def cosines(self, collection: str, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
+        from knowledge_mcp.stores.chroma.search import cosines
+
+        return self._at(collection, lambda place, view: cosines(place, view, vector, chunk_ids))
+
+    def definitions(self, collection: str, term_key: str) -> list[Chunk]:
+        from knowledge_mcp.stores.chroma.reading import definitions
+
+        return self._at(collection, lambda place, view: definitions(place, view, self._analyser, term_key))
+
+    def defined_terms(self, collection: str) -> dict[str, str]:
+        from knowledge_mcp.stores.chroma.reading import defined_terms
+
+        return self._at(collection, lambda _, view: defined_terms(view, self._analyser))
+
+    def verify(self, collection: str, *, repair: bool = False) -> list[Finding]:
+        from knowledge_mcp.stores.chroma.verify import verify, verify_copy
+
+        def check(place: Place, _: View) -> list[Finding]:
+            findings = verify(place, self._analyser, repair=repair)
+            if collection in self._profiles:
+                try:
+                    findings += verify_copy(self._specified(collection, place), repair=repair)
+                except ConfigError as exc:  # somebody else's collection has a name of the specification
+                    findings.append(Finding(exc.message, suggestion=exc.suggestion))
+            return findings
+
+        return self._at(collection, check)
+
+    # inside
+
+    def drop_index(self, key: Hashable) -> None:
+        """Let the view of a collection go; the next search reads it again."""
+        with self._lock:
+            known = self._known.get(cast("str", key))
+            if known is not None:
+                self._known[known[0].token] = (known[0], self._new_view(known[0]))
+
+    def _at(self, name: str, what: Callable[[Place, View], T]) -> T:
+        """Do something in a collection; one that is dropped meanwhile is looked up again."""
+        place, view = self._held.get(name) or self._look_up(name)
+        try:
+            done = what(place, view)
+        except GoneError:
+            self._held.drop(name)
+            self._forget()
+            place, view = self._look_up(name)
+            done = what(place, view)
+        known = self._known.get(place.token)
+        if known is not None and known[1] is view and view.bytes:
+            self._memory.used(self, place.token, view.bytes)
+        return done
+
+    def _look_up(self, name: str) -> tuple[Place, View]:
+        """Find who has the name now; what is known of a collection stays with it when it is renamed."""
+        names = self._names()
+        entry = names.find(name)
+        if entry is None:
+            raise NotFoundError(f"There is no collection '{name}'.")
+        with self._lock:
+            known = self._known.get(entry.id)
+        if known is not None:
+            return known
+        place = names.open(entry)
+        self._copy(name, place)
+        with self._lock:
+            return self._known.setdefault(entry.id, (place, self._new_view(place)))
+
+    def _new_view(self, place: Place) -> View:
+        from knowledge_mcp.stores.chroma.slots import Limits
+        from knowledge_mcp.stores.chroma.view import View
+
+        return View(place, self._analyser, self._limits or Limits())
+
+    def _names(self) -> Catalogue:
+        from knowledge_mcp.stores.chroma.places import Catalogue
+
+        with self._lock:
+            if self._catalogue is None:
+                self._catalogue = Catalogue(self._connection, self._profiles)
+            return self._catalogue
+
+    def _forget(self) -> None:
+        with self._lock:
+            self._known.clear()
+            self._copies.clear()
+        self._memory.forget(self)
+
+    def _specified(self, name: str, place: Place) -> Specified:
+        """Open the specified collections of a name; for the collection that has it."""
+        from knowledge_mcp.stores.chroma.verify import Specified
+
+        with self._lock:
+            known = self._copies.get(place.token)
+        if known is not None:
+            return known
+        return Specified(self._connection, self._names(), self._profiles[name], place)
+
+    def _copy(self, name: str, place: Place, document_id: str | None = None) -> None:
+        """Copy a document, or all that differ, to where a specification wants them; what was written is not undone.
+
+        What fails is logged and made good by the next change, or when the store is opened the next time.
+        """
+        if name not in self._profiles:
+            return
+        try:
+            copy = self._specified(name, place)
+            if document_id is None or place.token not in self._copies:
+                copy.bring_all(copy.differing())
+            else:
+                copy.bring(document_id)
+            with self._lock:
+                self._copies[place.token] = copy
+        except KnowledgeError as exc:
+            with self._lock:
+                self._copies.pop(place.token, None)
+            log_event(_logger, logging.WARNING, "chroma_copy_failed", collection=name, reason=exc.message)
+
+    def _follow_name(self, name: str) -> None:
+        """Copy from the collection that has a name now; where none has, its copy goes."""
+        from knowledge_mcp.stores.chroma.verify import drop_specified
+
+        self._forget()
+        if any(each.name == name for each in self.collections()):
+            self._look_up(name)
+        else:
+            drop_specified(self._connection, self._profiles[name])
+
+
+def from_options(options: ChromaOptions, analyser: Analyser, memory: IndexMemory | None = None) -> ChromaStore:
+    """Describe the store that the settings name; it is opened by its first call."""
+    return ChromaStore(address_of(options), analyser, memory=memory)

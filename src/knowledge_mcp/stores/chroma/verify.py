@@ -1,0 +1,282 @@
+"""A collection checked against itself, and mended where nothing is lost by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from knowledge_mcp.model.errors import DamagedError, InternalError
+from knowledge_mcp.model.ingest import Finding
+from knowledge_mcp.ports import Analyser
+from knowledge_mcp.stores.chroma.client import Connection, Found, Row, Table
+from knowledge_mcp.stores.chroma.errors import GoneError, TakenError
+from knowledge_mcp.stores.chroma.layout import (
+    LAYOUT,
+    chunk_of,
+    document_of,
+    generation_of,
+    unpack_index,
+    unpack_vectors,
+)
+from knowledge_mcp.stores.chroma.places import INDEX, Catalogue, Place, check_ours
+from knowledge_mcp.stores.chroma.profiles import Profile
+from knowledge_mcp.stores.chroma.writing import (
+    GONE,
+    document_entry,
+    index_rows,
+    make_index,
+    staged_generations,
+    structure_entries,
+    sweep,
+    visible_generations,
+    visible_of,
+)
+from knowledge_mcp.stores.shared.payload import record_from_json
+
+__all__ = [
+    "Specified",
+    "drop_specified",
+    "verify",
+    "verify_copy",
+]
+
+_TRIES = 20
+_SQUARED = {"hnsw": {**INDEX, "space": "l2"}}
+_FROM = "generation:"
+
+
+class Specified:
+    """Hold the two collections of one profile.
+
+    Args:
+        connection: to ChromaDB.
+        catalogue: names our own collections; one of them that has a specified name gets another one.
+        profile: which collections, and what is in them.
+        place: the collection of ours that is copied.
+
+    Raises:
+        ConfigError: ChromaDB has a collection of that name that is not ours.
+    """
+
+    def __init__(self, connection: Connection, catalogue: Catalogue, profile: Profile, place: Place) -> None:
+        self._connection = connection
+        self._catalogue = catalogue
+        self._profile = profile
+        self._place = place
+        self._chunks = self._opened(profile.chunks)
+        self._documents = self._opened(profile.documents)
+
+    def bring(self, document_id: str) -> None:
+        """Copy one document as it is visible now, or remove it where it is no more.
+
+        Its chunks come and go before its own entry, by which `differing` tells whether all of them have.
+
+        Raises:
+            InternalError: it is replaced faster than it can be copied.
+        """
+        for _ in range(_TRIES):
+            entry = self._place.documents.one(document_entry(document_id))
+            token = None if entry is None else visible_of(entry)
+            if entry is None or token is None:
+                self._remove_all_but("", document_id)
+                self._documents.remove([document_id])
+            else:
+                self._copy(entry, token, document_id)
+            after = self._place.documents.one(document_entry(document_id))
+            if token == (None if after is None else visible_of(after)):
+                return
+        raise InternalError(f"Document '{document_id}' is replaced faster than it can be copied.", recoverable=True)
+
+    def differing(self, *, thorough: bool = False) -> list[str]:
+        """Name the documents that are not copied as they are visible now, in order.
+
+        Args:
+            thorough: look at every chunk's entry, not only at the documents'.
+        """
+        visible = {document_of(entry): token for entry, token in visible_generations(self._place.documents).items()}
+        copied = {name: uri.removeprefix(_FROM) for name, uri in self._documents.uris(None).items()}
+        found = {name for name in {*visible, *copied} if visible.get(name) != copied.get(name)}
+        if thorough:
+            found |= self._chunks_differing(visible)
+        return sorted(found)
+
+    def bring_all(self, document_ids: Sequence[str]) -> None:
+        """Copy several documents."""
+        for document_id in document_ids:
+            self.bring(document_id)
+
+    def _copy(self, entry: Found, token: str, document_id: str) -> None:
+        record = record_from_json(str(entry.metadata["record"]))
+        found = self._place.chunks.rows(where={"generation": {"$eq": token}})
+        vectors = self._vectors(token, found)
+        self._chunks.put(
+            [
+                Row(chunk.id, self._profile.chunk_metadata(chunk, record), vector, chunk.content, f"{_FROM}{token}")
+                for chunk, vector in ((chunk_of(each), vectors[each.id]) for each in found if each.id in vectors)
+            ]
+        )
+        self._remove_all_but(token, document_id)
+        zeros = [0.0] * self._place.info.space.dimensions
+        metadata = self._profile.document_metadata(record)
+        self._documents.put([Row(document_id, metadata, zeros, record.title, f"{_FROM}{token}")])
+
+    def _vectors(self, token: str, found: Sequence[Found]) -> dict[str, object]:
+        """Give the exact vector of each chunk's entry, or the one that ChromaDB scaled where that is lost."""
+        exact: dict[str, bytes] = {}
+        for held in self._place.documents.rows(
+            where={"$and": [{"kind": {"$eq": "vectors"}}, {"generation": {"$eq": token}}]}
+        ):
+            exact.update(unpack_vectors(held))
+        keys = {each.id: str(each.metadata["embedding_key"]) for each in found}
+        lost = [name for name, key in keys.items() if key not in exact]
+        scaled = self._place.chunks.vectors(lost)
+        return {
+            name: np.frombuffer(exact[key], "<f4") if key in exact else scaled[name]
+            for name, key in keys.items()
+            if key in exact or name in scaled
+        }
+
+    def _remove_all_but(self, token: str, document_id: str) -> None:
+        own = self._chunks.uris({"document_id": {"$eq": document_id}})
+        self._chunks.remove([name for name, uri in own.items() if uri != f"{_FROM}{token}"])
+
+    def _chunks_differing(self, visible: dict[str, str]) -> set[str]:
+        documents = {token: document_id for document_id, token in visible.items()}
+        wanted = {
+            (entry.partition(" ")[2], f"{_FROM}{generation_of(entry)}")
+            for entry in self._place.chunks.ids(None)
+            if generation_of(entry) in documents
+        }
+        there = set(self._chunks.uris(None).items())
+        found = {documents[uri.removeprefix(_FROM)] for _, uri in wanted - there}
+        stray = [name for name, _ in there - wanted]
+        owners = (each.metadata.get("document_id") for each in self._chunks.rows(ids=stray))
+        return found | {str(owner) for owner in owners if owner}
+
+    def _opened(self, name: str) -> Table:
+        space = self._place.info.space
+        try:
+            found = self._connection.table(name)
+            check_ours(found)
+            if "pair" in found.metadata:
+                self._catalogue.give_way(found)
+            elif found.metadata.get("space") == space.fingerprint:
+                return found
+            else:  # a collection of another embedding space has taken the name
+                self._connection.drop_table(name)
+        except GoneError:
+            pass
+        made = {"layout": LAYOUT, "specified": True, "space": space.fingerprint, "embedding_model": space.label}
+        try:
+            return self._connection.make_table(name, made, _SQUARED)
+        except TakenError:  # another process made it at the same moment
+            return self._connection.table(name)
+
+
+def drop_specified(connection: Connection, profile: Profile) -> None:
+    """Remove both collections, unless they are not copies of ours."""
+    for name in (profile.documents, profile.chunks):
+        try:
+            found = connection.table(name)
+            if found.metadata.get("layout") == LAYOUT and found.metadata.get("specified"):
+                connection.drop_table(name)
+        except GoneError:
+            continue
+
+
+_SAMPLED = 8
+_INGEST = "Ingest the document again with --force."
+
+
+def verify(place: Place, analyser: Analyser, *, repair: bool) -> list[Finding]:
+    """List what is wrong; what was cut short is swept up and indexes are made anew with `repair`."""
+    findings: list[Finding] = []
+    entries = place.documents.rows(where={"kind": {"$eq": "document"}})
+    gone = [each.id for each in entries if not each.metadata.get("record")]
+    if gone:
+        findings.append(Finding(f"{len(gone)} documents are not wholly deleted.", repaired=repair))
+    for token, count in sorted(sweep(place, look_only=not repair).items()):
+        findings.append(Finding(f"Generation {token} with {count} chunks belongs to no document.", repaired=repair))
+    if repair:
+        place.documents.remove_if(gone, GONE)
+    findings.extend(
+        Finding(
+            "An ingest of this document was not finished, or is under way.",
+            document_id=document_id,
+            suggestion="Ingest the document again.",
+        )
+        for document_id in sorted(set(staged_generations(place).values()))
+    )
+    counted: dict[str, int] = {}
+    for entry in place.chunks.ids(None):
+        counted[generation_of(entry)] = counted.get(generation_of(entry), 0) + 1
+    for entry in sorted(entries, key=lambda each: each.id):
+        if entry.metadata.get("record"):
+            try:
+                findings.extend(_document(place, entry, counted, analyser, repair))
+            except DamagedError as exc:
+                message = f"{exc.message} {exc.details}".strip()
+                findings.append(Finding(message, exc.document_id or None, suggestion=exc.suggestion))
+    findings.extend(_nearest_to_themselves(place))
+    return findings
+
+
+def verify_copy(copy: Specified, *, repair: bool) -> list[Finding]:
+    """Compare the collections of a specification with what is visible, entry by entry; `repair` copies what differs."""
+    differing = copy.differing(thorough=True)
+    if repair:
+        copy.bring_all(differing)
+    message = "It is not in the collections of the specification as it is here."
+    suggestion = "" if repair else "Run `knowledge doctor --repair`."
+    return [Finding(message, each, repaired=repair, suggestion=suggestion) for each in differing]
+
+
+def _document(
+    place: Place, entry: Found, counted: dict[str, int], analyser: Analyser, repair: bool
+) -> Iterator[Finding]:
+    """Compare one record with its chunks, text, index and vectors."""
+    record = record_from_json(str(entry.metadata["record"]), document_of(entry.id))
+    token = entry.uri.partition(":")[2]
+    chunks = counted.get(token, 0)
+    if chunks != record.chunk_count:
+        yield Finding(
+            f"The record announces {record.chunk_count} chunks, {chunks} are there.", record.id, suggestion=_INGEST
+        )
+    of_it = place.documents.rows(where={"generation": {"$eq": token}})
+    texts = [each for each in of_it if each.metadata["kind"] == "text"]
+    if len(texts) != int(entry.metadata["text_parts"]):
+        yield Finding("The canonical text is missing.", record.id, suggestion=_INGEST)
+    shapes = {each.id for each in of_it if each.metadata["kind"] == "structure"}
+    if not shapes.issuperset(structure_entries(entry, token)):
+        yield Finding("The sections and pages are missing.", record.id, suggestion=_INGEST)
+    try:
+        parts = {each.id: str(each.metadata["packed"]) for each in of_it if each.metadata["kind"] == "index"}
+        index = unpack_index("".join(parts[f"index {token} {number}"] for number in range(len(parts))))
+        sound = len(index.ids) == chunks
+        keys = set(index.keys)
+    except Exception:  # noqa: BLE001 - whatever is wrong with it, it is made anew from the chunks
+        sound, keys = False, set[str]()
+    if not sound:
+        if repair:
+            place.documents.put(index_rows(token, record.id, make_index(place, token, analyser)))
+        yield Finding("The search index is damaged.", record.id, repaired=repair, suggestion=_INGEST)
+    vectors = {key for each in of_it if each.metadata["kind"] == "vectors" for key in unpack_vectors(each)}
+    if keys - vectors:
+        yield Finding(f"{len(keys - vectors)} chunks have no exact vector.", record.id, suggestion=_INGEST)
+
+
+def _nearest_to_themselves(place: Place) -> Iterator[Finding]:
+    """Ask ChromaDB's index for some chunks by their own vectors: one that two processes wrote to finds few of them."""
+    ids = place.chunks.ids(None)
+    sample = ids[:: max(1, len(ids) // _SAMPLED)]
+    lost = 0
+    for entry, vector in place.chunks.vectors(sample).items() if sample else ():
+        near = place.chunks.nearest(vector, 1, None)
+        same = bool(near) and float(near[0].vector @ vector) > float(vector @ vector) - 1e-4
+        lost += not same and entry not in {each.id for each in near}
+    if lost:
+        yield Finding(
+            f"ChromaDB's vector index does not find {lost} of {len(sample)} chunks by their own vectors.",
+            suggestion="Ingest all documents again into a new collection, and let only one process use the folder.",
+        )

@@ -1,0 +1,463 @@
+"""What one process holds of a ChromaDB collection for its searches, and how it follows what any process writes.
+
+ChromaDB has no BM25, so the postings of all visible chunks are held here, made from the packed index that each document
+has in the store; in small collections the exact vectors too, and then the dense leg is exact and every search is one
+state of the collection. One small entry of the store changes with each publish: it is read before each search, and when
+it has changed, only documents with another generation are read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+import threading
+import zlib
+from array import array
+from bisect import bisect_right
+from collections.abc import Generator, Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knowledge_mcp.model.errors import TimedOutError
+from knowledge_mcp.model.query import Filter, LegHit
+from knowledge_mcp.ports import Analyser
+from knowledge_mcp.stores.chroma.client import Found
+from knowledge_mcp.stores.chroma.layout import Index, document_of, unpack_index, unpack_vectors
+from knowledge_mcp.stores.chroma.places import Place
+from knowledge_mcp.stores.chroma.slots import Block, Limits, State, Still, scaled_vectors
+from knowledge_mcp.stores.chroma.writing import (
+    STATE,
+    document_entry,
+    index_rows,
+    make_index,
+    visible_generations,
+    visible_of,
+)
+from knowledge_mcp.stores.shared.bm25 import K1, B, inverse_frequency
+from knowledge_mcp.stores.shared.filters import Simple, keeps_value, simple_filters
+from knowledge_mcp.stores.shared.payload import record_from_json
+from knowledge_mcp.stores.shared.products import products
+from knowledge_mcp.stores.shared.rules import is_newer
+
+__all__ = [
+    "Totals",
+    "View",
+]
+
+_AT_ONCE = 500
+_TRIES = 50
+
+
+class Totals:
+    """Count documents, chunks and tokens of one collection as its view has them; called with the view's lock held."""
+
+    def __init__(self) -> None:
+        self._change: str | None = None
+        self._tokens: dict[str, tuple[str, int]] = {}
+        self._counted = (0, 0, 0)
+
+    def count(self, place: Place, view: View) -> tuple[int, int, int]:
+        """Return the visible documents, chunks and tokens.
+
+        Raises:
+            TimedOutError: documents are replaced faster than they can be counted.
+        """
+        for number in range(_TRIES):
+            view.refresh(again=number > 0)
+            if self._change == view.change or self._follow(place, view):
+                return self._counted
+        raise TimedOutError("Documents are replaced faster than they can be counted.")
+
+    def _follow(self, place: Place, view: View) -> bool:
+        """Read the records that are new; False where one was replaced before it was read."""
+        visible = {document_entry(document_id): token for document_id, token in view.generations.items()}
+        self._tokens = {entry: known for entry, known in self._tokens.items() if visible.get(entry) == known[0]}
+        new = [entry for entry in visible if entry not in self._tokens]
+        for start in range(0, len(new), _AT_ONCE):
+            for found in place.documents.rows(ids=new[start : start + _AT_ONCE]):
+                if visible_of(found) == visible[found.id]:
+                    tokens = record_from_json(str(found.metadata["record"])).token_count
+                    self._tokens[found.id] = (visible[found.id], tokens)
+        if len(self._tokens) < len(visible):
+            return False
+        self._counted = (len(visible), view.chunks, sum(tokens for _, tokens in self._tokens.values()))
+        self._change = view.change
+        return True
+
+
+_GROUP = 40
+"""Documents whose indexes are read at once."""
+_COMPACT_FROM = 4096
+"""Slots from which those of documents that are gone are given back once they are the greater part."""
+_MARGIN = 1e-4
+"""Scores in single precision lie nearer than this to the exact ones."""
+
+
+class View:
+    """Hold one collection; every method must be called with `lock` held.
+
+    Args:
+        place: the collection.
+        analyser: an index made by another version is made again from the chunks; that of a newer one is left in the
+            store as it is.
+        limits: of memory.
+    """
+
+    def __init__(self, place: Place, analyser: Analyser, limits: Limits) -> None:
+        self.lock = threading.RLock()
+        self.totals = Totals()
+        self._still = Still()
+        self._place = place
+        self._analyser = analyser
+        self._limits = limits
+        self._change: str | None = None
+        self._clear()
+
+    def _clear(self) -> None:
+        self._blocks: list[Block] = []
+        self._by_entry: dict[str, Block] = {}
+        self._owners: dict[str, Block] = {}
+        self._keyed: dict[str, Block] = {}
+        self._postings: dict[str, array[int]] = {}
+        self._bytes = 0
+        self._held = 0
+        self._kind_names: dict[tuple[str, str, str], int] = {}
+        self._clause_names: dict[str | None, int] = {}
+        self._size = 0
+        self._state: State | None = None
+
+    @property
+    def change(self) -> str | None:
+        """Name the state that the last refresh brought, None before the first."""
+        return self._change
+
+    @property
+    def generations(self) -> dict[str, str]:
+        """Map document ids to their visible generations."""
+        return {block.document_id: block.token for block in self._by_entry.values()}
+
+    @property
+    def chunks(self) -> int:
+        """Count the visible chunks."""
+        return sum(block.size for block in self._by_entry.values())
+
+    @property
+    def bytes(self) -> int:
+        """Estimate what this takes of memory; vectors are held by block and as one matrix."""
+        state = self._state
+        arrays = 0 if state is None else state.bytes
+        return self._held + (0 if self.too_large else self._bytes) + arrays
+
+    @property
+    def too_large(self) -> bool:
+        """Tell whether the postings would take more memory than allowed."""
+        return self._bytes > self._limits.postings
+
+    @property
+    def exact(self) -> bool:
+        """Tell whether the vectors are held here."""
+        return self.chunks * self._place.info.space.dimensions * 4 <= self._limits.vectors
+
+    @contextlib.contextmanager
+    def still(self) -> Generator[None]:
+        """Let what this thread reads be of one state, until the context ends or a read finds that it has gone."""
+        before, self._still.asked = self._still.asked, True
+        try:
+            yield
+        finally:
+            self._still.asked = before
+            self._still.brought = before and self._still.brought
+
+    def refresh(self, *, again: bool = False) -> None:
+        """Bring the view to what is visible in the store now; one short call where nothing has changed.
+
+        Args:
+            again: what the last refresh brought has just been found to be gone, so a snapshot does not hold either.
+
+        Raises:
+            TimedOutError: others publish the same documents faster than they can be read.
+        """
+        if self._still.brought and not again:
+            return
+        for _ in range(_TRIES):
+            if self._follow():
+                self._still.brought = self._still.asked
+                return
+        raise TimedOutError("Documents are replaced faster than their search index can be read.")
+
+    def change_in_store(self) -> str:
+        """Name the state that the store is in, whatever this view has read of it."""
+        return _change_of(self._place.documents.one(STATE))
+
+    def entry(self, name: str) -> Found | None:
+        """Read one entry of the documents; with it, a snapshot without a state learns whether this one holds."""
+        if not self._still.asked or self._still.brought or self._change is None:
+            return self._place.documents.one(name)
+        found = {each.id: each for each in self._place.documents.rows(ids=[name, STATE])}
+        with self.lock:
+            self._still.brought = _change_of(found.get(STATE)) == self._change
+        return found.get(name)
+
+    def _follow(self) -> bool:
+        """Read what has changed; False where a document was replaced again before it could be read."""
+        change = self.change_in_store()
+        if change == self._change:
+            return True
+        visible = visible_generations(self._place.documents)
+        for entry, block in list(self._by_entry.items()):
+            if visible.get(entry) != block.token:
+                block.alive = False
+                block.vectors = None
+                del self._by_entry[entry]
+                self._state = None
+        new = {entry: token for entry, token in visible.items() if entry not in self._by_entry}
+        if self._size > _COMPACT_FROM and self._size > 2 * self.chunks:
+            self._clear()
+            new = visible
+        entries = list(new)
+        read = [
+            self._load({entry: new[entry] for entry in entries[start : start + _GROUP]})
+            for start in range(0, len(entries), _GROUP)
+        ]
+        if not all(read):
+            return False
+        # what was published since the state was read has changed it again, and comes with the next refresh
+        self._change = change
+        return True
+
+    def _load(self, new: dict[str, str]) -> bool:
+        first = self._place.documents.rows(ids=[f"index {token} 0" for token in new.values()])
+        more = [
+            f"index {each.metadata['generation']} {number}"
+            for each in first
+            for number in range(1, int(each.metadata["parts"]))
+        ]
+        parts = {each.id: each for each in (*first, *self._place.documents.rows(ids=more))}
+        for entry, token in new.items():
+            head = parts.get(f"index {token} 0")
+            names = [f"index {token} {number}" for number in range(int(head.metadata["parts"]) if head else 0)]
+            packed = [str(parts[name].metadata["packed"]) for name in names if name in parts]
+            index = self._unpacked("".join(packed)) if names and len(packed) == len(names) else None
+            document_id = document_of(entry)
+            if index is None or index.analyser != self._analyser.version:
+                made_by = str(head.metadata.get("analyser", "")) if head else ""
+                newer = is_newer(made_by or (index.analyser if index else ""), self._analyser.version)
+                index = make_index(self._place, token, self._analyser)
+                if visible_generations(self._place.documents).get(entry) != token:
+                    return False
+                if not newer:
+                    self._place.documents.put(index_rows(token, document_id, index))
+            self._add(entry, document_id, token, index)
+        return True
+
+    def _unpacked(self, packed: str) -> Index | None:
+        try:
+            return unpack_index(packed)
+        except (ValueError, zlib.error, struct.error, KeyError, TypeError):
+            return None
+
+    def _add(self, entry: str, document_id: str, token: str, index: Index) -> None:
+        kinds, clauses = self._kind_names, self._clause_names
+        block = Block(
+            document_id,
+            token,
+            self._size,
+            index,
+            np.array([kinds.setdefault(kind, len(kinds)) for kind in index.kinds], np.uint32),
+            np.array([clauses.setdefault(clause, len(clauses)) for clause in index.clauses], np.uint32),
+        )
+        self._size += block.size
+        self._blocks.append(block)
+        self._by_entry[entry] = block
+        self._owners.update(dict.fromkeys(index.ids, block))
+        self._keyed.update(dict.fromkeys(index.keys, block))
+        self._state = None
+        self._held += block.bytes
+        self._bytes += 8 * len(index.places) + sum(240 for term in index.terms if term not in self._postings)
+        if self.too_large:
+            self._postings.clear()
+            return
+        packed = (((index.places.astype("<u8") + np.uint64(block.first)) << np.uint64(8)) | index.counts).tobytes()
+        start = 0
+        for term, end in zip(index.terms, index.ends.tolist(), strict=True):
+            held = self._postings.get(term)
+            if held is None:
+                held = self._postings[term] = array("Q")
+            held.frombytes(packed[8 * start : 8 * end])
+            start = end
+
+    def _arrays(self) -> State:
+        """Give the arrays of the state that the last refresh brought."""
+        if self._state is None:
+            alive = np.zeros(self._size, np.bool_)
+            lengths = np.zeros(self._size, np.float64)
+            for block in self._blocks:
+                alive[block.first : block.first + block.size] = block.alive
+                lengths[block.first : block.first + block.size] = block.index.lengths
+            chunks = int(np.count_nonzero(alive))
+            mean = float(lengths[alive].sum()) / max(chunks, 1) or 1.0
+            empty = [np.zeros(0, np.uint32)]
+            self._state = State(
+                alive=alive,
+                norms=K1 * (1.0 - B + B * lengths / mean),
+                chunks=chunks,
+                kinds=np.concatenate([block.kinds for block in self._blocks] or empty),
+                clauses=np.concatenate([block.clauses for block in self._blocks] or empty),
+            )
+        return self._state
+
+    def lexical(self, terms: Sequence[str], filter: Filter | None, limit: int) -> tuple[LegHit, ...]:
+        """Name the best chunks by BM25 that hold any of the terms."""
+        state = self._arrays()
+        scores = np.zeros(self._size, np.float64)
+        for term in terms:
+            held = self._postings.get(term)
+            if held is None:
+                continue
+            pairs = np.array(held, np.uint64)
+            slots = (pairs >> np.uint64(8)).astype(np.intp)
+            kept = state.alive[slots]
+            slots, counts = slots[kept], (pairs[kept] & np.uint64(255)).astype(np.float64)
+            if len(slots):
+                share = counts / (counts + state.norms[slots])
+                scores[slots] += inverse_frequency(state.chunks, len(slots)) * share
+        scores *= self._mask(filter)
+        return self._best(np.flatnonzero(scores > 0.0), scores, limit)
+
+    def dense(self, vector: bytes, filter: Filter | None, limit: int) -> tuple[LegHit, ...]:
+        """Name the nearest chunks of all that the filter keeps; the score is that of exact arithmetic."""
+        matrix = self._matrix()
+        slots = np.flatnonzero(self._mask(filter))
+        if limit <= 0 or not len(slots):
+            return ()
+        query = np.frombuffer(vector, "<f4")
+        if len(slots) > max(1024, 4 * limit):
+            rough = (matrix @ query)[slots]
+            cut = np.partition(rough, len(rough) - limit)[len(rough) - limit]
+            slots = slots[rough >= cut - _MARGIN]
+        scores = np.zeros(self._size, np.float64)
+        scores[slots] = products(matrix, slots, vector)
+        return self._best(slots, scores, limit)
+
+    def allowed(self, filter: Filter | None) -> int:
+        """Count the chunks that a filter keeps."""
+        return int(np.count_nonzero(self._mask(filter)))
+
+    def entries(self, filter: Filter | None) -> list[str]:
+        """Name the entries of the chunks that a filter keeps."""
+        mask = self._mask(filter)
+        return [
+            f"{block.token} {block.index.ids[place]}"
+            for block in self._by_entry.values()
+            for place in np.flatnonzero(mask[block.first : block.first + block.size]).tolist()
+        ]
+
+    def cosines(self, vector: bytes, chunk_ids: Iterable[str]) -> dict[str, float]:
+        """Score those of some chunks that are visible, as the dense leg does."""
+        owners = ((each, self._owners.get(each)) for each in chunk_ids)
+        slots = {each: block.places[each] for each, block in owners if block is not None and block.alive}
+        scores = products(self._matrix(), np.array(list(slots.values()), np.intp), vector)
+        return dict(zip(slots, scores.tolist(), strict=True))
+
+    def known(self, keys: Iterable[str]) -> dict[str, bytes]:
+        """Give those of some vectors that are held; none unless this thread's snapshot has brought this state."""
+        if not self._still.brought or self._state is None or self._state.vectors is None:
+            return {}
+        blocks = ((key, self._keyed.get(key)) for key in keys)
+        found = {key: block.vector(key) for key, block in blocks if block is not None and block.alive}
+        return {key: vector for key, vector in found.items() if any(vector)}
+
+    def held(self, chunk_ids: Iterable[str]) -> dict[str, str]:
+        """Map those of some chunks that are visible to their entries."""
+        owners = ((each, self._owners.get(each)) for each in chunk_ids)
+        return {each: f"{block.token} {each}" for each, block in owners if block is not None and block.alive}
+
+    def definitions(self) -> Iterable[tuple[str, int, str, list[str]]]:
+        """Give (chunk id, place in the document, term, aliases), by document and place."""
+        for block in sorted(self._by_entry.values(), key=lambda block: block.document_id):
+            for place, term, aliases in block.index.definitions:
+                yield block.index.ids[place], place, term, aliases
+
+    def _matrix(self) -> NDArray[np.float32]:
+        """Give the vectors of all slots; those of dead ones may be zero."""
+        state = self._arrays()
+        if state.vectors is None:
+            self._load_vectors([block for block in self._by_entry.values() if block.vectors is None and block.size])
+            whole = np.zeros((self._size, self._place.info.space.dimensions), np.float32)
+            for block in self._blocks:
+                if block.alive and block.vectors is not None:
+                    whole[block.first : block.first + block.size] = block.vectors
+            state.vectors = whole
+        return state.vectors
+
+    def _load_vectors(self, blocks: Sequence[Block]) -> None:
+        for start in range(0, len(blocks), _GROUP):
+            group = blocks[start : start + _GROUP]
+            exact: dict[str, bytes] = {}
+            for found in self._place.documents.rows(ids=[each for block in group for each in block.index.vectors]):
+                exact.update(unpack_vectors(found))
+            for block in group:
+                if any(key not in exact for key in block.index.keys):
+                    exact.update(scaled_vectors(self._place, block))
+                joined = b"".join(exact.get(key, b"\0" * (4 * self._dimensions)) for key in block.index.keys)
+                block.vectors = np.frombuffer(joined, "<f4").reshape(block.size, -1)
+
+    @property
+    def _dimensions(self) -> int:
+        return self._place.info.space.dimensions
+
+    def _mask(self, filter: Filter | None) -> NDArray[np.bool_]:
+        state = self._arrays()
+        if filter is None:
+            return state.alive
+        known = state.masks.get(filter)
+        if known is None:
+            known = state.alive.copy()
+            for part in simple_filters(filter):
+                known &= self._part(state, part)
+            if len(state.masks) >= 16:
+                state.masks.clear()
+            state.masks[filter] = known
+        return known
+
+    def _part(self, state: State, part: Simple) -> NDArray[np.bool_]:
+        if part.field == "document_id":
+            kept = np.zeros(self._size, np.bool_)
+            for block in self._by_entry.values():
+                kept[block.first : block.first + block.size] = keeps_value(part, block.document_id)
+            return kept
+        if part.field == "clause_number":
+            names = list(self._clause_names)
+            return (
+                np.array([keeps_value(part, name) for name in names], np.bool_)[state.clauses] if names else state.alive
+            )
+        which = ("document_type", "chunk_type", "normative").index(part.field)
+        kinds = list(self._kind_names)
+        return (
+            np.array([keeps_value(part, kind[which]) for kind in kinds], np.bool_)[state.kinds]
+            if kinds
+            else state.alive
+        )
+
+    def _best(self, slots: NDArray[np.intp], scores: NDArray[np.float64], limit: int) -> tuple[LegHit, ...]:
+        """Name the best slots; of equal scores at the cut those with the smaller chunk ids."""
+        if limit <= 0 or not len(slots):
+            return ()
+        chosen = scores[slots]
+        if len(slots) > limit:
+            kept = chosen >= np.partition(chosen, len(chosen) - limit)[len(chosen) - limit]
+            slots, chosen = slots[kept], chosen[kept]
+        blocks = [block for block in self._blocks if block.size]
+        starts = [block.first for block in blocks]
+        hits: list[LegHit] = []
+        for place, score in zip(slots.tolist(), chosen.tolist(), strict=True):
+            slot = int(place)
+            block = blocks[bisect_right(starts, slot) - 1]
+            hits.append(LegHit(block.index.ids[slot - block.first], float(score)))
+        hits.sort(key=lambda hit: (-hit.score, hit.chunk_id))
+        return tuple(hits[:limit])
+
+
+def _change_of(state: Found | None) -> str:
+    return "" if state is None else str(state.metadata["change"])

@@ -1,0 +1,419 @@
+"""What is written to ChromaDB, in an order that leaves the old or the new version whole wherever it is cut short.
+
+ChromaDB has no transaction, but one small call is all or nothing. `publish` writes everything new under a generation
+that nobody looks at, then one entry, the document's record, names it: that is the commit. Only then the old generation
+is removed. Whatever a kill leaves behind is invisible, and goes with the document's next publish or with `sweep`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import secrets
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from knowledge_mcp.model.chunk import EmbeddedChunk
+from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure
+from knowledge_mcp.model.errors import InternalError
+from knowledge_mcp.ports import Analyser
+from knowledge_mcp.stores.chroma.client import Found, Row, Table, Where
+from knowledge_mcp.stores.chroma.layout import (
+    Index,
+    all_of,
+    chunk_of,
+    chunk_row,
+    generation_of,
+    index_of,
+    pack_index,
+    pack_vectors,
+    parts_of,
+)
+from knowledge_mcp.stores.chroma.places import Place
+from knowledge_mcp.stores.shared.payload import record_to_json, structure_to_json
+
+__all__ = [
+    "GONE",
+    "SMALL_CALL",
+    "STATE",
+    "commit_rows",
+    "delete_document",
+    "discard_staged",
+    "document_entry",
+    "generation_rows",
+    "holder_row",
+    "holders_of",
+    "index_rows",
+    "is_abandoned",
+    "make_index",
+    "of_documents",
+    "publish",
+    "stage",
+    "staged_entry",
+    "staged_generations",
+    "structure_entries",
+    "sweep",
+    "vector_rows",
+    "visible_generations",
+    "visible_of",
+    "writing_row",
+]
+
+_LONGEST_SECONDS = 120.0
+"""Time after which a whole document that is neither visible nor gone is taken for a killed writer's: since this process
+first saw its holder, by its own clock, for two machines tell different times, and a clock may be set."""
+
+_SURELY_OVER = 86_400.0
+"""The same by the clock of the day, as far as a clock is hardly wrong: commands that end soon watch nobody for long."""
+
+_MOST_SEEN = 10_000
+_SEEN: dict[str, float] = {}
+"""When holders were first seen here; of more than so many the oldest are forgotten, and count as new again."""
+
+
+def staged_entry(document_id: str, name: str) -> str:
+    """Name the entry that holds a generation which is being collected."""
+    return f"staged {json.dumps([document_id, name])}"
+
+
+def holder_row(document_id: str, name: str, token: str) -> Row:
+    """Make the holder of a generation that is staged, until it is published or discarded."""
+    metadata = {"kind": "staged", "document_id": document_id, "name": name, "generation": token}
+    return Row(staged_entry(document_id, name), metadata)
+
+
+def writing_row(document_id: str, name: str, token: str) -> Row:
+    """Make the holder of a generation that this process writes as a whole now."""
+    row = holder_row(document_id, name, token)
+    writer: dict[str, Any] = {"since": time.time(), "writer": f"{platform.node()} {os.getpid()}"}
+    return Row(row.id, {**row.metadata, **writer})
+
+
+def holders_of(place: Place, documents: Sequence[str] | None) -> list[Found]:
+    """Read the holders of some documents' generations, or of all."""
+    return place.documents.rows(where=all_of({"kind": {"$eq": "staged"}}, of_documents(documents)))
+
+
+def of_documents(documents: Sequence[str] | None) -> Where | None:
+    """Say in ChromaDB's words which documents are meant, None for all."""
+    return None if documents is None else {"document_id": {"$in": list(documents)}}
+
+
+def is_abandoned(holder: Found) -> bool:
+    """Tell whether a whole document's writer was killed: a process of this machine that has gone, or one that is late.
+
+    One that is at work all the same notices that its holder is gone, and writes again. What is staged is not meant.
+    """
+    since = holder.metadata.get("since")
+    if since is None:
+        return False
+    host, _, process = str(holder.metadata.get("writer")).rpartition(" ")
+    gone = host == platform.node() and process.isdecimal() and not _is_running(int(process))
+    return gone or _seen_for(holder.id) > _LONGEST_SECONDS or time.time() - float(since) > _SURELY_OVER
+
+
+def _seen_for(holder: str) -> float:
+    """Tell how long ago a holder was first seen, in seconds; each has a name of its own."""
+    now = time.monotonic()
+    since = _SEEN.setdefault(holder, now)
+    if len(_SEEN) > _MOST_SEEN:
+        for oldest in list(_SEEN)[: _MOST_SEEN // 10]:
+            _SEEN.pop(oldest, None)
+    return now - since
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+_VECTOR_BYTES = 768 * 1024
+SMALL_CALL = 1024 * 1024
+"""Bytes up to which entries that must not be seen apart, or one after the other, are written in one call."""
+_VISIBLE = "generation:"
+_DOCUMENTS: Where = {"kind": {"$eq": "document"}}
+_HELD_KINDS: Where = {"kind": {"$in": ["text", "structure", "index", "vectors"]}}
+STATE = "state"
+GONE: Where = {"gone": {"$eq": True}}
+"""Marks the record of a document that is being deleted."""
+
+
+def document_entry(document_id: str) -> str:
+    """Name the entry of a document's record."""
+    return f"document {json.dumps([document_id])}"
+
+
+def visible_generations(documents: Table) -> dict[str, str]:
+    """Map every document's entry to its visible generation."""
+    return {
+        entry: uri.removeprefix(_VISIBLE)
+        for entry, uri in documents.uris(_DOCUMENTS).items()
+        if uri.startswith(_VISIBLE)
+    }
+
+
+def visible_of(entry: Found) -> str | None:
+    """Name the generation that a record shows, None where its document is being deleted."""
+    return entry.uri.removeprefix(_VISIBLE) if entry.uri.startswith(_VISIBLE) else None
+
+
+def structure_entries(entry: Found, token: str) -> list[str]:
+    """Name the entries of a generation's sections and pages; none where its record was written without any.
+
+    A program that knows nothing of them leaves what a record before its own said: that names another generation.
+    """
+    named, _, parts = str(entry.metadata.get("structure") or "").partition(" ")
+    return [f"structure {token} {number}" for number in range(int(parts))] if named == token else []
+
+
+def stage(place: Place, document_id: str, name: str, chunks: Sequence[EmbeddedChunk]) -> None:
+    """Write chunks under the token of a coming generation: first the token and exact vectors, then the chunks."""
+    latest = list({each.chunk.id: each for each in chunks}.values())
+    if not latest:
+        return
+    token = _token(place, document_id, name, lambda token: vector_rows(token, document_id, latest))
+    place.chunks.put([chunk_row(each, token) for each in latest])
+
+
+def vector_rows(token: str, document_id: str, chunks: Sequence[EmbeddedChunk]) -> list[Row]:
+    """Write the exact vectors of chunks in entries; their names tell what is in them."""
+    group = max(1, _VECTOR_BYTES // max(1, len(chunks[0].vector))) if chunks else 1
+    rows: list[Row] = []
+    for start in range(0, len(chunks), group):
+        keys, vectors = pack_vectors(chunks[start : start + group])
+        digest = hashlib.sha256(f"{keys}{vectors}".encode()).hexdigest()[:16]
+        metadata = {"kind": "vectors", "generation": token, "document_id": document_id, "keys": keys}
+        rows.append(Row(f"vectors {token} {digest}", metadata | {"vectors": vectors}))
+    return rows
+
+
+def publish(
+    place: Place, record: DocumentRecord, text: str, structure: DocumentStructure, name: str, analyser: Analyser
+) -> str:
+    """Make a staged generation the visible one; returns its token."""
+    token, _ = _staged(place, record.id, name)
+    index = index_of((), (), analyser) if token is None else make_index(place, token, analyser)
+    if len(index.ids) != record.chunk_count:
+        raise InternalError(
+            f"Document '{record.id}' has {len(index.ids)} staged chunks, not the {record.chunk_count} announced.",
+            suggestion="Ingest the document again.",
+        )
+    token = token or _token(place, record.id, name)
+    rows, commit = generation_rows(token, record, text, structure, index)
+    commit_rows(place, rows, [commit])
+    sweep(place, [record.id], finished=[staged_entry(record.id, name)])
+    return token
+
+
+def generation_rows(
+    token: str, record: DocumentRecord, text: str, structure: DocumentStructure, index: Index
+) -> tuple[list[Row], Row]:
+    """Write text, structure and index of a generation in entries, and the record that makes it visible in another."""
+    texts = parts_of(text)
+    kept = {"generation": token, "document_id": record.id}
+    rows = [Row(f"text {token} {number}", {"kind": "text", **kept, "text": part}) for number, part in enumerate(texts)]
+    shape = structure_to_json(structure)
+    shapes = parts_of(shape) if shape else []
+    rows += [
+        Row(f"structure {token} {number}", {"kind": "structure", **kept, "structure": part})
+        for number, part in enumerate(shapes)
+    ]
+    rows += index_rows(token, record.id, index)
+    return rows, _record_row(record, token, len(texts), len(shapes), record_to_json(record, text, shape))
+
+
+def commit_rows(place: Place, rows: Sequence[Row], commits: Sequence[Row]) -> None:
+    """Write what records need, and then the records with the change of state in one call: all or none are visible."""
+    commits = [*commits, _changed()]
+    if sum(each.size for each in (*rows, *commits)) <= SMALL_CALL:
+        place.documents.put([*rows, *commits])
+    else:
+        place.documents.put(rows)
+        place.documents.put(commits)
+
+
+def make_index(place: Place, token: str, analyser: Analyser) -> Index:
+    """Make a generation's index from its chunks."""
+    found = place.chunks.rows(where={"generation": {"$eq": token}})
+    chunks = sorted(
+        ((chunk_of(each), str(each.metadata["embedding_key"])) for each in found),
+        key=lambda pair: (pair[0].index, pair[0].id),
+    )
+    vectors = place.documents.ids(all_of({"kind": {"$eq": "vectors"}}, {"generation": {"$eq": token}}))
+    return index_of(chunks, sorted(vectors), analyser)
+
+
+def index_rows(token: str, document_id: str, index: Index) -> list[Row]:
+    """Write an index in entries; each says how many there are, and whose it is: a later form may be unreadable here."""
+    parts = parts_of(pack_index(index))
+    kept = {"kind": "index", "generation": token, "document_id": document_id, "parts": len(parts)}
+    kept |= {"analyser": index.analyser}
+    return [Row(f"index {token} {number}", kept | {"packed": part}) for number, part in enumerate(parts)]
+
+
+def _record_row(record: DocumentRecord, token: str, text_parts: int, structure_parts: int, kept: str) -> Row:
+    """Make the entry of a record, which names the visible generation."""
+    metadata = {
+        "kind": "document",
+        "document_id": record.id,
+        "title": record.title,
+        "document_type": record.document_type,
+        "source_path": record.source_path,
+        "sha256": record.sha256,
+        "chunk_count": record.chunk_count,
+        "token_count": record.token_count,
+        "pages": record.pages,
+        "status": record.status.value,
+        "embedding_model": record.embedding_model,
+        "created_at": record.created_at,
+        "updated_at": record.updated_at,
+        "text_parts": text_parts,
+        "structure": f"{token} {structure_parts}",
+        "record": kept,
+        "gone": None,
+    }
+    return Row(document_entry(record.id), metadata, document=record.title, uri=f"{_VISIBLE}{token}")
+
+
+def _changed() -> Row:
+    """Make the entry that tells every process that something else is visible now."""
+    return Row(STATE, {"kind": STATE, "change": secrets.token_hex(8)}, uri=STATE)
+
+
+def discard_staged(
+    place: Place, documents: Sequence[str] | None, *, spare: Callable[[Found], bool] = lambda _: False
+) -> int:
+    """Drop staged chunks of some documents or of all, and what no document shows any more; returns how many went.
+
+    The holders go first, but for those to be spared: who finds his own there after a commit knows that what he
+    committed stays.
+    """
+    found = [each for each in holders_of(place, documents) if not spare(each)]
+    staged = {each.id: str(each.metadata["generation"]) for each in found}
+    place.documents.remove(list(staged))
+    visible = _visible_tokens(place, documents)
+    gone = _remove_generations(place, {token for token in staged.values() if token not in visible})
+    sweep(place, documents)
+    return gone
+
+
+def delete_document(place: Place, document_id: str) -> int:
+    """Remove a document: first from sight in one call, then its entries; returns how many visible chunks went."""
+    discard_staged(place, [document_id])
+    entry = document_entry(document_id)
+    found = place.documents.one(entry)
+    token = None if found is None else visible_of(found)
+    if token is None:
+        place.documents.remove_if([] if found is None else [entry], GONE)  # a deletion that was cut short
+        return 0
+    gone = Row(entry, {"kind": "document", "document_id": document_id, "record": None, "gone": True}, uri="gone")
+    place.documents.put([gone, _changed()])
+    count = _remove_generations(place, {token})
+    place.documents.remove_if([entry], GONE)
+    return count
+
+
+def sweep(
+    place: Place, documents: Sequence[str] | None = None, *, finished: Sequence[str] = (), look_only: bool = False
+) -> dict[str, int]:
+    """Remove every generation, of some documents or of all, that is neither visible nor staged.
+
+    Generations are looked for first and their holders then: one that is just being staged has its holder before its
+    first entry. `finished` are other entries to be removed: a holder among them holds nothing any more.
+
+    Returns:
+        how many chunks went (or would have) by generation.
+    """
+    own = of_documents(documents)
+    found: dict[str, int] = {}
+    for entry in place.chunks.ids(own):
+        token = generation_of(entry)
+        found[token] = found.get(token, 0) + 1
+    for entry in place.documents.ids(all_of(_HELD_KINDS, own)):
+        found.setdefault(entry.split(" ")[1], 0)
+    holders = holders_of(place, documents)
+    over = {*finished, *(each.id for each in holders if is_abandoned(each))}
+    held = {str(each.metadata["generation"]) for each in holders if each.id not in over}
+    held |= _visible_tokens(place, documents)
+    lost = {token: count for token, count in found.items() if token not in held}
+    if not look_only:
+        _remove_generations(place, lost, sorted(over))
+    return lost
+
+
+def _visible_tokens(place: Place, documents: Sequence[str] | None) -> set[str]:
+    if documents is None:
+        return set(visible_generations(place.documents).values())
+    found = place.documents.rows(ids=[document_entry(each) for each in documents])
+    return {token for each in found if (token := visible_of(each)) is not None}
+
+
+def _remove_generations(place: Place, tokens: Iterable[str], finished: Sequence[str] = ()) -> int:
+    """Remove all entries of generations, then the finished ones; returns how many chunks went."""
+    wanted = sorted(tokens)
+    chunks: list[str] = []
+    others: list[str] = []
+    if wanted:
+        where: Where = {"generation": {"$in": wanted}}
+        chunks = place.chunks.ids(where)
+        others = place.documents.ids(all_of(_HELD_KINDS, where))
+    place.chunks.remove(chunks)
+    place.documents.remove([*others, *finished])
+    return len(chunks)
+
+
+def staged_generations(place: Place) -> dict[str, str]:
+    """Map tokens of generations that are being collected to their documents."""
+    visible = _visible_tokens(place, None)
+    found = place.documents.rows(where={"kind": {"$eq": "staged"}})
+    tokens = {str(each.metadata["generation"]): str(each.metadata["document_id"]) for each in found}
+    return {token: document_id for token, document_id in tokens.items() if token not in visible}
+
+
+def _staged(place: Place, document_id: str, name: str) -> tuple[str | None, str | None]:
+    """Name the token under which a generation is collected, None where there is none yet, and the visible one."""
+    record, own = document_entry(document_id), staged_entry(document_id, name)
+    found = {each.id: each for each in place.documents.rows(ids=[record, own])}
+    visible = visible_of(found[record]) if record in found else None
+    token = str(found[own].metadata["generation"]) if own in found else None
+    if token is not None and token == visible:
+        # a publish that was cut short after its commit has left its own entry, which must not be added to
+        place.documents.remove([own])
+        token = None
+    return token, visible
+
+
+def _token(place: Place, document_id: str, name: str, more: Callable[[str], list[Row]] = lambda _: []) -> str:
+    """Name the token under which a generation is collected; of two processes that make it, one wins for both.
+
+    What `more` makes of the token is written with it, in the same call where it is small.
+    """
+    token, visible = _staged(place, document_id, name)
+    if token is None:
+        own, offer = staged_entry(document_id, name), secrets.token_hex(8)
+        rows = [holder_row(document_id, name, offer), *more(offer)]
+        at_once = rows if sum(each.size for each in rows) <= SMALL_CALL else rows[:1]
+        place.documents.put(at_once, replace=False)
+        staged = _staged_of(place, [document_id])
+        token = staged.get(own, offer)
+        lost = [entry for entry, each in staged.items() if each == visible]  # left by a publish cut short
+        if token != offer:  # another process was faster
+            lost += [each.id for each in at_once[1:]]
+        place.documents.remove(lost)
+        if token == offer and len(at_once) == len(rows):
+            return token
+    place.documents.put(more(token))
+    return token
+
+
+def _staged_of(place: Place, documents: Sequence[str] | None) -> dict[str, str]:
+    """Map entries of staged generations, of some documents or of all, to their tokens."""
+    return {each.id: str(each.metadata["generation"]) for each in holders_of(place, documents)}

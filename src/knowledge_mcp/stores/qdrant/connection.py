@@ -1,0 +1,371 @@
+"""The connection to one Qdrant server, cloud or cluster: made at first use, every call retried and its errors mapped.
+
+The calls that the store makes are all here, so that a stand-in for the server knows what it has to answer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import logging
+import threading
+import urllib.parse
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar, cast
+
+from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, KnowledgeError, NotFoundError, may_pass
+from knowledge_mcp.support.distribution import Secret, install_command
+from knowledge_mcp.support.events import log_event
+from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy, retrying
+
+if TYPE_CHECKING:
+    from qdrant_client import QdrantClient, models
+
+__all__ = ["Connection", "QdrantConfig", "QdrantOptions", "config_of", "need_library", "plain_address"]
+
+PAGE = 1000
+"""Points of one page of a scroll; a quarter of it where vectors come along."""
+MOST_POINTS = 256
+MOST_BYTES = 8_000_000
+"""One request stays well below Qdrant's default limit of 32 MB."""
+_PROBE_SECONDS = 3
+
+T = TypeVar("T")
+_logger = logging.getLogger(__name__)
+
+
+def need_library() -> None:
+    """Make sure that the client's library is there.
+
+    Raises:
+        ConfigError: it is not installed.
+    """
+    try:
+        importlib.import_module("qdrant_client")
+    except ImportError as exc:
+        raise _missing_library(exc) from exc
+
+
+def _missing_library(error: ImportError) -> ConfigError:
+    return ConfigError(
+        f"The Qdrant client is not installed: {install_command('qdrant')}",
+        details=str(error),
+        suggestion=f"Run: {install_command('qdrant')}",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class QdrantConfig:
+    """Say which server, and how collections are made there.
+
+    Attributes:
+        url: of the REST port; the port is 6333 where it names none.
+        api_key: None where the server asks for none; never shown.
+        grpc: `on`, `off`, or `auto`: probed once, else REST.
+        shards, replication_factor, write_consistency: of new collections; None leaves it to the server.
+        on_disk: whether vectors and payload indexes are kept on disk instead of in memory.
+        quantization: of the dense vectors; searches rescore with the full vectors.
+        query_seconds, write_seconds: time limit of one attempt (A-REQ-REL-002).
+        retries: how often and when a call is made again.
+        drift: by how much the mean length of chunks may differ from the one in the BM25 weights before all are
+            weighed anew; 0 weighs anew at every change.
+        lexical: `full-text` makes new collections without sparse vectors.
+        exact_up_to: collections with up to so many points are searched without approximation.
+    """
+
+    url: str
+    api_key: str | None = field(default=None, repr=False)
+    grpc: Literal["auto", "on", "off"] = "auto"
+    grpc_port: int = 6334
+    shards: int | None = None
+    replication_factor: int | None = None
+    write_consistency: int | None = None
+    on_disk: bool = False
+    quantization: Literal["none", "scalar", "binary"] = "none"
+    query_seconds: int = 10
+    write_seconds: int = 60
+    retries: RetryPolicy = SPECIFIED
+    drift: float = 0.05
+    lexical: Literal["sparse", "full-text"] = "sparse"
+    exact_up_to: int = 20_000
+
+
+class QdrantOptions(Protocol):
+    """Name the settings that this store needs."""
+
+    @property
+    def qdrant_url(self) -> str | None: ...
+    @property
+    def qdrant_api_key(self) -> Secret | None: ...
+    @property
+    def qdrant_grpc(self) -> Literal["auto", "on", "off"]: ...
+    @property
+    def qdrant_grpc_port(self) -> int: ...
+    @property
+    def qdrant_shards(self) -> int | None: ...
+    @property
+    def qdrant_replication_factor(self) -> int | None: ...
+    @property
+    def qdrant_write_consistency(self) -> int | None: ...
+    @property
+    def qdrant_on_disk(self) -> bool: ...
+    @property
+    def qdrant_quantization(self) -> Literal["none", "scalar", "binary"]: ...
+
+
+def config_of(options: QdrantOptions) -> QdrantConfig:
+    """Read the settings.
+
+    Raises:
+        ConfigError: there is no address.
+    """
+    if not options.qdrant_url:
+        raise ConfigError("VECTOR_STORE is qdrant, but QDRANT_URL is not set.", suggestion="Set QDRANT_URL.")
+    key = options.qdrant_api_key
+    return QdrantConfig(
+        url=options.qdrant_url,
+        api_key=key.get_secret_value() or None if key else None,
+        grpc=options.qdrant_grpc,
+        grpc_port=options.qdrant_grpc_port,
+        shards=options.qdrant_shards,
+        replication_factor=options.qdrant_replication_factor,
+        write_consistency=options.qdrant_write_consistency,
+        on_disk=options.qdrant_on_disk,
+        quantization=options.qdrant_quantization,
+    )
+
+
+def plain_address(url: str) -> str:
+    """Return scheme, host, port and path of a URL: nothing of it is a secret."""
+    parts = urllib.parse.urlsplit(url if "//" in url else f"//{url}")
+    host = f"[{parts.hostname}]" if parts.hostname and ":" in parts.hostname else parts.hostname or ""
+    try:
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        port = ""
+    return f"{parts.scheme or 'http'}://{host}{port}{parts.path.rstrip('/')}"
+
+
+class Connection:
+    """Make the store's calls on one client, which is built at the first of them.
+
+    Args:
+        config: which server and how.
+        connect: builds the client instead of `config`; tests pass the client's local mode here.
+    """
+
+    def __init__(self, config: QdrantConfig, connect: Callable[[], QdrantClient] | None = None) -> None:
+        self.config = config
+        self.location = plain_address(config.url)
+        self._connect = connect or self._remote
+        self._client: QdrantClient | None = None
+        self._lock = threading.Lock()
+        self._closed = False
+
+    # the calls
+
+    def ping(self) -> None:
+        """Make one cheap round trip that needs the key; not retried."""
+        self._once("asking whether it is there", lambda client: client.collection_exists("knowledge"))
+
+    def names(self) -> list[str]:
+        found = self.run("listing collections", lambda client: client.get_collections())
+        return sorted(each.name for each in found.collections)
+
+    def aliases(self) -> dict[str, str]:
+        """Map every alias to the collection it stands for."""
+        found = self.run("listing aliases", lambda client: client.get_aliases())
+        return {each.alias_name: each.collection_name for each in found.aliases}
+
+    def alias(self, operations: Sequence[models.AliasOperations]) -> None:
+        """Change aliases, all at once."""
+        seconds = self.config.write_seconds
+        self.run("naming", lambda client: client.update_collection_aliases(list(operations), timeout=seconds))
+
+    def exists(self, name: str) -> bool:
+        return self.run(f"looking for '{name}'", lambda client: client.collection_exists(name))
+
+    def info(self, name: str) -> models.CollectionInfo:
+        return self.run(f"describing '{name}'", lambda client: client.get_collection(name))
+
+    def create(self, name: str, make: Callable[[QdrantClient], object]) -> None:
+        self.run(f"making '{name}'", make)
+
+    def drop(self, name: str) -> None:
+        self.run(f"dropping '{name}'", lambda client: client.delete_collection(name, timeout=self.config.write_seconds))
+
+    def index(self, name: str, fieldname: str, schema: models.PayloadSchemaType | models.PayloadSchemaParams) -> None:
+        self.run(
+            f"indexing '{fieldname}' of '{name}'",
+            lambda client: client.create_payload_index(name, fieldname, schema, wait=True),
+        )
+
+    def count(self, name: str, kept: models.Filter | None, *, exact: bool = True) -> int:
+        seconds = self.config.query_seconds
+        return self.run(
+            f"counting in '{name}'", lambda client: client.count(name, kept, exact=exact, timeout=seconds)
+        ).count
+
+    def retrieve(
+        self, name: str, ids: Sequence[str], payload: Sequence[str] | bool = True, *, vectors: bool = False
+    ) -> list[models.Record]:
+        if not ids:
+            return []
+        return self.run(
+            f"reading '{name}'",
+            lambda client: client.retrieve(
+                name, list(ids), with_payload=_selected(payload), with_vectors=vectors,
+                consistency=self._consistency(), timeout=self.config.query_seconds,
+            ),
+        )  # fmt: skip
+
+    def scroll(
+        self, name: str, kept: models.Filter | None, payload: Sequence[str] | bool = True,
+        *, vectors: Sequence[str] = (), most: int | None = None,
+    ) -> Iterator[models.Record]:  # fmt: skip
+        """Yield the points that a filter keeps, page by page, at most `most`."""
+        offset: models.ExtendedPointId | None = None
+        left = most
+        while left is None or left > 0:
+            page = PAGE // 4 if vectors else PAGE
+            size = page if left is None else min(page, left)
+            start = offset
+
+            def read(
+                client: QdrantClient, size: int = size, start: models.ExtendedPointId | None = start
+            ) -> tuple[list[models.Record], models.ExtendedPointId | None]:
+                found, following = client.scroll(
+                    name, scroll_filter=kept, limit=size, offset=start, with_payload=_selected(payload),
+                    with_vectors=list(vectors) if vectors else False, consistency=self._consistency(),
+                    timeout=self.config.query_seconds,
+                )  # fmt: skip
+                return found, cast("models.ExtendedPointId | None", following)  # never gRPC's own kind of id
+
+            points, offset = self.run(f"reading '{name}'", read)
+            yield from points
+            if offset is None:
+                return
+            left = None if left is None else left - len(points)
+
+    def query(self, name: str, requests: Sequence[models.QueryRequest]) -> list[list[models.ScoredPoint]]:
+        """Answer several queries in one round trip."""
+        answers = self.run(
+            f"searching '{name}'",
+            lambda client: client.query_batch_points(
+                name, list(requests), consistency=self._consistency(), timeout=self.config.query_seconds
+            ),
+        )
+        return [each.points for each in answers]
+
+    def write(self, name: str, operations: Sequence[models.UpdateOperation], *, strong: bool = False) -> None:
+        """Make changes in the order given, in one request, and wait until searches see them."""
+        from qdrant_client import models
+
+        ordering = models.WriteOrdering.STRONG if strong else None
+        if operations:
+            self.run(
+                f"writing to '{name}'",
+                lambda client: client.batch_update_points(name, list(operations), wait=True, ordering=ordering),
+            )
+
+    def write_present(self, name: str, operations: Sequence[models.UpdateOperation]) -> None:
+        """Make changes to points of which another writer may have removed some: those are passed over."""
+        try:
+            self.write(name, operations)
+        except NotFoundError:  # the other points of that operation are changed, the operations after it are not done
+            for each in operations:
+                with contextlib.suppress(NotFoundError):
+                    self.write(name, [each])
+
+    # inside
+
+    def run(self, doing: str, call: Callable[[QdrantClient], T]) -> T:
+        """Make a call, and again while its failure may pass."""
+        return retrying(
+            lambda: self._once(doing, call), service="qdrant", may_pass=may_pass, policy=self.config.retries
+        )
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    def _once(self, doing: str, call: Callable[[QdrantClient], T]) -> T:
+        client = self._opened()
+        from knowledge_mcp.stores.qdrant.errors import mapped
+
+        try:
+            return call(client)
+        except KnowledgeError:
+            raise
+        except Exception as exc:
+            raise mapped(exc, doing=doing, location=self.location, secret=self.config.api_key) from exc
+
+    def _opened(self) -> QdrantClient:
+        with self._lock:
+            if self._closed:
+                raise ConnectionFailedError("The store is closed.", suggestion="Open it again.", recoverable=False)
+            if self._client is None:
+                try:
+                    self._client = self._connect()
+                except ImportError as exc:
+                    raise _missing_library(exc) from exc
+                except KnowledgeError:
+                    raise
+                except Exception as exc:
+                    from knowledge_mcp.stores.qdrant.errors import mapped
+
+                    raise mapped(exc, doing="connecting", location=self.location, secret=self.config.api_key) from exc
+            return self._client
+
+    def _consistency(self) -> models.ReadConsistencyType | None:
+        """With replicas, a majority answers, so that what a finished call wrote is seen by the next one."""
+        from qdrant_client import models
+
+        return models.ReadConsistencyType.MAJORITY if (self.config.replication_factor or 1) > 1 else None
+
+    def _remote(self) -> QdrantClient:
+        config = self.config
+        if config.grpc == "on" or (config.grpc == "auto" and self._speaks_grpc()):
+            return self._built(grpc=True)
+        return self._built(grpc=False)
+
+    def _built(self, *, grpc: bool) -> QdrantClient:
+        from qdrant_client import QdrantClient
+
+        config = self.config
+        if config.api_key and self.location.startswith("http://"):
+            log_event(_logger, logging.WARNING, "qdrant_key_without_tls", location=self.location)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # said above, in the log
+            return QdrantClient(
+                url=self.location, api_key=config.api_key, prefer_grpc=grpc, grpc_port=config.grpc_port,
+                timeout=config.write_seconds, check_compatibility=False,
+            )  # fmt: skip
+
+    def _speaks_grpc(self) -> bool:
+        """Try gRPC once; whatever goes wrong, REST tells what it was."""
+        import socket
+
+        host = urllib.parse.urlsplit(self.location).hostname or ""
+        try:
+            socket.create_connection((host, self.config.grpc_port), timeout=_PROBE_SECONDS).close()
+        except OSError:
+            return False
+        client = self._built(grpc=True)
+        try:
+            client.collection_exists("knowledge")
+        except Exception as exc:  # noqa: BLE001 - REST is tried next and raises what is to be raised
+            log_event(_logger, logging.INFO, "qdrant_without_grpc", location=self.location, reason=type(exc).__name__)
+            return False
+        finally:
+            client.close()
+        return True
+
+
+def _selected(payload: Sequence[str] | bool) -> list[str] | bool:
+    return payload if isinstance(payload, bool) else list(payload)

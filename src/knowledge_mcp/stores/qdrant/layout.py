@@ -1,0 +1,381 @@
+"""How a collection of ours lies in Qdrant: two collections of Qdrant's, what their points hold, and their indexes.
+
+Qdrant calls them `<name>__<number>` and `<name>__<number>__records`; the names `<name>` and `<name>__records` are
+aliases, which Qdrant changes all at once when collections are renamed.
+
+The first holds one point per chunk and generation: the vector `dense`, the sparse vector `bm25` (a point that is only
+staged has none, so that it does not count in the inverse document frequencies), and a payload with the chunk and all
+that a filter may name. The second holds points without vectors: one that describes the collection, one per document
+(its record, and which generation of its chunks is the visible one), and in parts the canonical texts and the sections
+and pages, where a document has any.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import logging
+import re
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from qdrant_client import models
+
+from knowledge_mcp.model.collection import CollectionInfo, EmbeddingSpace
+from knowledge_mcp.model.errors import ConfigError, InvalidInputError, KnowledgeError, NotFoundError
+from knowledge_mcp.stores.qdrant.connection import Connection, QdrantConfig
+from knowledge_mcp.stores.shared.payload import space_from_json, space_to_json
+from knowledge_mcp.stores.shared.rules import checked_renames
+from knowledge_mcp.support.events import log_event
+
+if TYPE_CHECKING:
+    from qdrant_client import QdrantClient
+
+__all__ = [
+    "BM25",
+    "DENSE",
+    "INDEXES",
+    "LIVE",
+    "META",
+    "MOVING",
+    "RECORD_INDEXES",
+    "STAGED",
+    "VISIBLE",
+    "Place",
+    "all_places",
+    "create",
+    "drop",
+    "look",
+    "place_of",
+    "point_id",
+    "records_of",
+    "rename",
+    "schema_of",
+]
+
+LAYOUT = 1
+DENSE = "dense"
+BM25 = "bm25"
+SUFFIX = "__records"
+MOST_NAME = 240
+_RESERVED = re.compile(r"__(\d+|records)$")
+_logger = logging.getLogger(__name__)
+FORBIDDEN = frozenset('<>:"/\\|?*\0')
+_SPACE = uuid.UUID("6d2f1c1e-5b0c-5a36-9b57-0f3c0d4a7e11")
+
+STAGED, MOVING, VISIBLE = "staged", "moving", "visible"
+"""States of a chunk's point: no search sees it; a publish is under way and the document's record decides; settled."""
+LIVE = [MOVING, VISIBLE]
+
+_OURS = (
+    "Choose another name (QDRANT_COLLECTION, --to-collection): another program or another version of this one made it, "
+    "and it is left as it is."
+)
+
+
+def point_id(*parts: str) -> str:
+    """Derive the id of a point from what it stands for."""
+    return str(uuid.uuid5(_SPACE, "\0".join(parts)))
+
+
+META = point_id("collection")
+"""Id of the point that describes a collection."""
+
+
+def records_of(name: str) -> str:
+    """Name the collection beside `name` that holds records and texts."""
+    return f"{name}{SUFFIX}"
+
+
+def _keyword(*, on_disk: bool = False) -> models.KeywordIndexParams:
+    return models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, on_disk=on_disk or None)
+
+
+_KEYWORDS = (
+    "document_id", "generation", "name", "state", "chunk_id", "document_type", "chunk_type", "clause_number", "clauses",
+    "content_hash", "embedding_key", "terms", "weights", "next",
+)  # fmt: skip
+INDEXES: Mapping[str, str] = {**dict.fromkeys(_KEYWORDS, "keyword"), "normative": "bool", "words": "text"}
+"""Payload index of each field of a chunk's point."""
+RECORD_INDEXES: Mapping[str, str] = {"kind": "keyword", "document_id": "keyword", "generation": "keyword"}
+"""Payload index of each field of a record's point."""
+
+
+def schema_of(
+    kind: str, *, on_disk: bool
+) -> models.PayloadSchemaType | models.KeywordIndexParams | models.TextIndexParams:
+    """Describe one payload index."""
+    if kind == "bool":
+        return models.PayloadSchemaType.BOOL
+    if kind == "text":  # the words are the analyser's own terms, so that a blank is all there is to cut at
+        return models.TextIndexParams(
+            type=models.TextIndexType.TEXT, tokenizer=models.TokenizerType.WHITESPACE, lowercase=False,
+            on_disk=on_disk or None,
+        )  # fmt: skip
+    return _keyword(on_disk=on_disk)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A collection as its describing point says.
+
+    Attributes:
+        name: of the collection.
+        home: Qdrant's own name of the collection that holds the chunks; a rename does not change it.
+        space, created_at: as in `CollectionInfo`.
+        analyser: version of the analyser that made its words and weights.
+        coming: version that is about to make them, or was; empty for none.
+        lexical: `sparse` or `full-text`.
+        mean: length of a chunk in terms that the BM25 weights are made with; None before the first publish.
+        changed: another value after every change.
+    """
+
+    name: str
+    home: str
+    space: EmbeddingSpace
+    created_at: str
+    analyser: str
+    lexical: str
+    mean: float | None
+    changed: str
+    coming: str = ""
+
+    @property
+    def records(self) -> str:
+        return records_of(self.home)
+
+    @property
+    def info(self) -> CollectionInfo:
+        return CollectionInfo(self.name, self.space, self.created_at)
+
+    @property
+    def weights(self) -> str:
+        """Name the weights that points of this place should have."""
+        return f"{self.analyser} {self.mean!r}"
+
+
+def place_of(name: str, payload: Mapping[str, Any] | None) -> Place | None:
+    """Read a describing point; None while the collection is being dropped.
+
+    Raises:
+        ConfigError: it is of another layout.
+    """
+    if payload is None or payload.get("kind") != "collection":
+        raise ConfigError(f"Qdrant's collection '{records_of(name)}' does not describe '{name}'.", suggestion=_OURS)
+    if payload.get("layout") != LAYOUT:
+        raise ConfigError(
+            f"Collection '{name}' has layout {payload.get('layout')} in Qdrant; this version reads {LAYOUT}.",
+            suggestion=_OURS,
+        )
+    if payload["state"] == "dropping":
+        return None
+    return Place(
+        name, payload["home"], space_from_json(payload["space"]), payload["created_at"], payload["analyser"],
+        payload["lexical"], payload.get("mean"), payload.get("changed", ""), payload.get("coming", ""),
+    )  # fmt: skip
+
+
+def look(connection: Connection, name: str) -> Place | None:
+    """Look a collection up; None where there is none.
+
+    Raises:
+        ConfigError: Qdrant has one of that name that is not ours.
+    """
+    if not _fits(name):
+        return None
+    try:
+        found = connection.retrieve(records_of(name), [META])
+    except NotFoundError:
+        if connection.exists(name):
+            raise ConfigError(f"Qdrant has a collection '{name}' of another layout.", suggestion=_OURS) from None
+        return None
+    return place_of(name, found[0].payload if found else None)
+
+
+def all_places(connection: Connection) -> list[Place]:
+    """Look up every collection of ours, by name."""
+    aliases = connection.aliases()
+    found: list[Place] = []
+    for name in sorted(aliases):
+        if records_of(name) in aliases:
+            with contextlib.suppress(ConfigError):  # somebody else's, who likes such names
+                place = look(connection, name)
+                found += [] if place is None else [place]
+    return found
+
+
+def create(connection: Connection, name: str, space: EmbeddingSpace, analyser: str) -> None:
+    """Make both of Qdrant's collections with their indexes, then give them their names in one step.
+
+    What an interrupted make has left is used, what an interrupted drop has left is removed.
+    """
+    _check_name(name)
+    config = connection.config
+    meta: dict[str, Any] = {
+        "kind": "collection", "layout": LAYOUT, "state": "making", "space": space_to_json(space), "analyser": analyser,
+        "created_at": datetime.now(UTC).isoformat(timespec="seconds"), "changed": "", "lexical": config.lexical,
+    }  # fmt: skip
+    aliases = connection.aliases()
+    if records_of(name) in aliases and name in aliases:
+        _remove(connection, name, aliases[name])
+        aliases = {alias: target for alias, target in aliases.items() if target != aliases[name]}
+    home = _free_home(connection, name, set(aliases.values()), meta)
+    meta["home"] = home
+    _made(connection, records_of(home), lambda client: _make_records(client, records_of(home), config))
+    for field, kind in RECORD_INDEXES.items():
+        connection.index(records_of(home), field, schema_of(kind, on_disk=config.on_disk))
+    never = models.Filter(must=[models.FieldCondition(key="kind", match=models.MatchValue(value="never"))])
+    first = models.PointsList(points=[models.PointStruct(id=META, payload=meta, vector={})], update_filter=never)
+    connection.write(records_of(home), [models.UpsertOperation(upsert=first)], strong=True)
+    try:
+        sparse = config.lexical == "sparse"
+        _made(connection, home, lambda client: _make_chunks(client, home, space, config, sparse=sparse))
+    except InvalidInputError as exc:
+        if config.lexical != "sparse":
+            raise
+        # a server that knows no sparse vectors with inverse document frequencies: the full-text index takes their place
+        _made(connection, home, lambda client: _make_chunks(client, home, space, config, sparse=False))
+        log_event(_logger, logging.WARNING, "lexical_fallback", collection=name, reason=exc.details or exc.message)
+        _tell(connection, home, {"lexical": "full-text"})
+    _check_vectors(connection, home, space)
+    for field, kind in INDEXES.items():
+        connection.index(home, field, schema_of(kind, on_disk=config.on_disk))
+    connection.alias(_named(name, home))
+    _tell(connection, home, {"state": "ready"})
+
+
+def drop(connection: Connection, place: Place) -> None:
+    """Remove a collection; a kill on the way leaves one that counts as gone and is removed by the next `create`."""
+    _tell(connection, place.home, {"state": "dropping"})
+    _remove(connection, place.name, place.home)
+
+
+def rename(connection: Connection, names: Mapping[str, str]) -> None:
+    """Give collections new names: they are aliases of Qdrant's, which it changes all at once."""
+    places = {each.name: each for each in all_places(connection)}
+    changed = checked_renames(names, places)
+    for new in changed.values():
+        _check_name(new)
+    gone = [one for old in changed for one in _unnamed(old)]
+    given = [one for old, new in changed.items() for one in _named(new, places[old].home)]
+    if changed:
+        connection.alias([*gone, *given])
+
+
+def _check_name(name: str) -> None:
+    if not _fits(name):
+        raise InvalidInputError(
+            f"'{name}' cannot be the name of a collection in Qdrant.",
+            suggestion=f'Take at most {MOST_NAME} characters without any of <>:"/\\|?* and no ending in __ and digits.',
+        )
+
+
+def _fits(name: str) -> bool:
+    return bool(name) and len(name) <= MOST_NAME and not FORBIDDEN & set(name) and not _RESERVED.search(name)
+
+
+def _free_home(connection: Connection, name: str, taken: set[str], meta: Mapping[str, Any]) -> str:
+    """Find the name under which Qdrant is to hold a new collection; what is nobody's any more is removed."""
+    present = set(connection.names())
+    for number in itertools.count(1):
+        home = f"{name}__{number}"
+        if home in taken or (home in present and records_of(home) not in present):
+            continue
+        if records_of(home) not in present:
+            return home
+        found = connection.retrieve(records_of(home), [META])
+        left: Mapping[str, Any] = (found[0].payload or {}) if found else {}
+        if found and left.get("kind") != "collection":
+            continue  # somebody else's
+        same = all(left.get(key) == meta[key] for key in ("layout", "space", "analyser", "lexical"))
+        if found and not (left["state"] == "making" and same):
+            connection.drop(home)
+            connection.drop(records_of(home))
+        return home
+    raise AssertionError("numbers do not end")
+
+
+def _named(name: str, home: str) -> list[models.AliasOperations]:
+    pairs = ((name, home), (records_of(name), records_of(home)))
+    return [
+        models.CreateAliasOperation(create_alias=models.CreateAlias(alias_name=alias, collection_name=target))
+        for alias, target in pairs
+    ]
+
+
+def _unnamed(name: str) -> list[models.AliasOperations]:
+    return [
+        models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=alias))
+        for alias in (name, records_of(name))
+    ]
+
+
+def _remove(connection: Connection, name: str, home: str) -> None:
+    connection.alias(_unnamed(name))
+    connection.drop(home)
+    connection.drop(records_of(home))
+
+
+def _tell(connection: Connection, home: str, payload: Mapping[str, Any]) -> None:
+    change = models.SetPayload(payload=dict(payload), points=[META])
+    connection.write(records_of(home), [models.SetPayloadOperation(set_payload=change)], strong=True)
+
+
+def _made(connection: Connection, name: str, make: Callable[[QdrantClient], object]) -> None:
+    """Make one of Qdrant's collections, unless it is there: another process may be making it too."""
+    if connection.exists(name):
+        return
+    try:
+        connection.create(name, make)
+    except KnowledgeError:
+        if not connection.exists(name):
+            raise
+
+
+def _make_records(client: QdrantClient, name: str, config: QdrantConfig) -> None:
+    client.create_collection(
+        name, vectors_config={}, shard_number=config.shards, replication_factor=config.replication_factor,
+        write_consistency_factor=config.write_consistency, on_disk_payload=True, timeout=config.write_seconds,
+    )  # fmt: skip
+
+
+def _make_chunks(client: QdrantClient, name: str, space: EmbeddingSpace, config: QdrantConfig, *, sparse: bool) -> None:
+    index = models.SparseIndexParams(on_disk=True) if config.on_disk else None
+    client.create_collection(
+        name,
+        vectors_config={
+            DENSE: models.VectorParams(
+                size=space.dimensions, distance=models.Distance.DOT, on_disk=config.on_disk or None
+            )
+        },
+        sparse_vectors_config={BM25: models.SparseVectorParams(modifier=models.Modifier.IDF, index=index)}
+        if sparse
+        else None,
+        quantization_config=_quantization(config),
+        shard_number=config.shards, replication_factor=config.replication_factor,
+        write_consistency_factor=config.write_consistency, on_disk_payload=True, timeout=config.write_seconds,
+    )  # fmt: skip
+
+
+def _quantization(config: QdrantConfig) -> models.QuantizationConfig | None:
+    if config.quantization == "scalar":
+        scalar = models.ScalarQuantizationConfig(type=models.ScalarType.INT8, quantile=0.99, always_ram=True)
+        return models.ScalarQuantization(scalar=scalar)
+    if config.quantization == "binary":
+        return models.BinaryQuantization(binary=models.BinaryQuantizationConfig(always_ram=True))
+    return None
+
+
+def _check_vectors(connection: Connection, name: str, space: EmbeddingSpace) -> None:
+    """Refuse a collection that was there already and is made otherwise."""
+    params = connection.info(name).config.params
+    dense = params.vectors.get(DENSE) if isinstance(params.vectors, dict) else None
+    if dense is None or dense.size != space.dimensions or dense.distance != models.Distance.DOT:
+        raise ConfigError(
+            f"Qdrant has a collection '{name}' of another layout: it lacks the vector '{DENSE}' of"
+            f" {space.dimensions} dimensions.",
+            suggestion=_OURS,
+        )

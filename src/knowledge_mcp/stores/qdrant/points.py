@@ -1,0 +1,205 @@
+"""Chunks as points, filters as Qdrant's filters, terms as sparse vectors: plain translations, nothing is sent here."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, cast
+
+from qdrant_client import models
+
+from knowledge_mcp.model.chunk import EmbeddedChunk, Vector, numbers_of
+from knowledge_mcp.model.query import Equals, Filter, In
+from knowledge_mcp.ports import Analyser
+from knowledge_mcp.stores.qdrant.connection import MOST_BYTES, MOST_POINTS
+from knowledge_mcp.stores.qdrant.layout import BM25, DENSE, LIVE, STAGED, point_id
+from knowledge_mcp.stores.shared.bm25 import K1, B, term_counts
+from knowledge_mcp.stores.shared.filters import field_value, simple_filters
+from knowledge_mcp.stores.shared.payload import chunk_to_json
+
+__all__ = [
+    "any_of",
+    "batches",
+    "chunk_payload",
+    "chunk_point",
+    "clause_prefixes",
+    "conditions",
+    "defined",
+    "empty_sparse",
+    "equals",
+    "live",
+    "query_sparse",
+    "staged_point",
+    "term_index",
+    "to_bytes",
+    "weighted",
+]
+
+_FLOAT_BYTES = 22
+"""JSON text of one number of a vector."""
+
+
+def equals(field: str, value: str | bool) -> models.Condition:
+    """Keep points whose field has the value."""
+    return models.FieldCondition(key=field, match=models.MatchValue(value=value))
+
+
+def any_of(field: str, values: Iterable[str]) -> models.Condition:
+    """Keep points whose field has one of the values."""
+    return models.FieldCondition(key=field, match=models.MatchAny(any=list(values)))
+
+
+def live(*conditions: models.Condition) -> models.Filter:
+    """Keep points that are published or about to be."""
+    return models.Filter(must=[any_of("state", LIVE), *conditions])
+
+
+def conditions(filter: Filter | None) -> list[models.Condition] | None:
+    """Translate a filter that was checked; None where it keeps nothing at all."""
+    found: list[models.Condition] = []
+    for part in simple_filters(filter):
+        if isinstance(part, Equals | In):
+            values = [part.value] if isinstance(part, Equals) else list(part.values)
+            texts = [("true" if each else "false") if isinstance(each, bool) else each for each in values]
+            if part.field == "normative":
+                wanted = {each == "true" for each in texts if each in {"true", "false"}}
+                if len(wanted) == 1:
+                    found.append(equals("normative", wanted.pop()))
+                elif not wanted:
+                    return None
+            elif not texts:
+                return None
+            else:
+                found.append(any_of(part.field, texts) if len(texts) > 1 else equals(part.field, texts[0]))
+        else:
+            found.append(equals("clauses", part.value.rstrip(".")))
+    return found
+
+
+def clause_prefixes(clause_number: str | None) -> list[str]:
+    """List all that a clause number lies at or below: `5.3.1` at 5, 5.3 and 5.3.1."""
+    if clause_number is None:
+        return []
+    above = {clause_number[:place] for place, sign in enumerate(clause_number) if sign == "."}
+    return sorted(above | {clause_number.rstrip(".")})
+
+
+def defined(chunk_terms: Iterable[tuple[str, Sequence[str]]], analyser: Analyser) -> list[str]:
+    """List the look-up keys of terms and aliases."""
+    return sorted({analyser.term_key(name) for term, aliases in chunk_terms for name in (term, *aliases)})
+
+
+def chunk_payload(each: EmbeddedChunk, analyser: Analyser) -> dict[str, Any]:
+    """Write what a point says of its chunk; where it stands, generation and state come with its point."""
+    chunk = each.chunk
+    names = [(one.term, one.aliases) for one in chunk.definitions]
+    words = analyser.document_terms(chunk.embedding_text)
+    payload: dict[str, Any] = {
+        "chunk_id": chunk.id,
+        "document_id": chunk.document_id,
+        "index": chunk.index,
+        "document_type": field_value(chunk, "document_type"),
+        "chunk_type": field_value(chunk, "chunk_type"),
+        "normative": chunk.normative,
+        "content_hash": chunk.content_hash,
+        "embedding_key": each.embedding_key,
+        "words": " ".join(words),
+        "length": sum(term_counts(words).values()),
+        "chunk": chunk_to_json(chunk),
+    }
+    if chunk.clause_number is not None:
+        payload |= {"clause_number": chunk.clause_number, "clauses": clause_prefixes(chunk.clause_number)}
+    if names:
+        payload["terms"] = defined(names, analyser)
+    return payload
+
+
+def staged_point(
+    each: EmbeddedChunk, analyser: Analyser, home: str, document_id: str, name: str, generation: str
+) -> models.PointStruct:
+    """Make the point of a staged chunk: found by its keys, seen by no search, without sparse vector."""
+    payload = chunk_payload(each, analyser)
+    payload |= {"home": home, "document_id": document_id, "name": name, "generation": generation, "state": STAGED}
+    return chunk_point(each, payload)
+
+
+def chunk_point(
+    each: EmbeddedChunk, payload: Mapping[str, Any], sparse: models.SparseVector | None = None
+) -> models.PointStruct:
+    """Make the point of a chunk whose payload says of which document and generation it is."""
+    vectors: dict[str, models.Vector] = {DENSE: list(numbers_of(each.vector))}
+    if sparse is not None:
+        vectors[BM25] = sparse
+    place = point_id("chunk", payload["document_id"], payload["generation"], each.chunk.id)
+    return models.PointStruct(id=place, payload=dict(payload), vector=vectors)
+
+
+def to_bytes(vector: Any) -> Vector:
+    """Turn a point's dense vector back into the bytes it came from."""
+    components = cast("Mapping[str, Sequence[float]]", vector)[DENSE]
+    return struct.pack(f"<{len(components)}f", *components)
+
+
+def batches(points: Iterable[models.PointStruct]) -> Iterator[list[models.PointStruct]]:
+    """Cut points into requests that are bounded in number and in bytes."""
+    batch: list[models.PointStruct] = []
+    held = 0
+    for point in points:
+        size = len(json.dumps(point.payload, ensure_ascii=False).encode()) + 200 + _FLOAT_BYTES * _numbers(point)
+        if batch and (len(batch) >= MOST_POINTS or held + size > MOST_BYTES):
+            yield batch
+            batch, held = [], 0
+        batch.append(point)
+        held += size
+    if batch:
+        yield batch
+
+
+def _numbers(point: models.PointStruct) -> int:
+    """Count the numbers that a point's vectors are written with."""
+    vectors = point.vector if isinstance(point.vector, dict) else {}
+    dense, sparse = vectors.get(DENSE), vectors.get(BM25)
+    count = len(dense) if isinstance(dense, list) else 0
+    return count + (2 * len(sparse.indices) if isinstance(sparse, models.SparseVector) else 0)
+
+
+# the sparse vector
+
+
+@lru_cache(maxsize=65_536)
+def term_index(term: str) -> int:
+    """Give a term its place among 2³² ones, the same in every process."""
+    return int.from_bytes(hashlib.blake2b(term.encode(), digest_size=4).digest(), "little")
+
+
+def weighted(terms: Iterable[str], mean: float) -> models.SparseVector:
+    """Weigh a chunk's terms as `bm25` says, but for the inverse document frequency, which Qdrant knows.
+
+    Args:
+        terms: of the chunk, with repetitions.
+        mean: length of the chunks in terms.
+    """
+    counts = term_counts(terms)
+    norm = K1 * (1.0 - B + B * sum(counts.values()) / mean)
+    by_index: dict[int, int] = {}
+    for term, count in counts.items():
+        index = term_index(term)
+        by_index[index] = by_index.get(index, 0) + count
+    indices = sorted(by_index)
+    return models.SparseVector(
+        indices=indices, values=[by_index[index] / (by_index[index] + norm) for index in indices]
+    )
+
+
+def query_sparse(terms: Iterable[str]) -> models.SparseVector:
+    """Ask for chunks with any of the terms."""
+    indices = sorted({term_index(term) for term in terms})
+    return models.SparseVector(indices=indices, values=[1.0] * len(indices))
+
+
+def empty_sparse() -> models.SparseVector:
+    """Stand for a chunk without any term."""
+    return models.SparseVector(indices=[], values=[])

@@ -1,0 +1,350 @@
+"""Records, texts, chunks and vectors, read from Qdrant; a read that meets a publish looks again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+from qdrant_client import models
+
+from knowledge_mcp.model.chunk import Chunk, Vector
+from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure, StoreStatistics
+from knowledge_mcp.model.errors import InternalError, NotFoundError, sound
+from knowledge_mcp.ports import Analyser
+from knowledge_mcp.stores.qdrant.connection import Connection
+from knowledge_mcp.stores.qdrant.layout import DENSE, META, VISIBLE, Place, place_of, point_id
+from knowledge_mcp.stores.qdrant.points import any_of, equals, live, to_bytes
+from knowledge_mcp.stores.shared.payload import checked_part, chunk_from_json, record_from_json, structure_from_json
+
+__all__ = [
+    "MARKS",
+    "PARTS",
+    "Head",
+    "Judge",
+    "PartKind",
+    "chunks_by_id",
+    "defined_terms",
+    "definitions",
+    "document_chunks",
+    "document_structure",
+    "document_text",
+    "head_id",
+    "heads",
+    "heads_of",
+    "known_vectors",
+    "owners_of_content",
+    "part_ids",
+    "place_and_head",
+    "place_and_heads",
+    "read_again",
+    "record",
+    "records",
+    "statistics",
+]
+
+MARKS = ("home", "chunk_id", "document_id", "generation", "state")
+"""Fields of a chunk's point by which a reader tells whether it is visible."""
+PartKind = Literal["text", "structure"]
+PARTS: tuple[PartKind, ...] = ("text", "structure")
+"""What is kept in parts beside a record, and the field of a part's point that holds it."""
+READS = 8
+"""How often a reader that met a publish looks again before it takes what there is."""
+
+Point = TypeVar("Point", models.Record, models.ScoredPoint)
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A document's record and what it names.
+
+    Attributes:
+        document_id: whose it is.
+        generation: the visible one, unlike any other of this document.
+        name: what the caller of `publish` called it.
+        parts: of the canonical text. shapes: parts of sections and pages, 0 where there are none.
+        chunks, tokens, length, size: totals over its chunks; length in terms, size in bytes of all that is kept.
+        record: as JSON, empty where it was not read.
+    """
+
+    document_id: str
+    generation: str
+    name: str
+    parts: int
+    chunks: int
+    tokens: int
+    length: int
+    size: int
+    record: str = ""
+    shapes: int = 0
+
+    @property
+    def announced(self) -> DocumentRecord:
+        return record_from_json(self.record, self.document_id)
+
+
+_NUMBERS = ["kind", "document_id", "generation", "name", "parts", "chunks", "tokens", "length", "size", "shapes"]
+
+
+def head_id(document_id: str) -> str:
+    """Return the id of a document's record."""
+    return point_id("document", document_id)
+
+
+def part_ids(head: Head, kind: PartKind) -> list[str]:
+    """List the ids of the parts of a canonical text, or of sections and pages."""
+    count = head.parts if kind == "text" else head.shapes
+    return [point_id(kind, head.document_id, head.generation, str(part)) for part in range(count)]
+
+
+def _head(payload: Mapping[str, Any]) -> Head:
+    return Head(
+        document_id=payload["document_id"],
+        generation=payload["generation"],
+        name=payload["name"],
+        parts=payload["parts"],
+        chunks=payload["chunks"],
+        tokens=payload["tokens"],
+        length=payload["length"],
+        size=payload["size"],
+        record=payload.get("record", ""),
+        shapes=payload.get("shapes", 0),
+    )
+
+
+def heads(connection: Connection, place: Place, *, whole: bool = False, most: int | None = None) -> Iterator[Head]:
+    """Yield all records, or at most so many; with `whole` the documents' own ones come along."""
+    kept = models.Filter(must=[equals("kind", "document")])
+    for point in connection.scroll(place.records, kept, [*_NUMBERS, "record"] if whole else _NUMBERS, most=most):
+        yield _head(point.payload or {})
+
+
+def place_and_head(connection: Connection, place: Place, document_id: str) -> tuple[Place, Head | None]:
+    """Read a collection's description and a document's record as they are now, in one round trip."""
+    now, found = place_and_heads(connection, place, [document_id])
+    return now, found[0] if found else None
+
+
+def heads_of(connection: Connection, place: Place, document_ids: Sequence[str]) -> list[Head]:
+    """Read the records of some documents as they are now, in one round trip; those that are not there are left out."""
+    return place_and_heads(connection, place, document_ids)[1]
+
+
+def place_and_heads(connection: Connection, place: Place, document_ids: Sequence[str]) -> tuple[Place, list[Head]]:
+    """Read a collection's description and the records of some documents as they are now, in one round trip."""
+    names = [head_id(each) for each in document_ids]
+    found = {str(each.id): each.payload or {} for each in connection.retrieve(place.records, [META, *names])}
+    now = place_of(place.name, found[META]) if META in found else None
+    if now is None:
+        raise NotFoundError(f"There is no collection '{place.name}'.")
+    return now, [_head(found[name]) for name in names if name in found]
+
+
+class Judge:
+    """Tell visible points from those of a generation that is not the record's, for one read.
+
+    Attributes:
+        missed: whether the last `keep` found a document whose publish overtook the read.
+    """
+
+    def __init__(self, connection: Connection, place: Place) -> None:
+        self._connection = connection
+        self._place = place
+        self._known: dict[str, str | None] = {}
+        self.missed = False
+
+    def keep(self, points: Sequence[Point]) -> list[Point]:
+        """Return the visible ones, in order."""
+        generations: dict[str, set[str]] = {}
+        doubtful: set[str] = set()
+        for point in points:
+            payload = point.payload or {}
+            seen = generations.setdefault(payload["document_id"], set())
+            seen.add(payload["generation"])
+            if payload["state"] != VISIBLE or len(seen) > 1:
+                doubtful.add(payload["document_id"])
+        self.missed = False
+        if not doubtful:
+            return list(points)
+        now = self._generations(doubtful)
+        self.missed = any(
+            generation is not None
+            and generation not in generations[document_id]
+            and self._known.get(document_id, "") != generation
+            for document_id, generation in now.items()
+        )
+        self._known.update(now)
+        return [point for point in points if _is_of(point.payload or {}, now)]
+
+    def _generations(self, document_ids: Iterable[str]) -> dict[str, str | None]:
+        wanted = {head_id(document_id): document_id for document_id in document_ids}
+        found = self._connection.retrieve(self._place.records, list(wanted), ["generation"])
+        by_id = {str(each.id): (each.payload or {})["generation"] for each in found}
+        return {document_id: by_id.get(point) for point, document_id in wanted.items()}
+
+
+def _is_of(payload: Mapping[str, Any], now: Mapping[str, str | None]) -> bool:
+    document_id = payload["document_id"]
+    return document_id not in now or now[document_id] == payload["generation"]
+
+
+def read_again(connection: Connection, place: Place, read: Callable[[], list[models.Record]]) -> list[models.Record]:
+    """Read points until no publish has overtaken the read, and return the visible ones."""
+    judge = Judge(connection, place)
+    kept: list[models.Record] = []
+    for _ in range(READS):
+        kept = judge.keep(read())
+        if not judge.missed:
+            break
+    return kept
+
+
+_ASKED = 200
+"""Keys of one look-up."""
+_VECTORS = 250
+"""Points read at once with their vectors: some more than keys, since a publish under way holds some twice."""
+
+
+def record(connection: Connection, place: Place, document_id: str) -> DocumentRecord | None:
+    """Read a document's record."""
+    _, head = place_and_head(connection, place, document_id)
+    return next(iter(sound([] if head is None else [head], _announced)), None)
+
+
+def records(
+    connection: Connection, place: Place, document_ids: Sequence[str] | None = None, limit: int | None = None
+) -> list[DocumentRecord]:
+    """Read records by id: all of them, any few, or those of some documents."""
+    if document_ids is None:
+        found = heads(connection, place, whole=True, most=limit)
+    else:
+        found = (head for some in _some(document_ids) for head in heads_of(connection, place, some))
+    return sorted(sound(found, _announced), key=lambda each: each.id)[:limit]
+
+
+def document_text(connection: Connection, place: Place, document_id: str) -> str | None:
+    """Read a canonical text."""
+    return _parts(connection, place, document_id, "text")
+
+
+def document_structure(connection: Connection, place: Place, document_id: str) -> DocumentStructure | None:
+    """Read sections and pages, empty where none were published."""
+    found = _parts(connection, place, document_id, "structure")
+    return None if found is None else structure_from_json(found)
+
+
+def _parts(connection: Connection, place: Place, document_id: str, kind: PartKind) -> str | None:
+    """Read the parts that the record names."""
+    for _ in range(READS):
+        _, head = place_and_head(connection, place, document_id)
+        if head is None:
+            return None
+        ids = part_ids(head, kind)
+        found: dict[str, str] = {}
+        for start in range(0, len(ids), 16):
+            points = connection.retrieve(place.records, ids[start : start + 16], [kind])
+            found |= {str(each.id): (each.payload or {})[kind] for each in points}
+        if len(found) == len(ids):
+            read = "".join(str(found[each]) for each in ids)
+            return checked_part(head.record, document_id, "canonical text" if kind == "text" else kind, read)
+    raise InternalError(f"Parts of the {kind} of '{document_id}' are missing.", suggestion="Ingest the document again.")
+
+
+def document_chunks(connection: Connection, place: Place, document_id: str) -> list[Chunk]:
+    """Read the chunks of the generation that the record names."""
+    found: list[models.Record] = []
+    for _ in range(READS):
+        _, head = place_and_head(connection, place, document_id)
+        if head is None:
+            return []
+        kept = models.Filter(must=[equals("document_id", document_id), equals("generation", head.generation)])
+        found = list(connection.scroll(place.home, kept, ["chunk"]))
+        if len(found) == head.chunks:
+            break
+    return sorted(_chunks(found), key=lambda each: (each.index, each.id))
+
+
+def chunks_by_id(connection: Connection, place: Place, chunk_ids: Sequence[str]) -> list[Chunk]:
+    """Read visible chunks in the order asked."""
+    found = _by_keys(connection, place, "chunk_id", chunk_ids, ["chunk"])
+    known = {each.id: each for each in _chunks(found)}
+    return [known[chunk_id] for chunk_id in chunk_ids if chunk_id in known]
+
+
+def known_vectors(connection: Connection, place: Place, keys: Sequence[str]) -> dict[str, Vector]:
+    """Read vectors by their keys, staged ones too."""
+    known: dict[str, Vector] = {}
+    for some in _some(keys):
+        missing: Sequence[str] = some
+        while missing:  # page by page what was not read yet: any number of chunks may share one key
+            kept = models.Filter(must=[any_of("embedding_key", missing)])
+            page = list(connection.scroll(place.home, kept, ["embedding_key"], vectors=[DENSE], most=_VECTORS))
+            for point in page:
+                known[(point.payload or {})["embedding_key"]] = to_bytes(point.vector)
+            missing = [key for key in some if key not in known] if len(page) == _VECTORS else []
+    return known
+
+
+def owners_of_content(connection: Connection, place: Place, hashes: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Read which documents hold content."""
+    owners: dict[str, set[str]] = {}
+    for point in _by_keys(connection, place, "content_hash", hashes, ["content_hash"]):
+        payload = point.payload or {}
+        owners.setdefault(payload["content_hash"], set()).add(payload["document_id"])
+    return {content_hash: tuple(sorted(found)) for content_hash, found in owners.items()}
+
+
+def definitions(connection: Connection, place: Place, term_key: str) -> list[Chunk]:
+    """Read the visible chunks that define a term."""
+    found = _by_keys(connection, place, "terms", [term_key], ["chunk"])
+    return sorted(_chunks(found), key=lambda each: (each.document_id, each.index, each.id))
+
+
+def defined_terms(connection: Connection, place: Place, analyser: Analyser) -> dict[str, str]:
+    """Read every defined term; the first chunk that has it says how it is printed, aliases come last."""
+    kept = live()
+    kept.must_not = [models.IsEmptyCondition(is_empty=models.PayloadField(key="terms"))]
+    found = read_again(connection, place, lambda: list(connection.scroll(place.home, kept, [*MARKS, "chunk"])))
+    chunks = sorted(_chunks(found), key=lambda each: (each.document_id, each.index, each.id))
+    every = [one for chunk in chunks for one in chunk.definitions]
+    terms: dict[str, str] = {}
+    for name in (*(one.term for one in every), *(alias for one in every for alias in one.aliases)):
+        terms.setdefault(analyser.term_key(name), name)
+    return terms
+
+
+def statistics(found: Iterable[Head]) -> StoreStatistics:
+    """Sum up the records of a collection."""
+    kept = list(found)
+    return StoreStatistics(
+        documents=len(kept),
+        chunks=sum(each.chunks for each in kept),
+        tokens=sum(each.tokens for each in kept),
+        storage_bytes=sum(each.size for each in kept),
+    )
+
+
+def _by_keys(
+    connection: Connection, place: Place, field: str, keys: Sequence[str], payload: Sequence[str]
+) -> Iterator[models.Record]:
+    for some in _some(keys):
+        kept = live(any_of(field, some))
+
+        def read(kept: models.Filter = kept) -> list[models.Record]:
+            return list(connection.scroll(place.home, kept, [*MARKS, *payload]))
+
+        yield from read_again(connection, place, read)
+
+
+def _some(keys: Sequence[str]) -> Iterator[list[str]]:
+    wanted = list(dict.fromkeys(keys))
+    for start in range(0, len(wanted), _ASKED):
+        yield wanted[start : start + _ASKED]
+
+
+def _chunks(points: Iterable[models.Record]) -> list[Chunk]:
+    return sound(points, lambda each: chunk_from_json((each.payload or {}).get("chunk", "")))
+
+
+def _announced(head: Head) -> DocumentRecord:
+    return head.announced

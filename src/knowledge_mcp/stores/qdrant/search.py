@@ -1,0 +1,408 @@
+"""Both legs of a search in one round trip, with raw scores; hits of a generation that is not the record's are dropped.
+
+More hits are asked for than wanted, until those at the cut are told apart from those behind it: equal scores are
+ordered by chunk id, which Qdrant does not do. A document whose publish overtook the search is searched again.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from qdrant_client import models
+
+from knowledge_mcp.model.chunk import Vector, numbers_of
+from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError
+from knowledge_mcp.model.query import Filter, LegHit, LegResults
+from knowledge_mcp.ports import Analyser
+from knowledge_mcp.stores.qdrant.connection import Connection
+from knowledge_mcp.stores.qdrant.layout import BM25, DENSE, META, Place
+from knowledge_mcp.stores.qdrant.points import any_of, conditions, defined, equals, live, query_sparse, weighted
+from knowledge_mcp.stores.qdrant.reading import MARKS, READS, Judge, heads, place_and_head
+from knowledge_mcp.stores.shared.bm25 import K1, B, inverse_frequency, term_counts
+from knowledge_mcp.stores.shared.payload import chunk_from_json
+from knowledge_mcp.stores.shared.rules import check_query
+from knowledge_mcp.support.events import log_event
+
+__all__ = [
+    "CANDIDATES",
+    "Corpus",
+    "MovedError",
+    "Question",
+    "Weights",
+    "cosines",
+    "index_anew",
+    "search",
+    "unweighed",
+    "weigh",
+]
+
+CANDIDATES = 5_000
+"""Chunks that the full-text fallback ranks at most, those with the rarest words of the query."""
+_BESIDE = 8
+_MOST_ASKED = 20_000
+_COMPARED = 200
+"""Chunks that are compared by one request."""
+_DIGITS = 6
+"""Scores that agree to so many digits are equal: Qdrant computes in 32 bits, in an order of its own."""
+_logger = logging.getLogger(__name__)
+
+
+class MovedError(Exception):
+    """Say that the collection's name belongs to another one since its description was read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of a collection.
+
+    Attributes:
+        vector: for the dense leg, None where it is not asked for.
+        terms: for the lexical leg, None where it is not asked for.
+        filter: checked.
+        limit: hits per leg.
+        exact: whether to search without approximation.
+    """
+
+    vector: Vector | None
+    terms: Sequence[str] | None
+    filter: Filter | None
+    limit: int
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """What BM25 has to know of all chunks where Qdrant does not compute it."""
+
+    chunks: int
+    mean: float
+
+
+@dataclass
+class _Leg:
+    """One leg while it is being searched: what is asked for, and what was found."""
+
+    using: str
+    query: list[float] | models.SparseVector
+    asked: int
+    hits: list[LegHit] | None = None
+
+
+def search(connection: Connection, place: Place, question: Question, corpus: Callable[[], Corpus]) -> LegResults:
+    """Run the legs asked for; where there are two and one fails, the other one's hits are given.
+
+    Args:
+        corpus: asked where Qdrant cannot rank by sparse vectors.
+    """
+    wanted = conditions(question.filter)
+    if wanted is None or question.limit <= 0 or (question.vector is None and not question.terms):
+        connection.count(place.name, None, exact=False)  # there is nothing to ask for, but the collection must be there
+        return LegResults(dense=None if question.vector is None else (), lexical=None if question.terms is None else ())
+    legs = _legs(place, question)
+    errors: dict[str, KnowledgeError] = {}
+    if legs:
+        try:
+            _run(connection, place, legs, wanted, question)
+        except (InvalidInputError, InternalError) as exc:
+            errors = _one_by_one(connection, place, legs, wanted, question) if len(legs) > 1 else {DENSE: exc}
+            if BM25 in legs and len(legs) == 1:
+                errors = {BM25: exc}
+    lexical: list[LegHit] | None = [] if question.terms is not None else None
+    if BM25 in legs:
+        lexical = legs[BM25].hits
+    if question.terms and (BM25 not in legs or BM25 in errors):
+        try:
+            lexical = _by_text(connection, place, question, wanted, corpus())
+            errors.pop(BM25, None)
+        except KnowledgeError as exc:
+            errors.setdefault(BM25, exc)
+    if errors and all(each in errors for each in (*legs, *([BM25] if question.terms else []))):
+        raise next(iter(errors.values()))
+    dense = legs[DENSE].hits if DENSE in legs else None
+    return LegResults(
+        dense=None if dense is None or DENSE in errors else tuple(dense),
+        lexical=None if lexical is None or BM25 in errors else tuple(lexical),
+        dense_error=_told(errors.get(DENSE)),
+        lexical_error=_told(errors.get(BM25)),
+    )
+
+
+def cosines(connection: Connection, place: Place, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
+    """Let Qdrant compare some chunks with a vector, without approximation; ids that are not visible are left out."""
+    check_query(vector, place.space)
+    itself = replace(place, name=place.home)  # whoever has the name meanwhile
+    found: dict[str, float] = {}
+    wanted = list(dict.fromkeys(chunk_ids))
+    for start in range(0, len(wanted), _COMPARED):
+        some = wanted[start : start + _COMPARED]
+        question = Question(vector, None, None, len(some), exact=True)
+        legs = _legs(itself, question)
+        _run(connection, itself, legs, [any_of("chunk_id", some)], question)
+        found.update((hit.chunk_id, hit.score) for hit in legs[DENSE].hits or ())
+    return found
+
+
+def _legs(place: Place, question: Question) -> dict[str, _Leg]:
+    legs: dict[str, _Leg] = {}
+    asked = question.limit + _BESIDE
+    if question.vector is not None:
+        components = numbers_of(question.vector)
+        legs[DENSE] = _Leg(DENSE, list(components), asked)
+    if question.terms and place.lexical == "sparse":
+        legs[BM25] = _Leg(BM25, query_sparse(question.terms), asked)
+    return legs
+
+
+def _told(error: KnowledgeError | None) -> str:
+    return "" if error is None else f"{error.message} {error.details}".strip()
+
+
+def _one_by_one(
+    connection: Connection, place: Place, legs: Mapping[str, _Leg], wanted: list[models.Condition], question: Question
+) -> dict[str, KnowledgeError]:
+    """Run each leg by itself and return why it failed, if it did."""
+    errors: dict[str, KnowledgeError] = {}
+    for using, leg in legs.items():
+        try:
+            _run(connection, place, {using: leg}, wanted, question)
+        except (InvalidInputError, InternalError) as exc:
+            errors[using] = exc
+            log_event(_logger, logging.WARNING, "leg_failed", leg=using, collection=place.name, reason=exc.message)
+    return errors
+
+
+def _run(
+    connection: Connection, place: Place, legs: Mapping[str, _Leg], wanted: list[models.Condition], question: Question
+) -> None:
+    """Ask for all legs at once until each has its hits."""
+    judge = Judge(connection, place)
+    waiting = list(legs.values())
+    for left in reversed(range(READS)):
+        if not waiting:
+            return
+        requests = [
+            models.QueryRequest(
+                query=leg.query, using=leg.using, filter=live(*wanted), limit=leg.asked, with_payload=list(MARKS),
+                params=_params(connection, leg.using, question),
+            )
+            for leg in waiting
+        ]  # fmt: skip
+        answers = connection.query(place.name, requests)
+        if any((each.payload or {})["home"] != place.home for points in answers for each in points):
+            raise MovedError
+        kept = judge.keep([point for points in answers for point in points])
+        visible = {(str(each.id)) for each in kept}
+        again: list[_Leg] = []
+        for leg, points in zip(waiting, answers, strict=True):
+            hits = _hits([each for each in points if str(each.id) in visible])
+            leg.hits = hits[: question.limit]
+            if not left:
+                continue
+            if judge.missed:
+                again.append(leg)
+            elif len(points) >= leg.asked < _MOST_ASKED and not _told_apart(hits, points, question.limit):
+                leg.asked = min(4 * leg.asked, _MOST_ASKED)
+                again.append(leg)
+        waiting = again
+
+
+def _params(connection: Connection, using: str, question: Question) -> models.SearchParams | None:
+    if using != DENSE:
+        return None
+    rescored = None
+    if connection.config.quantization != "none":
+        rescored = models.QuantizationSearchParams(rescore=True, oversampling=3.0)
+    if not question.exact and rescored is None:
+        return None
+    return models.SearchParams(exact=question.exact or None, quantization=None if question.exact else rescored)
+
+
+def _hits(points: Sequence[models.ScoredPoint]) -> list[LegHit]:
+    hits = [LegHit((each.payload or {})["chunk_id"], round(each.score, _DIGITS)) for each in points]
+    return sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))
+
+
+def _told_apart(hits: Sequence[LegHit], points: Sequence[models.ScoredPoint], limit: int) -> bool:
+    """Tell whether all hits that might belong before the cut were seen: the last point lies below it."""
+    return len(hits) >= limit and round(points[-1].score, _DIGITS) < hits[limit - 1].score
+
+
+# the fallback
+
+
+def _by_text(
+    connection: Connection, place: Place, question: Question, wanted: list[models.Condition], corpus: Corpus
+) -> list[LegHit]:
+    """Rank what the full-text index finds by BM25."""
+    terms = list(question.terms or ())
+    holding = {term: connection.count(place.home, live(_holds(term))) for term in terms}
+    corpus = replace(corpus, chunks=max(corpus.chunks, *holding.values()))  # while a publish is under way, some twice
+    asked: list[str] = []
+    held = 0
+    for term in sorted((each for each in terms if holding[each]), key=lambda each: (holding[each], each)):
+        if asked and held + holding[term] > CANDIDATES:
+            break
+        asked.append(term)
+        held += holding[term]
+    if not asked:
+        return []
+    kept = live(*wanted, models.Filter(should=[_holds(term) for term in asked]))
+    judge = Judge(connection, place)
+    found: list[models.Record] = []
+    for _ in range(READS):
+        fields = [*MARKS, "words"]
+        found = judge.keep(list(connection.scroll(place.home, kept, fields, most=CANDIDATES)))
+        if not judge.missed:
+            break
+    hits: list[LegHit] = []
+    for point in found:
+        payload = point.payload or {}
+        score = _bm25(payload["words"].split(), terms, holding, corpus)
+        if score > 0.0:
+            hits.append(LegHit(payload["chunk_id"], round(score, _DIGITS)))
+    return sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))[: question.limit]
+
+
+def _holds(term: str) -> models.Condition:
+    return models.FieldCondition(key="words", match=models.MatchText(text=term))
+
+
+def _bm25(words: Sequence[str], terms: Sequence[str], holding: Mapping[str, int], corpus: Corpus) -> float:
+    counts = term_counts(words)
+    norm = K1 * (1.0 - B + B * sum(counts.values()) / corpus.mean)
+    return sum(
+        inverse_frequency(corpus.chunks, holding[term]) * counts[term] / (counts[term] + norm)
+        for term in terms
+        if term in counts
+    )
+
+
+_OFTEN = 16
+_BATCH = 256
+
+
+class Weights:
+    """Watch over the mean length of collections that this process writes to."""
+
+    def __init__(self, drift: float) -> None:
+        self._drift = drift
+        self._writes: dict[str, int] = {}
+        self._documents: dict[str, int] = {}
+        self._lock = threading.Lock()
+
+    def after_write(self, connection: Connection, place: Place, documents: int = 1) -> None:
+        """Weigh all anew if the mean has drifted, `documents` having been written; looks only now and then."""
+        name = place.home
+        with self._lock:
+            self._writes[name] = self._writes.get(name, 0) + documents
+            if self._writes[name] * _OFTEN < self._documents.get(name, 0):
+                return
+            self._writes[name] = 0
+        place, _ = place_and_head(connection, place, "")
+        if place.lexical != "sparse":
+            return
+        found = list(heads(connection, place))
+        with self._lock:
+            self._documents[name] = len(found)
+        chunks = sum(each.chunks for each in found)
+        length = sum(each.length for each in found)
+        mean = length / chunks if length else 1.0
+        if place.mean is None or not chunks:
+            return
+        if abs(mean / place.mean - 1.0) > self._drift:
+            change = models.SetPayload(payload={"mean": mean}, points=[META])
+            connection.write(place.records, [models.SetPayloadOperation(set_payload=change)], strong=True)
+            place, _ = place_and_head(connection, place, "")
+            log_event(
+                _logger, logging.INFO, "bm25_weighed_anew", collection=place.name, chunks=weigh(connection, place)
+            )
+
+
+def unweighed(place: Place) -> models.Filter:
+    """Keep searchable points whose weights are of another mean or analyser than the collection says."""
+    return models.Filter(must=live().must, must_not=[equals("weights", place.weights)])
+
+
+def weigh(connection: Connection, place: Place) -> int:
+    """Give all searchable points the weights of the collection's mean; returns how many had others."""
+    if place.lexical != "sparse" or place.mean is None:
+        return 0
+    done = 0
+    points = connection.scroll(place.home, unweighed(place), ["words"])
+    for batch in _batches(points):
+        vectors = [
+            models.PointVectors(id=each.id, vector={BM25: weighted((each.payload or {})["words"].split(), place.mean)})
+            for each in batch
+        ]
+        ids = [each.id for each in batch]
+        told = models.SetPayload(payload={"weights": place.weights}, points=ids)
+        connection.write_present(
+            place.home,
+            [
+                models.UpdateVectorsOperation(update_vectors=models.UpdateVectors(points=vectors)),
+                models.SetPayloadOperation(set_payload=told),
+            ],
+        )
+        done += len(batch)
+    return done
+
+
+def index_anew(connection: Connection, place: Place, analyser: Analyser) -> None:
+    """Make words, terms and weights again with a newer analyser than the collection's.
+
+    The collection names the new analyser at the end only, so that a killed run begins again; that it is coming is
+    written first, so that an older version stores nothing more by its own.
+    """
+    coming = models.SetPayload(payload={"coming": analyser.version}, points=[META])
+    connection.write(place.records, [models.SetPayloadOperation(set_payload=coming)], strong=True)
+    for batch in _batches(connection.scroll(place.home, None, ["chunk"])):
+        operations: list[models.UpdateOperation] = []
+        for each in batch:
+            chunk = chunk_from_json((each.payload or {})["chunk"])
+            words = analyser.document_terms(chunk.embedding_text)
+            payload: dict[str, Any] = {
+                "words": " ".join(words),
+                "length": sum(term_counts(words).values()),
+                "terms": defined([(one.term, one.aliases) for one in chunk.definitions], analyser) or None,
+            }
+            change = models.SetPayload(payload=payload, points=[each.id])
+            operations.append(models.SetPayloadOperation(set_payload=change))
+        connection.write_present(place.home, operations)
+    _lengths_anew(connection, place)
+    changes: dict[str, Any] = {"analyser": analyser.version}
+    found = list(heads(connection, place))
+    chunks, length = sum(each.chunks for each in found), sum(each.length for each in found)
+    if chunks:
+        changes["mean"] = length / chunks if length else 1.0
+    told = models.SetPayload(payload=changes, points=[META])
+    connection.write(place.records, [models.SetPayloadOperation(set_payload=told)], strong=True)
+    fresh, _ = place_and_head(connection, place, "")
+    count = weigh(connection, fresh)
+    log_event(_logger, logging.INFO, "indexed_anew", collection=place.name, analyser=analyser.version, chunks=count)
+
+
+def _lengths_anew(connection: Connection, place: Place) -> None:
+    """Sum the lengths of each document's chunks again."""
+    from knowledge_mcp.stores.qdrant.reading import head_id
+
+    for head in heads(connection, place):
+        kept = live(equals("document_id", head.document_id), any_of("generation", [head.generation]))
+        points = connection.scroll(place.home, kept, ["length"])
+        total = sum((each.payload or {})["length"] for each in points)
+        change = models.SetPayload(payload={"length": total}, points=[head_id(head.document_id)])
+        connection.write(place.records, [models.SetPayloadOperation(set_payload=change)])
+
+
+def _batches(points: Iterator[models.Record]) -> Iterator[Sequence[models.Record]]:
+    batch: list[models.Record] = []
+    for point in points:
+        batch.append(point)
+        if len(batch) == _BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

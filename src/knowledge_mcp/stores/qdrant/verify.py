@@ -1,0 +1,164 @@
+"""Checking records against points, weights, texts and indexes, and mending what a killed call has left."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from qdrant_client import models
+
+from knowledge_mcp.model.ingest import Finding
+from knowledge_mcp.stores.qdrant.connection import Connection
+from knowledge_mcp.stores.qdrant.layout import BM25, DENSE, INDEXES, RECORD_INDEXES, STAGED, VISIBLE, Place, schema_of
+from knowledge_mcp.stores.qdrant.points import any_of, equals, live
+from knowledge_mcp.stores.qdrant.reading import PARTS, Head, heads, part_ids
+from knowledge_mcp.stores.qdrant.search import weigh
+from knowledge_mcp.stores.qdrant.writing import settle
+
+__all__ = ["verify"]
+
+_INGEST = "Ingest the document again."
+_AGAIN = "Run `knowledge doctor --repair`."
+_BATCH = 1000
+
+
+@dataclass
+class _Seen:
+    """What the points of a collection say, document by document."""
+
+    current: Counter[str] = field(default_factory=Counter[str])
+    staged: Counter[str] = field(default_factory=Counter[str])
+    left: dict[str, list[models.Record]] = field(default_factory=dict[str, list[models.Record]])
+    unsettled: dict[str, list[models.Record]] = field(default_factory=dict[str, list[models.Record]])
+
+
+def verify(connection: Connection, place: Place, *, repair: bool) -> list[Finding]:
+    """Check one collection; with `repair`, sweep what was left over and make again what is derived."""
+    known = {each.document_id: each for each in heads(connection, place)}
+    seen = _look(connection, place, known)
+    findings = list(_indexes(connection, place, repair=repair))
+    findings += _leftovers(connection, place, seen, repair=repair)
+    for document_id in sorted(known):
+        findings += _document(known[document_id], seen)
+    findings += _vectors(connection, place)
+    findings += _parts(connection, place, known, repair=repair)
+    findings += _weights(connection, place, repair=repair)
+    return findings
+
+
+def _look(connection: Connection, place: Place, known: Mapping[str, Head]) -> _Seen:
+    seen = _Seen()
+    for point in connection.scroll(place.home, None, ["document_id", "generation", "state"]):
+        payload: Mapping[str, Any] = point.payload or {}
+        document_id = payload["document_id"]
+        head = known.get(document_id)
+        if payload["state"] == STAGED:
+            seen.staged[document_id] += 1
+        elif head is None or head.generation != payload["generation"]:
+            seen.left.setdefault(document_id, []).append(point)
+        else:
+            seen.current[document_id] += 1
+            if payload["state"] != VISIBLE:
+                seen.unsettled.setdefault(document_id, []).append(point)
+    return seen
+
+
+def _leftovers(connection: Connection, place: Place, seen: _Seen, *, repair: bool) -> Iterator[Finding]:
+    suggestion = "" if repair else _AGAIN
+    for document_id, points in sorted(seen.left.items()):
+        if repair:
+            _delete(connection, place.home, [each.id for each in points])
+        message = f"{len(points)} chunks are left over from a publish or delete that was not finished."
+        yield Finding(message, document_id, repaired=repair, suggestion=suggestion)
+    for document_id, points in sorted(seen.unsettled.items()):
+        if repair:
+            settle(connection, place.home, points)
+        message = f"{len(points)} chunks wait for the end of a publish that was not finished."
+        yield Finding(message, document_id, repaired=repair, suggestion=suggestion)
+    for document_id, count in sorted(seen.staged.items()):
+        if repair:
+            kept = models.Filter(must=[equals("document_id", document_id), equals("state", STAGED)])
+            gone = models.DeleteOperation(delete=models.FilterSelector(filter=kept))
+            connection.write(place.home, [gone])
+        yield Finding(
+            f"{count} chunks wait for an ingest that was not finished; no search sees them.",
+            document_id,
+            repaired=repair,
+            suggestion="" if repair else "Run the ingest again, or sweep them with `knowledge doctor --repair`.",
+        )
+
+
+def _document(head: Head, seen: _Seen) -> Iterator[Finding]:
+    found = seen.current[head.document_id]
+    if found != head.chunks:
+        message = f"The record says {head.chunks} chunks, there are {found}."
+        yield Finding(message, head.document_id, suggestion=_INGEST)
+
+
+def _vectors(connection: Connection, place: Place) -> Iterator[Finding]:
+    kept = models.Filter(must_not=[models.HasVectorCondition(has_vector=DENSE)])
+    without = Counter(
+        (each.payload or {})["document_id"] for each in connection.scroll(place.home, kept, ["document_id"])
+    )
+    for document_id, count in sorted(without.items()):
+        yield Finding(f"{count} chunks have no vector.", document_id, suggestion=_INGEST)
+
+
+def _parts(connection: Connection, place: Place, known: Mapping[str, Head], *, repair: bool) -> Iterator[Finding]:
+    expected = {
+        each: (head.document_id, kind) for head in known.values() for kind in PARTS for each in part_ids(head, kind)
+    }
+    kept = models.Filter(must=[any_of("kind", PARTS)])
+    present = [each.id for each in connection.scroll(place.records, kept, ["kind"])]
+    missing = Counter(expected[each] for each in expected.keys() - {str(each) for each in present})
+    for document_id, kind in sorted(missing):
+        message = "The canonical text is missing." if kind == "text" else "The sections and pages are missing."
+        yield Finding(message, document_id, suggestion=_INGEST)
+    left = [each for each in present if str(each) not in expected]
+    if left:
+        if repair:
+            _delete(connection, place.records, left)
+        message = f"{len(left)} parts of texts or structures belong to no document."
+        yield Finding(message, repaired=repair, suggestion="" if repair else _AGAIN)
+
+
+def _weights(connection: Connection, place: Place, *, repair: bool) -> Iterator[Finding]:
+    if place.lexical != "sparse":
+        return
+    without = models.Filter(must=live().must, should=[
+        models.Filter(must_not=[equals("weights", place.weights)]),
+        models.Filter(must_not=[models.HasVectorCondition(has_vector=BM25)]),
+    ])  # fmt: skip
+    wrong = connection.count(place.home, without)
+    if not wrong:
+        return
+    if repair:
+        told = models.SetPayload(payload={"weights": None}, filter=without)
+        connection.write(place.home, [models.SetPayloadOperation(set_payload=told)])
+        weigh(connection, place)
+    yield Finding(
+        f"{wrong} chunks have no BM25 weights, or weights of another time.",
+        repaired=repair,
+        suggestion="" if repair else _AGAIN,
+    )
+
+
+def _indexes(connection: Connection, place: Place, *, repair: bool) -> Iterator[Finding]:
+    for name, wanted in ((place.home, INDEXES), (place.records, RECORD_INDEXES)):
+        present = connection.info(name).payload_schema
+        for key in sorted(wanted.keys() - present.keys()):
+            if repair:
+                connection.index(name, key, schema_of(wanted[key], on_disk=connection.config.on_disk))
+            yield Finding(
+                f"Qdrant's collection '{name}' has no index of '{key}'; filters on it are slow or refused.",
+                repaired=repair,
+                suggestion="" if repair else _AGAIN,
+            )
+
+
+def _delete(connection: Connection, name: str, ids: list[models.ExtendedPointId]) -> None:
+    for start in range(0, len(ids), _BATCH):
+        selected = models.PointIdsList(points=ids[start : start + _BATCH])
+        connection.write(name, [models.DeleteOperation(delete=selected)])

@@ -1,0 +1,409 @@
+"""Chunks, records and spaces as compact JSON text, and back; the same text for equal values.
+
+A chunk's text ends with a check sum of all before it. A record's begins with one of all behind it, and with those of
+its document's canonical text and structure: under a name that comes again, whose last value counts, so that older
+programs read it too. What was written before there were any is read unchecked, but for a chunk's content.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, fields
+from typing import Any
+
+from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition, Modality, Statement
+from knowledge_mcp.model.collection import (
+    NO_STRUCTURE,
+    DocumentRecord,
+    DocumentStatus,
+    DocumentStructure,
+    EmbeddingSpace,
+    OutlineEntry,
+    PageCoverage,
+)
+from knowledge_mcp.model.document import Anchor, Box, Reference, ReferenceKind, Span
+from knowledge_mcp.model.errors import DamagedError, leave_out
+
+__all__ = [
+    "UNREADABLE",
+    "check_sum",
+    "checked_chunk",
+    "checked_part",
+    "chunk_from_json",
+    "chunk_to_json",
+    "has_check_sums",
+    "record_from_json",
+    "record_to_json",
+    "sealed",
+    "space_from_json",
+    "space_to_json",
+    "structure_from_json",
+    "structure_to_json",
+    "unsealed",
+]
+
+UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError)
+"""What reading a damaged value may raise, whatever the damage."""
+
+_SUM = b',"sum":"'
+_DIGITS = 16
+_SEAL = len(_SUM) + _DIGITS + 2
+_RECORD_SUMS = re.compile(rb'\{"id":"sums ([0-9a-f]{16}) ([0-9a-f]{16}) ([0-9a-f]{16})",')
+_SUM_OF = {"canonical text": 2, "structure": 3}
+
+_SIMPLE = tuple(
+    field.name
+    for field in fields(Chunk)
+    if field.name not in {"span", "chunk_type", "lines", "links", "statements", "definitions", "boxes"}
+)
+_REMEMBERED = 1024
+"""Texts that need not be parsed again: one search reads the same chunks up to three times, the next one often some."""
+
+_OF_A_CHUNK = frozenset(field.name for field in fields(Chunk))
+_OF_A_RECORD = tuple(field.name for field in fields(DocumentRecord))
+_NO_VALUE: dict[str, Any] = {"section_hierarchy": (), "clause_number": None, "parent_chunk_id": None}
+"""Fields of a chunk that need a value, which is not written where it is this one."""
+
+_TUPLES = frozenset({"section_hierarchy", "page_numbers", "page_labels", "references", "lines"})
+_CHUNK_TYPES = {each.value: each for each in ChunkType}
+
+
+def chunk_to_json(chunk: Chunk) -> str:
+    """Write a chunk."""
+    data: dict[str, Any] = {name: getattr(chunk, name) for name in _SIMPLE}
+    data["span"] = _span(chunk.span)
+    data["chunk_type"] = chunk.chunk_type.value
+    if chunk.lines is not None:
+        data["lines"] = chunk.lines
+    if chunk.links:
+        data["links"] = [[link.text, link.kind.value, link.target, *_span(link.span)] for link in chunk.links]
+    if chunk.statements:
+        data["statements"] = [
+            [
+                *_span(each.span),
+                each.modality.value,
+                each.negated,
+                each.clause_number,
+                each.text,
+                each.identifier,
+                None if each.lead_in is None else _span(each.lead_in),
+            ]
+            for each in chunk.statements
+        ]
+    if chunk.definitions:
+        data["definitions"] = [_listed(each) for each in chunk.definitions]
+    if chunk.boxes:
+        data["boxes"] = [[box.page, box.left, box.top, box.right, box.bottom] for box in chunk.boxes]
+    return sealed(_dump({name: value for name, value in data.items() if value not in ((), None)}))
+
+
+@functools.lru_cache(_REMEMBERED)
+def chunk_from_json(text: str | bytes) -> Chunk:
+    """Read a chunk; equal texts give one and the same, which nobody can change.
+
+    Raises:
+        DamagedError: it is not what was written, or its content is not that of its hash.
+    """
+    try:
+        data, is_checked = _opened(text)
+        chunk = _chunk_of(data)
+    except UNREADABLE as exc:
+        raise _damaged_chunk(text, exc) from exc
+    return chunk if is_checked else checked_chunk(chunk)
+
+
+def checked_chunk(chunk: Chunk) -> Chunk:
+    """Return a chunk whose content is that of its hash.
+
+    Raises:
+        DamagedError: it is not.
+    """
+    if hashlib.sha256(_bytes(chunk.content)).hexdigest() != chunk.content_hash:
+        raise DamagedError.of("passage", chunk.document_id, chunk.id, why="Its content is not that of its hash.")
+    return chunk
+
+
+def _chunk_of(values: dict[str, Any]) -> Chunk:
+    data = _NO_VALUE | values
+    for name in data.keys() - _OF_A_CHUNK:  # a later version may write more
+        del data[name]
+    data["span"] = Span(*data["span"])
+    data["chunk_type"] = _CHUNK_TYPES[data["chunk_type"]]
+    for name in data.keys() & _TUPLES:
+        data[name] = tuple(data[name])
+    for name in data.keys() & _PARTS.keys():
+        data[name] = tuple(map(_PARTS[name], data[name]))
+    return Chunk(**data)
+
+
+def record_to_json(record: DocumentRecord, text: str, structure: str) -> str:
+    """Write a document's record, with the check sums of its canonical text and of its structure as JSON."""
+    body = _dump({name: getattr(record, name) for name in _OF_A_RECORD})
+    kept = f"{check_sum(text)} {check_sum(structure)}"
+    return f'{{"id":"sums {check_sum(kept + body)} {kept}",{body[1:]}'
+
+
+@functools.lru_cache(_REMEMBERED)
+def record_from_json(text: str | bytes, document_id: str = "") -> DocumentRecord:
+    """Read a document's record, as `chunk_from_json` does.
+
+    Args:
+        text: as it was written.
+        document_id: under which it is kept, where that is known.
+
+    Raises:
+        DamagedError: it is not what was written, or is kept under another id.
+    """
+    try:
+        data: dict[str, Any] = json.loads(_record_body(text))
+        for name in data.keys() - set(_OF_A_RECORD):  # a later version may write more
+            del data[name]
+        data["status"] = DocumentStatus(data["status"])
+        data["metadata"] = tuple((name, value) for name, value in data["metadata"])
+        data["warnings"] = tuple(data["warnings"])
+        record = DocumentRecord(**data)
+    except UNREADABLE as exc:
+        raise DamagedError.of("record", document_id or _said(text, "id"), why=f"{type(exc).__name__}: {exc}") from exc
+    if document_id and record.id != document_id:
+        raise DamagedError.of("record", document_id, why=f"It is the one of '{record.id}'.")
+    return record
+
+
+def checked_part(record: str | bytes, document_id: str, part: str, text: str | bytes | None) -> str | None:
+    """Return a canonical text, or a structure as JSON, that is the one its document's record was written with.
+
+    What is damaged is left out: None, where somebody is noticing.
+
+    Args:
+        record: as JSON.
+        document_id: whose it is.
+        part: "canonical text" or "structure".
+        text: as it was read, None where it is missing.
+
+    Raises:
+        DamagedError: it is another one, it is missing, or the record itself is damaged.
+    """
+    try:
+        known = record_from_json(record, document_id)
+        sums = _RECORD_SUMS.match(_bytes(record))
+        expected = sums[_SUM_OF[part]].decode() if sums else None
+        if text is None:
+            raise DamagedError.of(part, document_id, why="It is missing.")
+        if expected is not None and check_sum(text) != expected:
+            raise DamagedError.of(part, document_id, why="It is not the one that was stored.")
+        try:
+            read = text.decode() if isinstance(text, bytes) else text
+        except UnicodeDecodeError as exc:
+            raise DamagedError.of(part, document_id, why=str(exc)) from exc
+        if expected is None and part == "canonical text" and known.chunk_count and not read.strip():
+            raise DamagedError.of(part, document_id, why="It is empty.")
+        return read
+    except DamagedError as exc:
+        leave_out(exc)
+        return None
+
+
+def has_check_sums(text: str | bytes) -> bool:
+    """Tell whether a chunk or record was written with a check sum."""
+    data = _bytes(text)
+    return data[-_SEAL:].startswith(_SUM) or _RECORD_SUMS.match(data) is not None
+
+
+def check_sum(text: str | bytes) -> str:
+    """Return the check sum of a text: 16 hex digits of its SHA-256."""
+    return hashlib.sha256(_bytes(text)).hexdigest()[:_DIGITS]
+
+
+def sealed(text: str) -> str:
+    """Put the check sum of a JSON object at its end."""
+    return f'{text[:-1]}{_SUM.decode()}{check_sum(text)}"}}'
+
+
+def unsealed(text: str | bytes) -> str:
+    """Return a JSON object as it was before it was sealed, where it was.
+
+    Raises:
+        ValueError: its check sum is another.
+    """
+    data = _bytes(text)
+    if not data[-_SEAL:].startswith(_SUM):
+        return data.decode("utf-8", "surrogatepass")
+    body = data[:-_SEAL] + b"}"
+    if check_sum(body).encode() != data[-_DIGITS - 2 : -2]:
+        raise ValueError("its check sum is another")
+    return body.decode("utf-8", "surrogatepass")
+
+
+def _record_body(text: str | bytes) -> str:
+    """Return a record as JSON without its check sums, as `unsealed` does."""
+    data = _bytes(text)
+    sums = _RECORD_SUMS.match(data)
+    if sums is None:
+        return data.decode("utf-8", "surrogatepass")
+    body = b"{" + data[sums.end() :]
+    if check_sum(b"%b %b%b" % (sums[2], sums[3], body)).encode() != sums[1]:
+        raise ValueError("its check sum is another")
+    return body.decode("utf-8", "surrogatepass")
+
+
+def _opened(text: str | bytes) -> tuple[dict[str, Any], bool]:
+    """Parse a JSON object, and tell whether its check sum was there, and right."""
+    return json.loads(unsealed(text)), has_check_sums(text)
+
+
+def _bytes(text: str | bytes) -> bytes:
+    return text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
+
+
+def _damaged_chunk(text: str | bytes, error: Exception) -> DamagedError:
+    return DamagedError.of(
+        "passage", _said(text, "document_id"), _said(text, "id"), why=f"{type(error).__name__}: {error}"
+    )
+
+
+def _said(text: str | bytes, name: str) -> str:
+    """Return what a damaged JSON object says of itself, empty where it cannot be read."""
+    found = re.search(rf'"{name}": ?"([^"\\]{{1,300}})"'.encode(), _bytes(text)) if text else None
+    return found[1].decode("utf-8", "replace") if found else ""
+
+
+def structure_to_json(structure: DocumentStructure) -> str:
+    """Write a document's structure; empty text for an empty one."""
+    if structure == NO_STRUCTURE:
+        return ""
+    anchors = {"anchors": [[each.name, each.place] for each in structure.anchors]} if structure.anchors else {}
+    hidden = {"hidden": [list(each) for each in structure.hidden]} if structure.hidden else {}
+    return _dump(
+        {
+            "sections": [
+                [each.level, each.number, each.title, *_span(each.span), each.page, each.informative]
+                for each in structure.sections
+            ],
+            "pages": [
+                [
+                    each.number,
+                    each.label,
+                    *_span(each.span),
+                    each.method,
+                    each.characters,
+                    each.tables,
+                    each.figures,
+                    each.note,
+                ]
+                for each in structure.pages
+            ],
+            **anchors,
+            **hidden,
+        }
+    )
+
+
+def structure_from_json(text: str) -> DocumentStructure:
+    """Read a document's structure.
+
+    Raises:
+        DamagedError: it cannot be read.
+    """
+    if not text:
+        return NO_STRUCTURE
+    try:
+        return _structure_of(json.loads(text))
+    except UNREADABLE as exc:
+        raise DamagedError.of("structure", why=f"{type(exc).__name__}: {exc}") from exc
+
+
+def _structure_of(data: dict[str, list[list[Any]]]) -> DocumentStructure:
+    return DocumentStructure(
+        sections=tuple(
+            OutlineEntry(level, number, title, Span(start, end), page, informative)
+            for level, number, title, start, end, page, informative in data["sections"]
+        ),
+        pages=tuple(
+            PageCoverage(number, label, Span(start, end), method, characters, tables, figures, note)
+            for number, label, start, end, method, characters, tables, figures, note in data["pages"]
+        ),
+        anchors=tuple(Anchor(name, place) for name, place in data.get("anchors", ())),
+        hidden=tuple((str(reason), int(count)) for reason, count in data.get("hidden", ())),
+    )
+
+
+def space_to_json(space: EmbeddingSpace) -> str:
+    """Write an embedding space."""
+    return _dump(asdict(space))
+
+
+@functools.lru_cache(_REMEMBERED)
+def space_from_json(text: str) -> EmbeddingSpace:
+    """Read an embedding space."""
+    return EmbeddingSpace(**json.loads(text))
+
+
+def _statement(data: list[Any]) -> Statement:
+    start, end, modality, negated, clause_number, text, identifier, lead_in = data
+    return Statement(
+        span=Span(start, end),
+        modality=Modality(modality),
+        negated=negated,
+        clause_number=clause_number,
+        text=text,
+        identifier=identifier,
+        lead_in=None if lead_in is None else Span(*lead_in),
+    )
+
+
+def _link(data: list[Any]) -> Reference:
+    text, kind, target, start, end = data
+    return Reference(text=text, kind=ReferenceKind(kind), target=target, span=Span(start, end))
+
+
+def _box(data: list[Any]) -> Box:
+    return Box(*data)
+
+
+def _listed(definition: Definition) -> list[Any]:
+    """Write a definition; notes and origin only where there are any, so that others are what they were before."""
+    listed = [
+        definition.term,
+        definition.text,
+        *_span(definition.span),
+        definition.aliases,
+        definition.clause_number,
+        definition.domain,
+    ]
+    return [*listed, definition.notes, definition.origin] if definition.notes or definition.origin else listed
+
+
+def _definition(data: list[Any]) -> Definition:
+    term, text, start, end, aliases, clause_number, domain, *more = data
+    notes, origin = more or ((), "")
+    return Definition(
+        term=term,
+        text=text,
+        span=Span(start, end),
+        aliases=tuple(aliases),
+        clause_number=clause_number,
+        domain=domain,
+        notes=tuple(notes),
+        origin=origin,
+    )
+
+
+def _span(span: Span) -> tuple[int, int]:
+    return span.start, span.end
+
+
+def _dump(data: Any) -> str:
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+
+
+_PARTS: Mapping[str, Callable[[list[Any]], object]] = {
+    "links": _link,
+    "statements": _statement,
+    "definitions": _definition,
+    "boxes": _box,
+}
+"""How a chunk's lists of parts are read."""

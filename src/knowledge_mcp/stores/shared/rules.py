@@ -1,0 +1,166 @@
+"""What every store refuses before it writes or searches."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import secrets
+import threading
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from typing import Generic, TypeVar
+
+from knowledge_mcp.model.chunk import EmbeddedChunk, Vector
+from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace, WholeDocument
+from knowledge_mcp.model.errors import ConfigError, InternalError, InvalidInputError, NotFoundError
+from knowledge_mcp.ports import Store
+
+__all__ = [
+    "Held",
+    "check_announced",
+    "check_query",
+    "check_vectors",
+    "checked_renames",
+    "is_newer",
+    "newer_index",
+    "not_announced",
+    "publish_singly",
+]
+
+
+def check_vectors(chunks: Iterable[EmbeddedChunk], dimensions: int) -> None:
+    """Make sure that every vector has the components of its collection's space.
+
+    Raises:
+        InvalidInputError: one has more or fewer; names the chunk.
+    """
+    size = 4 * dimensions
+    for each in chunks:
+        if len(each.vector) != size:
+            raise InvalidInputError(f"Chunk {each.chunk.id}: vector of {len(each.vector)} bytes, not {size}.")
+
+
+def check_query(vector: Vector | None, space: EmbeddingSpace) -> None:
+    """Make sure that a query's vector, where there is one, has the components of the collection's space.
+
+    Raises:
+        InvalidInputError: it has more or fewer.
+    """
+    if vector is not None and len(vector) != 4 * space.dimensions:
+        raise InvalidInputError(f"The query vector is not of {space.label}.")
+
+
+def check_announced(document: WholeDocument) -> None:
+    """Make sure that a whole document has as many chunks as its record says, each once.
+
+    Raises:
+        InternalError: it has not.
+    """
+    there = len({each.chunk.id for each in document.chunks})
+    if there != document.record.chunk_count or there != len(document.chunks):
+        raise not_announced(document.record, there)
+
+
+def not_announced(record: DocumentRecord, there: int, why: str = "") -> InternalError:
+    """Say that a document has not the chunks that its record tells of."""
+    return InternalError(
+        f"Document '{record.id}' has {there} chunks, not the {record.chunk_count} announced.",
+        details=why,
+        suggestion="Ingest the document again.",
+    )
+
+
+def checked_renames(names: Mapping[str, str], present: Collection[str]) -> dict[str, str]:
+    """Return the entries that change something, once all can be done together.
+
+    Args:
+        names: new names by present ones.
+        present: the names of all collections.
+
+    Raises:
+        NotFoundError: a collection to be renamed is not there.
+        InvalidInputError: two would get one name, or a name is taken by a collection that keeps it.
+    """
+    for old in names:
+        if old not in present:
+            raise NotFoundError(f"There is no collection '{old}'.")
+    changed = {old: new for old, new in names.items() if old != new}
+    after = [*changed.values(), *(name for name in present if name not in changed)]
+    for new in changed.values():
+        if after.count(new) > 1:
+            raise InvalidInputError(
+                f"There would be two collections named '{new}'.",
+                suggestion="Choose another name, or drop that one first.",
+            )
+        if not new:
+            raise InvalidInputError("A collection needs a name.")
+    return changed
+
+
+_NUMBER = re.compile(r"(?:^|-)(\d+)(?:-|$)")
+
+
+def is_newer(label: str, other: str) -> bool:
+    """Tell whether a version label such as `english-2-porter2` comes after another one.
+
+    The first number between hyphens decides, 0 where there is none; then the text, so that of two labels exactly one
+    comes after the other, and no two versions replace each other's work for ever.
+    """
+    return _order(label) > _order(other)
+
+
+def newer_index(collection: str, label: str, own: str) -> ConfigError:
+    """Say that a newer version has indexed a collection, and that this one leaves its index alone."""
+    return ConfigError(
+        f"A newer version of this program has indexed the words of collection '{collection}' ({label}; this version "
+        f"knows {own}).",
+        suggestion="Upgrade this server too. Until then it searches by meaning only and stores no documents there.",
+    )
+
+
+def _order(label: str) -> tuple[int, str]:
+    found = _NUMBER.search(label)
+    return int(found[1]) if found else 0, label
+
+
+def publish_singly(
+    store: Store, collection: str, documents: Sequence[WholeDocument], on_published: Callable[[str], object]
+) -> None:
+    """Stage and publish each document, as `Store.publish_whole` says."""
+    for each in documents:
+        generation = secrets.token_hex(16)
+        store.discard_staged(collection, each.record.id)
+        if each.chunks:
+            store.stage(collection, each.record.id, generation, each.chunks)
+        store.publish(collection, each.record, each.text, generation, each.structure)
+        on_published(each.record.id)
+
+
+T = TypeVar("T")
+
+
+class Held(threading.local, Generic[T]):
+    """Keep one value for each collection that this thread holds a snapshot of."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, T] = {}
+
+    def get(self, collection: str) -> T | None:
+        """Return what is held of a collection, None outside of a snapshot of it."""
+        return self._values.get(collection)
+
+    def drop(self, collection: str) -> None:
+        """Forget a collection before its snapshot ends, since it has gone; reads look it up again."""
+        self._values.pop(collection, None)
+
+    @contextlib.contextmanager
+    def holding(self, collection: str, value: T) -> Generator[None]:
+        """Hold a value until the context ends, and what was held before then."""
+        before = self._values.get(collection)
+        self._values[collection] = value
+        try:
+            yield
+        finally:
+            if before is None:
+                self._values.pop(collection, None)
+            else:
+                self._values[collection] = before

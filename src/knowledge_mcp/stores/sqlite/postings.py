@@ -1,0 +1,219 @@
+"""The inverted index of the SQLite store: which slots hold a term how often, in segments that are written once.
+
+Every publish writes one small segment; eight segments of a level are merged into one of the next, so that a query reads
+few rows of each term. A posting list is `4 n` bytes of slots (uint32, ascending) and then `n` bytes of counts (uint8),
+so that NumPy views it without unpacking. Postings of chunks that have gone stay until the slots are numbered anew;
+whoever reads them leaves dead slots out.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knowledge_mcp.stores.sqlite.session import Session
+
+__all__ = [
+    "BATCH_POSTINGS",
+    "SEGMENTS_PER_LEVEL",
+    "Segment",
+    "add_segment",
+    "all_postings",
+    "drop_segments",
+    "posting_lists",
+    "renumber_postings",
+]
+
+SEGMENTS_PER_LEVEL = 8
+BATCH_POSTINGS = 500_000
+
+_TERMS_AT_ONCE = 16
+"""Terms whose posting lists are read by one statement; each may be as long as the collection."""
+
+
+@dataclass
+class Segment:
+    """Gather the terms of the chunks of one block; slots count from the block's first one."""
+
+    slots: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
+    counts: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
+
+    def add(self, slot: int, counts: dict[str, int]) -> None:
+        """Take in the counted terms of one chunk; slots must come in ascending order."""
+        for term, count in counts.items():
+            if term in self.slots:
+                self.slots[term].append(slot)
+                self.counts[term].append(count)
+            else:
+                self.slots[term] = [slot]
+                self.counts[term] = [count]
+
+    def take_over(self, other: Segment, offset: int) -> None:
+        """Append another segment's postings, its slots moved by `offset`; they must lie behind those here."""
+        for term, slots in other.slots.items():
+            self.slots.setdefault(term, []).extend(slot + offset for slot in slots)
+            self.counts.setdefault(term, []).extend(other.counts[term])
+
+    def lists(self, first_slot: int) -> Iterator[tuple[str, bytes]]:
+        """Yield every term with its posting list, by term, the slots moved by the block's first one."""
+        terms = sorted(self.slots)
+        all_slots = np.fromiter((slot for term in terms for slot in self.slots[term]), "<u4")
+        slots = (all_slots + np.uint32(first_slot)).tobytes()
+        place = 0
+        for term in terms:
+            counts = self.counts[term]
+            yield term, slots[4 * place : 4 * (place + len(counts))] + bytes(counts)
+            place += len(counts)
+
+
+def add_segment(connection: Session, collection: int, lists: Iterable[tuple[str, bytes]]) -> None:
+    """Write a new segment of the lowest level, and merge levels that are full."""
+    _write(connection, collection, 0, lists)
+    level = 0
+    while True:
+        found = connection.rows(
+            "SELECT id FROM segments WHERE collection = ? AND level = ? ORDER BY id", (collection, level)
+        )
+        if len(found) < SEGMENTS_PER_LEVEL:
+            return
+        merged = [int(row[0]) for row in found]
+        _write(connection, collection, level + 1, _merged(connection, merged))
+        _delete(connection, merged)
+        level += 1
+
+
+def posting_lists(
+    connection: Session, collection: int, terms: Sequence[str]
+) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint8]]]:
+    """Yield the slots and counts of each term that a chunk ever held, in the terms' order; no slot comes twice.
+
+    Dead slots come too. The slots of one segment ascend; the segments come in any order.
+    """
+    for start in range(0, len(terms), _TERMS_AT_ONCE):
+        some = terms[start : start + _TERMS_AT_ONCE]
+        found: dict[str, list[bytes]] = {}
+        for term, data in connection.rows(
+            "SELECT p.term, p.data FROM segments s CROSS JOIN postings p"
+            f" WHERE s.collection = ? AND p.segment = s.id AND p.term IN ({','.join('?' * len(some))})",
+            (collection, *some),
+        ):
+            found.setdefault(term, []).append(data)
+        for term in some:
+            parts = found.get(term, ())
+            if len(parts) == 1:
+                yield _slots(parts[0]), _counts(parts[0])
+            elif parts:
+                yield (
+                    np.concatenate([_slots(each) for each in parts]),
+                    np.concatenate([_counts(each) for each in parts]),
+                )
+
+
+def all_postings(connection: Session, collection: int) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint8]]]:
+    """Yield all slots and counts of the collection, many terms at a time."""
+    batch: list[bytes] = []
+    size = 0
+    for (data,) in connection.stream(
+        "SELECT p.data FROM segments s CROSS JOIN postings p WHERE s.collection = ? AND p.segment = s.id", (collection,)
+    ):
+        batch.append(data)
+        size += len(data) // 5
+        if size >= BATCH_POSTINGS:
+            yield np.concatenate([_slots(each) for each in batch]), np.concatenate([_counts(each) for each in batch])
+            batch, size = [], 0
+    if batch:
+        yield np.concatenate([_slots(each) for each in batch]), np.concatenate([_counts(each) for each in batch])
+
+
+def drop_segments(connection: Session, collection: int) -> None:
+    """Delete the whole inverted index of a collection."""
+    found = connection.rows("SELECT id FROM segments WHERE collection = ?", (collection,))
+    _delete(connection, [int(row[0]) for row in found])
+
+
+def renumber_postings(connection: Session, collection: int, new_slots: NDArray[np.int64]) -> None:
+    """Write the index anew as one segment; `new_slots[old]` is a slot's new number, -1 for one that has gone."""
+    found = connection.rows("SELECT id, level FROM segments WHERE collection = ? ORDER BY id", (collection,))
+    old = [int(row[0]) for row in found]
+    level = max((int(row[1]) for row in found), default=0)
+    _write(connection, collection, level, _renumbered(_merged(connection, old), new_slots))
+    _delete(connection, old)
+
+
+def _renumbered(lists: Iterable[tuple[str, bytes]], new_slots: NDArray[np.int64]) -> Iterator[tuple[str, bytes]]:
+    batch: list[tuple[str, bytes]] = []
+    size = 0
+    for each in lists:
+        batch.append(each)
+        size += len(each[1]) // 5
+        if size >= BATCH_POSTINGS:
+            yield from _renumbered_batch(batch, new_slots)
+            batch, size = [], 0
+    if batch:
+        yield from _renumbered_batch(batch, new_slots)
+
+
+def _renumbered_batch(batch: Sequence[tuple[str, bytes]], new_slots: NDArray[np.int64]) -> Iterator[tuple[str, bytes]]:
+    slots = new_slots[np.concatenate([_slots(data) for _, data in batch])]
+    counts = np.concatenate([_counts(data) for _, data in batch])
+    ends = np.cumsum([len(data) // 5 for _, data in batch])
+    alive = slots >= 0
+    kept_before = np.concatenate([[0], np.cumsum(alive)])
+    slot_bytes = slots[alive].astype("<u4").tobytes()
+    count_bytes = counts[alive].tobytes()
+    start = 0
+    for (term, _), end in zip(batch, ends.tolist(), strict=True):
+        first, last = int(kept_before[start]), int(kept_before[end])
+        start = end
+        if last > first:
+            yield term, slot_bytes[4 * first : 4 * last] + count_bytes[first:last]
+
+
+def _write(connection: Session, collection: int, level: int, lists: Iterable[tuple[str, bytes]]) -> None:
+    segment = connection.insert("INSERT INTO segments (collection, level) VALUES (?, ?)", (collection, level))
+    connection.many(
+        "INSERT INTO postings (segment, term, data) VALUES (?, ?, ?)", ((segment, term, data) for term, data in lists)
+    )
+
+
+def _merged(connection: Session, segments: Sequence[int]) -> Iterator[tuple[str, bytes]]:
+    streams = [_stream(connection, segment) for segment in segments]
+    for term, same in groupby(heapq.merge(*streams), key=_term):
+        lists = [data for _, _, data in same]
+        if len(lists) == 1:
+            yield term, lists[0]
+        else:
+            sizes = [len(data) // 5 for data in lists]
+            slots = [data[: 4 * size] for data, size in zip(lists, sizes, strict=True)]
+            counts = [data[4 * size :] for data, size in zip(lists, sizes, strict=True)]
+            yield term, b"".join(slots + counts)
+
+
+def _stream(connection: Session, segment: int) -> Iterator[tuple[str, int, bytes]]:
+    for term, data in connection.stream("SELECT term, data FROM postings WHERE segment = ? ORDER BY term", (segment,)):
+        yield term, segment, data
+
+
+def _term(entry: tuple[str, int, bytes]) -> str:
+    return entry[0]
+
+
+def _delete(connection: Session, segments: Iterable[int]) -> None:
+    for segment in segments:
+        connection.run("DELETE FROM postings WHERE segment = ?", (segment,))
+        connection.run("DELETE FROM segments WHERE id = ?", (segment,))
+
+
+def _slots(data: bytes) -> NDArray[np.uint32]:
+    if len(data) % 5 or not data:
+        raise ValueError("a posting list of another length than any that was written")
+    return np.frombuffer(data, "<u4", len(data) // 5)
+
+
+def _counts(data: bytes) -> NDArray[np.uint8]:
+    return np.frombuffer(data, np.uint8, offset=4 * (len(data) // 5))

@@ -1,0 +1,189 @@
+"""How the SQLite store reads what is visible: records, texts, chunks, definitions, known vectors.
+
+What has a check sum is read as bytes, so that one damaged letter does not keep SQLite from giving the rows beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+import numpy as np
+
+from knowledge_mcp.model.chunk import Chunk, Vector
+from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure
+from knowledge_mcp.model.errors import sound
+from knowledge_mcp.stores.shared.payload import checked_part, chunk_from_json, record_from_json, structure_from_json
+from knowledge_mcp.stores.sqlite.session import Row, Session
+
+__all__ = [
+    "chunks_by_id",
+    "defined_terms",
+    "definitions",
+    "document_chunks",
+    "document_structure",
+    "document_text",
+    "known_vectors",
+    "owners_of_content",
+    "record",
+    "records",
+    "visible_keys",
+]
+
+_AT_ONCE = 500
+"""Values looked up by one statement; in these, `CROSS JOIN` holds SQLite to the order written: chunks first."""
+
+
+def record(connection: Session, collection: int, document_id: str) -> DocumentRecord | None:
+    """Read one record."""
+    found = connection.rows(
+        "SELECT CAST(record AS BLOB), document_id FROM documents WHERE collection = ? AND document_id = ?",
+        (collection, document_id),
+    )
+    return next(iter(sound(found, _record)), None)
+
+
+def records(
+    connection: Session, collection: int, document_ids: Sequence[str] | None = None, limit: int | None = None
+) -> list[DocumentRecord]:
+    """Read records by document id: all of them, the first few, or those of some ids."""
+    if document_ids is None:
+        select = (
+            "SELECT CAST(record AS BLOB), document_id FROM documents WHERE collection = ? ORDER BY document_id LIMIT ?"
+        )
+        return sound(connection.rows(select, (collection, -1 if limit is None else limit)), _record)
+    known: list[DocumentRecord] = []
+    for asked in _batches(dict.fromkeys(document_ids)):
+        select = (
+            "SELECT CAST(record AS BLOB), document_id FROM documents"
+            f" WHERE collection = ? AND document_id IN ({_marks(asked)})"
+        )
+        known.extend(sound(connection.rows(select, (collection, *asked)), _record))
+    return sorted(known, key=lambda each: each.id)[:limit]
+
+
+def _record(row: Row) -> DocumentRecord:
+    return record_from_json(row[0], row[1])
+
+
+def _chunk(row: Row) -> Chunk:
+    return chunk_from_json(row[-1])
+
+
+def document_text(connection: Session, collection: int, document_id: str) -> str | None:
+    """Read a canonical text."""
+    found = connection.rows(
+        "SELECT CAST(d.record AS BLOB), CAST(t.text AS BLOB) FROM documents d"
+        " LEFT JOIN texts t ON t.generation = d.generation WHERE d.collection = ? AND d.document_id = ?",
+        (collection, document_id),
+    )
+    return checked_part(found[0][0], document_id, "canonical text", found[0][1]) if found else None
+
+
+def document_structure(connection: Session, collection: int, document_id: str) -> DocumentStructure | None:
+    """Read sections and pages, empty where none were published."""
+    found = connection.rows(
+        "SELECT CAST(d.record AS BLOB), coalesce(CAST(s.structure AS BLOB), x'') FROM documents d"
+        " LEFT JOIN structures s ON s.generation = d.generation WHERE d.collection = ? AND d.document_id = ?",
+        (collection, document_id),
+    )
+    shape = checked_part(found[0][0], document_id, "structure", found[0][1]) if found else None
+    return None if shape is None else structure_from_json(shape)
+
+
+def document_chunks(connection: Session, collection: int, document_id: str) -> list[Chunk]:
+    """Read a document's chunks by index."""
+    found = connection.rows(
+        "SELECT CAST(c.payload AS BLOB) FROM documents d JOIN chunks c ON c.generation = d.generation"
+        " WHERE d.collection = ? AND d.document_id = ? ORDER BY c.position, c.chunk_id",
+        (collection, document_id),
+    )
+    return sound(found, _chunk)
+
+
+def chunks_by_id(connection: Session, collection: int, chunk_ids: Sequence[str]) -> list[Chunk]:
+    """Read chunks in the order asked; an id asked twice is given twice."""
+    found = _visible(connection, collection, chunk_ids, "CAST(c.payload AS BLOB)")
+    known = {chunk.id: chunk for chunk in sound(found, _chunk)}
+    return [known[chunk_id] for chunk_id in chunk_ids if chunk_id in known]
+
+
+def visible_keys(connection: Session, collection: int, chunk_ids: Sequence[str]) -> dict[str, int]:
+    """Map ids of visible chunks to their keys."""
+    return {str(chunk_id): int(key) for chunk_id, key in _visible(connection, collection, chunk_ids, "c.key")}
+
+
+def _visible(connection: Session, collection: int, chunk_ids: Sequence[str], column: str) -> Iterator[Row]:
+    """Read the id and a column of each visible chunk of some."""
+    for asked in _batches(dict.fromkeys(chunk_ids)):
+        yield from connection.rows(
+            f"SELECT c.chunk_id, {column} FROM chunks c CROSS JOIN generations g ON g.id = c.generation"
+            f" WHERE c.chunk_id IN ({_marks(asked)}) AND g.collection = ? AND g.visible = 1",
+            (*asked, collection),
+        )
+
+
+def known_vectors(connection: Session, collection: int, dimensions: int, keys: Sequence[str]) -> dict[str, Vector]:
+    """Look vectors up by embedding key, staged ones too; damaged ones are not known."""
+    known: dict[str, Vector] = {}
+    for asked in _batches(dict.fromkeys(keys)):
+        found = connection.rows(
+            "SELECT c.embedding_key, v.vector FROM chunks c CROSS JOIN generations g ON g.id = c.generation"
+            " CROSS JOIN vectors v ON v.key = c.key"
+            f" WHERE substr(c.embedding_key, 1, 16) IN ({_marks(asked)}) AND g.collection = ?",
+            (*(key[:16] for key in asked), collection),
+        )
+        known.update((key, vector) for key, vector in found if _is_sound(vector, dimensions))
+    return {key: known[key] for key in keys if key in known}
+
+
+def _is_sound(vector: Vector, dimensions: int) -> bool:
+    """Tell whether a vector can be used again."""
+    return len(vector) == 4 * dimensions and bool(np.isfinite(np.frombuffer(vector, "<f4")).all())
+
+
+def owners_of_content(connection: Session, collection: int, hashes: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Tell which visible documents hold content with these hashes."""
+    owners: dict[str, set[str]] = {}
+    wanted = set(hashes)
+    for asked in _batches(dict.fromkeys(hashes)):
+        for content_hash, document_id in connection.rows(
+            "SELECT c.content_hash, g.document_id FROM chunks c CROSS JOIN generations g ON g.id = c.generation"
+            f" WHERE substr(c.content_hash, 1, 16) IN ({_marks(asked)}) AND g.collection = ? AND g.visible = 1",
+            (*(each[:16] for each in asked), collection),
+        ):
+            if content_hash in wanted:
+                owners.setdefault(content_hash, set()).add(document_id)
+    return {content_hash: tuple(sorted(found)) for content_hash, found in owners.items()}
+
+
+def definitions(connection: Session, collection: int, term_key: str) -> list[Chunk]:
+    """Read the chunks that define a term, by document and index."""
+    found = connection.rows(
+        "SELECT CAST(c.payload AS BLOB) FROM chunks c WHERE c.key IN"
+        " (SELECT key FROM definitions WHERE collection = ? AND term_key = ?)",
+        (collection, term_key),
+    )
+    return sorted(sound(found, _chunk), key=lambda chunk: (chunk.document_id, chunk.index, chunk.id))
+
+
+def defined_terms(connection: Session, collection: int) -> dict[str, str]:
+    """Map keys to terms as printed: a term before an alias, the first document and passage before later ones."""
+    terms: dict[str, str] = {}
+    for key, term in connection.rows(
+        "SELECT term_key, term FROM definitions WHERE collection = ?"
+        " ORDER BY term_key, alias, document_id, position, place, rowid",
+        (collection,),
+    ):
+        terms.setdefault(key, term)
+    return terms
+
+
+def _batches(values: dict[str, None]) -> Iterator[list[str]]:
+    remaining = iter(values)
+    while batch := list(islice(remaining, _AT_ONCE)):
+        yield batch
+
+
+def _marks(values: Sequence[str]) -> str:
+    return ",".join("?" * len(values))

@@ -1,0 +1,476 @@
+"""The embedded default: one SQLite file that many threads and processes share, without any server.
+
+The file is the only truth. What searches need at hand (sign bits, lengths, filter fields) is read from it at the first
+search and follows whatever this or another process writes; `sqlite_schema` tells the tables, `sqlite_search` the legs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeVar, cast
+
+from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
+from knowledge_mcp.model.collection import (
+    NO_STRUCTURE,
+    CollectionInfo,
+    DocumentRecord,
+    DocumentStructure,
+    EmbeddingSpace,
+    StoreStatistics,
+    WholeDocument,
+)
+from knowledge_mcp.model.errors import ConfigError, NotFoundError, SpaceMismatchError
+from knowledge_mcp.model.ingest import Finding
+from knowledge_mcp.model.query import Filter, LegResults
+from knowledge_mcp.ports import Analyser
+from knowledge_mcp.stores.shared.filters import check_filter
+from knowledge_mcp.stores.shared.index_memory import IndexMemory
+from knowledge_mcp.stores.shared.payload import space_to_json
+from knowledge_mcp.stores.shared.rules import Held, check_query, check_vectors, is_newer, newer_index
+from knowledge_mcp.stores.sqlite.places import Place, every_place, find_place, place_of
+
+if TYPE_CHECKING:
+    from knowledge_mcp.stores.sqlite.session import FileIdentity, Session
+    from knowledge_mcp.stores.sqlite.view import View
+
+__all__ = ["SqliteOptions", "SqliteStore", "from_options"]
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class _Snapshot:
+    """An open transaction, and the view of its state once something was searched."""
+
+    connection: Session
+    place: Place
+    view: View | None = None
+
+
+class SqliteStore:
+    """Keep collections in one SQLite file.
+
+    Args:
+        path: the file; made with its folder where there is none.
+        analyser: gives the terms of the lexical leg; a collection indexed by an older version is indexed again at its
+            first use, the index of a newer one is left as it is.
+        patience: seconds to wait for other writers.
+        memory: shared by the process's stores, bounds what searches hold; None for one of its own.
+
+    Raises:
+        ConnectionFailedError, InternalError, ConfigError: as `sqlite_connection.Database` says.
+    """
+
+    def __init__(
+        self, path: Path, analyser: Analyser, *, patience: float = 120.0, memory: IndexMemory | None = None
+    ) -> None:
+        from knowledge_mcp.stores.sqlite.connection import Database
+
+        self._analyser = analyser
+        self._database = Database(path, patience=patience)
+        self._views: dict[int, View] = {}
+        self._views_of: FileIdentity | None = None
+        self._views_lock = threading.Lock()
+        self._loading: dict[int, threading.Lock] = {}
+        self._workers: ThreadPoolExecutor | None = None
+        self._held: Held[_Snapshot] = Held()
+        self._memory = memory or IndexMemory()
+
+    @property
+    def backend(self) -> str:
+        return "sqlite"
+
+    @property
+    def location(self) -> str:
+        return str(self._database.path)
+
+    def ping(self) -> None:
+        with self._database.reading() as connection:
+            connection.run("SELECT count(*) FROM collections")
+
+    def close(self) -> None:
+        with self._views_lock:
+            workers, self._workers = self._workers, None
+            self._views.clear()
+        self._memory.forget(self)
+        if workers is not None:
+            workers.shutdown(wait=True)
+        self._database.close()
+
+    # collections
+
+    def create_collection(self, name: str, space: EmbeddingSpace) -> CollectionInfo:
+        known = self.collection(name)
+        if known is None:
+            with self._database.writing() as connection:
+                connection.run(
+                    "INSERT INTO collections (name, space, created_at, analyser) VALUES (?, ?, ?, ?)"
+                    " ON CONFLICT (name) DO NOTHING",
+                    (name, space_to_json(space), _now(), self._analyser.version),
+                )
+            known = self.collection(name)
+            if known is None:
+                raise NotFoundError(f"Collection '{name}' was dropped by another process just after it was made.")
+        if known.space.fingerprint != space.fingerprint:
+            raise SpaceMismatchError(f"Collection '{name}' belongs to {known.space.label}, not to {space.label}.")
+        if known.degraded:
+            with self._reading(name) as (_, place):
+                self._check_index(place)
+        return known
+
+    def collection(self, name: str) -> CollectionInfo | None:
+        held = self._held.get(name)
+        if held is not None:
+            return self._described(held.place)
+        with self._database.reading() as connection:
+            found = find_place(connection, name)
+        return None if found is None else self._described(found)
+
+    def collections(self) -> list[CollectionInfo]:
+        with self._database.reading() as connection:
+            return [self._described(each) for each in every_place(connection)]
+
+    def drop_collection(self, name: str) -> bool:
+        from knowledge_mcp.stores.sqlite.writing import drop
+
+        with self._database.writing() as connection:
+            found = connection.rows("SELECT id FROM collections WHERE name = ?", (name,))
+            if not found:
+                return False
+            drop(connection, int(found[0][0]))
+        with self._views_lock:
+            self._views.pop(int(found[0][0]), None)
+        self._memory.forget(self, int(found[0][0]))
+        return True
+
+    def rename_collections(self, names: Mapping[str, str]) -> None:
+        from knowledge_mcp.stores.sqlite.writing import rename
+
+        with self._database.writing() as connection:
+            rename(connection, names)
+
+    # writing
+
+    def stage(self, collection: str, document_id: str, generation: str, chunks: Sequence[EmbeddedChunk]) -> None:
+        from knowledge_mcp.stores.sqlite.writing import stage
+
+        with self._database.writing() as connection:
+            place = place_of(connection, collection)
+            check_vectors(chunks, place.space.dimensions)
+            stage(connection, place.id, document_id, generation, chunks)
+
+    def publish(
+        self,
+        collection: str,
+        record: DocumentRecord,
+        text: str,
+        generation: str,
+        structure: DocumentStructure = NO_STRUCTURE,
+    ) -> None:
+        from knowledge_mcp.stores.sqlite.writing import prepare, publish
+
+        with self._reading(collection) as (connection, place):
+            if record.chunk_count:
+                self._check_index(place)
+            prepared, prepared_in = prepare(connection, place.id, record.id, generation, self._analyser), place
+        with self._writing(collection, indexes=record.chunk_count > 0) as (connection, place):
+            place.check_same(prepared_in, collection)
+            publish(connection, place.id, record, text, structure, prepared)
+
+    def publish_whole(
+        self, collection: str, documents: Sequence[WholeDocument], on_published: Callable[[str], object]
+    ) -> None:
+        from knowledge_mcp.stores.sqlite.writing import publish_whole, work_out_whole
+
+        with self._reading(collection) as (_, prepared_in):
+            check_vectors((chunk for each in documents for chunk in each.chunks), prepared_in.space.dimensions)
+        prepared = [(each, work_out_whole(each, self._analyser)) for each in documents]
+        with self._writing(collection) as (connection, place):
+            place.check_same(prepared_in, collection)
+            publish_whole(connection, place.id, prepared)
+        for each in documents:
+            on_published(each.record.id)
+
+    def discard_staged(self, collection: str, document_id: str | None = None) -> int:
+        from knowledge_mcp.stores.sqlite.writing import discard_staged
+
+        with self._writing(collection, indexes=False) as (connection, place):
+            return discard_staged(connection, place.id, document_id)
+
+    def delete_document(self, collection: str, document_id: str) -> int:
+        from knowledge_mcp.stores.sqlite.writing import delete_document
+
+        with self._writing(collection, indexes=False) as (connection, place):
+            return delete_document(connection, place.id, document_id)
+
+    def vectors(self, collection: str, embedding_keys: Sequence[str]) -> dict[str, Vector]:
+        from knowledge_mcp.stores.sqlite.reading import known_vectors
+
+        return self._read(
+            collection,
+            lambda connection, place: known_vectors(connection, place.id, place.space.dimensions, embedding_keys),
+        )
+
+    def owners_of_content(self, collection: str, content_hashes: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        from knowledge_mcp.stores.sqlite.reading import owners_of_content
+
+        return self._read(collection, lambda connection, place: owners_of_content(connection, place.id, content_hashes))
+
+    # reading
+
+    @contextlib.contextmanager
+    def snapshot(self, collection: str) -> Generator[None]:
+        if self._held.get(collection) is not None:
+            yield
+            return
+        while True:
+            with self._reading(collection) as (connection, place):
+                held = _Snapshot(connection, place)
+                if place.id in self._views and not is_newer(self._analyser.version, place.analyser):
+                    held.view = self._view_in(connection, place)
+                    if held.view is None:
+                        continue
+                with self._held.holding(collection, held):
+                    yield
+                    return
+
+    def document(self, collection: str, document_id: str) -> DocumentRecord | None:
+        from knowledge_mcp.stores.sqlite.reading import record
+
+        return self._read(collection, lambda connection, place: record(connection, place.id, document_id))
+
+    def documents(
+        self, collection: str, document_ids: Sequence[str] | None = None, *, limit: int | None = None
+    ) -> list[DocumentRecord]:
+        from knowledge_mcp.stores.sqlite.reading import records
+
+        return self._read(collection, lambda connection, place: records(connection, place.id, document_ids, limit))
+
+    def document_text(self, collection: str, document_id: str) -> str | None:
+        from knowledge_mcp.stores.sqlite.reading import document_text
+
+        return self._read(collection, lambda connection, place: document_text(connection, place.id, document_id))
+
+    def document_structure(self, collection: str, document_id: str) -> DocumentStructure | None:
+        from knowledge_mcp.stores.sqlite.reading import document_structure
+
+        return self._read(collection, lambda connection, place: document_structure(connection, place.id, document_id))
+
+    def document_chunks(self, collection: str, document_id: str) -> list[Chunk]:
+        from knowledge_mcp.stores.sqlite.reading import document_chunks
+
+        return self._read(collection, lambda connection, place: document_chunks(connection, place.id, document_id))
+
+    def chunks(self, collection: str, chunk_ids: Sequence[str]) -> list[Chunk]:
+        from knowledge_mcp.stores.sqlite.reading import chunks_by_id
+
+        return self._read(collection, lambda connection, place: chunks_by_id(connection, place.id, chunk_ids))
+
+    def state(self, collection: str) -> str:
+        from knowledge_mcp.stores.sqlite.view import state_of
+
+        def name(connection: Session, place: Place) -> str:
+            return f"{connection.file} {place.id} {state_of(connection, place.id).version}"
+
+        return self._read(collection, name)
+
+    def statistics(self, collection: str) -> StoreStatistics:
+        documents, chunks, tokens = self._read(
+            collection,
+            lambda connection, place: connection.rows(
+                "SELECT documents, chunks, tokens FROM collections WHERE id = ?", (place.id,)
+            )[0],
+        )
+        return StoreStatistics(documents, chunks, tokens, storage_bytes=self._database.storage_bytes)
+
+    # searching
+
+    def search(
+        self, collection: str, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int
+    ) -> LegResults:
+        from knowledge_mcp.stores.sqlite.search import legs
+
+        check_filter(filter)
+        with self._searching(collection) as (connection, place, view):
+            check_query(vector, place.space)
+            newer = None if text is None else self._newer(place)
+            if newer is not None and vector is None:
+                raise newer
+            terms = None if text is None or newer is not None else self._analyser.query_terms(text)
+            with self._database.decoding():
+                found = legs(connection, view, self._pool, vector=vector, terms=terms, filter=filter, limit=limit)
+            return found if newer is None else replace(found, lexical_error=newer.message)
+
+    def cosines(self, collection: str, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
+        from knowledge_mcp.stores.sqlite.search import cosines
+
+        with self._searching(collection) as (connection, place, view):
+            check_query(vector, place.space)
+            with self._database.decoding():
+                return cosines(connection, view, vector, chunk_ids)
+
+    def definitions(self, collection: str, term_key: str) -> list[Chunk]:
+        from knowledge_mcp.stores.sqlite.reading import definitions
+
+        return self._read(
+            collection, lambda connection, place: definitions(connection, place.id, term_key), indexed=True
+        )
+
+    def defined_terms(self, collection: str) -> dict[str, str]:
+        from knowledge_mcp.stores.sqlite.reading import defined_terms
+
+        return self._read(collection, lambda connection, place: defined_terms(connection, place.id), indexed=True)
+
+    def verify(self, collection: str, *, repair: bool = False) -> list[Finding]:
+        from knowledge_mcp.stores.sqlite.verify import verify
+
+        if not repair:
+            return self._read(
+                collection,
+                lambda connection, place: verify(connection, place.id, place.space.dimensions, self._analyser, False),
+                indexed=True,
+            )
+        with self._writing(collection) as (connection, place):
+            return verify(connection, place.id, place.space.dimensions, self._analyser, True)
+
+    def unchecked_documents(self, collection: str) -> int:
+        """Count the documents that were stored before there were check sums."""
+        from knowledge_mcp.stores.sqlite.verify import unchecked_documents
+
+        return self._read(collection, lambda connection, place: unchecked_documents(connection, place.id))
+
+    # inside
+
+    def drop_index(self, key: Hashable) -> None:
+        """Let the view of a collection go; the next search reads it again."""
+        with self._views_lock:
+            self._views.pop(cast("int", key), None)
+
+    def _pool(self) -> ThreadPoolExecutor:
+        with self._views_lock:
+            if self._workers is None:
+                self._workers = ThreadPoolExecutor(2, thread_name_prefix="dense-leg")
+            return self._workers
+
+    @contextlib.contextmanager
+    def _searching(self, name: str) -> Generator[tuple[Session, Place, View]]:
+        """Open a snapshot with the view that belongs to it."""
+        held = self._held_indexed(name)
+        if held is not None:
+            with self._database.mapped():
+                held.view = held.view or self._view_in(held.connection, held.place, behind=True)
+                assert held.view is not None
+                yield held.connection, held.place, held.view
+            return
+        while True:
+            with self._reading(name, indexed=True) as (connection, place):
+                view = self._view_in(connection, place)
+                if view is not None:
+                    yield connection, place, view
+                    return
+
+    def _view_in(self, connection: Session, place: Place, *, behind: bool = False) -> View | None:
+        """Make the view of a snapshot's state; None where others are ahead of it, unless that is wanted, at a price."""
+        from knowledge_mcp.stores.sqlite.view import next_view, state_of
+
+        with self._views_lock:
+            if connection.file != self._views_of:  # another file has taken the store's place
+                self._views.clear()
+                self._views_of = connection.file
+                self._memory.forget(self)
+            loading = self._loading.setdefault(place.id, threading.Lock())
+        with loading:  # of one collection: the others are searched meanwhile
+            last, state = self._views.get(place.id), state_of(connection, place.id)
+            is_behind = last is not None and last.version > state.version
+            if is_behind and not behind:
+                return None
+            with self._database.decoding():
+                view = next_view(connection, place.id, place.space.dimensions, last, state)
+            with self._views_lock:
+                kept = not is_behind and connection.file == self._views_of
+                if kept:
+                    self._views[place.id] = view
+        if kept:
+            self._memory.used(self, place.id, view.bytes)
+        return view
+
+    @contextlib.contextmanager
+    def _reading(self, name: str, *, indexed: bool = False) -> Generator[tuple[Session, Place]]:
+        with self._database.reading() as connection:
+            place = place_of(connection, name)
+            if not indexed or not is_newer(self._analyser.version, place.analyser):
+                yield connection, place
+                return
+        with self._writing(name):
+            pass
+        with self._reading(name, indexed=True) as found:
+            yield found
+
+    @contextlib.contextmanager
+    def _writing(self, name: str, *, indexes: bool = True) -> Generator[tuple[Session, Place]]:
+        """Open the writing transaction; where it `indexes`, the collection is indexed by this store's analyser in it.
+
+        Raises:
+            ConfigError: a newer version has indexed it, and its index is to be written to.
+        """
+        with self._database.writing() as connection:
+            place = place_of(connection, name)
+            if indexes:
+                self._check_index(place)
+            if indexes and place.analyser != self._analyser.version:
+                from knowledge_mcp.stores.sqlite.verify import index_anew
+
+                index_anew(connection, place.id, self._analyser)
+            yield connection, place
+
+    def _held_indexed(self, name: str) -> _Snapshot | None:
+        """Return this thread's snapshot of a collection, unless an older analyser has indexed what it sees."""
+        held = self._held.get(name)
+        return None if held is None or is_newer(self._analyser.version, held.place.analyser) else held
+
+    def _newer(self, place: Place) -> ConfigError | None:
+        """Say that a newer version has indexed a collection, None where it has not."""
+        newer = is_newer(place.analyser, self._analyser.version)
+        return newer_index(place.info.name, place.analyser, self._analyser.version) if newer else None
+
+    def _check_index(self, place: Place) -> None:
+        if (newer := self._newer(place)) is not None:
+            raise newer
+
+    def _described(self, place: Place) -> CollectionInfo:
+        newer = self._newer(place)
+        return place.info if newer is None else replace(place.info, degraded=newer.message)
+
+    def _read(self, name: str, read: Callable[[Session, Place], T], *, indexed: bool = False) -> T:
+        held = self._held_indexed(name) if indexed else self._held.get(name)
+        if held is not None:
+            with self._database.mapped(), self._database.decoding():
+                if indexed:
+                    self._check_index(held.place)
+                return read(held.connection, held.place)
+        with self._reading(name, indexed=indexed) as (connection, place), self._database.decoding():
+            if indexed:
+                self._check_index(place)
+            return read(connection, place)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+class SqliteOptions(Protocol):
+    """Name the settings that this store needs."""
+
+    @property
+    def store_file(self) -> Path: ...
+
+
+def from_options(options: SqliteOptions, analyser: Analyser, memory: IndexMemory | None = None) -> SqliteStore:
+    """Open the store that the settings name."""
+    return SqliteStore(options.store_file, analyser, memory=memory)

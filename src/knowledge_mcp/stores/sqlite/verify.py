@@ -1,0 +1,301 @@
+"""How the SQLite store is checked against itself, and mended: whatever is derived from the chunks can be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from knowledge_mcp.model.errors import DamagedError, noticing, sound
+from knowledge_mcp.model.ingest import Finding
+from knowledge_mcp.ports import Analyser
+from knowledge_mcp.stores.shared.bm25 import term_counts
+from knowledge_mcp.stores.shared.payload import UNREADABLE, chunk_from_json, has_check_sums, record_from_json
+from knowledge_mcp.stores.sqlite.postings import Segment, add_segment, all_postings, drop_segments
+from knowledge_mcp.stores.sqlite.reading import document_chunks, document_structure, document_text, records
+from knowledge_mcp.stores.sqlite.session import Session
+from knowledge_mcp.stores.sqlite.view import sign_bits
+from knowledge_mcp.stores.sqlite.writing import discard_staged, fields_of, work_out, write_block
+
+__all__ = [
+    "SLOTS_PER_SEGMENT",
+    "damaged_parts",
+    "damaged_vectors",
+    "index_anew",
+    "unchecked_documents",
+    "verify",
+]
+
+_LONGEST, _SHORTEST = 1.1, 0.9
+"""Norms that a vector of unit norm has, however coarse its numbers are."""
+
+
+def damaged_parts(connection: Session, collection: int) -> Iterator[Finding]:
+    """Read every record, text, structure and chunk, and tell which are not what was stored."""
+    with noticing() as damage:
+        for each in records(connection, collection):
+            document_text(connection, collection, each.id)
+            document_structure(connection, collection, each.id)
+        for (document_id,) in connection.rows(
+            "SELECT document_id FROM documents WHERE collection = ? ORDER BY document_id", (collection,)
+        ):
+            document_chunks(connection, collection, document_id)
+    for each in damage:
+        yield _finding(each)
+
+
+def damaged_vectors(connection: Session, collection: int, dimensions: int) -> Iterator[Finding]:
+    """Tell which vectors of visible chunks have another length, are no numbers, or are not of unit norm."""
+    for document_id, chunk_id, vector in connection.stream(
+        "SELECT d.document_id, c.chunk_id, CAST(v.vector AS BLOB) FROM documents d"
+        " JOIN chunks c ON c.generation = d.generation JOIN vectors v ON v.key = c.key WHERE d.collection = ?",
+        (collection,),
+    ):
+        why = ""
+        if len(vector) != 4 * dimensions:
+            why = f"It has {len(vector)} bytes, not {4 * dimensions}."
+        else:
+            norm = float(np.linalg.norm(np.frombuffer(vector, "<f4").astype(np.float64)))
+            if not _SHORTEST < norm < _LONGEST:
+                why = f"Its norm is {norm:.3g}."
+        if why:
+            yield _finding(DamagedError.of("vector", document_id, chunk_id, why=why))
+
+
+def unchecked_documents(connection: Session, collection: int) -> int:
+    """Count the documents that were stored before there were check sums."""
+    found = connection.rows("SELECT CAST(record AS BLOB) FROM documents WHERE collection = ?", (collection,))
+    return sum(not has_check_sums(row[0]) for row in found)
+
+
+def _finding(damage: DamagedError) -> Finding:
+    message = f"{damage.message} {damage.details}".strip()
+    return Finding(message, damage.document_id or None, suggestion=damage.suggestion)
+
+
+_SAMPLED_CHUNKS = 200
+SLOTS_PER_SEGMENT = 5_000
+_AGAIN = "Run `knowledge doctor --repair`."
+_INGEST = "Ingest the document again with --force."
+_RESTORE = "Restore a backup with `knowledge restore`, or move the file away and ingest the documents again."
+
+_ORPHANS = (
+    ("vectors without a chunk", "DELETE FROM vectors WHERE key NOT IN (SELECT key FROM chunks)"),
+    ("chunks without a generation", "DELETE FROM chunks WHERE generation NOT IN (SELECT id FROM generations)"),
+    ("texts without a document", "DELETE FROM texts WHERE generation NOT IN (SELECT generation FROM documents)"),
+    (
+        "structures without a document",
+        "DELETE FROM structures WHERE generation NOT IN (SELECT generation FROM documents)",
+    ),
+    ("postings without a segment", "DELETE FROM postings WHERE segment NOT IN (SELECT id FROM segments)"),
+)
+"""What may hang on nothing, in the order in which it is swept: what a sweep sets free the next one does not see."""
+
+
+def verify(connection: Session, collection: int, dimensions: int, analyser: Analyser, repair: bool) -> list[Finding]:
+    """Check one collection and the file; `repair`, in a writing transaction, mends what is derived, sweeps the rest."""
+    damage = [
+        Finding(f"The file is damaged: {row[0]}", suggestion=_RESTORE)
+        for row in connection.rows("PRAGMA integrity_check(10)")
+        if row[0] != "ok"
+    ]
+    if damage:
+        return damage
+    findings = list(_orphans(connection, repair=repair))
+    findings += _staged(connection, collection, repair=repair)
+    findings += _documents(connection, collection)
+    lost = [
+        *damaged_parts(connection, collection),
+        *damaged_vectors(connection, collection, dimensions),
+    ]
+    derived = [*_counters(connection, collection), *_readable(lambda: list(_blocks(connection, collection)))]
+    if not lost:  # what is made of damaged parts cannot be right
+        derived += _readable(lambda: _postings(connection, collection)) or _sample(connection, collection, analyser)
+    if derived and repair and not lost:
+        index_anew(connection, collection, analyser)
+    is_repaired = repair and not lost
+    suggestion = "" if is_repaired else _INGEST if lost else _AGAIN
+    findings += lost
+    findings += [Finding(message, repaired=is_repaired, suggestion=suggestion) for message in derived]
+    return findings
+
+
+def _readable(look: Callable[[], list[str]]) -> list[str]:
+    try:
+        return look()
+    except UNREADABLE as exc:
+        return [f"The search index cannot be read: {type(exc).__name__}: {exc}"]
+
+
+def index_anew(connection: Session, collection: int, analyser: Analyser) -> None:
+    """Make blocks, postings, definitions and counters again from the visible chunks."""
+    drop_segments(connection, collection)
+    for table in ("blocks", "definitions", "graves"):
+        connection.run(f"DELETE FROM {table} WHERE collection = ?", (collection,))
+    connection.run("UPDATE collections SET next_slot = 0 WHERE id = ?", (collection,))
+    segment, base, slots = Segment(), 0, 0
+    for document_id, generation in connection.rows(
+        "SELECT document_id, generation FROM documents WHERE collection = ? ORDER BY generation",
+        (collection,),
+    ):
+        prepared = work_out(connection, generation, analyser)
+        first_slot = write_block(connection, collection, document_id, prepared)
+        segment.take_over(prepared.segment, first_slot - base)
+        slots = first_slot + len(prepared.keys)
+        if slots - base >= SLOTS_PER_SEGMENT:
+            add_segment(connection, collection, segment.lists(base))
+            segment, base = Segment(), slots
+    if segment.slots:
+        add_segment(connection, collection, segment.lists(base))
+    connection.run(
+        "UPDATE collections SET version = version + 1, epoch = epoch + 1, analyser = ?,"
+        " documents = (SELECT count(*) FROM documents WHERE collection = collections.id),"
+        " chunks = (SELECT coalesce(sum(size), 0) FROM blocks WHERE collection = collections.id),"
+        " tokens = (SELECT coalesce(sum(tokens), 0) FROM documents WHERE collection = collections.id) WHERE id = ?",
+        (analyser.version, collection),
+    )
+
+
+def _orphans(connection: Session, *, repair: bool) -> Iterator[Finding]:
+    for what, sweep in _ORPHANS:
+        count = int(connection.rows(sweep.replace("DELETE", "SELECT count(*)", 1))[0][0])
+        if count:
+            if repair:
+                connection.run(sweep)
+            yield Finding(f"{count} {what}.", repaired=repair, suggestion="" if repair else _AGAIN)
+
+
+def _staged(connection: Session, collection: int, *, repair: bool) -> Iterator[Finding]:
+    found = connection.rows(
+        "SELECT g.document_id, count(c.key) FROM generations g LEFT JOIN chunks c ON c.generation = g.id"
+        " WHERE g.collection = ? AND g.visible = 0 GROUP BY g.document_id ORDER BY g.document_id",
+        (collection,),
+    )
+    for document_id, count in found:
+        if repair:
+            discard_staged(connection, collection, document_id)
+        yield Finding(
+            f"{count} chunks wait for an ingest that was not finished; no search sees them.",
+            document_id=document_id,
+            repaired=repair,
+            suggestion="" if repair else "Run the ingest again, or sweep them with `knowledge doctor --repair`.",
+        )
+
+
+def _documents(connection: Session, collection: int) -> Iterator[Finding]:
+    """Compare each record with what is kept under it; nothing of this can be made again but by an ingest."""
+    for (document_id,) in connection.rows(
+        "SELECT g.document_id FROM generations g LEFT JOIN documents d ON d.generation = g.id"
+        " WHERE g.collection = ? AND g.visible = 1 AND d.generation IS NULL",
+        (collection,),
+    ):
+        yield Finding("Chunks are visible without a record.", document_id=document_id, suggestion=_INGEST)
+    for row in connection.rows(
+        "SELECT d.document_id, CAST(d.record AS BLOB), d.chunks, d.tokens, t.generation IS NOT NULL,"
+        " (SELECT count(*) FROM chunks c WHERE c.generation = d.generation),"
+        " (SELECT count(*) FROM chunks c JOIN vectors v ON v.key = c.key WHERE c.generation = d.generation)"
+        " FROM documents d LEFT JOIN texts t ON t.generation = d.generation"
+        " WHERE d.collection = ? ORDER BY d.document_id",
+        (collection,),
+    ):
+        document_id, record_json, announced, tokens, has_text, chunks, vectors = row
+        try:
+            record = record_from_json(record_json)
+        except DamagedError:  # which `damaged_parts` tells
+            continue
+        if not record.chunk_count == announced == chunks or record.token_count != tokens:
+            message = f"The record announces {record.chunk_count} chunks, {chunks} are there."
+            yield Finding(message, document_id=document_id, suggestion=_INGEST)
+        if vectors != chunks:
+            yield Finding(f"{chunks - vectors} chunks have no vector.", document_id=document_id, suggestion=_INGEST)
+        if not has_text:
+            yield Finding("The canonical text is missing.", document_id=document_id, suggestion=_INGEST)
+
+
+def _counters(connection: Session, collection: int) -> Iterator[str]:
+    kept = connection.rows("SELECT documents, chunks, tokens FROM collections WHERE id = ?", (collection,))[0]
+    counted = connection.rows(
+        "SELECT count(*), coalesce((SELECT sum(size) FROM blocks WHERE collection = ?1), 0),"
+        " coalesce(sum(tokens), 0) FROM documents WHERE collection = ?1",
+        (collection,),
+    )[0]
+    if kept != counted:
+        yield f"The collection's counters say {kept}, counted are {counted} (documents, chunks, tokens)."
+
+
+def _blocks(connection: Session, collection: int) -> Iterator[str]:
+    """Compare each block with the chunks and vectors that it was made from."""
+    used = 0
+    for generation, document_id, first_slot, size, keys, bits, fields in connection.rows(
+        "SELECT d.generation, d.document_id, b.first_slot, b.size, b.keys, b.bits, b.fields FROM documents d"
+        " LEFT JOIN blocks b ON b.generation = d.generation WHERE d.collection = ? ORDER BY b.first_slot",
+        (collection,),
+    ):
+        if first_slot is None:
+            yield f"Document '{document_id}' is not in the search index."
+            continue
+        if first_slot < used:
+            yield f"Document '{document_id}' shares slots with another one."
+        used = first_slot + max(1, size)
+        found = connection.rows(
+            "SELECT c.key, v.vector, CAST(c.payload AS BLOB) FROM chunks c JOIN vectors v ON v.key = c.key"
+            " WHERE c.generation = ? ORDER BY c.position, c.chunk_id",
+            (generation,),
+        )
+        vectors = b"".join(row[1] for row in found)
+        lengths = {len(row[1]) for row in found}
+        expected = np.array([row[0] for row in found], "<i8").tobytes()
+        if expected != keys or size != len(found):
+            yield f"Document '{document_id}' is indexed with other chunks than it has."
+        elif not _are_fields_of(fields, [row[2] for row in found]):
+            yield f"Document '{document_id}' is indexed with other kinds or clauses than it has."
+        elif len(lengths) > 1 or any(length % 4 for length in lengths):
+            continue  # which `damaged_vectors` tells
+        elif found and sign_bits(np.frombuffer(vectors, "<f4").reshape(len(found), -1)).tobytes() != bits:
+            yield f"Document '{document_id}' is indexed with other vectors than it has."
+
+
+def _are_fields_of(fields: str, payloads: list[bytes]) -> bool:
+    """Tell whether a block's filter fields are those of its chunks; damaged ones are told elsewhere."""
+    with noticing() as damage:
+        chunks = sound(payloads, chunk_from_json)
+    try:
+        return bool(damage) or json.loads(fields) == json.loads(fields_of(chunks))
+    except UNREADABLE:
+        return False
+
+
+def _postings(connection: Session, collection: int) -> list[str]:
+    """Compare the sum of every slot's counts with the length that its block has."""
+    size = int(connection.rows("SELECT next_slot FROM collections WHERE id = ?", (collection,))[0][0])
+    lengths = np.zeros(size, np.int64)
+    for first_slot, lengths_of_block in connection.rows(
+        "SELECT first_slot, lengths FROM blocks WHERE collection = ?", (collection,)
+    ):
+        block = np.frombuffer(lengths_of_block, "<u4")
+        lengths[first_slot : first_slot + len(block)] = block
+    sums = np.zeros(size, np.int64)
+    for slots, counts in all_postings(connection, collection):
+        if len(slots) and int(slots.max()) >= size:
+            return ["The inverted index names slots that do not exist."]
+        sums += np.bincount(slots, counts, size).astype(np.int64)
+    alive = np.zeros(size, np.bool_)
+    for first_slot, count in connection.rows("SELECT first_slot, size FROM blocks WHERE collection = ?", (collection,)):
+        alive[first_slot : first_slot + count] = True
+    wrong = int(np.count_nonzero((sums != lengths) & alive))
+    return [f"The inverted index lacks terms of {wrong} chunks, or has too many."] if wrong else []
+
+
+def _sample(connection: Session, collection: int, analyser: Analyser) -> list[str]:
+    """Cut some chunks, evenly spread, into terms again and compare their number."""
+    blocks = connection.rows("SELECT keys, lengths FROM blocks WHERE collection = ?", (collection,))
+    keys = np.concatenate([np.frombuffer(row[0], "<i8") for row in blocks] or [np.zeros(0, "<i8")])
+    lengths = np.concatenate([np.frombuffer(row[1], "<u4") for row in blocks] or [np.zeros(0, "<u4")])
+    wrong = 0
+    for place in range(0, len(keys), max(1, len(keys) // _SAMPLED_CHUNKS)):
+        payload = connection.rows("SELECT CAST(payload AS BLOB) FROM chunks WHERE key = ?", (int(keys[place]),))
+        if payload:
+            terms = analyser.document_terms(chunk_from_json(payload[0][0]).embedding_text)
+            wrong += sum(term_counts(terms).values()) != int(lengths[place])
+    return [f"{wrong} of the chunks looked at hold other terms than those indexed."] if wrong else []

@@ -1,0 +1,346 @@
+"""What searches of the SQLite store hold in memory of one collection, and how it follows the file.
+
+A view is one state of the collection: sign bits, lengths and filter fields of every slot, derived from the file
+alone. The next state is made from the last one by reading only what was published or deleted since, whoever did it;
+buffers that only grow are shared between states, so an older view stays right while a search still uses it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knowledge_mcp.model.errors import InternalError
+from knowledge_mcp.model.query import Filter
+from knowledge_mcp.stores.shared.bm25 import K1, B
+from knowledge_mcp.stores.shared.filters import Simple, keeps_value, simple_filters
+from knowledge_mcp.stores.sqlite.session import Row, Session
+
+__all__ = ["FLOATS_UP_TO", "State", "View", "names_of", "next_view", "sign_bits", "state_of", "vectors_of"]
+
+FLOATS_UP_TO = 16_384
+"""Slots up to which the vectors themselves are held too, and the names: 24 MiB of 384 components, and 2 MiB."""
+
+_AT_ONCE = 2_048
+_FILTERS_KEPT = 16
+_INTEGER = sys.getsizeof(1 << 20)
+_CLAUSE = 100
+"""Bytes that a number of a clause takes beside its place in the map, and a block with its document's id."""
+_BLOCK = 220
+_BLOCKS = """
+SELECT first_slot, size, document_id, keys, bits, lengths, fields FROM blocks
+WHERE collection = ? AND first_slot >= ? ORDER BY first_slot
+"""
+_GRAVES = "SELECT first_slot, size FROM graves WHERE collection = ? AND version > ?"
+
+T = TypeVar("T", bound=np.generic)
+
+
+class _Growing(Generic[T]):
+    """An array that grows at its end; slices given out before stay what they were."""
+
+    def __init__(self, dtype: type[T], rows: int | None = None, *, by_columns: bool = False) -> None:
+        self._by_columns = by_columns
+        self._width = rows
+        self._data: NDArray[T] = np.zeros(self._shape(1024), dtype)
+
+    def _shape(self, capacity: int) -> tuple[int, ...]:
+        if self._width is None:
+            return (capacity,)
+        return (self._width, capacity) if self._by_columns else (capacity, self._width)
+
+    @property
+    def bytes(self) -> int:
+        """Count the bytes that are taken, those yet to be filled too."""
+        return self._data.nbytes
+
+    @property
+    def _capacity(self) -> int:
+        return self._data.shape[-1 if self._by_columns else 0]
+
+    def put(self, start: int, values: NDArray[T]) -> None:
+        """Write values from `start` on, along the growing side."""
+        count = values.shape[-1 if self._by_columns else 0]
+        if start + count > self._capacity:
+            grown: NDArray[T] = np.zeros(self._shape(max(start + count, self._capacity * 3 // 2)), self._data.dtype)
+            if self._by_columns:
+                grown[:, : self._capacity] = self._data
+            else:
+                grown[: self._capacity] = self._data
+            self._data = grown
+        if self._by_columns:
+            self._data[:, start : start + count] = values
+        else:
+            self._data[start : start + count] = values
+
+    def upto(self, size: int) -> NDArray[T]:
+        """View the first `size` places."""
+        if size > self._capacity:
+            self.put(size, np.zeros(self._shape(0), self._data.dtype))
+        return self._data[:, :size] if self._by_columns else self._data[:size]
+
+
+@dataclass
+class _Buffers:
+    """Share between the states of one collection and epoch what only grows; slots without a chunk have code 0."""
+
+    bits: _Growing[np.uint64]
+    keys: _Growing[np.int64]
+    lengths: _Growing[np.uint32]
+    kinds: _Growing[np.uint16]
+    clauses: _Growing[np.uint32]
+    floats: _Growing[np.float32] | None
+    names: list[str] = field(default_factory=list[str])
+    slots: dict[str, int] = field(default_factory=dict[str, int])
+    kind_names: dict[tuple[str, str, str], int] = field(default_factory=lambda: {("", "", ""): 0})
+    clause_names: dict[str | None, int] = field(default_factory=lambda: {None: 0})
+    blocks: dict[int, tuple[str, int]] = field(default_factory=dict[int, tuple[str, int]])
+
+    @property
+    def bytes(self) -> int:
+        """Count what the arrays take, and estimate what names and maps do."""
+        arrays = (self.bits, self.keys, self.lengths, self.kinds, self.clauses, self.floats)
+        name = sys.getsizeof(self.names[-1]) + _INTEGER if self.names else 0
+        return (
+            sum(each.bytes for each in arrays if each is not None)
+            + sum(sys.getsizeof(each) for each in (self.names, self.slots, self.clause_names, self.blocks))
+            + name * len(self.names)
+            + _CLAUSE * len(self.clause_names)
+            + _BLOCK * len(self.blocks)
+        )
+
+
+@dataclass
+class View:
+    """Hold one state of one collection.
+
+    Attributes:
+        collection, epoch, version: which state it is.
+        size: slots, dead ones too; the length of every array.
+        chunks: slots alive.
+        alive: which slots are visible chunks; None where all are.
+        bits: sign bits of the vectors, `[words, size]`.
+        floats: the vectors, `[size, dimensions]`, None in larger collections.
+        names: chunk ids by slot, those beyond `size` are of later states; None in larger collections.
+        keys: `chunks.key` of each slot.
+        norms: BM25's length norm of each slot.
+        held: bytes of the arrays and buffers, without the masks of filters.
+    """
+
+    collection: int
+    epoch: int
+    version: int
+    size: int
+    chunks: int
+    alive: NDArray[np.bool_] | None
+    bits: NDArray[np.uint64]
+    floats: NDArray[np.float32] | None
+    names: list[str] | None
+    keys: NDArray[np.int64]
+    norms: NDArray[np.float64]
+    buffers: _Buffers
+    held: int
+    _masks: dict[Filter, NDArray[np.bool_]] = field(default_factory=dict[Filter, NDArray[np.bool_]])
+
+    @property
+    def bytes(self) -> int:
+        """Count what this takes of memory."""
+        return self.held + len(self._masks) * self.size
+
+    def mask(self, filter: Filter | None) -> NDArray[np.bool_] | None:
+        """Tell which slots a search may find, None where it may find all."""
+        if filter is None:
+            return self.alive
+        known = self._masks.get(filter)
+        if known is None:
+            known = np.ones(self.size, np.bool_) if self.alive is None else self.alive.copy()
+            for part in simple_filters(filter):
+                known &= self._part(part)
+            if len(self._masks) >= _FILTERS_KEPT:
+                self._masks.clear()
+            self._masks[filter] = known
+        return known
+
+    def slots(self, chunk_ids: Iterable[str]) -> dict[str, int]:
+        """Map those of some chunks to their slots whose vectors are held, all that are visible but for rare ones.
+
+        Such a one was published again with the same id in a later state, which has another slot for it.
+        """
+        later = self.buffers.slots
+        found = ((each, later.get(each, self.size)) for each in chunk_ids)
+        return {each: slot for each, slot in found if slot < self.size and (self.alive is None or self.alive[slot])}
+
+    def _part(self, part: Simple) -> NDArray[np.bool_]:
+        buffers = self.buffers
+        if part.field == "document_id":
+            kept = np.zeros(self.size, np.bool_)
+            for first, (document_id, size) in list(buffers.blocks.items()):
+                if first < self.size and keeps_value(
+                    part, document_id
+                ):  # dead blocks stay listed: older views use them
+                    kept[first : first + size] = True
+            return kept
+        if part.field == "clause_number":
+            names = list(buffers.clause_names)
+            allowed = np.fromiter((keeps_value(part, name) for name in names), np.bool_, len(names))
+            return allowed[buffers.clauses.upto(self.size)]
+        which = ("document_type", "chunk_type", "normative").index(part.field)
+        kinds = list(buffers.kind_names)
+        allowed = np.fromiter((keeps_value(part, kind[which]) for kind in kinds), np.bool_, len(kinds))
+        return allowed[buffers.kinds.upto(self.size)]
+
+
+def sign_bits(vectors: NDArray[np.float32]) -> NDArray[np.uint8]:
+    """Pack the signs of `[n, dimensions]` vectors into `[n, 8 * words]` bytes, eight bytes a word."""
+    packed = np.packbits(vectors > 0.0, axis=1)
+    missing = -packed.shape[1] % 8
+    return np.pad(packed, ((0, 0), (0, missing))) if missing else packed
+
+
+class State(NamedTuple):
+    """Tell which state of a collection a snapshot sees: of two, the one with the greater version is the later one."""
+
+    epoch: int
+    version: int
+    size: int
+
+
+def state_of(connection: Session, collection: int) -> State:
+    """Read the state of a collection."""
+    return State(*connection.rows("SELECT epoch, version, next_slot FROM collections WHERE id = ?", (collection,))[0])
+
+
+def next_view(connection: Session, collection: int, dimensions: int, last: View | None, state: State) -> View:
+    """Bring the view to the snapshot's state, from the last one where that is possible."""
+    epoch, version, size = state
+    if last is not None and (last.epoch, last.version) == (epoch, version):
+        return last
+    if last is None or last.epoch != epoch or last.version > version:
+        buffers, start, since = _empty(dimensions), 0, version
+        alive = np.zeros(size, np.bool_)
+    else:
+        buffers, start, since = last.buffers, last.size, last.version
+        alive = np.zeros(size, np.bool_)
+        alive[:start] = True if last.alive is None else last.alive
+    if size > FLOATS_UP_TO:
+        buffers.floats, buffers.names, buffers.slots = None, [], {}
+    for first, count in connection.rows(_GRAVES, (collection, since)):
+        alive[first : first + count] = False
+    found = connection.rows(_BLOCKS, (collection, start))
+    for block in found:
+        alive[block[0] : block[0] + block[1]] = True
+        _load(buffers, block)
+    if buffers.floats is not None:
+        _load_held(connection, buffers, buffers.floats, found, dimensions)
+    lengths = buffers.lengths.upto(size).astype(np.float64)
+    chunks = int(np.count_nonzero(alive))
+    everywhere = chunks == size
+    mean = float(lengths.sum() if everywhere else lengths[alive].sum()) / max(chunks, 1) or 1.0
+    norms = K1 * (1.0 - B + B * lengths / mean)
+    return View(
+        collection=collection,
+        epoch=epoch,
+        version=version,
+        size=size,
+        chunks=chunks,
+        alive=None if everywhere else alive,
+        bits=buffers.bits.upto(size),
+        floats=None if buffers.floats is None else buffers.floats.upto(size),
+        names=None if buffers.floats is None else buffers.names,
+        keys=buffers.keys.upto(size),
+        norms=norms,
+        buffers=buffers,
+        held=buffers.bytes + norms.nbytes + alive.nbytes,
+    )
+
+
+def _empty(dimensions: int) -> _Buffers:
+    return _Buffers(
+        bits=_Growing(np.uint64, -(-dimensions // 64), by_columns=True),
+        keys=_Growing(np.int64),
+        lengths=_Growing(np.uint32),
+        kinds=_Growing(np.uint16),
+        clauses=_Growing(np.uint32),
+        floats=_Growing(np.float32, dimensions),
+    )
+
+
+def vectors_of(connection: Session, keys: NDArray[np.int64], dimensions: int) -> NDArray[np.float32]:
+    """Read the vectors of chunks, `[n, dimensions]`; one of another length is all NaN, as a damaged one may be.
+
+    Raises:
+        InternalError: one is not there.
+    """
+    if not len(keys):
+        return np.zeros((0, dimensions), np.float32)
+    select = "SELECT v.vector FROM carray(?) c CROSS JOIN vectors v WHERE v.key = c.value"
+    found = [row[0] for row in _all_of(connection, select, keys, "vectors")]
+    if set(map(len, found)) != {4 * dimensions}:
+        nothing = np.full(dimensions, np.nan, "<f4").tobytes()
+        found = [each if len(each) == 4 * dimensions else nothing for each in found]
+    return np.frombuffer(b"".join(found), "<f4").reshape(len(keys), -1)
+
+
+def names_of(connection: Session, keys: NDArray[np.int64]) -> list[str]:
+    """Read the ids of chunks.
+
+    Raises:
+        InternalError: one is not there.
+    """
+    select = "SELECT k.chunk_id FROM carray(?) c CROSS JOIN chunks k WHERE k.key = c.value"
+    return [str(row[0]) for row in _all_of(connection, select, keys, "chunks")]
+
+
+def _all_of(connection: Session, select: str, keys: NDArray[np.int64], what: str) -> list[Row]:
+    """Read a row for each key; one that is not there is an error."""
+    found = connection.by_keys(select, keys)
+    if len(found) != len(keys):
+        raise InternalError(
+            f"{len(keys) - len(found)} {what} are missing from the store.",
+            suggestion="Run `knowledge doctor` and ingest the documents that it names again.",
+        )
+    return found
+
+
+def _load(buffers: _Buffers, block: Row) -> None:
+    first, size, document_id, keys, bits, lengths, fields = block
+    buffers.blocks[first] = (document_id, size)
+    if not size:
+        return
+    buffers.bits.put(first, np.frombuffer(bits, "<u8").reshape(size, -1).T)
+    buffers.keys.put(first, np.frombuffer(keys, "<i8"))
+    buffers.lengths.put(first, np.frombuffer(lengths, "<u4"))
+    values: dict[str, Any] = json.loads(fields)
+    codes = [
+        buffers.kind_names.setdefault((kind[0], kind[1], kind[2]), len(buffers.kind_names)) for kind in values["kinds"]
+    ]
+    kinds = np.array(codes, np.uint16)[np.array(values["kind"], np.intp)]
+    buffers.kinds.put(first, kinds)
+    names = buffers.clause_names
+    clauses = [names.setdefault(name, len(names)) for name in values["clause"]]
+    buffers.clauses.put(first, np.array(clauses, np.uint32))
+
+
+def _load_held(
+    connection: Session, buffers: _Buffers, floats: _Growing[np.float32], blocks: Sequence[Row], dimensions: int
+) -> None:
+    """Read the vectors and names of new blocks at once: thousands of small documents would take as many statements."""
+    spans = [np.arange(int(each[0]), int(each[0]) + int(each[1]), dtype=np.int64) for each in blocks if each[1]]
+    if not spans:
+        return
+    slots = np.concatenate(spans)
+    size = int(slots[-1]) + 1
+    keys, rows = buffers.keys.upto(size), floats.upto(size)
+    buffers.names.extend([""] * (size - len(buffers.names)))
+    for start in range(0, len(slots), _AT_ONCE):
+        some = slots[start : start + _AT_ONCE]
+        rows[some] = vectors_of(connection, keys[some], dimensions)
+        for slot, name in zip(some.tolist(), names_of(connection, keys[some]), strict=True):
+            buffers.names[slot] = name
+            buffers.slots[name] = slot

@@ -1,0 +1,256 @@
+"""Open files beneath a folder, so that no link put in the way leads out of it; the descriptor is judged, not the name.
+
+The folder of the file is opened from the root on without following any link: by `openat2` where the kernel has it,
+else component by component. Then the file is opened in that folder. Whatever is renamed or replaced meanwhile, the
+descriptor belongs to a regular file that stood beneath the root. A hard link is a name like any other: what one leads
+to cannot be told, so a root should lie where no stranger may make hard links (Linux refuses those to files that their
+maker may not write: `fs.protected_hardlinks`).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import functools
+import os
+import secrets
+import stat
+import sys
+from contextlib import ExitStack
+from io import BufferedReader
+from pathlib import Path
+
+__all__ = [
+    "NotRegularError",
+    "identity_of",
+    "make_private_folder",
+    "open_beneath",
+    "open_same",
+    "path_text",
+    "printable_path",
+    "private_file_mode",
+    "touch_private",
+    "write_whole",
+]
+
+_OPENAT2 = 437
+_NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
+_LACKING = frozenset({errno.ENOSYS, errno.EPERM, errno.EINVAL, errno.E2BIG, errno.EAGAIN})
+_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_NOCTTY | os.O_CLOEXEC
+
+
+class NotRegularError(OSError):
+    """Say that a folder, a pipe, a device or a socket stands where a file was asked for."""
+
+
+class _OpenHow(ctypes.Structure):
+    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
+
+
+def open_beneath(root: str | os.PathLike[str] | None, path: Path) -> BufferedReader:
+    """Open a regular file for reading.
+
+    Args:
+        root: a folder, links in it resolved, or the file itself; None where the file may be anywhere.
+        path: the file's absolute path without any link or `..`, below the root.
+
+    Raises:
+        NotRegularError: it is something else than a file.
+        OSError: it is not there, may not be read, or a link stands in the way.
+    """
+    place = path.parent if root is None or path == Path(root) else Path(root)
+    with ExitStack() as stack:
+        folder = os.open(place, _FOLDER)
+        stack.callback(os.close, folder)
+        parts = path.parent.relative_to(place).parts
+        if parts:
+            folder = _folder_beneath(folder, parts)
+            stack.callback(os.close, folder)
+        # a pipe or a device is not even opened: that alone may wait for ever, or set something going
+        _make_sure_regular(os.stat(path.name, dir_fd=folder, follow_symlinks=False), path)
+        descriptor = os.open(path.name, _FILE, dir_fd=folder)
+    try:
+        _make_sure_regular(os.fstat(descriptor), path)
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def open_same(root: str | os.PathLike[str] | None, path: Path, identity: tuple[int, ...]) -> BufferedReader:
+    """Open a file as `open_beneath` does, and make sure that it is the one that was looked at before.
+
+    Raises:
+        OSError: as `open_beneath`, or it was replaced or changed.
+    """
+    stream = open_beneath(root, path)
+    if identity_of(stream) != identity:
+        stream.close()
+        raise OSError(errno.ESTALE, "The file was replaced or changed", str(path))
+    return stream
+
+
+def identity_of(stream: BufferedReader) -> tuple[int, ...]:
+    """Return what differs for another file, or for other bytes: device, inode, size, time of the last change."""
+    status = os.fstat(stream.fileno())
+    return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+def _make_sure_regular(status: os.stat_result, path: Path) -> None:
+    if stat.S_ISLNK(status.st_mode):
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+    if not stat.S_ISREG(status.st_mode):
+        raise NotRegularError(errno.EINVAL, "This is no regular file", str(path))
+
+
+def _folder_beneath(root: int, parts: tuple[str, ...]) -> int:
+    descriptor = _at_once(root, parts)
+    return descriptor if descriptor is not None else _step_by_step(root, parts)
+
+
+def _at_once(root: int, parts: tuple[str, ...]) -> int | None:
+    """Open a folder by one call of `openat2`; None where the system has no such call, or is too busy to be sure."""
+    call = _system_call()
+    if call is None:
+        return None
+    how = _OpenHow(_FOLDER, 0, _BENEATH | _NO_SYMLINKS | _NO_MAGICLINKS)
+    name = os.fsencode("/".join(parts))
+    descriptor: int = call(_OPENAT2, root, name, ctypes.byref(how), ctypes.sizeof(how))
+    if descriptor >= 0:
+        return descriptor
+    code = ctypes.get_errno()
+    if code in _LACKING:
+        return None
+    raise OSError(code, os.strerror(code), os.fsdecode(name))
+
+
+def _step_by_step(root: int, parts: tuple[str, ...]) -> int:
+    """Open a folder component by component, following no link; the caller closes the descriptor."""
+    folder = root
+    for part in parts:
+        if part in {"..", "."} or "/" in part:
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), part)
+        try:
+            deeper = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
+        finally:
+            if folder != root:
+                os.close(folder)
+        folder = deeper
+    return folder
+
+
+@functools.cache
+def _system_call() -> ctypes._NamedFuncPointer | None:  # pyright: ignore[reportPrivateUsage]  # its only name
+    if sys.platform != "linux" or os.uname().machine not in {"x86_64", "aarch64"}:
+        return None
+    call = ctypes.CDLL(None, use_errno=True).syscall
+    call.argtypes = (ctypes.c_long, ctypes.c_long, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t)
+    call.restype = ctypes.c_long
+    return call
+
+
+def make_private_folder(folder: Path) -> None:
+    """Make a folder with those above it, each new one for its owner only; one that is there stays as it is.
+
+    Below a folder that the platform shares with a group, such as a volume of OpenShift, new ones are shared too.
+
+    Raises:
+        OSError: one cannot be made.
+    """
+    missing: list[Path] = []
+    there = folder
+    while not there.exists():
+        missing.append(there)
+        there = there.parent
+    for each in reversed(missing):
+        each.mkdir(mode=0o700, exist_ok=True)
+        if _is_shared(each.parent):
+            each.chmod(stat.S_IMODE(each.stat().st_mode) | 0o770)
+    if not missing:
+        folder.mkdir(exist_ok=True)  # which says what is wrong where it is no folder
+
+
+def private_file_mode(folder: Path) -> int:
+    """Return the mode of a new file: 0600, or 0660 in a folder that the platform shares with a group."""
+    return 0o660 if _is_shared(folder) else 0o600
+
+
+def touch_private(path: Path) -> None:
+    """Make an empty private file where there is none.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    if not path.exists():
+        descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        try:
+            if private_file_mode(path.parent) != 0o600:
+                os.fchmod(descriptor, private_file_mode(path.parent))
+        finally:
+            os.close(descriptor)
+
+
+def _is_shared(folder: Path) -> bool:
+    """Tell whether a group may write and all others may not, and the group is the folder's own or the platform's."""
+    status = folder.stat()
+    if not status.st_mode & stat.S_IWGRP or status.st_mode & stat.S_IWOTH:
+        return False
+    return bool(status.st_mode & stat.S_ISGID) or (status.st_gid == 0 and os.geteuid() != 0)
+
+
+_UNSAFE = frozenset(
+    [*map(chr, range(0x20)), *map(chr, range(0x7F, 0xA0)), *"\\\u2028\u2029\u200e\u200f\u061c"]
+    + [chr(code) for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))]
+)
+
+
+def path_text(path: Path | str) -> str:
+    r"""Write a path as text that can be stored and shown; bytes that are no UTF-8 become `\xff`, and stay distinct."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def printable_path(path: str | os.PathLike[str]) -> str:
+    r"""Write a path as text that can be stored and printed: what is no UTF-8, or would move the cursor, is escaped."""
+    return "".join(_escaped(character) for character in os.fspath(path))
+
+
+def _escaped(character: str) -> str:
+    if "\udc80" <= character <= "\udcff":
+        return f"\\x{ord(character) - 0xDC00:02x}"
+    return character.encode("unicode_escape").decode("ascii") if character in _UNSAFE else character
+
+
+def write_whole(path: Path, content: bytes, *, durable: bool = False, private: bool = False) -> None:
+    """Put content in a file's place in one step; its folder is made where it is missing.
+
+    Args:
+        path: the file.
+        content: all that it shall hold.
+        private: whether only their owner shall read the file and a folder that is made.
+        durable: whether it is on the disk when this returns, so that it outlasts a power failure too.
+
+    Raises:
+        OSError: it cannot be written; the file is as it was, and nothing is left beside it.
+    """
+    if private:
+        make_private_folder(path.parent)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.stem}.{secrets.token_hex(4)}.part")
+    try:
+        if private:
+            touch_private(part)
+        with part.open("wb") as stream:
+            stream.write(content)
+            if durable:
+                stream.flush()
+                os.fsync(stream.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+    if durable:
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)

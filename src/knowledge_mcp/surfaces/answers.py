@@ -1,0 +1,227 @@
+"""Keep an answer within what an assistant can read: fewer results and a note, never a flood.
+
+Hosts cut or refuse tool results beyond roughly 25,000 tokens, some of them silently; so we cut first, and say so. What
+counts is tokens, not characters: see `token_estimate`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, Literal, cast
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from knowledge_mcp.model.errors import ErrorCode, KnowledgeError
+
+__all__ = [
+    "ABOUT",
+    "ALSO_ASKED",
+    "MAX_ANSWER_CHARACTERS",
+    "MAX_DETAILS",
+    "ROOM_FOR_RESULTS",
+    "Answerability",
+    "ErrorEnvelope",
+    "ErrorInfo",
+    "Truncation",
+    "compact",
+    "fits",
+    "fitting_count",
+    "in_words",
+    "render_error",
+    "shorten",
+    "size_of",
+    "tokens_about",
+    "tokens_at_most",
+]
+
+_WORDS = re.compile(r"[A-Za-z]+")
+_DIGITS = re.compile(r"[0-9]{1,3}")
+_SIGNS = re.compile(r"[!-/:-@\[-`{-~]+")
+_BLANKS = re.compile(r"\s+(?![A-Za-z])")
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
+
+
+def tokens_about(text: str) -> int:
+    """Estimate the tokens of a text; more often too high than too low."""
+    words, signs = _WORDS.findall(text), _SIGNS.findall(text)
+    total = 0.8 * len(words) + 0.08 * sum(map(len, words))
+    total += 1.1 * len(_DIGITS.findall(text))
+    total += 0.7 * len(signs) + 0.2 * sum(map(len, signs))
+    total += 0.8 * len(_BLANKS.findall(text))
+    if not text.isascii():
+        total += sum(_beyond_ascii(run) for run in _NOT_ASCII.findall(text))
+    return round(total + 0.5)
+
+
+def tokens_at_most(text: str) -> int:
+    """Bound the tokens of a text from above at no cost: none is shorter than a byte."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def _beyond_ascii(run: str) -> float:
+    two = sum(character < "\u0800" for character in run)
+    four = sum(character > "\uffff" for character in run)
+    return 0.6 * two + 2.0 * (len(run) - two - four) + 2.5 * four
+
+
+MAX_ANSWER_CHARACTERS = 96_000
+"""Greatest `size_of` an answer, about 24,000 tokens; links come on top."""
+
+ROOM_FOR_RESULTS = MAX_ANSWER_CHARACTERS - 4_000
+"""Size that results may have together where an answer says itself how to go on."""
+
+_OF_A_TOKEN = 4
+_NOTE = "The answer was cut to fit; ask for fewer results, or read a result's uri, to see the rest."
+_RESERVE = 400
+
+
+class Truncation(BaseModel):
+    """Tell that an answer was cut, and by how much."""
+
+    omitted: int = Field(description="Results left out at the end of the list.")
+    note: str
+
+
+def compact(payload: Any) -> str:
+    """Write JSON without a blank more than it needs, in UTF-8 characters rather than escapes."""
+    return json.dumps(payload, ensure_ascii=False, separators=(",", ":"))
+
+
+def size_of(payload: Any) -> int:
+    """Measure an answer's JSON in characters, as if every four of them were a token.
+
+    It is the number of characters, or four times the estimated tokens where these are more: figures, tables and scripts
+    other than Latin take far more tokens than plain English of their length.
+    """
+    text = compact(payload)
+    return max(len(text), _OF_A_TOKEN * tokens_about(text))
+
+
+def fits(payload: Any, room: int) -> bool:
+    """Tell whether `size_of` is at most `room`; a short answer costs nothing to tell."""
+    text = compact(payload)
+    if _OF_A_TOKEN * tokens_at_most(text) <= room:
+        return True
+    return len(text) <= room and _OF_A_TOKEN * tokens_about(text) <= room
+
+
+def shorten(payload: dict[str, Any], items: str, limit: int = MAX_ANSWER_CHARACTERS) -> dict[str, Any]:
+    """Drop results from the end until the answer's size is at most `limit`.
+
+    At least one result is kept, its longest texts and lists cut where it alone is too long. `total`, where there is
+    one, counts what is left; `truncated` says what went. `items` names the list; without one the answer is returned as
+    it is.
+    """
+    if not items or fits(payload, limit):
+        return payload
+    results = cast("list[dict[str, Any]]", payload.get(items, []))
+    room = limit - _RESERVE - size_of({**payload, items: []})
+    kept = results[: fitting_count(results, room)]
+    if not kept and results:
+        kept = [_cut(results[0], room - 1)]
+    shortened = {**payload, items: kept}
+    if "total" in payload:
+        shortened["total"] = len(kept)
+    shortened["truncated"] = Truncation(omitted=len(results) - len(kept), note=_NOTE).model_dump()
+    return shortened
+
+
+def fitting_count(results: Sequence[Any], room: int) -> int:
+    """Count the results from the first on whose sizes add up to at most `room`."""
+    if fits(results, room):
+        return len(results)
+    for place, result in enumerate(results):
+        room -= size_of(result) + 1
+        if room < 0:
+            return place
+    return len(results)
+
+
+def _cut(result: dict[str, Any], room: int) -> dict[str, Any]:
+    """Shorten the texts and lists of one result: the small ones stay whole, the large ones share the room left."""
+    parts = sorted((key for key in result if isinstance(result[key], str | list)), key=lambda key: size_of(result[key]))
+    cut = {**result, **dict.fromkeys(parts, "")}
+    for place, key in enumerate(parts):
+        share = (room - size_of(cut)) // (len(parts) - place)
+        cut[key] = _within(result[key], share)
+    return cut
+
+
+def _within(value: str | list[Any], room: int) -> str | list[Any]:
+    if fits(value, room):
+        return value
+    return _beginning(value, room) if isinstance(value, str) else value[: fitting_count(value, room - 2)]
+
+
+def _beginning(text: str, room: int) -> str:
+    """Cut a text, an ellipsis in place of its end; a tenth less at each try, for its parts are not equally dense."""
+    kept = len(text)
+    while kept:
+        kept = min(kept * 9 // 10, kept * max(room, 0) // size_of(text[:kept]))
+        if size_of(f"{text[:kept]}…") <= room:
+            break
+    return f"{text[:kept]}…"
+
+
+Answerability = Literal["unlikely", "uncertain", "likely"]
+
+ABOUT = (
+    "Whether one of the ten best results answers, roughly. Where unlikely, check that a result really does, or say "
+    "that the documents may not tell."
+)
+"""What a schema says of the estimate."""
+
+ALSO_ASKED = "Phrases asked for too, as the documents do not use the query's own words."
+"""What a schema says of the list."""
+
+_UNLIKELY, _LIKELY = 1 / 3, 2 / 3
+
+
+def in_words(estimate: float) -> Answerability:
+    """Name the third of 0..1 that an estimate lies in."""
+    if estimate < _UNLIKELY:
+        return "unlikely"
+    return "likely" if estimate > _LIKELY else "uncertain"
+
+
+MAX_DETAILS = 2000
+"""Most characters of `message`, `details` and `suggestion` each; what is longer is cut with an ellipsis."""
+
+
+class ErrorInfo(BaseModel):
+    """Describe a failure to whoever asked."""
+
+    model_config = ConfigDict(defer_build=True)
+
+    code: ErrorCode
+    message: str = Field(description="What went wrong, one sentence.")
+    details: str = Field(description="Technical details; may be empty.")
+    recoverable: bool = Field(description="Whether a changed call or a later try can succeed.")
+    suggestion: str = Field(description="What to do next.")
+
+
+class ErrorEnvelope(BaseModel):
+    """Wrap the failure, so that an answer and an error are told apart by their one top-level name."""
+
+    model_config = ConfigDict(defer_build=True)
+
+    error: ErrorInfo
+
+
+def render_error(error: KnowledgeError) -> dict[str, Any]:
+    """Put an error into the form `{"error": {code, message, details, recoverable, suggestion}}`."""
+    return {
+        "error": {
+            "code": error.code.value,
+            "message": _short(error.message),
+            "details": _short(error.details),
+            "recoverable": error.recoverable,
+            "suggestion": _short(error.suggestion),
+        }
+    }
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= MAX_DETAILS else text[: MAX_DETAILS - 1] + "…"

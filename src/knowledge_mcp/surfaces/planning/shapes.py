@@ -1,0 +1,337 @@
+"""Arguments of the planning tools: the specified ones by their names, and what is added."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from knowledge_mcp.engine.planning.values import FilingRequest, explain
+from knowledge_mcp.model.errors import KnowledgeError
+from knowledge_mcp.surfaces.answers import MAX_DETAILS, Truncation
+from knowledge_mcp.surfaces.arguments import WHOLE, Text, one_or_list
+from knowledge_mcp.surfaces.contract import Request, Response
+
+__all__ = [
+    "DeleteRequest",
+    "DeleteResponse",
+    "DocumentSummary",
+    "DocumentTextRequest",
+    "DocumentTextResponse",
+    "ErrorAnswer",
+    "IngestRequest",
+    "IngestResponse",
+    "JobProgress",
+    "JobRequest",
+    "JobResponse",
+    "ListRequest",
+    "ListResponse",
+    "PageRun",
+    "SearchRequest",
+    "SearchResponse",
+    "SearchResult",
+    "SearchResultMetadata",
+    "render_error",
+]
+
+_TYPES = (
+    "transport_assessment, design_access_statement, site_plan, floor_plan, elevation, planning_statement, "
+    "environmental_statement, noise_assessment, flood_risk_assessment, ecology_report, heritage_statement, "
+    "arboricultural_report, other"
+)
+
+
+ApplicationRef = Annotated[Text, Field(min_length=1, max_length=100)]
+DocumentId = Annotated[Text, Field(min_length=1, max_length=200, description="Document id, e.g. 25_01178_REM_a1b2c3.")]
+TypeName = Annotated[Text, Field(min_length=1, max_length=60, pattern=r"^[a-z0-9_]+$")]
+DocumentTypes = Annotated[
+    list[TypeName],
+    one_or_list("types"),
+    Field(min_length=1, max_length=50, description=f"Only documents of these types: {_TYPES}."),
+]
+
+
+class IngestRequest(Request):
+    """Arguments of `ingest_document` (B-FR-001)."""
+
+    file_path: Annotated[Text, Field(min_length=1, max_length=4096)] = Field(
+        description="Absolute path of the file: .pdf, .png, .jpg, .jpeg, .tiff, .tif or .bmp."
+    )
+    application_ref: ApplicationRef = Field(description="Planning application, e.g. 25/01178/REM.")
+    document_type: TypeName | None = Field(
+        default=None,
+        description="Type of the document, e.g. transport_assessment; where it is not given, name and words tell it.",
+    )
+    wait: bool = Field(
+        default=True, description="false answers at once with a job_id; ask ingest_status what became of it."
+    )
+    force_ocr: bool = Field(
+        default=False, description="Read every page by text recognition, and image-based documents too."
+    )
+    ocr_language: Annotated[str, Field(pattern=r"^[A-Za-z_]{3,20}(\+[A-Za-z_]{3,20}){0,4}$")] | None = Field(
+        default=None, description="Languages of scanned pages as Tesseract names them, e.g. eng or eng+cym."
+    )
+
+    def filing(self) -> FilingRequest:
+        """Return what is asked of the engine."""
+        return FilingRequest(
+            file_path=self.file_path,
+            application_ref=self.application_ref.strip(),
+            document_type=self.document_type,
+            force_ocr=self.force_ocr,
+            ocr_language=self.ocr_language,
+        )
+
+    def subject(self) -> str:
+        """Return the path."""
+        return self.file_path
+
+
+class SearchRequest(Request):
+    """Arguments of `search_application_docs` (B-FR-002)."""
+
+    query: Annotated[Text, Field(min_length=1, max_length=2000)] = Field(
+        description="What to find, as a question or in a few words."
+    )
+    application_ref: ApplicationRef | None = Field(default=None, description="Only this application's documents.")
+    document_types: DocumentTypes | None = None
+    max_results: Annotated[int, Field(ge=1, le=100), WHOLE] = Field(default=10, description="Most results to return.")
+
+    def filters(self) -> dict[str, Any]:
+        """List the filters that were given."""
+        given: dict[str, Any] = {}
+        if self.application_ref is not None:
+            given["application_ref"] = self.application_ref
+        if self.document_types is not None:
+            given["document_types"] = list(self.document_types)
+        return given
+
+    def subject(self) -> str:
+        """Return the query."""
+        return self.query
+
+
+class DocumentTextRequest(Request):
+    """Arguments of `get_document_text` (B-FR-003)."""
+
+    document_id: DocumentId
+    offset: Annotated[int, Field(ge=0, le=1_000_000_000), WHOLE] = Field(
+        default=0, description="Begin at this character."
+    )
+    max_chars: Annotated[int, Field(ge=1000, le=1_000_000), WHOLE] | None = Field(
+        default=None, description="Return at most so many characters; next_offset tells where to go on."
+    )
+
+    def subject(self) -> str:
+        """Return the id."""
+        return self.document_id
+
+
+class ListRequest(Request):
+    """Arguments of `list_ingested_documents` (B-FR-004)."""
+
+    application_ref: ApplicationRef = Field(description="Planning application, e.g. 25/01178/REM.")
+    document_types: DocumentTypes | None = None
+    name_contains: Annotated[Text, Field(min_length=1, max_length=200)] | None = Field(
+        default=None, description="Only documents whose file name contains this, upper and lower case alike."
+    )
+    offset: Annotated[int, Field(ge=0, le=1_000_000), WHOLE] = Field(
+        default=0, description="Leave out so many documents."
+    )
+    limit: Annotated[int, Field(ge=1, le=1000), WHOLE] | None = Field(
+        default=None, description="Most documents to return; next_offset tells where to go on."
+    )
+
+    def subject(self) -> str:
+        """Return the application."""
+        return self.application_ref
+
+
+class DeleteRequest(Request):
+    """Arguments of `delete_document`."""
+
+    document_id: DocumentId
+
+    def subject(self) -> str:
+        """Return the id."""
+        return self.document_id
+
+
+class JobRequest(Request):
+    """Arguments of `ingest_status` and `cancel_ingest`."""
+
+    job_id: Annotated[Text, Field(min_length=1, max_length=64)] = Field(
+        description="As ingest_document gave it with wait=false."
+    )
+
+    def subject(self) -> str:
+        """Return the id."""
+        return self.job_id
+
+
+class ErrorAnswer(BaseModel):
+    """Describe a failure to whoever asked."""
+
+    model_config = ConfigDict(defer_build=True)
+
+    status: Literal["error"]
+    error_type: str = Field(
+        description="file_not_found, unsupported_file_type, extraction_failed, no_content, no_chunks, "
+        "document_not_found, job_not_found, path_not_allowed, cancelled, invalid_input, or what failed inside."
+    )
+    message: str = Field(description="What went wrong, one sentence.")
+    suggestion: str = Field(default="", description="What to do next.")
+    details: str = ""
+
+
+def render_error(error: KnowledgeError) -> dict[str, Any]:
+    """Put an error into this surface's form; what it adds stands only where there is something to say."""
+    told = explain(error) | ({"details": error.details} if error.details else {})
+    return {name: value[:MAX_DETAILS] for name, value in told.items()}
+
+
+_CUT = Truncation(omitted=0, note="")
+Method = Literal["text_layer", "ocr", "mixed"]
+
+
+class PageRun(Response):
+    """What became of neighbouring pages that fared alike."""
+
+    first: int
+    last: int
+    method: str = Field(
+        description="text_layer, ocr, blank, none where a page could not be read, skipped where the document was."
+    )
+    image_ratio: float = Field(default=0.0, description="Share of the page that pictures cover.")
+    confidence: float = Field(default=0.0, description="Mean confidence of the text recognition, 0 to 100.")
+    drawing: bool = False
+    reason: str = ""
+
+
+class IngestResponse(Response):
+    """Answer of `ingest_document`."""
+
+    status: Literal["success", "already_ingested", "skipped", "accepted"]
+    document_id: str = ""
+    chunks_created: int = 0
+    extraction_method: Method = "text_layer"
+    contains_drawings: bool = False
+    total_chars: int = 0
+    total_words: int = 0
+    reason: str = Field(default="", description="image_based: why it was skipped.")
+    image_ratio: float = Field(default=0.0, description="Average share of the pages that pictures cover.")
+    total_pages: int = 0
+    message: str = ""
+    job_id: str = Field(default="", description="With wait=false: ask ingest_status for it.")
+    document_type: str = ""
+    document_type_confidence: float = 0.0
+    document_type_reason: str = ""
+    pages: list[PageRun] = Field(default=[], description="What became of each page.")
+    warnings: list[str] = Field(default=[], description="What was lost or is doubtful.")
+    replaced: list[str] = Field(default=[], description="Earlier versions that it took the place of.")
+
+
+class SearchResultMetadata(Response):
+    """Where a passage comes from (B-FR-002)."""
+
+    application_ref: str
+    document_id: str
+    source_file: str
+    document_type: str
+    page_numbers: str = Field(description="Pages, separated by commas.")
+    chunk_index: int
+    total_chunks: int
+    extraction_method: Method
+    char_count: int
+    word_count: int
+
+
+class SearchResult(Response):
+    """One passage."""
+
+    chunk_id: str
+    text: str
+    relevance_score: float = Field(ge=0.0, le=1.0, description="Cosine of question and passage.")
+    metadata: SearchResultMetadata
+
+
+class SearchResponse(Response):
+    """Answer of `search_application_docs`."""
+
+    status: Literal["success"]
+    query: str
+    results_count: int
+    results: list[SearchResult]
+    message: str = Field(default="", description="Why there is no result.")
+    truncated: Truncation = _CUT
+
+
+class DocumentTextResponse(Response):
+    """Answer of `get_document_text`."""
+
+    status: Literal["success"]
+    document_id: str
+    file_path: str
+    document_type: str
+    chunk_count: int
+    text: str = Field(description="Each passage once, in order.")
+    total_chars: int = 0
+    next_offset: int = Field(default=0, description="Where to go on, where the text was cut.")
+
+
+class DocumentSummary(Response):
+    """One document of an application (B-FR-004)."""
+
+    document_id: str
+    file_path: str
+    document_type: str
+    chunk_count: int
+    ingested_at: str = Field(description="ISO 8601.")
+    extraction_method: Method
+    contains_drawings: bool
+    pages: int = 0
+    status: str = Field(default="ready", description="partial where text is known to be lost.")
+    warnings: list[str] = Field(default=[])
+
+
+class ListResponse(Response):
+    """Answer of `list_ingested_documents`."""
+
+    status: Literal["success"]
+    application_ref: str
+    document_count: int = Field(description="Documents that fit, on this page of the list and on others.")
+    documents: list[DocumentSummary]
+    next_offset: int = Field(default=0, description="Where to go on, where the list was cut.")
+    truncated: Truncation = _CUT
+
+
+class DeleteResponse(Response):
+    """Answer of `delete_document`."""
+
+    status: Literal["success"]
+    document_id: str
+    chunks_deleted: int
+
+
+class JobProgress(Response):
+    """How far a job is."""
+
+    done: float
+    total: float = 100.0
+    message: str
+
+
+class JobResponse(Response):
+    """Answer of `ingest_status` and `cancel_ingest`."""
+
+    status: Literal["success"]
+    job_id: str
+    state: Literal["queued", "running", "done", "failed", "cancelled"]
+    progress: JobProgress
+    file_path: str
+    application_ref: str
+    created_at: str
+    updated_at: str
+    result: IngestResponse | ErrorAnswer | None = Field(
+        default=None, description="What ingest_document would have answered, once it is done or failed."
+    )

@@ -1,0 +1,314 @@
+"""Arguments of the library's tools: the specified ones by their names, and what is added."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from knowledge_mcp.model.chunk import ChunkType
+from knowledge_mcp.model.library import COLLECTION_NAME, DEFAULT_COLLECTION, Deposit
+from knowledge_mcp.model.query import And, Equals, Filter, In, Prefix, SearchMode, SearchQuery
+from knowledge_mcp.surfaces.answers import ABOUT, ALSO_ASKED, Answerability, Truncation
+from knowledge_mcp.surfaces.arguments import WHOLE, Text, as_text, one_or_list
+from knowledge_mcp.surfaces.contract import Request, Response
+
+__all__ = [
+    "CollectionSummary",
+    "CollectionsResponse",
+    "DocumentChunk",
+    "DocumentRequest",
+    "DocumentResponse",
+    "IngestResponse",
+    "IngestUrlRequest",
+    "JobError",
+    "JobProgress",
+    "JobRequest",
+    "JobResponse",
+    "NoArguments",
+    "PassageMetadata",
+    "SearchRequest",
+    "SearchResponse",
+    "SearchResult",
+]
+
+Collection = Annotated[
+    str,
+    Field(
+        pattern=f"^{COLLECTION_NAME}$",
+        description="Name of the collection; list_collections tells which there are.",
+    ),
+]
+DocumentId = Annotated[Text, Field(min_length=1, max_length=200)]
+DocumentIds = Annotated[
+    list[DocumentId],
+    one_or_list("ids"),
+    Field(min_length=1, max_length=50, description="Only the documents of these ids; one id may stand alone."),
+]
+Value = Annotated[str, Field(max_length=2000)] | bool | int | float
+
+
+class SearchRequest(Request):
+    """Arguments of `search`."""
+
+    query: Annotated[Text, Field(min_length=1, max_length=2000)] = Field(
+        description="What to find, as a question or in a few words."
+    )
+    collection: Collection = DEFAULT_COLLECTION
+    top_k: Annotated[int, Field(ge=1, le=50), WHOLE] = Field(default=5, description="Most results to return.")
+    mode: Literal["hybrid", "semantic", "keyword"] = Field(
+        default="hybrid", description="By meaning and words, by meaning only, or by words only."
+    )
+    min_score: Annotated[float, Field(ge=0.0, le=1.0, strict=False)] = Field(
+        default=0.0, description="Leave out results below this score."
+    )
+    doc_id: DocumentIds | None = None
+    document_type: Annotated[Text, Field(min_length=1, max_length=100)] | None = Field(
+        default=None, description="Only documents of this type."
+    )
+    chunk_type: Annotated[ChunkType | None, Field(strict=False)] = Field(
+        default=None, description="Only passages of this kind, e.g. table or definition."
+    )
+    normative_only: bool = Field(default=False, description="Only passages that hold mandatory statements.")
+    clause_number: Annotated[Text, Field(min_length=1, max_length=100)] | None = Field(
+        default=None, description="Only this numbered section and what lies below it: 5.3 finds 5.3.1, not 5.30."
+    )
+
+    def filters(self) -> dict[str, Any]:
+        """List the filters that were given, as they were given."""
+        given: dict[str, Any] = {}
+        if self.doc_id is not None:
+            given["doc_id"] = list(self.doc_id)
+        if self.document_type is not None:
+            given["document_type"] = self.document_type
+        if self.chunk_type is not None:
+            given["chunk_type"] = self.chunk_type.value
+        if self.normative_only:
+            given["normative_only"] = True
+        if self.clause_number is not None:
+            given["clause_number"] = self.clause_number
+        return given
+
+    def subject(self) -> str:
+        """Return the query."""
+        return self.query
+
+    def search(self) -> SearchQuery:
+        """Build the engine's question."""
+        return SearchQuery(self.query, self.top_k, SearchMode(self.mode), filter=self._filter())
+
+    def _filter(self) -> Filter | None:
+        parts: list[Filter] = []
+        if self.doc_id is not None:
+            ids = tuple(self.doc_id)
+            parts.append(Equals("document_id", ids[0]) if len(ids) == 1 else In("document_id", ids))
+        if self.document_type is not None:
+            parts.append(Equals("document_type", self.document_type))
+        if self.chunk_type is not None:
+            parts.append(Equals("chunk_type", self.chunk_type.value))
+        if self.normative_only:
+            parts.append(Equals("normative", value=True))
+        if self.clause_number is not None:
+            parts.append(Prefix("clause_number", self.clause_number))
+        return parts[0] if len(parts) == 1 else And(tuple(parts)) if parts else None
+
+
+class IngestUrlRequest(Request):
+    """Arguments of `ingest_url`."""
+
+    uri: Annotated[Text, Field(min_length=1, max_length=4096)] = Field(
+        description="https address of a page or a file, e.g. https://example.com/doc.pdf."
+    )
+    collection: Collection = DEFAULT_COLLECTION
+    metadata: Annotated[dict[Annotated[Text, Field(max_length=100)], Value], Field(max_length=50)] | None = Field(
+        default=None, description="Facts to keep with the document: names and plain values; title names it."
+    )
+    force: bool = Field(default=False, description="Read and embed again even where nothing changed.")
+    wait: bool = Field(
+        default=True, description="false answers at once with a job_id; ask ingest_url_status what became of it."
+    )
+
+    def subject(self) -> str:
+        """Return the address."""
+        return self.uri
+
+    def deposit(self) -> Deposit:
+        """Return what is asked of the library."""
+        metadata = tuple((name, as_text(value)) for name, value in (self.metadata or {}).items())
+        return Deposit(self.collection, url=self.uri.strip(), metadata=metadata, force=self.force)
+
+
+class JobRequest(Request):
+    """Arguments of `ingest_url_status` and `cancel_ingest_url`."""
+
+    job_id: Annotated[Text, Field(min_length=1, max_length=64)] = Field(
+        description="As ingest_url gave it with wait=false."
+    )
+
+    def subject(self) -> str:
+        """Return the id."""
+        return self.job_id
+
+
+class NoArguments(Request):
+    """Arguments of `list_collections`: none."""
+
+
+class DocumentRequest(Request):
+    """Arguments of `get_document`."""
+
+    doc_id: DocumentId = Field(description="Document id, as search and ingest_url give it.")
+    offset: Annotated[int, Field(ge=0, le=1_000_000), WHOLE] = Field(
+        default=0, description="Leave out so many chunks; next_offset tells where to go on."
+    )
+    limit: Annotated[int, Field(ge=1, le=1000), WHOLE] | None = Field(
+        default=None, description="Most chunks to return; without it, as many as an answer can hold."
+    )
+    include_text: bool = Field(
+        default=False, description="Also return the running text of these chunks, every passage once and in order."
+    )
+
+    def subject(self) -> str:
+        """Return the id."""
+        return self.doc_id
+
+
+_CUT = Truncation(omitted=0, note="")
+
+
+class PassageMetadata(Response):
+    """Where a passage comes from."""
+
+    source: str = Field(description="Address, path or name of the document.")
+    page: int | None = Field(description="First page that it stands on, null where the format has none.")
+    filename: str = ""
+    collection: str
+    doc_id: str
+    chunk_id: str
+    chunk_index: int
+    title: str
+    section: str = ""
+    pages: list[int] = Field(default=[], description="All pages, where there is more than one.")
+    clause_number: str = ""
+    lines: list[int] = Field(default=[], description="First and last line in the source.")
+    chunk_type: str = ""
+    normative: bool = False
+    citation: str = Field(default="", description="To be pasted: title, section, page.")
+
+
+class SearchResult(Response):
+    """One passage."""
+
+    text: str
+    score: float = Field(ge=0.0, le=1.0)
+    metadata: PassageMetadata
+
+
+class SearchResponse(Response):
+    """Answer of `search`."""
+
+    results: list[SearchResult]
+    query: str
+    collection: str
+    mode: Literal["hybrid", "semantic", "keyword"] = Field(description="How it was really searched.")
+    total: int = Field(description="Number of results returned.")
+    below_min_score: int = Field(default=0, description="Results that min_score left out.")
+    answerability: Answerability = Field(default="uncertain", description=ABOUT)
+    also_asked: list[str] = Field(default=[], description=ALSO_ASKED)
+    message: str = Field(default="", description="Why there is no result.")
+    suggestions: list[str] = Field(default=[])
+    degraded: list[str] = Field(default=[], description="What failed on the way.")
+    truncated: Truncation = _CUT
+
+
+class IngestResponse(Response):
+    """Answer of `ingest_url`."""
+
+    status: Literal["ingested", "accepted"]
+    doc_id: str = ""
+    chunks: int = Field(default=0, description="Passages that can be found.")
+    collection: str = ""
+    title: str = ""
+    source: str = ""
+    pages: int = 0
+    unchanged: bool = Field(default=False, description="The very same document was there already.")
+    replaced: bool = Field(default=False, description="An earlier version was there, and is gone.")
+    warnings: list[str] = Field(default=[], description="What was lost or is doubtful.")
+    job_id: str = Field(default="", description="With wait=false: ask ingest_url_status for it.")
+    message: str = ""
+
+
+class JobProgress(Response):
+    """How far a job is."""
+
+    done: float
+    total: float = 100.0
+    message: str
+
+
+class JobError(Response):
+    """Why a job failed."""
+
+    code: str
+    message: str
+    suggestion: str = ""
+
+
+class JobResponse(Response):
+    """Answer of `ingest_url_status` and `cancel_ingest_url`."""
+
+    job_id: str
+    state: Literal["queued", "running", "done", "failed", "cancelled"]
+    progress: JobProgress
+    collection: str = ""
+    source: str = ""
+    created_at: str
+    updated_at: str
+    result: IngestResponse | None = Field(default=None, description="What ingest_url would have answered.")
+    failure: JobError | None = Field(default=None, description="Why it failed.")
+
+
+class CollectionSummary(Response):
+    """One collection."""
+
+    name: str
+    doc_count: int
+    chunk_count: int = 0
+    token_count: int = 0
+    embedding_model: str = ""
+    created_at: str = ""
+
+
+class CollectionsResponse(Response):
+    """Answer of `list_collections`."""
+
+    collections: list[CollectionSummary]
+    truncated: Truncation = _CUT
+
+
+class DocumentChunk(Response):
+    """One passage of a document."""
+
+    text: str
+    metadata: PassageMetadata
+
+
+class DocumentResponse(Response):
+    """Answer of `get_document`."""
+
+    doc_id: str
+    title: str
+    source: str
+    filename: str = ""
+    collection: str
+    metadata: dict[str, str]
+    chunk_count: int = Field(description="Chunks of the whole document.")
+    pages: int = 0
+    status: str = Field(default="ready", description="partial where text is known to be lost.")
+    warnings: list[str] = Field(default=[])
+    created_at: str = ""
+    updated_at: str = ""
+    chunks: list[DocumentChunk]
+    next_offset: int = Field(default=0, description="Where to go on, where the answer could not hold all chunks.")
+    text: str = Field(default="", description="The running text, where it was asked for.")
+    truncated: Truncation = _CUT

@@ -1,0 +1,292 @@
+"""Arguments of the evidence tools, beyond the specification: read, outline, references, verify a quote."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from knowledge_mcp.model.document import ReferenceKind
+from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.model.evidence import QuoteQuery, QuoteVerdict, ReadQuery, ReferenceQuery
+from knowledge_mcp.surfaces.answers import Truncation
+from knowledge_mcp.surfaces.arguments import WHOLE, Text
+from knowledge_mcp.surfaces.contract import Request, Response
+
+__all__ = [
+    "DifferenceResult",
+    "Locator",
+    "OutlineRequest",
+    "OutlineResponse",
+    "OutlineSection",
+    "PageResult",
+    "PlaceRequest",
+    "QuotePlaceResult",
+    "ReadPassage",
+    "ReadRequest",
+    "ReadResponse",
+    "ReferencePlace",
+    "ReferenceResult",
+    "ReferencesRequest",
+    "ReferencesResponse",
+    "VerifyQuoteRequest",
+    "VerifyQuoteResponse",
+]
+
+Name = Annotated[Text, Field(min_length=1, max_length=500)]
+Clause = Annotated[Text, Field(min_length=1, max_length=200)]
+Page = Annotated[int, Field(ge=1, le=1_000_000), WHOLE]
+Cursor = Annotated[int, Field(ge=0, le=1_000_000_000), WHOLE]
+
+
+class PlaceRequest(Request):
+    """A place in a document: a clause, or a passage that a search found."""
+
+    document_id: Name | None = Field(default=None, description="The document; not needed with chunk_id.")
+    clause: Clause | None = Field(
+        default=None, description="A clause with all below it, by number or title, e.g. 5.3, Annex B or Wind load."
+    )
+    chunk_id: Name | None = Field(default=None, description="A passage: the id of a search result.")
+
+    def filters(self) -> dict[str, Any]:
+        """Name the document, where one was given."""
+        return {} if self.document_id is None else {"document_id": self.document_id}
+
+    def subject(self) -> str:
+        """Return what in it is asked for."""
+        return self.clause or self.chunk_id or self.document_id or ""
+
+
+class ReadRequest(PlaceRequest):
+    """Arguments of `knowledge_read`."""
+
+    first_page: Page | None = Field(default=None, description="A page, counted from 1, instead of clause or chunk_id.")
+    last_page: Page | None = Field(default=None, description="Read on to this page.")
+    before: Annotated[int, Field(ge=0, le=20), WHOLE] = Field(default=0, description="Passages before chunk_id.")
+    after: Annotated[int, Field(ge=0, le=20), WHOLE] = Field(default=0, description="Passages after chunk_id.")
+    parents: bool = Field(default=False, description="First read what opens the sections around the place.")
+    max_tokens: Annotated[int, Field(ge=50, le=20_000), WHOLE] = Field(
+        default=2_000, description="Most tokens of text in one answer."
+    )
+    cursor: Cursor | None = Field(default=None, description="next_cursor of the answer before; repeat the rest.")
+
+    def query(self, max_tokens: int) -> ReadQuery:
+        """Build the engine's query.
+
+        Raises:
+            InvalidInputError: a last page without a first one.
+        """
+        if self.last_page is not None and self.first_page is None:
+            raise InvalidInputError("last_page needs first_page.", suggestion="Give both, or first_page alone.")
+        pages = None if self.first_page is None else (self.first_page, self.last_page or self.first_page)
+        return ReadQuery(
+            self.document_id,
+            self.clause,
+            pages,
+            self.chunk_id,
+            self.before,
+            self.after,
+            self.parents,
+            max_tokens,
+            self.cursor,
+        )
+
+
+class OutlineRequest(Request):
+    """Arguments of `knowledge_outline`."""
+
+    document_id: Name = Field(description="The document.")
+    clause: Clause | None = Field(default=None, description="Only this clause and what lies below it.")
+    depth: Annotated[int, Field(ge=1, le=20), WHOLE] = Field(default=3, description="Levels of headings to list.")
+    coverage: bool = Field(
+        default=False, description="List the pages instead: how each was read, what is on it, what is missing."
+    )
+    limit: Annotated[int, Field(ge=1, le=200), WHOLE] = Field(default=100, description="Most entries in one answer.")
+    cursor: Cursor | None = Field(default=None, description="next_cursor of the answer before; repeat the rest.")
+
+    def filters(self) -> dict[str, Any]:
+        """Name the document."""
+        return {"document_id": self.document_id}
+
+    def subject(self) -> str:
+        """Return the clause, else the document."""
+        return self.clause or self.document_id
+
+
+class ReferencesRequest(PlaceRequest):
+    """Arguments of `knowledge_references`."""
+
+    limit: Annotated[int, Field(ge=1, le=50), WHOLE] = Field(default=20, description="Most references each way.")
+
+    def query(self) -> ReferenceQuery:
+        """Build the engine's query."""
+        return ReferenceQuery(self.document_id, self.clause, self.chunk_id, self.limit)
+
+
+class VerifyQuoteRequest(Request):
+    """Arguments of `knowledge_verify_quote`."""
+
+    quote: Annotated[Text, Field(min_length=1, max_length=10_000)] = Field(
+        description="The words as quoted; ... or [...] marks what was left out."
+    )
+    document_id: Name | None = Field(default=None, description="Where it is said to stand; left out, all are searched.")
+
+    def filters(self) -> dict[str, Any]:
+        """Name the document, where one was given."""
+        return {} if self.document_id is None else {"document_id": self.document_id}
+
+    def subject(self) -> str:
+        """Return the quote."""
+        return self.quote
+
+    def query(self) -> QuoteQuery:
+        """Build the engine's query."""
+        return QuoteQuery(self.quote, self.document_id)
+
+
+_CUT = Truncation(omitted=0, note="")
+_CITATION = "Ready to paste: title, edition, clause, page."
+
+
+class Locator(Response):
+    """Where words stand, so that a program finds them again."""
+
+    document_id: str
+    span: list[int] = Field(description="Start and end, in characters of the document's text.")
+    content_hash: str = Field(description="SHA-256 of the text at the span.")
+    page_numbers: list[int] = Field(default=[], description="Physical pages, from 1.")
+    page_labels: list[str] = Field(default=[], description="Printed page labels, where they differ.")
+    boxes: list[list[int]] = Field(
+        default=[], description="[page, left, top, right, bottom] in points from the page's upper left corner."
+    )
+    lines: list[int] = Field(default=[], description="First and last line of the source file.")
+
+
+class ReadPassage(Response):
+    """Some of the text, word for word."""
+
+    text: str
+    citation: str = Field(description=_CITATION)
+    locator: Locator
+
+
+class ReadResponse(Response):
+    """Answer of `knowledge_read`."""
+
+    document_id: str
+    document_title: str
+    passages: list[ReadPassage] = Field(description="In reading order; parents first where they were asked for.")
+    tokens: int = Field(description="Tokens of all texts together.")
+    span: list[int] = Field(description="Start and end of what was asked for, in characters of the document's text.")
+    next_cursor: int = Field(default=0, description="There is more: ask again with this cursor.")
+    truncated: Truncation = _CUT
+
+
+class OutlineSection(Response):
+    """One heading."""
+
+    number: str = ""
+    title: str
+    level: int = Field(description="Depth from 1.")
+    page: int = Field(default=0, description="Physical page of the heading, from 1.")
+    page_label: str = Field(default="", description="Its printed label, where it differs.")
+    start: int = Field(description="Character at which it begins; as cursor of knowledge_read it reads on from there.")
+    informative: bool = Field(default=False, description="Marked as informative, not normative.")
+    below: int = Field(default=0, description="Headings below it that are not listed; ask for its clause.")
+
+
+class PageResult(Response):
+    """What was got from one page."""
+
+    page: int = Field(description="Physical page, from 1.")
+    label: str = Field(default="", description="Printed label, where it differs.")
+    method: str = Field(description="text_layer, ocr, blank, or none where nothing could be read.")
+    characters: int = Field(description="Characters of its text, blanks not counted.")
+    tables: int = 0
+    figures: int = 0
+    note: str = Field(default="", description="Why it is empty or partial.")
+
+
+class OutlineResponse(Response):
+    """Answer of `knowledge_outline`."""
+
+    document_id: str
+    document_title: str
+    document_type: str
+    status: str = Field(description="partial where text is known to be lost.")
+    pages: int = Field(default=0, description="Physical pages, where the format has any.")
+    sections: list[OutlineSection] = Field(default=[])
+    coverage: list[PageResult] = Field(default=[])
+    hidden: dict[str, int] = Field(
+        default={},
+        description="With coverage: characters left out since no reader sees them, by reason.",
+    )
+    total: int = Field(description="Entries that fit the question, in all answers together.")
+    next_cursor: int = Field(default=0, description="There is more: ask again with this cursor.")
+    message: str = ""
+    warnings: list[str] = Field(default=[], description="What was lost when the document was read.")
+    truncated: Truncation = _CUT
+
+
+class ReferencePlace(Response):
+    """Where a reference stands, or leads to."""
+
+    document_id: str
+    citation: str = Field(description=_CITATION)
+    text: str = Field(description="The sentence, or the opening words, as printed.")
+    span: list[int] = Field(description="Start and end, in characters of the document's text.")
+    page_numbers: list[int] = Field(default=[])
+
+
+class ReferenceResult(Response):
+    """One cross-reference."""
+
+    text: str = Field(description="As printed.")
+    kind: ReferenceKind
+    target: str
+    source: ReferencePlace
+    destination: ReferencePlace = Field(
+        default=ReferencePlace(document_id="", citation="", text="", span=[]),
+        description="Where it leads, if that is in the knowledge base.",
+    )
+    reason: str = Field(default="", description="Why there is no destination.")
+
+
+class ReferencesResponse(Response):
+    """Answer of `knowledge_references`."""
+
+    outgoing: list[ReferenceResult] = Field(description="What the place refers to.")
+    incoming: list[ReferenceResult] = Field(description="What refers to the place.")
+    more: int = Field(default=0, description="References left out; raise limit, or ask for a smaller place.")
+    message: str = ""
+    degraded: list[str] = Field(default=[], description="What was not looked through, and why.")
+    truncated: Truncation = _CUT
+
+
+class DifferenceResult(Response):
+    """One place where the quote departs from the print; either may be empty."""
+
+    quoted: str
+    printed: str
+
+
+class QuotePlaceResult(Response):
+    """Where the quote, or a part of it, stands."""
+
+    quoted: str = Field(default="", description="The part of the quote, where it is not all of it.")
+    text: str = Field(description="The printed words.")
+    citation: str = Field(description=_CITATION)
+    locator: Locator
+    similarity: float = Field(default=1.0, ge=0.0, le=1.0)
+    differences: list[DifferenceResult] = Field(default=[])
+
+
+class VerifyQuoteResponse(Response):
+    """Answer of `knowledge_verify_quote`."""
+
+    verdict: QuoteVerdict
+    message: str
+    places: list[QuotePlaceResult]
+    searched_documents: int
+    degraded: list[str] = Field(default=[], description="What failed on the way, and why.")
+    truncated: Truncation = _CUT

@@ -1,0 +1,398 @@
+"""Arguments of the six tools (A §3.1), each with its constraint and its default."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from knowledge_mcp.model.chunk import ChunkType
+from knowledge_mcp.model.document import DocumentType
+from knowledge_mcp.model.query import And, Equals, Filter, In, Prefix, SearchMode
+from knowledge_mcp.surfaces.answers import ABOUT, ALSO_ASKED, Answerability, Truncation
+from knowledge_mcp.surfaces.arguments import WHOLE, Text, one_or_list
+from knowledge_mcp.surfaces.contract import Request, Response
+from knowledge_mcp.surfaces.standards.evidence_shapes import Locator
+
+__all__ = [
+    "BriefSource",
+    "CheckResult",
+    "DefinitionResult",
+    "DocumentSummary",
+    "Embedding",
+    "FilterValues",
+    "HealthChecks",
+    "HealthResponse",
+    "KeywordSearchRequest",
+    "KnowledgeBase",
+    "Leg",
+    "LookupRequest",
+    "LookupResponse",
+    "Metadata",
+    "NoArguments",
+    "PagedRequest",
+    "RequirementResult",
+    "RequirementsRequest",
+    "RequirementsResponse",
+    "ScopedRequest",
+    "SearchRequest",
+    "SearchResponse",
+    "SearchResult",
+    "Source",
+    "StatsResponse",
+    "VectorStore",
+]
+
+DocumentIds = Annotated[
+    list[Annotated[Text, Field(min_length=1, max_length=500)]],
+    one_or_list("ids"),
+    Field(min_length=1, max_length=50, description="Only the documents of these ids; one id may stand alone."),
+]
+
+
+class ScopedRequest(Request):
+    """What may narrow a search (A-REQ-SEARCH-003)."""
+
+    document_type: Annotated[DocumentType | None, Field(strict=False)] = Field(
+        default=None, description="Only documents of this kind."
+    )
+    chunk_type: Annotated[ChunkType | None, Field(strict=False)] = Field(
+        default=None, description="Only passages of this kind, e.g. requirement or definition."
+    )
+    normative_only: bool = Field(default=False, description="Only passages that hold mandatory statements.")
+    document_id: DocumentIds | None = None
+    clause_number: Annotated[Text, Field(min_length=1, max_length=100)] | None = Field(
+        default=None, description="Only this clause and what lies below it: 5.3 finds 5.3 and 5.3.1, not 5.30."
+    )
+    clause_exact: bool = Field(default=False, description="With clause_number: that clause only, nothing below it.")
+
+    def filters(self) -> dict[str, Any]:
+        """List the filters that were given, as they were given."""
+        given: dict[str, Any] = {}
+        if self.document_type is not None:
+            given["document_type"] = self.document_type.value
+        if self.chunk_type is not None:
+            given["chunk_type"] = self.chunk_type.value
+        if self.normative_only:
+            given["normative_only"] = True
+        if self.document_id is not None:
+            given["document_id"] = list(self.document_id)
+        if self.clause_number is not None:
+            given["clause_number"] = self.clause_number
+            if self.clause_exact:
+                given["clause_exact"] = True
+        return given
+
+    def filter(self) -> Filter | None:
+        """Build the engine's filter; None where nothing narrows the search."""
+        parts: list[Filter] = []
+        if self.document_type is not None:
+            parts.append(Equals("document_type", self.document_type.value))
+        if self.chunk_type is not None:
+            parts.append(Equals("chunk_type", self.chunk_type.value))
+        if self.normative_only:
+            parts.append(Equals("normative", True))
+        if self.document_id is not None:
+            ids = self.document_id
+            parts.append(Equals("document_id", ids[0]) if len(ids) == 1 else In("document_id", tuple(ids)))
+        if self.clause_number is not None:
+            number = self.clause_number.strip().rstrip(".")
+            parts.append(Equals("clause_number", number) if self.clause_exact else Prefix("clause_number", number))
+        if len(parts) > 1:
+            return And(tuple(parts))
+        return parts[0] if parts else None
+
+
+class PagedRequest(ScopedRequest):
+    """What bounds the answer of a search, beyond the specification."""
+
+    max_tokens: Annotated[int, Field(ge=50, le=20_000), WHOLE] | None = Field(
+        default=None, description="Most tokens of passages, about; those that do not fit come as snippets."
+    )
+    max_per_document: Annotated[int, Field(ge=1, le=100), WHOLE] | None = Field(
+        default=None, description="Most results of one document."
+    )
+    cursor: Annotated[int, Field(ge=0, le=1_000), WHOLE] = Field(
+        default=0, description="next_cursor of the answer before."
+    )
+
+
+class SearchRequest(PagedRequest):
+    """Arguments of `knowledge_search` (A-REQ-TOOL-001)."""
+
+    query: Annotated[Text, Field(min_length=1, max_length=2000)] = Field(
+        description="What to find, as a question or in a few words."
+    )
+    n_results: Annotated[int, Field(ge=1, le=100), WHOLE] = Field(default=10, description="Most results to return.")
+    use_hybrid: bool = Field(
+        default=True, description="Rank by meaning and by words together; false ranks by meaning alone."
+    )
+    hybrid_weight: Annotated[float, Field(ge=0.0, le=1.0)] = Field(
+        default=0.7, description="Share of meaning in hybrid ranking: 1 is meaning alone, 0 words alone."
+    )
+
+    def subject(self) -> str:
+        """Return the query."""
+        return self.query
+
+
+class KeywordSearchRequest(PagedRequest):
+    """Arguments of `knowledge_keyword_search` (A-REQ-TOOL-004)."""
+
+    query: Annotated[Text, Field(min_length=1, max_length=500)] = Field(
+        description="Exact words, names or identifiers, e.g. REQ-12 or 5.3.1."
+    )
+    n_results: Annotated[int, Field(ge=1, le=100), WHOLE] = Field(default=10, description="Most results to return.")
+
+    def subject(self) -> str:
+        """Return the query."""
+        return self.query
+
+
+class LookupRequest(Request):
+    """Arguments of `knowledge_lookup` (A-REQ-TOOL-002)."""
+
+    term: Annotated[Text, Field(min_length=1, max_length=200)] = Field(
+        description="The term, abbreviation or concept to define."
+    )
+
+    def subject(self) -> str:
+        """Return the term."""
+        return self.term
+
+
+class RequirementsRequest(Request):
+    """Arguments of `knowledge_requirements` (A-REQ-TOOL-003)."""
+
+    topic: Annotated[Text, Field(min_length=1, max_length=1000)] = Field(description="What the requirements are about.")
+    standard: Annotated[Text, Field(min_length=1, max_length=100)] | None = Field(
+        default=None, description="Only documents whose id or title contains this, e.g. 29148."
+    )
+    n_results: Annotated[int, Field(ge=1, le=50), WHOLE] = Field(default=10, description="Most results to return.")
+
+    def filters(self) -> dict[str, Any]:
+        """List the standard, where one was given."""
+        return {} if self.standard is None else {"standard": self.standard}
+
+    def subject(self) -> str:
+        """Return the topic."""
+        return self.topic
+
+
+class NoArguments(Request):
+    """Arguments of `knowledge_stats` and `knowledge_health`: none (A-REQ-TOOL-005, A-REQ-TOOL-006)."""
+
+
+_CUT = Truncation(omitted=0, note="")
+
+
+class FilterValues(Response):
+    """Filters that were applied, as they were given."""
+
+    document_type: str = ""
+    chunk_type: str = ""
+    normative_only: bool = False
+    document_id: list[str] = Field(default=[])
+    clause_number: str = ""
+    clause_exact: bool = False
+
+
+class Leg(Response):
+    """A result's place in one of the two rankings that were fused."""
+
+    rank: int = Field(description="From 1.")
+    score: float = Field(description="Raw: cosine, or BM25.")
+
+
+class BriefSource(Response):
+    """Where a statement stands."""
+
+    document_id: str
+    document_title: str
+    citation: str = Field(description="Ready to paste: title, edition, clause, page.")
+    page_numbers: list[int] = Field(default=[])
+    clause_number: str = ""
+
+
+class Source(Response):
+    """Where a passage stands."""
+
+    document_id: str
+    document_title: str
+    document_type: str
+    source_path: str
+    page_numbers: list[int]
+    section: str
+    citation: str = Field(description="Ready to paste: title, edition, clause, page.")
+    clause_number: str = ""
+    page_labels: list[str] = Field(default=[], description="Printed page labels, where they differ from page_numbers.")
+    lines: list[int] = Field(default=[], description="First and last line of the source file.")
+
+
+class Metadata(Response):
+    """What a passage is."""
+
+    chunk_type: ChunkType
+    normative: bool
+    section_hierarchy: list[str]
+    references: list[str]
+
+
+class SearchResult(Response):
+    """One passage found."""
+
+    id: str
+    content: str = Field(description="The passage word for word, or a part of it where snippet is true.")
+    score: float = Field(ge=0.0, le=1.0)
+    source: Source
+    metadata: Metadata
+    locator: Locator = Field(description="Where it stands, for programs.")
+    uri: str = Field(description="Resource that holds the passage.")
+    dense: Leg = Field(default=Leg(rank=0, score=0.0), description="Place by meaning, where it was found so.")
+    lexical: Leg = Field(default=Leg(rank=0, score=0.0), description="Place by words, where it was found so.")
+    snippet: bool = Field(default=False, description="True where the passage was cut to fit max_tokens.")
+    also_in: list[str] = Field(default=[], description="Citations of passages that say the same.")
+    also_in_more: int = Field(default=0, description="Further ones that are not listed.")
+
+
+class SearchResponse(Response):
+    """Answer of `knowledge_search` and `knowledge_keyword_search`."""
+
+    results: list[SearchResult]
+    total: int = Field(description="Number of results returned.")
+    query: str
+    search_type: SearchMode
+    answerability: Answerability = Field(default="uncertain", description=ABOUT)
+    also_asked: list[str] = Field(default=[], description=ALSO_ASKED)
+    message: str = ""
+    suggestions: list[str] = Field(default=[])
+    filters_applied: FilterValues = FilterValues()
+    degraded: list[str] = Field(default=[], description="What failed on the way, and why; results may be incomplete.")
+    next_cursor: int = Field(default=0, description="cursor for the results that follow; left out at the end.")
+    truncated: Truncation = _CUT
+
+
+class DefinitionResult(Response):
+    """One definition."""
+
+    definition: str
+    source: BriefSource
+    term: str = Field(description="The term as printed.")
+    aliases: list[str] = Field(default=[])
+    domain: str = ""
+    notes: list[str] = Field(default=[], description="Notes and examples of the entry.")
+    origin: str = Field(default="", description="The source that the entry itself names.")
+    uri: str = Field(description="Resource that holds the passage.")
+
+
+class LookupResponse(Response):
+    """Answer of `knowledge_lookup`."""
+
+    term: str
+    found: bool
+    definitions: list[DefinitionResult] = Field(default=[])
+    message: str = ""
+    similar_terms: list[str] = Field(default=[])
+    suggestions: list[str] = Field(default=[])
+    degraded: list[str] = Field(default=[])
+    truncated: Truncation = _CUT
+
+
+class RequirementResult(Response):
+    """One mandatory statement."""
+
+    requirement_text: str
+    requirement_id: str = Field(description="Clause number; the statement's own identifier where it has no clause.")
+    source: BriefSource
+    normative: bool
+    score: float = Field(ge=0.0, le=1.0)
+    identifier: str = Field(default="", description="The statement's own identifier, e.g. REQ-12.")
+    negated: bool = Field(default=False, description="It forbids: shall not, must not.")
+    uri: str = Field(description="Resource that holds the passage.")
+
+
+class RequirementsResponse(Response):
+    """Answer of `knowledge_requirements`."""
+
+    results: list[RequirementResult]
+    topic: str
+    standard_filter: str | None
+    total: int = Field(description="Number of results returned.")
+    also_asked: list[str] = Field(default=[], description=ALSO_ASKED)
+    message: str = ""
+    suggestions: list[str] = Field(default=[])
+    documents: list[str] = Field(default=[], description="Ids of the documents that the standard was matched with.")
+    degraded: list[str] = Field(default=[])
+    truncated: Truncation = _CUT
+
+
+class KnowledgeBase(Response):
+    """Totals."""
+
+    total_chunks: int
+    total_documents: int
+    total_tokens: int
+    storage_bytes: int
+
+
+class DocumentSummary(Response):
+    """One document."""
+
+    document_id: str
+    document_title: str
+    document_type: str
+    chunk_count: int
+    ingested_at: str = Field(description="ISO 8601, last ingest.")
+    pages: int = 0
+    status: str = Field(default="ready", description="partial where text is known to be lost.")
+
+
+class VectorStore(Response):
+    """What holds the passages."""
+
+    backend: str
+    status: Literal["healthy", "degraded", "unavailable"]
+    hybrid_enabled: bool
+
+
+class Embedding(Response):
+    """What turns text into vectors."""
+
+    model: str
+    dimensions: int
+    provider: str = ""
+    variant: str = ""
+
+
+class StatsResponse(Response):
+    """Answer of `knowledge_stats`."""
+
+    knowledge_base: KnowledgeBase
+    documents: list[DocumentSummary]
+    vector_store: VectorStore
+    embedding: Embedding
+    notes: list[str] = Field(default=[])
+    truncated: Truncation = _CUT
+
+
+class CheckResult(Response):
+    """One dependency."""
+
+    status: Literal["up", "down"]
+    latency_ms: int
+    message: str
+
+
+class HealthChecks(Response):
+    """Every dependency."""
+
+    vector_store: CheckResult
+    embedding_service: CheckResult
+
+
+class HealthResponse(Response):
+    """Answer of `knowledge_health`."""
+
+    status: Literal["healthy", "degraded", "unhealthy"]
+    checks: HealthChecks
+    timestamp: str = Field(description="ISO 8601.")

@@ -1,0 +1,368 @@
+"""The part of the store contract that is about names: collections renamed together, and one put in another's place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentStructure, WholeDocument
+from knowledge_mcp.model.errors import InternalError, InvalidInputError, NotFoundError
+from knowledge_mcp.ports import Store
+from knowledge_mcp.testing.store_search import SearchContract, expect, put
+from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, full_structure, record, structure, unit_vector
+
+__all__ = [
+    "RenamingContract",
+    "SnapshotContract",
+    "StructureContract",
+    "WholeContract",
+    "whole",
+]
+
+OTHER = replace(SPACE, model="another")
+
+
+class RenamingContract(SearchContract):
+    """Hold a store to what `Store.rename_collections` promises."""
+
+    def test_a_collection_takes_the_place_of_the_live_one_with_all_it_holds(self) -> None:
+        with self.filled() as store:
+            live = put(store, "d", ["old words"], text="old text")
+            made = store.create_collection("c.next", OTHER)
+            coming = put(store, "d", ["new words", "more words"], collection="c.next", text="new text")
+            was = store.collection("c")
+            store.rename_collections({"c": "c.old", "c.next": "c"})
+            assert [each.name for each in store.collections()] == ["c", "c.old"]
+            assert store.collection("c") == replace(made, name="c"), "space and time of creation go along"
+            assert was is not None
+            assert store.collection("c.old") == replace(was, name="c.old")
+            assert store.collection("c.next") is None
+            expect(NotFoundError, lambda: store.documents("c.next"))
+            assert store.document_text("c", "d") == "new text"
+            assert store.document_text("c.old", "d") == "old text"
+            assert store.document_chunks("c.old", "d") == [live[0].chunk]
+            assert self.found(store, "old") == []
+            assert sorted(self.found(store, "words")) == sorted(each.chunk.id for each in coming)
+            assert set(self.nearest(store, "new words")) == {each.chunk.id for each in coming}
+            assert (store.statistics("c").chunks, store.statistics("c.old").chunks) == (2, 1)
+            assert store.verify("c") == []
+            assert store.verify("c.old") == []
+
+    def test_two_collections_exchange_their_names(self) -> None:
+        with self.filled() as store:
+            store.create_collection("other", SPACE)
+            put(store, "d", ["alpha words"])
+            theirs = put(store, "e", ["beta words"], collection="other")
+            store.rename_collections({"c": "other", "other": "c"})
+            assert self.found(store, "words") == [theirs[0].chunk.id]
+            assert [each.id for each in store.documents("other")] == ["d"]
+            store.rename_collections({"c": "other", "other": "c"})
+            assert self.found(store, "beta") == []
+            assert [each.id for each in store.documents("c")] == ["d"]
+
+    def test_a_name_given_up_is_free_for_a_new_collection(self) -> None:
+        with self.filled() as store:
+            put(store, "d", ["alpha words"])
+            store.rename_collections({"c": "kept"})
+            assert store.collection("c") is None
+            expect(NotFoundError, lambda: store.statistics("c"))
+            store.create_collection("c", SPACE)
+            assert store.documents("c") == []
+            assert self.found(store, "alpha") == []
+            put(store, "d", ["beta words"])
+            assert store.drop_collection("kept")
+            assert len(self.found(store, "beta")) == 1
+
+    def test_what_is_staged_goes_along_and_is_published_under_the_new_name(self) -> None:
+        with self.filled() as store:
+            staged = embedded("d", ["alpha words"])
+            store.stage("c", "d", "g", staged)
+            store.rename_collections({"c": "kept"})
+            store.create_collection("c", SPACE)
+            keys = [each.embedding_key for each in staged]
+            assert store.vectors("kept", keys) == {keys[0]: staged[0].vector}
+            assert store.vectors("c", keys) == {}
+            expect(InternalError, lambda: store.publish("c", record("d", staged), "", "g"))
+            store.publish("kept", record("d", staged), "", "g")
+            assert store.document_chunks("kept", "d") == [staged[0].chunk]
+
+    def test_names_that_cannot_all_be_given_change_nothing(self) -> None:
+        with self.filled() as store:
+            for name in ("a", "b"):
+                store.create_collection(name, SPACE)
+            put(store, "d", ["alpha words"])
+            refused: list[tuple[type[Exception], Mapping[str, str]]] = [
+                (NotFoundError, {"none": "x"}),
+                (NotFoundError, {"c": "x", "none": "y"}),
+                (InvalidInputError, {"c": "a"}),
+                (InvalidInputError, {"c": "x", "a": "x"}),
+                (InvalidInputError, {"c": "x", "a": "b"}),
+            ]
+            for error, names in refused:
+
+                def call(names: Mapping[str, str] = names) -> None:
+                    store.rename_collections(names)
+
+                expect(error, call)
+                assert [each.name for each in store.collections()] == ["a", "b", "c"]
+            store.rename_collections({})
+            store.rename_collections({"c": "c", "a": "a"})
+            assert [each.name for each in store.collections()] == ["a", "b", "c"]
+            assert len(self.found(store, "alpha")) == 1
+
+    def test_another_handle_follows_a_swap_at_once(self) -> None:
+        with self.filled() as store:
+            put(store, "d", ["alpha words"])
+            store.create_collection("c.next", SPACE)
+            coming = put(store, "d", ["beta words"], collection="c.next")
+            other: Store | None = self.open_again(store)
+            if other is None:
+                return
+            try:
+                assert len(self.found(other, "alpha")) == 1
+                store.rename_collections({"c": "c.old", "c.next": "c"})
+                assert self.found(other, "alpha") == []
+                assert self.found(other, "beta") == [coming[0].chunk.id]
+                assert self.nearest(other, "beta words") == [coming[0].chunk.id]
+                put(other, "e", ["gamma words"])
+                assert len(self.found(store, "gamma")) == 1
+                assert [each.id for each in store.documents("c.old")] == ["d"]
+            finally:
+                other.close()
+
+
+class StructureContract(RenamingContract):
+    """Hold a store to what `Store.publish` and `Store.document_structure` promise of sections and pages."""
+
+    def test_sections_and_pages_come_back_as_they_were_published(self) -> None:
+        with self.filled() as store:
+            put(store, "d", ["some words"], structure=full_structure())
+            put(store, "plain", ["other words"])
+            store.publish("c", record("empty", []), "text", "g", full_structure())
+            assert store.document_structure("c", "d") == full_structure()
+            assert store.document_structure("c", "empty") == full_structure()
+            assert store.document_structure("c", "plain") == NO_STRUCTURE, "a document without any is a document"
+            assert store.document_structure("c", "unknown") is None
+            assert store.verify("c") == []
+
+    def test_a_publish_takes_the_old_sections_and_pages_away_with_the_old_version(self) -> None:
+        with self.filled() as store:
+            put(store, "d", ["one"], structure=structure(3))
+            put(store, "d", ["two"], structure=structure(1))
+            assert store.document_structure("c", "d") == structure(1)
+            put(store, "d", ["three"])
+            assert store.document_structure("c", "d") == NO_STRUCTURE
+            put(store, "d", ["four"], structure=structure(2))
+            assert store.document_structure("c", "d") == structure(2)
+            assert store.verify("c") == []
+
+    def test_a_publish_that_is_refused_leaves_sections_and_pages_as_they_were(self) -> None:
+        with self.filled() as store:
+            put(store, "d", ["old words"], structure=structure(2))
+            chunks = embedded("d", ["new words", "more words"])
+            store.stage("c", "d", "g2", chunks[:1])
+            expect(InternalError, lambda: store.publish("c", record("d", chunks), "new", "g2", structure(5)))
+            assert store.document_structure("c", "d") == structure(2)
+            store.discard_staged("c")
+            assert store.document_structure("c", "d") == structure(2)
+            assert store.verify("c") == []
+
+    def test_sections_and_pages_go_with_their_document_and_with_no_other(self) -> None:
+        with self.filled() as store:
+            put(store, "d", ["alpha words"], structure=structure(2))
+            put(store, "e", ["beta words"], structure=structure(3))
+            store.delete_document("c", "d")
+            assert store.document_structure("c", "d") is None
+            assert store.document_structure("c", "e") == structure(3)
+            put(store, "d", ["alpha words"])
+            assert store.document_structure("c", "d") == NO_STRUCTURE
+            store.drop_collection("c")
+            store.create_collection("c", SPACE)
+            assert store.document_structure("c", "e") is None
+
+    def test_sections_and_pages_go_along_with_a_renamed_collection(self) -> None:
+        with self.filled() as store:
+            put(store, "d", ["old words"], structure=structure(1))
+            store.create_collection("c.next", SPACE)
+            put(store, "d", ["new words"], collection="c.next", structure=structure(4))
+            store.rename_collections({"c": "c.old", "c.next": "c"})
+            assert store.document_structure("c", "d") == structure(4)
+            assert store.document_structure("c.old", "d") == structure(1)
+
+    def test_five_thousand_sections_on_a_thousand_pages_come_back_whole(self) -> None:
+        with self.filled() as store:
+            large = structure(5_000, pages=1_000)
+            put(store, "d", ["some words"], structure=large)
+            assert store.document_structure("c", "d") == large
+            assert store.verify("c") == []
+            other: Store | None = self.open_again(store)
+            if other is not None:
+                try:
+                    assert other.document_structure("c", "d") == large
+                finally:
+                    other.close()
+
+
+def whole(
+    document_id: str,
+    passages: Sequence[Passage | str],
+    *,
+    text: str = "",
+    structure: DocumentStructure = NO_STRUCTURE,
+) -> WholeDocument:
+    """Make a document with its chunks and their vectors."""
+    chunks = embedded(document_id, passages)
+    return WholeDocument(record(document_id, chunks), text, chunks, structure)
+
+
+class WholeContract(StructureContract):
+    """Hold a store to what `Store.publish_whole` promises."""
+
+    def test_documents_published_together_are_all_there_and_each_is_told_of(self) -> None:
+        with self.filled() as store:
+            first = whole("d", [Passage("alpha words", terms=(("alpha",),)), "beta words"], text="one")
+            second = whole("e", ["gamma words"], text="two", structure=structure(2))
+            empty = whole("empty", [], text="nothing")
+            told: list[str] = []
+            store.publish_whole("c", [first, second, empty], told.append)
+            assert told == ["d", "e", "empty"]
+            assert store.documents("c") == [first.record, second.record, empty.record]
+            for each in (first, second, empty):
+                assert store.document_text("c", each.record.id) == each.text
+                assert store.document_structure("c", each.record.id) == each.structure
+                assert store.document_chunks("c", each.record.id) == [chunk.chunk for chunk in each.chunks]
+            assert self.found(store, "gamma") == [second.chunks[0].chunk.id]
+            assert self.nearest(store, "beta words")[0] == first.chunks[1].chunk.id
+            assert store.definitions("c", self.analyser.term_key("alpha")) == [first.chunks[0].chunk]
+            keys = [chunk.embedding_key for chunk in first.chunks]
+            assert store.vectors("c", keys) == {chunk.embedding_key: chunk.vector for chunk in first.chunks}
+            assert (store.statistics("c").documents, store.statistics("c").chunks) == (3, 3)
+            assert store.verify("c") == []
+
+    def test_a_document_published_whole_takes_the_place_of_what_was_visible_or_staged(self) -> None:
+        with self.filled() as store:
+            put(store, "d", ["old words", "alpha words"], structure=structure(3))
+            put(store, "e", ["other words"])
+            store.stage("c", "d", "g", embedded("d", ["staged words"]))
+            store.stage("c", "e", "g", embedded("e", ["kept aside"]))
+            store.publish_whole("c", [whole("d", ["new words"]), whole("f", ["more words"])], lambda _: None)
+            assert [each.content for each in store.document_chunks("c", "d")] == ["new words"]
+            assert store.document_structure("c", "d") == NO_STRUCTURE
+            assert self.found(store, "alpha") == []
+            assert len(self.found(store, "words")) == 3
+            assert store.statistics("c").chunks == 3
+            assert store.discard_staged("c", "d") == 0
+            assert store.discard_staged("c", "e") == 1
+            assert store.verify("c") == []
+
+    def test_chunks_given_in_any_order_stand_by_index(self) -> None:
+        with self.filled() as store:
+            made = whole("d", [Passage("one word", terms=(("one",),)), "two words", Passage("three", terms=(("3",),))])
+            store.publish_whole("c", [replace(made, chunks=made.chunks[::-1])], lambda _: None)
+            assert store.document_chunks("c", "d") == [each.chunk for each in made.chunks]
+            assert store.definitions("c", self.analyser.term_key("3")) == [made.chunks[2].chunk]
+            assert self.nearest(store, "two words")[0] == made.chunks[1].chunk.id
+            assert store.verify("c") == []
+
+    def test_a_document_with_fewer_chunks_than_announced_is_refused_and_its_old_version_stays(self) -> None:
+        made = whole("d", ["new words", "more words"])
+        self._refused(replace(made, chunks=made.chunks[:1]))
+
+    def test_a_document_with_a_chunk_twice_is_refused_and_its_old_version_stays(self) -> None:
+        made = whole("d", ["new words", "more words"])
+        self._refused(replace(made, chunks=[made.chunks[0], made.chunks[0]]))
+
+    def _refused(self, wrong: WholeDocument) -> None:
+        with self.filled() as store:
+            put(store, "d", ["old words"], text="old")
+            told: list[str] = []
+            expect(InternalError, lambda: store.publish_whole("c", [whole("e", ["fine"]), wrong], told.append))
+            assert "d" not in told
+            assert store.document_text("c", "d") == "old"
+            assert len(self.found(store, "words")) == 1
+            assert (store.document("c", "e") is not None) == (told == ["e"]), "what it was told of is there"
+            store.discard_staged("c")
+            assert store.verify("c") == []
+
+    def test_a_whole_document_with_a_vector_of_another_length_is_refused(self) -> None:
+        with self.filled() as store:
+            made = whole("d", ["one", "two"])
+            bad = replace(made.chunks[1], vector=made.chunks[1].vector + b"\0\0\0\0")
+            wrong = replace(made, chunks=[made.chunks[0], bad])
+            expect(InvalidInputError, lambda: store.publish_whole("c", [wrong], lambda _: None))
+            assert store.document("c", "d") is None
+
+    def test_a_whole_document_of_no_collection_is_refused(self) -> None:
+        with self.opened() as store:
+            expect(NotFoundError, lambda: store.publish_whole("none", [whole("d", ["x"])], lambda _: None))
+
+
+class SnapshotContract(WholeContract):
+    """Hold a store to what `Store.snapshot` promises; `StoreContract` has these tests too."""
+
+    def test_a_snapshot_answers_as_the_store_does_and_ends_with_its_context(self) -> None:
+        with self.filled() as store:
+            put(store, "d", ["alpha beta", Passage("gamma", terms=(("gamma",),))])
+            store.create_collection("other", SPACE)
+
+            def answers() -> list[object]:
+                return [
+                    store.collection("c"),
+                    store.collection("none"),
+                    store.documents("c"),
+                    store.document_text("c", "d"),
+                    [each.id for each in store.document_chunks("c", "d")],
+                    store.definitions("c", "gamma"),
+                    store.statistics("c").chunks,
+                    store.search("c", vector=unit_vector("alpha beta"), text="beta", filter=None, limit=3),
+                    store.statistics("other").chunks,
+                ]
+
+            outside = answers()
+            with store.snapshot("c"):
+                assert answers() == outside
+                with store.snapshot("other"), store.snapshot("c"):
+                    assert answers() == outside
+                expect(NotFoundError, lambda: store.documents("none"))
+                expect(InvalidInputError, lambda: store.search("c", vector=b"", text=None, filter=None, limit=3))
+                assert answers() == outside
+            put(store, "d", ["delta"])
+            assert [one != other for one, other in zip(answers(), outside, strict=True)][-3:] == [True, True, False]
+            assert self.found(store, "beta") == []
+            assert len(self.found(store, "delta")) == 1
+
+    def test_a_collection_that_gives_its_name_away_amid_a_snapshot_is_read_as_one_or_the_other(self) -> None:
+        self._replaced_amid_a_snapshot(dropped=False)
+
+    def test_a_collection_that_is_replaced_and_dropped_amid_a_snapshot_is_read_as_one_or_the_other(self) -> None:
+        self._replaced_amid_a_snapshot(dropped=True)
+
+    def _replaced_amid_a_snapshot(self, *, dropped: bool) -> None:
+        with self.filled() as store:
+            put(store, "d", ["alpha old"])
+            store.create_collection("next", SPACE)
+            put(store, "d", ["alpha new"], collection="next")
+
+            def read() -> set[str]:
+                legs = store.search("c", vector=unit_vector("x"), text="alpha", filter=None, limit=3)
+                hits = [hit.chunk_id for hit in (*(legs.dense or ()), *(legs.lexical or ()))]
+                return {each.content for each in (*store.chunks("c", hits), *store.document_chunks("c", "d"))}
+
+            with store.snapshot("c"):
+                assert read() == {"alpha old"}
+                store.rename_collections({"c": "before", "next": "c"})
+                if dropped:
+                    store.drop_collection("before")
+                assert store.collection("c") is not None
+                assert read() <= {"alpha old", "alpha new"}
+                assert len(read()) == 1, "it was told apart at the first read, if at all"
+            assert read() == {"alpha new"}
+
+    def test_a_snapshot_of_an_unknown_collection_is_an_error_at_its_first_read(self) -> None:
+        with self.opened() as store:
+
+            def read() -> None:
+                with store.snapshot("none"):
+                    store.documents("none")
+
+            expect(NotFoundError, read)

@@ -1,0 +1,239 @@
+"""Run one tool call: check the arguments, ask on a worker thread, keep the answer short, log how it went."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import logging
+import math
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+from urllib.parse import unquote
+
+import anyio
+from mcp.server.lowlevel.helper_types import ReadResourceContents
+from mcp.server.mcpserver import Context
+from mcp.types import CallToolResult, ContentBlock, ResourceLink, TextContent
+
+from knowledge_mcp.engine.jobs.jobs import Progress
+from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError
+from knowledge_mcp.support.events import log_event
+from knowledge_mcp.surfaces.answers import compact, shorten
+from knowledge_mcp.surfaces.arguments import parse
+from knowledge_mcp.surfaces.contract import Call, Resource, Surface, Tool, ToolDesk
+from knowledge_mcp.transports.shared.provider import CALLERS_MISTAKES, KnowledgeProviders, crash, error_result
+from knowledge_mcp.transports.shared.threads import Threads, telling
+
+__all__ = [
+    "FIRST_VERSION_WITH_LINKS",
+    "MAX_LINKS",
+    "META_PREFIX",
+    "PART_CHARACTERS",
+    "ResourceReader",
+    "ToolRunner",
+]
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+MAX_LINKS = 5
+"""Most resource links after an answer; every result carries its own address anyway."""
+
+FIRST_VERSION_WITH_LINKS = "2025-06-18"
+"""Protocol revision that brought resource links; older clients refuse content of a kind they do not know."""
+
+MAX_THREADS = 16
+"""Most engine calls at a time. A limit of our own, so that waiting calls never hold up the transport's own threads."""
+
+MAX_LONG = 8
+"""Most calls of tools that take long; they wait among themselves, and never hold up a search."""
+
+
+class ToolRunner:
+    """Run the tools of all surfaces, each over its own Knowledge."""
+
+    def __init__(self, providers: KnowledgeProviders) -> None:
+        self._providers = providers
+        self._short = Threads(MAX_THREADS)
+        self._long = Threads(MAX_LONG, limit=math.inf)
+
+    async def call(
+        self,
+        surface: Surface,
+        tool: Tool,
+        arguments: Mapping[str, Any],
+        protocol_version: str | None,
+        context: Context[Any, Any] | None = None,
+    ) -> CallToolResult:
+        """Answer one call; every failure but cancellation becomes a result that says so.
+
+        A cancelled call is answered to nobody: nobody waits for it, and it ends when it next looks whether somebody
+        does; its place is free when it has ended.
+        """
+        gave_up = threading.Event()
+        started = time.perf_counter()
+        received = {"tool": tool.name}
+        try:
+            request = parse(tool.request, arguments)
+            log_event(
+                logger,
+                logging.INFO,
+                "query_received",
+                **received,
+                query_hash=_hash(request.subject()),
+                filters=request.filters(),
+            )
+
+            async def answer(progress: Progress) -> dict[str, Any]:
+                line = Call(progress=progress, cancelled=gave_up.is_set)
+                ask = functools.partial(self._answer, surface, tool, request, line)
+                return await (self._long if tool.run_long else self._short).run(ask, gave_up=gave_up)
+
+            payload = await telling(context, answer)
+        except KnowledgeError as exc:
+            error = exc
+        except anyio.get_cancelled_exc_class():
+            log_event(logger, logging.INFO, "query_cancelled", **received, latency_ms=_milliseconds(started))
+            raise
+        except Exception as exc:  # noqa: BLE001 - logged by crash(); the client must get an answer
+            error = crash(f"tool {tool.name}", exc)
+        else:
+            count = len(payload[tool.items]) if tool.items in payload else 0
+            took = _milliseconds(started)
+            log_event(logger, logging.INFO, "query_complete", **received, result_count=count, latency_ms=took)
+            with_links = protocol_version is None or protocol_version >= FIRST_VERSION_WITH_LINKS
+            return _result(payload, tool, with_links=with_links)
+        _tell_failure(error, started, received)
+        rendered: dict[str, Any] | None = getattr(error, "rendered", None)  # by the surface of another machine
+        return error_result(surface.render_error(error) if rendered is None else rendered)
+
+    async def in_thread(self, function: Callable[[], T]) -> T:
+        """Run a blocking function on a worker thread, beside the tools that answer soon."""
+        return await self._short.run(function)
+
+    def _answer(self, surface: Surface, tool: Tool, request: Any, line: Call) -> dict[str, Any]:
+        knowledge = self._providers.get(surface.name)
+        if isinstance(knowledge, ToolDesk):
+            asked = request.model_dump(mode="json", exclude_unset=True)
+            payload = knowledge.call_tool(
+                tool.name, asked, on_progress=line.progress, cancelled=line.cancelled, repeatable=not tool.writes
+            )
+            return shorten(payload, tool.items)
+        response = tool.run(knowledge, request) if tool.run_long is None else tool.run_long(knowledge, request, line)
+        return shorten(response.model_dump(mode="json", exclude_unset=True), tool.items)
+
+
+def _tell_failure(error: KnowledgeError, started: float, received: Mapping[str, str]) -> None:
+    log_event(
+        logger,
+        logging.WARNING if error.code in CALLERS_MISTAKES else logging.ERROR,
+        "query_failed",
+        **received,
+        error_code=error.code.value,
+        error_message=error.message,
+        latency_ms=_milliseconds(started),
+    )
+
+
+def _result(payload: dict[str, Any], tool: Tool, *, with_links: bool) -> CallToolResult:
+    content: list[ContentBlock] = [TextContent(type="text", text=compact(payload))]
+    if with_links and tool.items:
+        content.extend(_links(payload.get(tool.items, [])))
+    return CallToolResult(content=content, structured_content=payload)
+
+
+def _links(results: list[dict[str, Any]]) -> list[ContentBlock]:
+    """Link the first results' resources, each address once."""
+    links: dict[str, ContentBlock] = {}
+    for result in results:
+        uri = result.get("uri")
+        if uri and uri not in links and len(links) < MAX_LINKS:
+            links[uri] = ResourceLink(
+                type="resource_link", uri=uri, name=result["source"]["citation"][:200], mime_type="text/plain"
+            )
+    return list(links.values())
+
+
+def _hash(subject: str) -> str:
+    return hashlib.sha256(subject.encode()).hexdigest()[:12] if subject else ""
+
+
+def _milliseconds(started: float) -> int:
+    return round((time.perf_counter() - started) * 1000)
+
+
+META_PREFIX = "io.github.knowledge-mcp/"
+"""Put before the names in a resource's `_meta`, as the protocol asks of whoever adds to it."""
+
+PART_CHARACTERS = 200_000
+"""Most characters of one part, about 50,000 tokens."""
+
+_START = re.compile(r"\?start=([0-9]{1,12})")
+
+
+@dataclass(frozen=True, slots=True)
+class _Address:
+    uri: str
+    resource: Resource
+    parameter: str
+    start: int
+
+
+class ResourceReader:
+    """Read the resources of all surfaces, each over its own Knowledge."""
+
+    def __init__(self, providers: KnowledgeProviders, surfaces: Sequence[Surface]) -> None:
+        self._providers = providers
+        self.resources = {resource.uri: resource for surface in surfaces for resource in surface.resources}
+        self._owners = {resource.uri: surface.name for surface in surfaces for resource in surface.resources}
+
+    def knows(self, uri: str) -> bool:
+        """Tell whether the address, apart from what its parameter names, is one of ours."""
+        return self._match(uri) is not None
+
+    def read(self, uri: str) -> ReadResourceContents:
+        """Read an address that is known; blocking.
+
+        Raises:
+            KnowledgeError: it leads nowhere, or cannot be read.
+        """
+        address = self._match(uri)
+        assert address is not None
+        content = address.resource.read(self._providers.get(self._owners[address.resource.uri]), address.parameter)
+        meta: dict[str, Any] = dict(content.meta)
+        text = content.text
+        if content.media_type.startswith("text/") and (address.start or len(text) > PART_CHARACTERS):
+            text = _part(address, text, meta)
+        named = {META_PREFIX + name: value for name, value in meta.items()}
+        return ReadResourceContents(content=text, mime_type=content.media_type, meta=named or None)
+
+    def _match(self, uri: str) -> _Address | None:
+        start = 0
+        bare = uri
+        if found := _START.search(uri):
+            if found.end() != len(uri):
+                return None
+            bare, start = uri[: found.start()], int(found[1])
+        for resource in self.resources.values():
+            rest = bare.removeprefix(resource.prefix)
+            if resource.parameter:
+                if rest and rest != bare and not set(rest) & set("/?#"):
+                    return _Address(bare, resource, unquote(rest), start)
+            elif bare == resource.uri:
+                return _Address(bare, resource, "", start)
+        return None
+
+
+def _part(address: _Address, text: str, meta: dict[str, Any]) -> str:
+    if address.start >= len(text):
+        raise InvalidInputError(f"The text ends at character {len(text)}; there is nothing from {address.start} on.")
+    end = min(address.start + PART_CHARACTERS, len(text))
+    meta.update({"start": address.start, "end": end, "total_characters": len(text)})
+    if end < len(text):
+        meta["next_uri"] = f"{address.uri}?start={end}"
+    return text[address.start : end]

@@ -1,0 +1,437 @@
+"""Routes of the REST service that take documents in: text, addresses, files, and the jobs nobody waits for."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import re
+import time
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, cast
+
+from fastapi import APIRouter, Depends, Query, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ValidationError
+from starlette.datastructures import FormData, UploadFile
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+
+from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.errors import KnowledgeError
+from knowledge_mcp.model.library import Deposit, IngestJob
+from knowledge_mcp.model.query import SearchAnswer
+from knowledge_mcp.model.source import UNKNOWN, media_type_of
+from knowledge_mcp.ports import Library, SharedLibrary
+from knowledge_mcp.support.events import log_event
+from knowledge_mcp.transports.rest.answers import (
+    AcceptedAnswer,
+    CollectionDeleted,
+    CollectionsAnswer,
+    DocumentAnswer,
+    DocumentDeleted,
+    DocumentsAnswer,
+    IngestAnswer,
+    JobAnswer,
+    SearchAnswerBody,
+    failures,
+)
+from knowledge_mcp.transports.rest.bodies import JsonRoute, media_type_of_body, parse_json
+from knowledge_mcp.transports.rest.desk import RestDesk
+from knowledge_mcp.transports.rest.errors import REQUEST_ID, Refusal, failure_of
+from knowledge_mcp.transports.rest.gates import key_of, need_write, reachable, readable
+from knowledge_mcp.transports.rest.models import (
+    CollectionName,
+    DocumentQuery,
+    DocumentsQuery,
+    IngestRequest,
+    IngestUrlRequest,
+    Metadata,
+    PageQuery,
+    SearchRequest,
+    UploadFields,
+)
+from knowledge_mcp.transports.rest.views import (
+    accepted,
+    collection_listed,
+    document,
+    document_listed,
+    filename_of,
+    ingested,
+    job_answer,
+    result,
+)
+from knowledge_mcp.transports.shared.keys import Key
+
+__all__ = [
+    "JOB_ROUTE",
+    "ingesting_routes",
+    "reading_routes",
+]
+
+logger = logging.getLogger(__name__)
+
+JOB_ROUTE = "/jobs/{job_id}"
+MAX_FIELDS = 8
+MAX_FIELD_BYTES = 1024 * 1024
+
+_ACCEPTED: dict[int | str, dict[str, Any]] = {
+    202: {"model": AcceptedAnswer, "description": "Accepted: `wait` was false, and the job goes on by itself."}
+}
+_TAKEN_IN = failures(400, 408, 409, 413, 415, 422, 429, 500, 502, 503, 504)
+_UPLOAD: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "required": ["file"],
+                    "properties": {
+                        "file": {"type": "string", "format": "binary", "description": "The document, with its name."},
+                        **UploadFields.model_json_schema()["properties"],
+                    },
+                    "additionalProperties": False,
+                }
+            }
+        },
+    }
+}
+
+
+class _Ingesting:
+    def __init__(self, desk: RestDesk) -> None:
+        self._desk = desk
+
+    async def ingest(self, request: Request, body: IngestRequest, key: Annotated[Key, Depends(key_of)]) -> Response:
+        """Take in a text or Markdown; it is searchable, whole, when this answers.
+
+        The same text again changes nothing; another text under the same file name replaces the earlier one.
+        """
+        need_write(key, body.metadata.collection)
+        return await self._take(request, _checked(body), size=len(body.text.encode()), wait=body.wait)
+
+    async def ingest_url(
+        self, request: Request, body: IngestUrlRequest, key: Annotated[Key, Depends(key_of)]
+    ) -> Response:
+        """Fetch an https address, convert what it gives, and take it in."""
+        need_write(key, body.collection)
+        return await self._take(request, _checked(body), size=None, wait=body.wait)
+
+    async def ingest_file(self, request: Request, key: Annotated[Key, Depends(key_of)]) -> Response:
+        """Take in a file of any kind that can be read; its name says what it is, else the type it is sent with."""
+        if media_type_of_body(request) != "multipart/form-data":
+            raise Refusal(415, "The request body is no form.", "Send the file as `multipart/form-data`.")
+        try:
+            form = await request.form(max_files=1, max_fields=MAX_FIELDS, max_part_size=MAX_FIELD_BYTES)
+        except ClientDisconnect:
+            raise Refusal(400, "The client left before its request was complete.") from None
+        except HTTPException as exc:
+            if isinstance(exc, Refusal):
+                raise
+            raise Refusal(400, f"The form cannot be read: {exc.detail}.", "Send one file and its fields.") from None
+        except UnicodeDecodeError:
+            raise Refusal(400, "The form cannot be read: a name in it is not UTF-8.", "Send UTF-8.") from None
+        async with contextlib.AsyncExitStack() as stack:
+            stack.push_async_callback(form.close)
+            file, fields, metadata = _parts(form)
+            need_write(key, fields.collection)
+
+            def deposit() -> Deposit:
+                return Deposit(
+                    fields.collection, _basename(file.filename), content=file.file.read(),
+                    media_type=_told_type(file), metadata=metadata.pairs(), force=fields.force,
+                )  # fmt: skip
+
+            return await self._take(request, deposit, size=file.size or 0, wait=fields.wait)
+
+    async def job(self, job_id: str, key: Annotated[Key, Depends(key_of)]) -> Response:
+        """Tell how far an ingestion is that nobody waits for."""
+
+        def look(library: SharedLibrary) -> IngestJob:
+            return reachable(library, key).job(_job_id(job_id))
+
+        return _json(job_answer(await self._desk.read("library.job", look), key))
+
+    async def cancel(self, job_id: str, key: Annotated[Key, Depends(key_of)]) -> Response:
+        """Tell an ingestion to stop; nothing of it is kept."""
+
+        def stop(library: SharedLibrary) -> IngestJob:
+            seen = reachable(library, key)
+            need_write(key, seen.job(_job_id(job_id)).collection)
+            return seen.cancel_job(job_id)
+
+        job = await self._desk.read("library.cancel_job", stop)
+        log_event(logger, logging.INFO, "job_cancelled", job_id=job.id, key=key.name, collection=job.collection)
+        return _json(job_answer(job, key))
+
+    async def _take(self, request: Request, deposit: Any, *, size: int | None, wait: bool) -> Response:
+        if wait:
+            return _json(ingested(await self._desk.ingest(request, deposit, size=size), key_of(request)))
+        job = await self._desk.read("library.submit", lambda library: library.submit(deposit()))
+        self._desk.metrics.ingest("accepted")
+        log_event(
+            logger, logging.INFO, "ingest_accepted", request_id=request.scope[REQUEST_ID], job_id=job.id,
+            collection=job.collection, source=job.source, size=size,
+        )  # fmt: skip
+        return _json(accepted(job), 202)
+
+
+def ingesting_routes(desk: RestDesk) -> APIRouter:
+    """Build the routes."""
+    own = _Ingesting(desk)
+    router = APIRouter(route_class=JsonRoute, tags=["ingest"])
+    for path, handler, name, more in (
+        ("/ingest", own.ingest, "ingest", None),
+        ("/ingest_url", own.ingest_url, "ingest_url", None),
+        ("/ingest_file", own.ingest_file, "ingest_file", _UPLOAD),
+    ):
+        responses = {**_ACCEPTED, **_TAKEN_IN, **(failures(404) if name == "ingest_url" else {})}
+        router.add_api_route(
+            path, handler, methods=["POST"], operation_id=name, response_model=IngestAnswer, responses=responses,
+            openapi_extra=more,
+        )  # fmt: skip
+    for method, handler, name in (("GET", own.job, "get_job"), ("DELETE", own.cancel, "cancel_job")):
+        router.add_api_route(
+            JOB_ROUTE, handler, methods=[method], operation_id=name, response_model=JobAnswer,
+            responses=failures(404, 422, 500, 502, 503, 504),
+        )  # fmt: skip
+    return router
+
+
+def _checked(body: IngestRequest | IngestUrlRequest) -> Any:
+    """Return what makes the deposit; it is made here once, so that what is wrong with it is told before any work."""
+    deposit = _validated(body.deposit)
+    return lambda: deposit
+
+
+def _validated(make: Any) -> Any:
+    try:
+        return make()
+    except ValueError as exc:
+        raise RequestValidationError([{"loc": ("body", "metadata"), "msg": str(exc), "type": "value_error"}]) from None
+
+
+def _parts(form: FormData) -> tuple[UploadFile, UploadFields, Metadata]:
+    """Take a form apart: its one file, its fields, and the metadata among them."""
+    names = [name for name, _ in form.multi_items()]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise RequestValidationError([{"loc": ("body", twice[0]), "msg": "the field is given twice", "type": "twice"}])
+    values: dict[str, Any] = dict(form)
+    file = values.pop("file", None)
+    if not isinstance(file, UploadFile):
+        raise RequestValidationError([{"loc": ("body", "file"), "msg": "a file is needed", "type": "missing"}])
+    for name, value in values.items():
+        if not isinstance(value, str):
+            raise RequestValidationError([{"loc": ("body", name), "msg": "the field is no text", "type": "text"}])
+    fields = _model(UploadFields, values, "body")
+    metadata = Metadata()
+    if fields.metadata.strip():
+        try:
+            given = parse_json(fields.metadata)
+        except Refusal as exc:
+            raise RequestValidationError(
+                [{"loc": ("body", "metadata"), "msg": str(exc.detail), "type": "json_invalid"}]
+            ) from None
+        metadata = _model(Metadata, given, "metadata")
+        _validated(metadata.pairs)
+    return file, fields, metadata
+
+
+def _model(model: type[Any], value: object, place: str) -> Any:
+    try:
+        return cast("type[BaseModel]", model).model_validate(value)
+    except ValidationError as exc:
+        found = cast("list[Mapping[str, Any]]", exc.errors(include_url=False, include_input=False))
+        raise RequestValidationError([{**each, "loc": (place, *each["loc"])} for each in found]) from None
+
+
+def _basename(name: str | None) -> str:
+    """Keep a file name's last part, without what no name holds."""
+    last = (name or "").replace("\\", "/").rpartition("/")[2]
+    return "".join(letter for letter in last if letter.isprintable()).strip()[:255]
+
+
+def _told_type(file: UploadFile) -> str | None:
+    """Return the media type that the client told where the name does not say it; None for what the name says.
+
+    What browsers tell depends on the programs that are installed beside them.
+    """
+    if media_type_of(_basename(file.filename)) != UNKNOWN:
+        return None
+    told = (file.content_type or "").partition(";")[0].strip().lower()
+    return None if told in {"", UNKNOWN} else told
+
+
+def _job_id(text: str) -> str:
+    """Keep ids to what ids can be; another is no job."""
+    if not text.isascii() or not text.isalnum():
+        raise Refusal(404, "There is no such job.", "Use the job_id that the ingestion was answered with.")
+    return text
+
+
+def _json(answer: BaseModel, status: int = 200) -> Response:
+    content = answer.model_dump_json(exclude_unset=True)
+    return Response(content, status_code=status, media_type="application/json")
+
+
+_DOCUMENT_ID = re.compile(r"[0-9A-Za-z._:-]{1,128}")
+_BEHIND = (500, 502, 503, 504)
+
+_KeyOf = Annotated[Key, Depends(key_of)]
+
+
+class _Reading:
+    def __init__(self, desk: RestDesk, clock: Callable[[], float]) -> None:
+        self._desk = desk
+        self._clock = clock
+
+    async def search(self, request: Request, body: SearchRequest, key: _KeyOf) -> Response:
+        """Find the best passages of one collection, with where they stand; nothing found is an empty list."""
+        started = self._clock()
+        told: dict[str, Any] = {
+            "request_id": request.scope[REQUEST_ID], "query": body.query, "collection": body.collection,
+            "mode": body.mode, "key": key.name,
+        }  # fmt: skip
+
+        def ask(shared: SharedLibrary) -> tuple[SearchAnswer, int, bytes]:
+            library = readable(shared, key)
+            answer = library.search_in(body.collection, body.search())
+            return answer, *_found(library, body, answer)
+
+        try:
+            answer, count, content = await self._desk.read("library.search", ask)
+        except KnowledgeError as exc:
+            self._desk.metrics.search("failed")
+            level = logging.ERROR if failure_of(exc).status >= 500 else logging.WARNING
+            fields = {**told, "error_code": str(exc.code), "error_message": exc.message}
+            log_event(logger, level, "search_failed", **fields, latency_ms=self._milliseconds(started))
+            raise
+        self._desk.metrics.search("answered", results=count, degraded=bool(answer.degraded))
+        log_event(
+            logger, logging.INFO, "search", **told, results=count, degraded=list(answer.degraded),
+            latency_ms=self._milliseconds(started),
+        )  # fmt: skip
+        return Response(content, media_type="application/json")
+
+    async def collections(self, page: Annotated[PageQuery, Query()], key: _KeyOf) -> Response:
+        """List the collections that the key may read, by name; `default` is always there."""
+
+        def look(library: SharedLibrary) -> bytes:
+            listed = readable(library, key).collections()
+            wanted = listed[page.offset : page.offset + page.limit]
+            return _bytes(CollectionsAnswer(collections=[*map(collection_listed, wanted)], total=len(listed)))
+
+        return _raw_json(await self._desk.read("library.collections", look))
+
+    async def drop(self, name: CollectionName, key: _KeyOf) -> Response:
+        """Remove a collection with all its documents."""
+
+        def act(library: SharedLibrary) -> int:
+            if key.may_read(name):
+                need_write(key, name)
+            return reachable(library, key).drop_collection(name)
+
+        gone = await self._desk.read("library.drop_collection", act)
+        log_event(logger, logging.INFO, "removed", collection=name, documents=gone, key=key.name)
+        return _raw_json(_bytes(CollectionDeleted(status="deleted", collection=name, documents=gone)))
+
+    async def documents(self, page: Annotated[DocumentsQuery, Query()], key: _KeyOf) -> Response:
+        """List the documents of a collection, by title."""
+
+        def look(library: SharedLibrary) -> bytes:
+            part = page.name_contains.casefold()
+            fitting = [each for each in readable(library, key).records(page.collection) if part in _names(each)]
+            fitting.sort(key=lambda each: (each.title.casefold(), each.id))
+            wanted = fitting[page.offset : page.offset + page.limit]
+            listed = [document_listed(each, page.collection) for each in wanted]
+            return _bytes(DocumentsAnswer(documents=listed, total=len(fitting)))
+
+        return _raw_json(await self._desk.read("library.records", look))
+
+    async def document(self, doc_id: str, part: Annotated[DocumentQuery, Query()], key: _KeyOf) -> Response:
+        """Return a document: its passages in order, what is known of it, with `text=true` its whole text."""
+
+        def look(library: SharedLibrary) -> bytes:
+            held = readable(library, key).find(_document_id(doc_id))
+            return _bytes(document(held, limit=part.limit, offset=part.offset, text=part.text))
+
+        return _raw_json(await self._desk.read("library.find", look))
+
+    async def remove(self, doc_id: str, key: _KeyOf) -> Response:
+        """Remove a document with its passages."""
+
+        def act(library: SharedLibrary) -> int:
+            seen = reachable(library, key)
+            need_write(key, seen.where(_document_id(doc_id)))
+            return seen.remove_document(doc_id)
+
+        gone = await self._desk.read("library.remove_document", act)
+        log_event(logger, logging.INFO, "removed", doc_id=doc_id, chunks=gone, key=key.name)
+        return _raw_json(_bytes(DocumentDeleted(status="deleted", doc_id=doc_id, chunks=gone)))
+
+    def _milliseconds(self, started: float) -> float:
+        return round((self._clock() - started) * 1000, 1)
+
+
+def reading_routes(desk: RestDesk, *, clock: Callable[[], float] = time.perf_counter) -> APIRouter:
+    """Build the routes."""
+    own = _Reading(desk, clock)
+    router = APIRouter(route_class=JsonRoute)
+    lost = failures(404, 422, *_BEHIND)
+    table: tuple[tuple[str, str, Any, str, type[BaseModel], dict[int | str, dict[str, Any]], str], ...] = (
+        ("POST", "/search", own.search, "search", SearchAnswerBody,
+         failures(400, 404, 408, 409, 413, 415, 422, 429, *_BEHIND), "search"),
+        ("GET", "/collections", own.collections, "list_collections", CollectionsAnswer,
+         failures(422, *_BEHIND), "collections"),
+        ("DELETE", "/collections/{name}", own.drop, "delete_collection", CollectionDeleted, lost, "collections"),
+        ("GET", "/documents", own.documents, "list_documents", DocumentsAnswer, lost, "documents"),
+        ("GET", "/documents/{doc_id}", own.document, "get_document", DocumentAnswer, lost, "documents"),
+        ("DELETE", "/documents/{doc_id}", own.remove, "delete_document", DocumentDeleted, lost, "documents"),
+    )  # fmt: skip
+    for method, path, handler, name, model, responses, tag in table:
+        router.add_api_route(
+            path, handler, methods=[method], operation_id=name, response_model=model, responses=responses, tags=[tag]
+        )
+    return router
+
+
+def _found(library: Library, body: SearchRequest, answer: SearchAnswer) -> tuple[int, bytes]:
+    """Count the results, and write them down; those below the score asked for are counted, too."""
+    kept = [hit for hit in answer.hits if hit.score >= body.min_score]
+    wanted = sorted({hit.chunk.document_id for hit in kept})
+    records = {each.id: each for each in library.records(body.collection, wanted)} if wanted else {}
+    more: dict[str, Any] = {}
+    if body.min_score > 0:
+        more["below_min_score"] = len(answer.hits) - len(kept)
+    if answer.answerability is not None:
+        more["answerability"] = round(answer.answerability, 2)
+    if answer.also_asked:
+        more["also_asked"] = list(answer.also_asked)
+    if answer.degraded:
+        more["degraded"] = list(answer.degraded)
+    content = SearchAnswerBody(
+        results=[result(hit, body.collection, records.get(hit.chunk.document_id)) for hit in kept],
+        query=body.query, collection=body.collection, mode=str(answer.mode), total=len(kept),
+        searched_documents=answer.searched_documents, **more,
+    )  # fmt: skip
+    return len(kept), _bytes(content)
+
+
+def _names(record: DocumentRecord) -> str:
+    return f"{record.title}\n{filename_of(record)}\n{record.source_path}".casefold()
+
+
+def _document_id(text: str) -> str:
+    """Keep ids to what ids can be; another is no document."""
+    if not _DOCUMENT_ID.fullmatch(text):
+        raise Refusal(404, "There is no such document.", "List the documents and use one of their ids.")
+    return text
+
+
+def _bytes(answer: BaseModel) -> bytes:
+    return answer.model_dump_json(exclude_unset=True).encode()
+
+
+def _raw_json(content: bytes) -> Response:
+    return Response(content, media_type="application/json")

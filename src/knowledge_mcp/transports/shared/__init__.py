@@ -1,0 +1,1 @@
+"""What both servers use."""

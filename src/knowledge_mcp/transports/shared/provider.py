@@ -1,0 +1,195 @@
+"""One desk for each surface: made when it is first needed, warmed up in the background, closed at the end."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Generic, Protocol, TypeVar
+
+from mcp.shared.exceptions import MCPError
+from mcp.types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, TextContent
+
+from knowledge_mcp.model.errors import ErrorCode, InternalError, InvalidInputError, KnowledgeError, NotFoundError
+from knowledge_mcp.surfaces.answers import compact, render_error
+from knowledge_mcp.surfaces.arguments import nearest
+
+__all__ = [
+    "CALLERS_MISTAKES",
+    "Desk",
+    "KnowledgeProvider",
+    "KnowledgeProviders",
+    "crash",
+    "error_result",
+    "missing_argument",
+    "protocol_error",
+    "unknown_name",
+]
+
+logger = logging.getLogger(__name__)
+
+
+class Desk(Protocol):
+    """Answer the tools of one surface: a Knowledge, a Library, or whatever else the surface's tools ask."""
+
+    def warm_up(self) -> None:
+        """Load what the first call would have to load."""
+        ...
+
+    def close(self) -> None:
+        """Free everything."""
+        ...
+
+
+D = TypeVar("D", bound=Desk)
+
+
+class KnowledgeProvider(Generic[D]):
+    """Hold the one desk; thread-safe.
+
+    Args:
+        factory: makes it, called once; when it fails, the next call tries again.
+    """
+
+    def __init__(self, factory: Callable[[], D]) -> None:
+        self._factory = factory
+        self._lock = threading.Lock()
+        self._knowledge: D | None = None
+        self._warming: threading.Thread | None = None
+        self._closed = False
+
+    def get(self) -> D:
+        """Return it, made now if it was not before; blocking.
+
+        Raises:
+            KnowledgeError: it cannot be made, or was closed already.
+        """
+        with self._lock:
+            if self._closed:
+                raise InternalError("The server is shutting down.", recoverable=True, suggestion="Start it again.")
+            if self._knowledge is None:
+                self._knowledge = self._factory()
+            return self._knowledge
+
+    def start_warm_up(self, *, delay: float = 0.0) -> None:
+        """Make it and load what the first query would have to load, on a thread of its own; only the first call acts.
+
+        Args:
+            delay: seconds to wait first, so that an answer which is about to be sent does not share the interpreter.
+        """
+        with self._lock:
+            if self._warming is not None or self._closed:
+                return
+            self._warming = threading.Timer(delay, self._warm_up) if delay else threading.Thread(target=self._warm_up)
+            self._warming.daemon = True
+            self._warming.name = "knowledge warm-up"
+            self._warming.start()
+
+    def close(self, *, patience: float = 10.0) -> None:
+        """Close what was made; waits at most `patience` seconds for a warm-up that is under way. Idempotent."""
+        warming = self._warming
+        if isinstance(warming, threading.Timer):
+            warming.cancel()
+        if warming is not None and warming is not threading.current_thread():
+            warming.join(patience)
+        if not self._lock.acquire(timeout=patience):
+            logger.warning("the knowledge base is still being opened; it is left to the end of the process")
+            return
+        try:
+            self._closed = True
+            knowledge, self._knowledge = self._knowledge, None
+        finally:
+            self._lock.release()
+        if knowledge is not None:
+            try:
+                knowledge.close()
+            except KnowledgeError as exc:
+                logger.warning("the knowledge base did not close cleanly: %s", exc.message)
+
+    def _warm_up(self) -> None:
+        try:
+            self.get().warm_up()
+        except KnowledgeError as exc:
+            # Whoever asks first gets the same error in full; a warm-up has nobody to tell.
+            logger.warning("warm-up failed: %s", exc.message)
+        except Exception:
+            logger.exception("warm-up crashed")
+
+
+class KnowledgeProviders:
+    """Hold one provider for each surface: every surface has a collection and a way of reading of its own.
+
+    Args:
+        factory: makes the desk of the surface that is named.
+        surfaces: their names.
+    """
+
+    def __init__(self, factory: Callable[[str], Desk], surfaces: Sequence[str]) -> None:
+        self._providers = {name: KnowledgeProvider(partial(factory, name)) for name in surfaces}
+
+    def get(self, surface: str) -> Any:
+        """Return one surface's desk, made now if it was not before; blocking; errors as the provider's."""
+        return self._providers[surface].get()
+
+    def start_warm_up(self, *, delay: float = 0.0) -> None:
+        """Warm all up; only the first call acts."""
+        for provider in self._providers.values():
+            provider.start_warm_up(delay=delay)
+
+    def close(self, *, patience: float = 10.0) -> None:
+        """Close all; idempotent."""
+        for provider in self._providers.values():
+            provider.close(patience=patience)
+
+
+CALLERS_MISTAKES = frozenset({ErrorCode.INVALID_INPUT, ErrorCode.NOT_FOUND})
+"""Codes of failures that another call would not have; they are no error of the server."""
+
+
+def error_result(payload: dict[str, Any]) -> CallToolResult:
+    """Build a tool result that says it is an error: the object as JSON text, and as structured content.
+
+    The text is what a model reads and what some hosts prefer; the structured twin matches the published output schema.
+    """
+    return CallToolResult(
+        content=[TextContent(type="text", text=compact(payload))], structured_content=payload, is_error=True
+    )
+
+
+def protocol_error(error: KnowledgeError, **data: Any) -> MCPError:
+    """Build a JSON-RPC error with our object in `data`: -32602 where the request is at fault, else -32603."""
+    code = INVALID_PARAMS if error.code in CALLERS_MISTAKES else INTERNAL_ERROR
+    return MCPError(code=code, message=error.message, data={**data, **render_error(error)})
+
+
+def unknown_name(kind: str, name: str, known: list[str]) -> MCPError:
+    """Build the protocol error for a tool or prompt that does not exist; names the one most like it."""
+    near = nearest(name, known)
+    error = NotFoundError(
+        f"Unknown {kind}: {name[:100]}",
+        details=f"Known {kind}s: {', '.join(known)}.",
+        suggestion=f"Did you mean '{near}'?" if near else f"List the {kind}s and use one of them.",
+    )
+    return protocol_error(error)
+
+
+def crash(what: str, exc: BaseException) -> InternalError:
+    """Log an unforeseen exception under an incident number; build an error that tells the number and nothing else."""
+    incident = secrets.token_hex(4)
+    logger.error("%s crashed (incident %s)", what, incident, exc_info=exc)
+    return InternalError(
+        "The server failed to answer.",
+        details=f"incident {incident}",
+        suggestion="Report the incident number; the cause is in the server's log.",
+    )
+
+
+def missing_argument(prompt: str, problems: dict[str, str]) -> MCPError:
+    """Build the protocol error for a prompt's arguments that do not fit."""
+    error = InvalidInputError(
+        f"Invalid arguments for prompt {prompt}: {', '.join(problems)}.",
+        details="; ".join(f"{name}: {problem}" for name, problem in problems.items()),
+    )
+    return protocol_error(error)

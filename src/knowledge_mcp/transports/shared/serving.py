@@ -1,0 +1,473 @@
+"""A web server that runs until it is told to stop, and stops so that no caller sees more than it must.
+
+Imports uvicorn: whoever serves over stdio never loads this.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import functools
+import ipaddress
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any, cast
+
+import uvicorn
+from uvicorn import Config
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
+
+from knowledge_mcp.model.errors import InternalError, InvalidInputError
+from knowledge_mcp.support.events import log_event
+
+__all__ = [
+    "Connection",
+    "Connections",
+    "Limits",
+    "Listener",
+    "Tally",
+    "address_of",
+    "listen",
+    "serve_until_told",
+    "usual_limits",
+]
+
+logger = logging.getLogger(__name__)
+
+_AT_ONCE = 16
+"""Connections accepted in a row, so that those before them are counted before more come."""
+
+_NOTHING_LEFT = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+
+
+class Tally:
+    """Log how often something happened, by reason, at most once a second.
+
+    Args:
+        target: where to log.
+        event: its name.
+        clock: seconds, monotonic.
+    """
+
+    def __init__(self, target: logging.Logger, event: str, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._target = target
+        self._event = event
+        self._clock = clock
+        self._counts: Counter[str] = Counter()
+        self._told: float | None = None
+
+    def add(self, reason: str) -> None:
+        """Count one; what is not logged now is in the next line."""
+        self._counts[reason] += 1
+        now = self._clock()
+        if self._told is None or now - self._told >= 1.0:
+            self._told = now
+            counts = {each.replace(" ", "_"): count for each, count in self._counts.items()}
+            self._counts.clear()
+            log_event(self._target, logging.WARNING, self._event, **counts)
+
+
+class Listener(socket.socket):
+    """A listening socket that copes with a process out of descriptors: it closes what it cannot hold.
+
+    asyncio would try some thousand times, and log a traceback each time. A descriptor is kept spare for this: with it
+    a connection is accepted and closed, so that its client knows and the queue does not stay full.
+    """
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._spare: int | None = None
+        self._in_a_row = 0
+        self._tally = Tally(logger, "connections_not_accepted")
+        self._keep_spare()
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        """Accept a connection.
+
+        Raises:
+            BlockingIOError: there is none, none can be held, or it is the event loop's turn.
+        """
+        if self._in_a_row >= _AT_ONCE and self.gettimeout() == 0:
+            self._in_a_row = 0
+            raise BlockingIOError
+        try:
+            found = super().accept()
+        except OSError as exc:
+            self._in_a_row = 0
+            if exc.errno not in _NOTHING_LEFT:
+                raise
+            self._tally.add(exc.strerror or "no resources")
+            self._turn_away()
+            raise BlockingIOError from exc
+        self._in_a_row += 1
+        return found
+
+    def close(self) -> None:
+        """Close it; idempotent."""
+        super().close()
+        self._give_spare()
+
+    def _turn_away(self) -> None:
+        self._give_spare()
+        try:
+            connection, _ = super().accept()
+        except OSError:
+            time.sleep(0.01)  # another thread took the spare one: the event loop would try at once
+        else:
+            connection.close()
+        self._keep_spare()
+
+    def _keep_spare(self) -> None:
+        try:
+            self._spare = os.open(os.devnull, os.O_RDONLY)
+        except OSError:
+            self._spare = None
+
+    def _give_spare(self) -> None:
+        spare, self._spare = self._spare, None
+        if spare is not None:
+            os.close(spare)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Open the listening socket; port 0 takes any free one.
+
+    Raises:
+        InvalidInputError: the address cannot be had: in use, not ours, not allowed.
+    """
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = Listener(family, kind, protocol)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen(128)
+        except OSError:
+            listener.close()
+            raise
+    except OSError as exc:
+        where = _written(host, port)
+        if exc.errno == errno.EADDRINUSE:
+            raise InvalidInputError(
+                f"{where} is already in use.",
+                suggestion="Stop the program that listens there, or choose another port with --port.",
+            ) from exc
+        raise InvalidInputError(
+            f"Cannot listen on {where}: {exc.strerror or exc}.",
+            suggestion="Choose another address with --host, or another port with --port.",
+        ) from exc
+    return listener
+
+
+def address_of(listener: socket.socket) -> str:
+    """Write a listening socket's address as it stands in a URL."""
+    host, port = listener.getsockname()[:2]
+    return _written(host, port)
+
+
+def _written(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+_MOST = 1024
+_LEAST = 8
+_RESERVE = 96
+"""Descriptors, at least, that stay free for stores, models and calls to other services."""
+
+_FULL = (
+    b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\nRetry-After: 5\r\n"
+    b"Connection: close\r\nContent-Length: 41\r\n\r\nToo many connections are open. Try again."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bound the connections of a server.
+
+    Attributes:
+        connections: most at a time.
+        by_address: most at a time from one address that is no named proxy.
+        header_seconds: from a connection's start, or the first byte of its next request, until all headers are there.
+    """
+
+    connections: int
+    by_address: int
+    header_seconds: float = 10.0
+
+
+def usual_limits() -> Limits:
+    """Choose limits that stay below the process's descriptors; one address gets half of all connections."""
+    most = max(_LEAST, min(_MOST, _descriptors() * 3 // 4, _descriptors() - _RESERVE))
+    return Limits(most, most // 2)
+
+
+def _descriptors() -> int:
+    if sys.platform == "win32":
+        return 2 * _MOST
+    import resource
+
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 2 * _MOST if soft == resource.RLIM_INFINITY else soft
+
+
+class Connections:
+    """Count the connections of one server, and find those that give way; for the thread of its event loop only.
+
+    Args:
+        limits: of this server.
+        proxies: addresses and networks through which many clients come; they have no limit of their own.
+    """
+
+    def __init__(self, limits: Limits, proxies: Iterable[str] = ()) -> None:
+        self.limits = limits
+        self.tally = Tally(logger, "connections_closed")
+        self._proxies = [ipaddress.ip_network(each, strict=False) for each in proxies]
+        self._held: dict[Connection, str] = {}
+        self._by_address: Counter[str] = Counter()
+        self._waiting: dict[Connection, None] = {}
+
+    def __len__(self) -> int:
+        """Count those that are open."""
+        return len(self._held)
+
+    def admit(self, connection: Connection, host: str) -> bool:
+        """Take a connection in, where need be in the place of one without a request; False where there is no place."""
+        address, proxied = self._sender(host)
+        crowded = not proxied and self._by_address[address] >= self.limits.by_address
+        if crowded and not self._give_way(address):
+            self.tally.add("too many from one address")
+            return False
+        if len(self._held) >= self.limits.connections and not self._give_way(None):
+            self.tally.add("too many")
+            return False
+        self._held[connection] = address
+        self._by_address[address] += 1
+        return True
+
+    def has_request(self, connection: Connection, has: bool) -> None:
+        """Note whether a request of this connection is being answered."""
+        if has or connection not in self._held:
+            self._waiting.pop(connection, None)
+        else:
+            self._waiting.setdefault(connection)
+
+    def leave(self, connection: Connection) -> None:
+        """Forget a connection; idempotent."""
+        self._waiting.pop(connection, None)
+        address = self._held.pop(connection, None)
+        if address is not None:
+            self._by_address[address] -= 1
+            if not self._by_address[address]:
+                del self._by_address[address]
+
+    def _give_way(self, address: str | None) -> bool:
+        """Close the connection that has been without a request for longest, of this address where one is given."""
+        for each in self._waiting:
+            if address is None or self._held[each] == address:
+                self.leave(each)
+                self.tally.add("gave way")
+                each.transport.abort()
+                return True
+        return False
+
+    def _sender(self, host: str) -> tuple[str, bool]:
+        """Name who sends: an IPv4 address, or the network of an IPv6 one; tell whether it is a named proxy."""
+        try:
+            found = ipaddress.ip_address(host.partition("%")[0])
+        except ValueError:
+            return host, False
+        if isinstance(found, ipaddress.IPv6Address):
+            found = found.ipv4_mapped or found
+        proxied = any(found in network for network in self._proxies)
+        return str(ipaddress.ip_network((found, 64), strict=False) if found.version == 6 else found), proxied
+
+
+class Connection(H11Protocol):
+    """Speak HTTP on one connection, within the server's limits."""
+
+    def __init__(
+        self,
+        connections: Connections,
+        *,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self._counted = connections
+        self._deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        """Begin, or refuse where there is no place."""
+        super().connection_made(transport)
+        if self._counted.admit(self, self.client[0] if self.client else ""):
+            self._look()
+        else:
+            transport.write(_FULL)
+            transport.close()
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes of a request."""
+        super().data_received(data)
+        self._look()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request."""
+        super().on_response_complete()
+        self._counted.has_request(self, not self._idle)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End."""
+        super().connection_lost(exc)
+        self._counted.leave(self)
+        self._unset_deadline()
+
+    @property
+    def _idle(self) -> bool:
+        return bool(getattr(self.cycle, "response_complete", True))  # None before the first request
+
+    def _look(self) -> None:
+        """Start the deadline where headers are not whole yet, end it where they are."""
+        idle = self._idle
+        self._counted.has_request(self, not idle)
+        if not idle:
+            self._unset_deadline()
+        elif self._deadline is None:
+            self._deadline = self.loop.call_later(self._counted.limits.header_seconds, self._too_slow)
+
+    def _unset_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _too_slow(self) -> None:
+        self._counted.tally.add("headers too slow")
+        self.transport.abort()
+
+
+_LOOKS_EVERY = 0.05
+
+_KEEP_ALIVE_SECONDS = 75
+"""How long an idle connection stays open: longer than clients and proxies keep theirs, so that none sends into a
+closing one."""
+
+
+def serve_until_told(
+    app: Any,
+    listener: socket.socket,
+    *,
+    grace: float,
+    log_level: str,
+    proxies: Sequence[str] = (),
+    told: Callable[[], None] = lambda: None,
+    may_stop: Callable[[], bool] = lambda: False,
+    patience: float = 0.0,
+) -> None:
+    """Serve until SIGTERM or SIGINT stops it; the socket is closed then.
+
+    SIGTERM goes on serving for a moment: until `may_stop` says so, or `patience` is over. SIGINT goes without the
+    moment, and a second one without the time that open answers get. A second SIGTERM changes nothing: those who signal
+    a whole group of processes send it twice.
+
+    Args:
+        app: an ASGI app.
+        listener: a listening socket.
+        grace: seconds that open answers get to end once it stops; then they are cut.
+        log_level: of the HTTP server's own log.
+        proxies: addresses and networks whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed; nobody else's.
+        told: called once, at the first signal.
+        may_stop: whether nothing is under way that somebody waits for.
+        patience: seconds.
+
+    Raises:
+        InternalError: the app could not start.
+    """
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        log_level=log_level.lower(),
+        access_log=False,
+        server_header=False,
+        lifespan="on",
+        ws="none",
+        # h11: httptools, which uvicorn takes where it finds it, leaves blanks around header values
+        http=cast("type[Connection]", functools.partial(Connection, Connections(usual_limits(), proxies))),
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=list(proxies),
+        loop="asyncio",
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=max(1, round(grace)),
+    )
+    server = _StoppingServer(config, told, may_stop, patience)
+    try:
+        # uvicorn leaves the process where the app does not start; that is told below as every failure is
+        with _signals_stop(server), contextlib.suppress(SystemExit):
+            logger.info("listening on http://%s", address_of(listener))
+            server.run(sockets=[listener])
+    finally:
+        listener.close()
+    if not server.was_told and not server.started:
+        raise InternalError("The server did not start.", suggestion="The reason stands in the log above.")
+
+
+class _StoppingServer(uvicorn.Server):
+    """uvicorn's server, told to stop by us: it would forward the signal at its end, and end with an error."""
+
+    def __init__(
+        self, config: uvicorn.Config, told: Callable[[], None], may_stop: Callable[[], bool], patience: float
+    ) -> None:
+        super().__init__(config)
+        self._tell = told
+        self._may_stop = may_stop
+        self._patience = patience
+        self.was_told = False
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Take a signal."""
+        del frame
+        first, self.was_told = not self.was_told, True
+        if first:
+            self._tell()
+        if sig != signal.SIGTERM:
+            self.force_exit = self.should_exit
+            self.should_exit = True
+        elif first and self._patience > 0:
+            threading.Thread(target=self._stop_in_time, name="stopping", daemon=True).start()
+        elif first:
+            self.should_exit = True
+
+    def _stop_in_time(self) -> None:
+        deadline = time.monotonic() + self._patience
+        looking = threading.Event()
+        while not self._may_stop() and (left := deadline - time.monotonic()) > 0:
+            looking.wait(min(_LOOKS_EVERY, left))
+        self.should_exit = True
+
+
+@contextlib.contextmanager
+def _signals_stop(server: _StoppingServer) -> Generator[None]:
+    """Let SIGTERM and SIGINT stop the server, also before it has taken them over."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    before = [signal.signal(number, server.handle_exit) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)

@@ -1,0 +1,200 @@
+"""Worker threads for blocking calls, so many at a time: a place is free when its thread has ended, not before."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import logging
+import math
+import threading
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Any, Generic, TypeVar
+
+import anyio
+import anyio.from_thread
+import anyio.to_thread
+from mcp.server.mcpserver import Context
+
+from knowledge_mcp.engine.core.base import wanted_until
+from knowledge_mcp.engine.jobs.jobs import Progress, tell_nobody
+from knowledge_mcp.model.errors import RateLimitedError
+
+__all__ = [
+    "MOST_WAITING",
+    "Outbox",
+    "Threads",
+    "telling",
+]
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+MAX_WAITING = 64
+WAITING_SECONDS = 30.0
+CALL_SECONDS = 300.0
+"""How long a call may ask for more; the next time that it does so afterwards it ends with a time-out."""
+
+
+class Threads:
+    """Run blocking functions of one kind.
+
+    Args:
+        at_once: most threads.
+        waiting: most calls that wait for a place; more are refused.
+        patience: seconds that they wait; then they are refused.
+        limit: seconds that a call may take, as far as it looks; infinite for work that takes as long as it takes.
+    """
+
+    def __init__(
+        self,
+        at_once: int,
+        *,
+        waiting: int = MAX_WAITING,
+        patience: float = WAITING_SECONDS,
+        limit: float = CALL_SECONDS,
+    ) -> None:
+        self.places = anyio.CapacityLimiter(at_once)
+        self._unlimited = anyio.CapacityLimiter(math.inf)
+        self._waiting = waiting
+        self._patience = patience
+        self._limit = limit
+        self._running: set[asyncio.Task[object]] = set()
+
+    async def run(self, function: Callable[[], T], *, gave_up: threading.Event | None = None, stay: bool = False) -> T:
+        """Run a function; cancelling frees the caller at once, and the place once the function has ended.
+
+        Args:
+            function: what it reads of an engine it stops reading soon after the caller left (`engine.wanted`).
+            gave_up: set when the caller leaves.
+            stay: a caller that is cancelled waits for the end of what runs, because that uses what goes with the
+                caller; one that waits for a place leaves at once all the same.
+
+        Raises:
+            RateLimitedError: too many wait, or it has waited too long.
+        """
+        left = gave_up or threading.Event()
+        place = object()
+        await self._wait(place)
+        task = asyncio.create_task(
+            self._work(functools.partial(wanted_until, left.is_set, self._limit, function), place)
+        )
+        self._running.add(task)
+        task.add_done_callback(self._ended)
+        try:
+            with anyio.CancelScope(shield=stay):
+                await asyncio.shield(task)
+            return task.result()
+        finally:
+            if not task.done():
+                left.set()
+
+    async def _wait(self, place: object) -> None:
+        try:
+            self.places.acquire_on_behalf_of_nowait(place)
+        except anyio.WouldBlock:
+            if self.places.statistics().tasks_waiting >= self._waiting:
+                raise self._full() from None
+            try:
+                with anyio.fail_after(self._patience):
+                    await self.places.acquire_on_behalf_of(place)
+            except TimeoutError:
+                raise self._full() from None
+
+    def _full(self) -> RateLimitedError:
+        return RateLimitedError(
+            f"{self.places.total_tokens:.0f} calls are under way, and more wait than can be served soon.",
+            suggestion="Wait a little and call again.",
+            retry_after=5.0,
+        )
+
+    async def _work(self, function: Callable[[], T], place: object) -> T:
+        try:
+            return await anyio.to_thread.run_sync(function, limiter=self._unlimited)
+        finally:
+            self.places.release_on_behalf_of(place)
+
+    def _ended(self, task: asyncio.Task[object]) -> None:
+        self._running.discard(task)
+        if not task.cancelled():
+            task.exception()  # nobody else looks where the caller has left
+
+
+MOST_WAITING = 256
+"""Messages that wait for a client; of more, the oldest go. One parcel of files (200) fits, so who reads misses none."""
+
+
+class Outbox(Generic[T]):
+    """Hold what is still to be sent: the latest messages, whatever was put last among them.
+
+    Made, read and closed on the event loop; `put` is for worker threads that the loop has started.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: deque[T] = deque(maxlen=MOST_WAITING)
+        self._changed = anyio.Event()
+        self._closed = False
+
+    def put(self, message: T) -> None:
+        """Add a message and return at once; where the loop has gone nobody reads it."""
+        self._waiting.append(message)
+        with contextlib.suppress(RuntimeError):
+            anyio.from_thread.run_sync(self._wake)
+
+    def close(self) -> None:
+        """Say that nothing follows."""
+        self._closed = True
+        self._wake()
+
+    async def get(self) -> T | None:
+        """Wait for the next message; None after the last one."""
+        while not self._waiting:
+            if self._closed:
+                return None
+            await self._changed.wait()
+        return self._waiting.popleft()
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()
+
+
+_LAST = 1.0
+"""Seconds that progress which is still to be sent gets at the end, before the answer goes without it."""
+
+
+async def telling(context: Context[Any, Any] | None, work: Callable[[Progress], Awaitable[T]]) -> T:
+    """Do a call's work with a function that tells its client how far it is; what cannot be told is left untold.
+
+    The function is for worker threads, and returns at once.
+    """
+    if context is None:
+        return await work(tell_nobody)
+    outbox = Outbox[tuple[float, float | None, str]]()
+    sent = anyio.Event()
+
+    async def send() -> None:
+        while (progress := await outbox.get()) is not None:
+            try:
+                await context.report_progress(*progress)
+            except Exception as exc:  # noqa: BLE001 - the work goes on whoever listens
+                logger.debug("progress was not told: %s", exc)
+        sent.set()
+
+    failed: Exception | None = None
+    found: list[T] = []
+    async with anyio.create_task_group() as group:
+        group.start_soon(send)
+        try:
+            found.append(await work(lambda done, total, message: outbox.put((done, total, message))))
+        except Exception as exc:  # noqa: BLE001 - raised below: a group would wrap it
+            failed = exc
+        outbox.close()
+        with anyio.move_on_after(_LAST):
+            await sent.wait()
+        group.cancel_scope.cancel()
+    if failed is not None:
+        raise failed
+    return found[0]

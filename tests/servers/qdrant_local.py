@@ -1,0 +1,97 @@
+"""The Qdrant client's local mode as a server would behave: one call at a time, and failures as a server answers them.
+
+It stands for a server in tests of the store, directly or behind `testing.qdrant_server`. Needs the `qdrant` extra.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from typing import Any, cast
+
+import httpx
+from qdrant_client import QdrantClient, models
+from qdrant_client.http.exceptions import UnexpectedResponse
+from qdrant_client.local.qdrant_local import QdrantLocal
+
+from tests.servers.qdrant_indexed import IndexedCollection
+
+__all__ = ["LocalQdrant", "refusal"]
+
+_LOCK = threading.Lock()
+
+
+def refusal(status: int, reason: str) -> UnexpectedResponse:
+    """Make the error that a server's answer of this status is."""
+    body = models.ErrorResponse(time=0.0, status=models.ErrorResponseStatus(error=reason)).model_dump_json()
+    return UnexpectedResponse(status, "refused", body.encode(), httpx.Headers())
+
+
+class LocalQdrant:
+    """Keep collections in this process by the client's local mode.
+
+    Unlike it, this remembers payload indexes (`get_collection` names them), looks points up by them (the answers are
+    the same), and can be shared by threads.
+
+    Args:
+        location: `:memory:`, or a folder that is kept.
+        indexed: False leaves collections as local mode makes them, which compares every point in every call; so are
+            those in a folder.
+    """
+
+    def __init__(self, location: str = ":memory:", *, indexed: bool = True) -> None:
+        folder = {"location": location} if location == ":memory:" else {"path": location}
+        self._client = QdrantClient(**cast("Any", folder), force_disable_check_same_thread=True)
+        self._indexes: dict[str, dict[str, Any]] = {}
+        self._indexed = indexed and location == ":memory:"
+
+    @property
+    def client(self) -> QdrantClient:
+        """Pass for the client that a store asks for."""
+        return cast("QdrantClient", self)
+
+    def close(self) -> None:
+        """Leave what was kept to the next handle: a server outlives its clients."""
+
+    def shut_down(self) -> None:
+        """End the server itself."""
+        self._client.close()
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._client, name)
+
+        def called(*args: Any, **kwargs: Any) -> Any:
+            with _LOCK, warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # local mode says what it cannot do
+                try:
+                    return self._noted(name, args, method(*args, **kwargs))
+                except KeyError as exc:
+                    raise refusal(404, f"Not found: point {exc}") from exc
+                except ValueError as exc:
+                    raise refusal(_status(str(exc)), str(exc)) from exc
+
+        return called
+
+    def _noted(self, name: str, args: tuple[Any, ...], answer: Any) -> Any:
+        if name == "create_collection" and self._indexed:
+            made = cast("QdrantLocal", self._client._client).collections  # pyright: ignore[reportPrivateUsage] - the client takes no other kind of collection
+            made[args[0]] = IndexedCollection(made[args[0]].config)
+        elif name == "create_payload_index":
+            self._indexes.setdefault(args[0], {})[args[1]] = args[2]
+        elif name == "delete_collection":
+            self._indexes.pop(args[0], None)
+        elif name == "get_collection":
+            schema = {field: _index_info(kind) for field, kind in self._indexes.get(args[0], {}).items()}
+            return answer.model_copy(update={"payload_schema": schema})
+        return answer
+
+
+def _index_info(kind: Any) -> models.PayloadIndexInfo:
+    name = kind if isinstance(kind, str) else getattr(kind, "type", kind)
+    return models.PayloadIndexInfo(data_type=models.PayloadSchemaType(str(getattr(name, "value", name))), points=0)
+
+
+def _status(reason: str) -> int:
+    if "not found" in reason:
+        return 404
+    return 409 if "already exists" in reason else 400
