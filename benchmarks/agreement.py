@@ -27,7 +27,7 @@ from typing import Any
 
 from benchmarks.product import environment
 from benchmarks.stores import opened
-from knowledge_mcp.engine.transfer.carry import Place
+from knowledge_mcp.engine.transfer.carry import CollectionPlace
 from knowledge_mcp.engine.transfer.move import Move, MoveOptions
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.query import LegHit
@@ -107,7 +107,7 @@ def compare(name: str, stores: list[str], queries: int, work: Path, copies: Path
         from knowledge_mcp.wiring import build_base
 
         base = build_base(load_settings(environ=environment(work / "data")))
-        place = Place(source, base.collection)
+        place = CollectionPlace(source, base.collection)
         records = source.documents(base.collection)
         if not questions:
             chunks = [chunk for record in records for chunk in source.document_chunks(base.collection, record.id)]
@@ -115,14 +115,14 @@ def compare(name: str, stores: list[str], queries: int, work: Path, copies: Path
         asked = random.Random(4).sample(questions, min(queries, len(questions)))
         vectors = [base.embedder.embed_query(text) for text in asked]
         oracle = MemoryStore(Remembering())
-        Move(place, Place(oracle, base.collection), MoveOptions(samples=0), lambda _: None).run()
+        Move(place, CollectionPlace(oracle, base.collection), MoveOptions(samples=0), lambda _: None).run()
         truth = [top_ten(oracle, base.collection, *each) for each in zip(vectors, asked, strict=True)]
         for kind in stores:
             with opened(kind, copies / kind) as (store, _):
                 if kind == "sqlite":
                     store = source  # noqa: PLW2901 - it was filled by the ingest itself
                 else:
-                    Move(place, Place(store, base.collection), MoveOptions(samples=0), lambda _: None).run()
+                    Move(place, CollectionPlace(store, base.collection), MoveOptions(samples=0), lambda _: None).run()
                 found = [top_ten(store, base.collection, *each) for each in zip(vectors, asked, strict=True)]
             shares = {
                 leg: [common(mine[leg], true[leg]) for mine, true in zip(found, truth, strict=True)]

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.synthetic import documents
-from knowledge_mcp.engine.transfer.carry import Place
+from knowledge_mcp.engine.transfer.carry import CollectionPlace
 from knowledge_mcp.engine.transfer.compare import content_hash
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.collection import EmbeddingSpace
@@ -130,7 +130,7 @@ def main() -> None:
         places = stations(chain, Path(temporary), uuid.uuid4().hex[:6])
         seconds = fill(places[0], options.chunks, options.dimensions)
         store = open_station(places[0])
-        first = content_hash(Place(store, places[0].collection))
+        first = content_hash(CollectionPlace(store, places[0].collection))
         store.close()
         print(
             f"{chain[0]} filled: {first.documents} documents, {first.chunks} chunks in {seconds:.1f} s; {first.sha256}"
@@ -153,7 +153,7 @@ def main() -> None:
             )
             sys.stdout.flush()
         store = open_station(places[-1])
-        last = content_hash(Place(store, places[-1].collection))
+        last = content_hash(CollectionPlace(store, places[-1].collection))
         store.close()
         for place in places:
             if place.folder is None:

@@ -30,7 +30,7 @@ from typing import Any
 from benchmarks.answerability import tell_nobody
 from benchmarks.product import environment
 from knowledge_mcp.embedders.services.tokens import RemoteTokenizer
-from knowledge_mcp.evals import EvalSet, Place, Question, draft_questions, ingest_set, open_set
+from knowledge_mcp.evals import AnswerPlace, EvalSet, Question, draft_questions, ingest_set, open_set
 from knowledge_mcp.evals.judging import fits, names_of
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.ports import Knowledge
@@ -160,7 +160,8 @@ def measure(folder: Path, work: Path, drafts: int, tokens: RemoteTokenizer) -> d
         if not chosen.questions:
             made = [each for each in draft_questions(knowledge, per_kind=drafts) if each.quote]
             questions = tuple(
-                Question(each.id, each.question, (Place(each.document, quote=each.quote),), each.kind) for each in made
+                Question(each.id, each.question, (AnswerPlace(each.document, quote=each.quote),), each.kind)
+                for each in made
             )
             chosen = dataclasses.replace(chosen, questions=questions)
         sizes = file_tokens(knowledge, chosen, tokens)

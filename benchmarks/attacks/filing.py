@@ -9,9 +9,9 @@ from typing import Any
 
 from benchmarks.attacks import Attack, Outcome
 from benchmarks.product import environment
-from knowledge_mcp.engine.jobs.jobs import Line, tell_nobody
 from knowledge_mcp.engine.planning.desk import FilingDesk
 from knowledge_mcp.engine.planning.values import FilingRequest
+from knowledge_mcp.model.call import Call, tell_nobody
 from knowledge_mcp.ports import Store
 from knowledge_mcp.settings import load_settings
 from knowledge_mcp.stores.sqlite import reading
@@ -86,7 +86,7 @@ def _growth(folder: Path) -> Outcome:
     def file_all() -> None:
         with desk.batch(_REF) as batch:
             for path in paths:
-                desk.file(FilingRequest(file_path=str(path), application_ref=_REF), Line(tell_nobody, bool), batch)
+                desk.file(FilingRequest(file_path=str(path), application_ref=_REF), Call(tell_nobody, bool), batch)
 
     def call(name: str, **arguments: object) -> Callable[[], object]:
         tool = _TOOLS[name]

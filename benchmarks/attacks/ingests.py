@@ -22,7 +22,7 @@ from knowledge_mcp.engine.jobs.store_journal import StoreJournal
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.testing.store_search import put
-from knowledge_mcp.testing.store_values import SPACE, Passage
+from knowledge_mcp.testing.store_values import SPACE, SamplePassage
 from tests.servers import openai_faults as faults
 from tests.servers.openai_server import OpenAIServer
 
@@ -195,7 +195,7 @@ def _two_versions(folder: Path) -> Outcome:
     with contextlib.closing(SqliteStore(path, EnglishAnalyser())) as store:
         store.create_collection("c", SPACE)
         for number in range(50):
-            put(store, f"d{number}", [Passage(f"verified systems {number}", id=f"{number}")])
+            put(store, f"d{number}", [SamplePassage(f"verified systems {number}", id=f"{number}")])
     versions = ("english-1", "english-2", "english-1")
     asked = 0
     with contextlib.ExitStack() as stack:

@@ -12,7 +12,7 @@ import pytest
 import typer
 
 from knowledge_mcp.cli.knowledge import reading
-from knowledge_mcp.testing.knowledge import FakeDocument, FakeKnowledge, Passage
+from knowledge_mcp.testing.knowledge import FakeDocument, FakeKnowledge, FakePassage
 from tests.cli.running import Finished
 
 Command = Callable[..., Finished]
@@ -34,12 +34,12 @@ def run(call: Command, fake: FakeKnowledge) -> Command:
             "iso-4711",
             "ISO 4711 Ferries",
             (
-                Passage("5.1", "Lines", "Lines are kept dry, see 5.2. See also ISO 9999."),
-                Passage("5.2", "Knots", "Hold."),
+                FakePassage("5.1", "Lines", "Lines are kept dry, see 5.2. See also ISO 9999."),
+                FakePassage("5.2", "Knots", "Hold."),
             ),
         )
     )
-    fake.add(FakeDocument("piers", "Piers", (Passage("1", "Loads", "Piers hold the ferries of ISO 4711."),)))
+    fake.add(FakeDocument("piers", "Piers", (FakePassage("1", "Loads", "Piers hold the ferries of ISO 4711."),)))
     return partial(call, _main)
 
 
@@ -52,7 +52,7 @@ def test_a_clause_pages_and_a_passage_are_read(run: Command, fake: FakeKnowledge
     assert pages["passages"][0]["locator"]["page_numbers"] == [7, 8]
     chunk = fake.document_chunks("example-standard")[2].id
     assert "5.3.1" in run("read", "--chunk", chunk, "--before", "1").out
-    fake.add(FakeDocument("long", "Long", tuple(Passage(f"{n}", f"Part {n}", "word " * 60) for n in range(1, 9))))
+    fake.add(FakeDocument("long", "Long", tuple(FakePassage(f"{n}", f"Part {n}", "word " * 60) for n in range(1, 9))))
     first = run("read", "long", "--max-tokens", "50")
     assert "There is more: go on with --cursor" in first.out
     cursor = first.out.rsplit("--cursor ", 1)[1].split(".")[0]
@@ -89,7 +89,7 @@ def test_the_outline_is_a_tree_and_coverage_a_table(run: Command, fake: FakeKnow
     table = run("outline", "example-standard", "--coverage")
     assert "text_layer" in table.out
     assert "The page is blank." in table.out
-    fake.add(FakeDocument("long", "Long", tuple(Passage(f"{n}", f"Part {n}", "Words.") for n in range(1, 451))))
+    fake.add(FakeDocument("long", "Long", tuple(FakePassage(f"{n}", f"Part {n}", "Words.") for n in range(1, 451))))
     whole = json.loads(run("outline", "long", "--json").out)
     assert len(whole["sections"]) == whole["total"] == 450
     assert "next_cursor" not in whole

@@ -6,7 +6,7 @@ import pytest
 import typer
 
 from knowledge_mcp.cli.shared.failures import ExitCode, exit_code_of, print_failure
-from knowledge_mcp.cli.shared.progress import LineProgress, Tally
+from knowledge_mcp.cli.shared.progress import IngestTally, LineProgress
 from knowledge_mcp.cli.shared.report import cost_of, duration, exit_code_for, local_seconds, unreadable_lines
 from knowledge_mcp.cli.shared.session import guarded
 from knowledge_mcp.model.errors import (
@@ -131,7 +131,7 @@ def test_plain_progress_has_the_specified_line_and_more_when_verbose(capsys: pyt
 
 
 def test_the_tally_remembers_what_a_report_would_not() -> None:
-    tally = Tally()
+    tally = IngestTally()
     for event in (
         IngestEvent(IngestEventKind.FOUND, "/a"),
         IngestEvent(IngestEventKind.STORED, "/a", 3, 3),

@@ -12,7 +12,7 @@ import pytest
 import typer
 
 from knowledge_mcp.cli.knowledge import requirements
-from knowledge_mcp.testing.knowledge import FakeDocument, FakeKnowledge, Passage
+from knowledge_mcp.testing.knowledge import FakeDocument, FakeKnowledge, FakePassage
 from tests.cli.conftest import Command
 from tests.cli.running import Finished
 
@@ -72,7 +72,7 @@ def test_json_holds_every_requirement_with_its_place(ask: Command, fake: FakeKno
 
 
 def test_csv_has_one_row_per_requirement_and_no_formulas(ask: Command, fake: FakeKnowledge) -> None:
-    fake.add(FakeDocument("sums", "=SUM(A1)", (Passage("1", "Sums", "The clerk shall add."),)))
+    fake.add(FakeDocument("sums", "=SUM(A1)", (FakePassage("1", "Sums", "The clerk shall add."),)))
     rows = list(csv.DictReader(io.StringIO(ask("export").out)))
     assert [row["text"] for row in rows if row["document_id"] == "example-standard"] == _SHALL
     assert [row["document_title"] for row in rows if row["document_id"] == "sums"] == ["'=SUM(A1)"]
@@ -143,7 +143,7 @@ def test_every_reference_in_reqif_names_something_and_every_identifier_is_one_of
 def test_reqif_is_the_same_file_twice_and_holds_no_character_that_xml_forbids(
     ask: Command, fake: FakeKnowledge
 ) -> None:
-    fake.add(FakeDocument("odd", "A\x0bB <&> ‘C’", (Passage("1", "Odd\x02", "The clerk shall write \x01 & <b>."),)))
+    fake.add(FakeDocument("odd", "A\x0bB <&> ‘C’", (FakePassage("1", "Odd\x02", "The clerk shall write \x01 & <b>."),)))
     first = ask("export", "--format", "reqif")
     assert _tree(first).tag == f"{_REQIF}REQ-IF"
     assert ask("export", "--format", "reqif").out == first.out

@@ -23,8 +23,8 @@ from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure
 from knowledge_mcp.model.document import Box, Span
 from knowledge_mcp.model.evidence import (
+    Excerpt,
     Locator,
-    Passage,
     QuoteAnswer,
     QuotePlace,
     QuoteQuery,
@@ -82,11 +82,11 @@ class _Held(FakeKnowledge):
         """Return the chunk that holds some words."""
         return next(each for each in self.chunks if words in each.content)
 
-    def passage(self, chunk: Chunk, text: str) -> Passage:
+    def passage(self, chunk: Chunk, text: str) -> Excerpt:
         """Make the passage of some words of a chunk."""
         start = self.text.index(text)
         span = Span(start, start + len(text))
-        return Passage(text, Locator("standard", span, "", chunk.page_numbers, boxes=chunk.boxes), "Standard, 3.2.1")
+        return Excerpt(text, Locator("standard", span, "", chunk.page_numbers, boxes=chunk.boxes), "Standard, 3.2.1")
 
     def read(self, query: ReadQuery) -> ReadAnswer:
         assert (query.document_id, query.clause) == ("standard", "3.2.2")

@@ -15,7 +15,7 @@ import pytest
 from knowledge_mcp.embedders.local import model_folders
 from knowledge_mcp.embedders.local.embedder import LocalEmbedder
 from knowledge_mcp.embedders.local.model_build import BUILDER_VERSION
-from knowledge_mcp.embedders.local.model_config import MANIFEST, Manifest, sha256_of
+from knowledge_mcp.embedders.local.model_config import MANIFEST, ModelManifest, sha256_of
 from knowledge_mcp.embedders.local.model_files import fetch, find, list_models, verify
 from knowledge_mcp.embedders.local.model_folders import ALL_MINILM, MS_MARCO
 from knowledge_mcp.embedders.local.model_sources import HubSource, PinnedFile, Progress
@@ -244,12 +244,12 @@ def test_what_an_older_builder_made_is_built_again_and_what_a_newer_one_made_is_
     tiny_model: Path, tmp_path: Path, step: int, again: bool
 ) -> None:
     onnx = fetch(path=tiny_model, cache=tmp_path / "cache").onnx["int8"]
-    manifest = Manifest.read(onnx.parent)
+    manifest = ModelManifest.read(onnx.parent)
     assert manifest is not None
     by_another = dataclasses.replace(manifest.built["int8"], builder=BUILDER_VERSION + step)
     dataclasses.replace(manifest, built={"int8": by_another}).write(onnx.parent)
     LocalEmbedder(path=tiny_model, cache=tmp_path / "cache").warm_up()
-    now = Manifest.read(onnx.parent)
+    now = ModelManifest.read(onnx.parent)
     assert now is not None
     assert now.built["int8"].builder == BUILDER_VERSION + (0 if again else step)
 
@@ -347,6 +347,6 @@ def test_another_model_that_calls_itself_the_built_in_one_is_refused(tmp_path: P
 def test_a_manifest_of_another_version_is_refused_in_a_users_folder(tiny_model: Path, tmp_path: Path) -> None:
     (tiny_model / MANIFEST).write_text('{"format": 99}')
     with pytest.raises(ConfigError, match="not a manifest of this version"):
-        Manifest.read(tiny_model)
+        ModelManifest.read(tiny_model)
     with pytest.raises(ConfigError, match="not a manifest of this version"):
         find(path=tiny_model, cache=tmp_path)

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from knowledge_mcp.engine.transfer.carry import MoveEvent, MoveEventKind, Place
+from knowledge_mcp.engine.transfer.carry import CollectionPlace, MoveEvent, MoveEventKind
 from knowledge_mcp.engine.transfer.move import Move, MoveOptions, MoveReport
 from knowledge_mcp.engine.transfer.reembed import Reembed, ReembedOptions
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
@@ -56,9 +56,9 @@ def sqlite(path: Path) -> SqliteStore:
     return SqliteStore(path, EnglishAnalyser())
 
 
-def place(store: Store, collection: str = "kb") -> Place:
+def place(store: Store, collection: str = "kb") -> CollectionPlace:
     """Name a collection."""
-    return Place(store, collection)
+    return CollectionPlace(store, collection)
 
 
 def chunks_of(document_id: str, count: int, turn: int = 0) -> list[EmbeddedChunk]:
@@ -126,7 +126,12 @@ class Told:
 
 
 def move(
-    source: Place, target: Place, told: Told | None = None, *, prune: bool = False, samples: int = 20
+    source: CollectionPlace,
+    target: CollectionPlace,
+    told: Told | None = None,
+    *,
+    prune: bool = False,
+    samples: int = 20,
 ) -> MoveReport:
     """Move a collection."""
     return Move(source, target, MoveOptions(prune=prune, samples=samples), told or Told()).run()

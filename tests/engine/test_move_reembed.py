@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.engine.transfer.carry import MoveEvent, MoveEventKind, Place
+from knowledge_mcp.engine.transfer.carry import CollectionPlace, MoveEvent, MoveEventKind
 from knowledge_mcp.engine.transfer.compare import content_hash
 from knowledge_mcp.engine.transfer.reembed import Reembed, ReembedOptions, ReembedReport
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
@@ -308,7 +308,7 @@ def test_a_swap_that_fails_leaves_the_live_collection_and_what_was_built() -> No
 
 def test_an_unknown_collection_cannot_be_embedded_anew(store: Store) -> None:
     with pytest.raises(NotFoundError):
-        Reembed(Place(store, "none"), HashingEmbedder(), ReembedOptions(), Told())
+        Reembed(CollectionPlace(store, "none"), HashingEmbedder(), ReembedOptions(), Told())
 
 
 def test_the_embedders_own_texts_are_embedded_with_their_context(tmp_path: Path) -> None:

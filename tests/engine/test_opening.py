@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.engine.core.opening import Candidate, open_first
+from knowledge_mcp.engine.core.opening import StoreCandidate, open_first
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import AuthError, ConfigError, ConnectionFailedError, KnowledgeError, TimedOutError
 from knowledge_mcp.stores.memory import MemoryStore
@@ -35,9 +35,11 @@ class Named(MemoryStore):
         self.closed = True
 
 
-def candidates(*stores: Named) -> list[Candidate]:
+def candidates(*stores: Named) -> list[StoreCandidate]:
     """Offer stores in an order."""
-    return [Candidate(store.backend, lambda store=store: store, (f"{store.backend.upper()}_URL",)) for store in stores]
+    return [
+        StoreCandidate(store.backend, lambda store=store: store, (f"{store.backend.upper()}_URL",)) for store in stores
+    ]
 
 
 @pytest.mark.requirement("CLARIFY-005", "A-REQ-IF-003")

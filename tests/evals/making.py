@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from knowledge_mcp.evals.measures import COLUMNS, interval
-from knowledge_mcp.evals.results import Latency, Row, Run, SetResult
+from knowledge_mcp.evals.results import Latency, QuestionResult, Run, SetResult
 from knowledge_mcp.model.chunk import Chunk, ChunkType
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.query import Hit, LegScore
@@ -71,10 +71,14 @@ def result(
 ) -> SetResult:
     """Make a result whose every measure is the value given for the question."""
     rows = {
-        query: Row((value,) * len(COLUMNS), 1 if value else None, 3.0 + number, f"What is {query}?", {"score": value})
+        query: QuestionResult(
+            (value,) * len(COLUMNS), 1 if value else None, 3.0 + number, f"What is {query}?", {"score": value}
+        )
         for number, (query, value) in enumerate(values.items())
     }
-    rows |= {f"none{number}": Row((), None, 2.0, "What is not?", {"score": 0.1}) for number in range(unanswerable)}
+    rows |= {
+        f"none{number}": QuestionResult((), None, 2.0, "What is not?", {"score": 0.1}) for number in range(unanswerable)
+    }
     return SetResult(
         set=name,
         kind="beir",

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from knowledge_mcp.evals.measures import BINS, COLUMNS, reliability
 from knowledge_mcp.evals.plots import Point, reliability_diagram
 from knowledge_mcp.evals.report import report_html
-from knowledge_mcp.evals.results import Row
+from knowledge_mcp.evals.results import QuestionResult
 from tests.evals.making import result, run_of
 
 
@@ -69,7 +69,9 @@ def test_the_diagram_is_well_formed_and_says_each_point_in_words() -> None:
 def test_a_report_shows_what_answers_say_of_themselves_where_they_do() -> None:
     made = result({"a": 1.0, "b": 0.0})
     rows = {
-        query: Row((float(first == 1),) * len(COLUMNS), first, 3.0, query, {"score": 0.5, "answerability": said})
+        query: QuestionResult(
+            (float(first == 1),) * len(COLUMNS), first, 3.0, query, {"score": 0.5, "answerability": said}
+        )
         for query, first, said in (("a", 1, 0.9), ("b", 40, 0.6), ("c", None, 0.2))
     }
     page = report_html(run_of(dataclasses.replace(made, rows=rows)))

@@ -14,7 +14,7 @@ from knowledge_mcp.evals.judging import Share
 from knowledge_mcp.evals.measures import COLUMNS, Abstention
 from knowledge_mcp.evals.plots import Bar, Whisker, bars, curves, histogram, steps, whiskers
 from knowledge_mcp.evals.report import report_html
-from knowledge_mcp.evals.results import Row, SetResult
+from knowledge_mcp.evals.results import QuestionResult, SetResult
 from tests.evals.making import result, run_of
 
 NASTY = "<script>alert('x')</script> & \"quotes\""
@@ -24,7 +24,7 @@ def _whole() -> SetResult:
     made = result({"a": 1.0, "b": 0.25, "c": 0.0}, unanswerable=2)
     return dataclasses.replace(
         made,
-        rows={**made.rows, "d": Row((0.1,) * len(COLUMNS), 4, 7.0, NASTY, {"score": 0.3})},
+        rows={**made.rows, "d": QuestionResult((0.1,) * len(COLUMNS), 4, 7.0, NASTY, {"score": 0.3})},
         citations={"text": Share(19, 20), "page": Share(0, 0)},
         abstentions=(Abstention("score", 0.875, 0.2, 0.5, 0.95),),
         notes=(f"A note with {NASTY}",),

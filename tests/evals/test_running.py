@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.evals import Asking, EvalSet, Place, Question, ask_set, ingest_set, open_set
+from knowledge_mcp.evals import AnswerPlace, Asking, EvalSet, Question, ask_set, ingest_set, open_set
 from knowledge_mcp.evals.judging import CitationCheck
 from knowledge_mcp.evals.measures import abstention, signals_of
 from knowledge_mcp.model.chunk import Chunk
@@ -76,10 +76,12 @@ def test_held_back_questions_are_told_apart_by_the_signals(tmp_path: Path) -> No
 def test_questions_of_ones_own_are_asked_of_the_present_base(world: World) -> None:
     questions = (
         Question(
-            "alarm", "how fast is an outage reported", (Place("pumps.md", clause="3.2", quote="within one minute"),)
+            "alarm",
+            "how fast is an outage reported",
+            (AnswerPlace("pumps.md", clause="3.2", quote="within one minute"),),
         ),
-        Question("care", "how often is a valve turned", (Place("Valve guide", clause="2"),)),
-        Question("lost", "how often is a valve turned", (Place("gone"),)),
+        Question("care", "how often is a valve turned", (AnswerPlace("Valve guide", clause="2"),)),
+        Question("lost", "how often is a valve turned", (AnswerPlace("gone"),)),
     )
     found = ask_set(world.knowledge, EvalSet("mine", "questions", questions), Asking(SearchMode.KEYWORD), _nothing)
     assert found.rows["alarm"].first == found.rows["care"].first == 1
@@ -123,7 +125,11 @@ def test_a_citation_that_points_beside_its_text_is_counted_as_wrong(world: World
 def test_a_quote_found_in_another_clause_than_expected_is_counted_as_wrong(world: World) -> None:
     check = CitationCheck(world.knowledge)
     words = "run on battery"
-    places = (Place(quote=words, clause="3.1"), Place(quote=words, clause="3.2"), Place(quote="never", clause="3"))
+    places = (
+        AnswerPlace(quote=words, clause="3.1"),
+        AnswerPlace(quote=words, clause="3.2"),
+        AnswerPlace(quote="never", clause="3"),
+    )
     hits = [hit(chunk) for chunk in world.knowledge.document_chunks("pumps")]
     check.note(Question("q", "?", places), hits, {})
     assert (check.shares["expected"].right, check.shares["expected"].checked) == (1, 2)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.evals.questions import Place
+from knowledge_mcp.evals.questions import AnswerPlace
 from knowledge_mcp.evals.sets import open_set
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from tests.evals.making import beir, jsonl
@@ -19,8 +19,8 @@ def test_a_beir_folder_gives_its_judged_questions_and_documents_in_memory(tmp_pa
     chosen = open_set(beir(tmp_path / "water", DOCUMENTS, QUERIES, ["q1 a 2", "q1 b 0", "q2 b 1", "q2 c -1"]))
     assert (chosen.name, chosen.kind) == ("water", "beir")
     assert {each.id: each.places for each in chosen.questions} == {
-        "q1": (Place("a", grade=2),),
-        "q2": (Place("b"),),
+        "q1": (AnswerPlace("a", grade=2),),
+        "q2": (AnswerPlace("b"),),
     }
     assert sorted(chosen.keys.values()) == ["a", "b", "c"]
     with chosen.documents[0].open() as stream:
@@ -90,8 +90,8 @@ def test_pages_of_evidence_count_from_nought_and_become_physical_pages(tmp_path:
     )
     chosen = open_set(tmp_path)
     assert {each.id: each.places for each in chosen.questions} == {
-        "f1": (Place("REPORT", page=5), Place("REPORT", page=9)),
-        "f2": (Place("REPORT", page=1),),
+        "f1": (AnswerPlace("REPORT", page=5), AnswerPlace("REPORT", page=9)),
+        "f2": (AnswerPlace("REPORT", page=1),),
     }
     assert chosen.files == tmp_path / "pdfs"
     assert "1 questions are left out" in chosen.notes[0]
@@ -109,10 +109,10 @@ def test_a_file_of_ones_own_questions_says_where_each_answer_stands(tmp_path: Pa
     )
     chosen = open_set(path)
     assert [each.places for each in chosen.questions] == [
-        (Place("valves", clause="2", quote="once a year"),),
-        (Place("a", page=7), Place("b", page=7)),
+        (AnswerPlace("valves", clause="2", quote="once a year"),),
+        (AnswerPlace("a", page=7), AnswerPlace("b", page=7)),
         (),
-        (Place("a", grade=2), Place(clause="3")),
+        (AnswerPlace("a", grade=2), AnswerPlace(clause="3")),
     ]
     assert [each.id for each in chosen.questions] == ["one", "q0002", "q0003", "q0004"]
     assert chosen.notes == ("1 of 4 questions are drafts that nobody has read.",)
@@ -125,7 +125,7 @@ def test_rows_of_a_table_that_ask_the_same_add_up(tmp_path: Path, separator: str
     path.write_text("\ufeff" + "\n".join(rows).replace(",", separator), encoding="utf-8")
     chosen = open_set(path)
     assert [(each.text, each.places) for each in chosen.questions] == [
-        ("How often?", (Place("a", page=2), Place("b"))),
+        ("How often?", (AnswerPlace("a", page=2), AnswerPlace("b"))),
         ("Why?", ()),
     ]
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.cli.planning.planning import Choices, FolderRun
-from knowledge_mcp.engine.jobs.jobs import Line, tell_nobody
+from knowledge_mcp.cli.planning.planning import FolderChoices, FolderRun
 from knowledge_mcp.engine.planning.desk import FilingDesk
 from knowledge_mcp.engine.planning.values import Filing, FilingRequest
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.model.call import Call, tell_nobody
 from knowledge_mcp.stores.memory import MemoryStore
 from tests.growth.counting import Counting, counted
 from tests.planning.world import REF, World, report
@@ -32,14 +32,14 @@ def filled(folder: Path, others: int) -> tuple[Counting, World]:
 
 
 def filed(desk: FilingDesk, path: str) -> Filing:
-    return desk.file(FilingRequest(file_path=path, application_ref=REF), Line(tell_nobody, bool))
+    return desk.file(FilingRequest(file_path=path, application_ref=REF), Call(tell_nobody, bool))
 
 
 def costs_of_a_folder(folder: Path, others: int, files: int) -> tuple[dict[str, int], int]:
     store, world = filled(folder, others)
     for number in range(files):
         world.paper(f"new/{number}.pdf", f"The new paper {number} is about trees.")
-    run = FolderRun(world.desk, Choices(world.papers / "new", REF))
+    run = FolderRun(world.desk, FolderChoices(world.papers / "new", REF))
     costs = counted(store, run.run)
     assert len(world.desk.documents_of(REF)) == 2 + files
     return costs
@@ -63,7 +63,7 @@ def test_a_folder_that_is_known_already_is_read_once_whatever_it_holds(tmp_path:
     for others in (5, 20):
         store, world = filled(tmp_path / str(others), others)
         world.desk.documents_of(REF)
-        costs.append(counted(store, FolderRun(world.desk, Choices(world.papers / "own", REF)).run))
+        costs.append(counted(store, FolderRun(world.desk, FolderChoices(world.papers / "own", REF)).run))
     assert costs[0] == costs[1]
 
 
@@ -102,10 +102,10 @@ def test_a_paper_that_another_process_files_amid_a_batch_is_replaced_by_the_batc
     first, second = (world.paper(f"own/{number}.pdf", f"Edition 2 of {number}.") for number in range(2))
     request = FilingRequest(file_path=second, application_ref=REF)
     with world.desk.batch(REF) as batch:
-        world.desk.file(FilingRequest(file_path=first, application_ref=REF), Line(tell_nobody, bool), batch)
+        world.desk.file(FilingRequest(file_path=first, application_ref=REF), Call(tell_nobody, bool), batch)
         theirs = filed(other, second).document_id
         world.paper("own/1.pdf", "Edition 3 of 1.")
-        mine = world.desk.file(request, Line(tell_nobody, bool), batch).document_id
+        mine = world.desk.file(request, Call(tell_nobody, bool), batch).document_id
     assert {each.id for each in world.desk.documents_of(REF) if each.label("source_file") == "1.pdf"} == {mine}
     assert store.store.document("application_docs", str(theirs)) is None
 
@@ -118,8 +118,8 @@ def test_a_changed_paper_takes_the_place_of_its_earlier_version(tmp_path: Path, 
     request = FilingRequest(file_path=path, application_ref=REF)
     if batched:
         with world.desk.batch(REF) as batch:
-            done = world.desk.file(request, Line(tell_nobody, bool), batch)
-            again = world.desk.file(request, Line(tell_nobody, bool), batch)
+            done = world.desk.file(request, Call(tell_nobody, bool), batch)
+            again = world.desk.file(request, Call(tell_nobody, bool), batch)
     else:
         done, again = filed(world.desk, path), filed(world.desk, path)
     assert done.replaced == (before.id,)

@@ -19,7 +19,7 @@ from knowledge_mcp.stores.chroma.store import ChromaStore
 from knowledge_mcp.stores.shared.index_memory import IndexMemory, IndexOwner
 from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.testing.store_search import put
-from knowledge_mcp.testing.store_values import SPACE, Passage, unit_vector
+from knowledge_mcp.testing.store_values import SPACE, SamplePassage, unit_vector
 from tests.servers.chroma_server import quick_folder
 
 NAMES = ("a", "b", "c")
@@ -72,7 +72,7 @@ def opening(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Opening
 def filled(store: OpenedStore) -> None:
     for name in NAMES:
         store.create_collection(name, SPACE)
-        put(store, "d", [Passage(f"turbine {name} {number}") for number in range(8)], collection=name)
+        put(store, "d", [SamplePassage(f"turbine {name} {number}") for number in range(8)], collection=name)
 
 
 def asked(store: OpenedStore, name: str) -> LegResults:

@@ -7,6 +7,7 @@ import io
 import re
 import sys
 import tokenize
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -31,6 +32,7 @@ Rule = Callable[[Path], list[str]]
 
 MOST_LINES_OF_A_FILE = 400
 MOST_LINES_OF_A_FUNCTION = 60
+MOST_MODULES_OF_A_FOLDER = 15
 MOST_MOCKS_IN_100_TESTS = 5
 LEAST_WORDS_OF_A_TEST_NAME = 4
 PURE_ROOMS = ("engine", "model", "ports", "support")
@@ -62,6 +64,24 @@ def functions_are_short(root: Path) -> list[str]:
 def files_have_names(root: Path) -> list[str]:
     """Refuse file names that say nothing."""
     return [f"{one.path}: name it by what it is" for one in modules(root) if Path(one.path).name in NAMELESS_FILES]
+
+
+def folders_are_small(root: Path) -> list[str]:
+    """Hold folders of the package to 15 modules."""
+    counted = Counter(
+        Path(module.path).parent.as_posix() for module in package_modules(root) if Path(module.path).stem != "__init__"
+    )
+    return [f"{path}: {count} modules" for path, count in counted.items() if count > MOST_MODULES_OF_A_FOLDER]
+
+
+def a_public_class_has_a_name_of_its_own(root: Path) -> list[str]:
+    """Refuse two public classes of one name in the package."""
+    named: dict[str, list[str]] = {}
+    for module in package_modules(root):
+        for node in module.tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                named.setdefault(node.name, []).append(f"{module.path}:{node.lineno}")
+    return [f"{name}: {', '.join(places)}" for name, places in named.items() if len(places) > 1]
 
 
 def modules_say_what_they_are_for(root: Path) -> list[str]:
@@ -319,6 +339,8 @@ RULES: tuple[Rule, ...] = (
     files_are_short,
     functions_are_short,
     files_have_names,
+    folders_are_small,
+    a_public_class_has_a_name_of_its_own,
     modules_say_what_they_are_for,
     environment_is_read_in_settings,
     model_is_frozen,

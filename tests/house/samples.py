@@ -22,6 +22,22 @@ SAMPLES: dict[str, list[tuple[Files, Files]]] = {
         ),
     ],
     "files_have_names": [({"@/utils.py": DOC}, {"@/spans.py": DOC})],
+    "folders_are_small": [
+        (
+            {f"@/engine/m{n}.py": DOC for n in range(16)},
+            {f"@/engine/m{n}.py": DOC for n in range(15)} | {"@/engine/__init__.py": DOC, "@/engine/a/m.py": DOC},
+        ),
+    ],
+    "a_public_class_has_a_name_of_its_own": [
+        (
+            {"@/a.py": "class Place: ...\n", "@/engine/b.py": "class Place: ...\n"},
+            {
+                "@/a.py": "class Place: ...\nclass _Own: ...\n",
+                "@/b.py": "class _Own: ...\n",
+                "tests/a.py": "class Place: ...\n",
+            },
+        ),
+    ],
     "modules_say_what_they_are_for": [({"@/a.py": "x = 1\n"}, {"@/a.py": DOC, "tests/a.py": ""})],
     "environment_is_read_in_settings": [
         ({"@/wiring.py": "import os\nx = os.environ['A']\n"}, {"@/settings.py": "import os\nx = os.environ['A']\n"}),

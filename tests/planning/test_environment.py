@@ -10,9 +10,9 @@ from typing import Any, cast
 import pytest
 
 from knowledge_mcp import wiring
-from knowledge_mcp.engine.jobs.jobs import Line
 from knowledge_mcp.engine.planning.desk import FilingDesk
 from knowledge_mcp.engine.planning.values import FilingRequest
+from knowledge_mcp.model.call import Call
 from knowledge_mcp.settings import load_settings
 from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
 from tests.ocr.pages import LETTER, drawn, scan
@@ -37,7 +37,7 @@ def filed(folder: Path, environ: Mapping[str, str], *pages: Any) -> tuple[dict[s
     path.write_bytes(scan(*pages))
     settings = load_settings(environ={"DATA_PATH": str(folder / "data"), **environ}, folder=folder, surface="planning")
     desk = cast("FilingDesk", wiring.build_knowledge(settings, surface="planning"))
-    return desk.file(FilingRequest(str(path), REF), Line()).as_json(), desk
+    return desk.file(FilingRequest(str(path), REF), Call()).as_json(), desk
 
 
 @pytest.mark.requirement("document-store-api:APP-environment")

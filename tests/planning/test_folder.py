@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 
 from knowledge_mcp import wiring
 from knowledge_mcp.cli.planning import planning
-from knowledge_mcp.cli.planning.folder import FolderWatch, Outcome, documents_in, pages_to_show, report_html
-from knowledge_mcp.cli.planning.planning import Choices, FolderRun
+from knowledge_mcp.cli.planning.folder import FileOutcome, FolderWatch, documents_in, pages_to_show, report_html
+from knowledge_mcp.cli.planning.planning import FolderChoices, FolderRun
 from knowledge_mcp.cli.shared.failures import ExitCode
 from knowledge_mcp.engine.planning.desk import FilingDesk
 from knowledge_mcp.model.errors import ConnectionFailedError, InvalidInputError, NotFoundError
@@ -140,7 +140,7 @@ def test_what_every_document_would_meet_ends_the_run(tmp_path: Path) -> None:
     world = World(tmp_path, embedder=HashingEmbedder(failure=ConnectionFailedError("The model is not there.")))
     world.paper("a.pdf")
     with pytest.raises(ConnectionFailedError):
-        FolderRun(world.desk, Choices(world.papers, REF)).run()
+        FolderRun(world.desk, FolderChoices(world.papers, REF)).run()
     world.desk.close()
 
 
@@ -164,7 +164,7 @@ def test_a_watched_folder_s_new_and_changed_documents_are_filed_once_they_stop_g
             step()
         return step is not None
 
-    assert FolderRun(world.desk, Choices(world.papers, REF, watch=True), pause=pause).run() == ExitCode.SUCCESS
+    assert FolderRun(world.desk, FolderChoices(world.papers, REF, watch=True), pause=pause).run() == ExitCode.SUCCESS
     listed = world.call("list_ingested_documents", application_ref=REF)["documents"]
     assert sorted(Path(each["file_path"]).name for each in listed) == ["a.pdf", "b.pdf"]
     texts = [world.desk.document_text(each["document_id"]) for each in listed]
@@ -199,7 +199,7 @@ def test_the_report_shows_pictures_of_the_pages_that_were_not_read_and_escapes_e
     sheet.save()
     renamed = path.rename(tmp_path / name.replace("/", "_"))
     outcomes = [
-        Outcome(
+        FileOutcome(
             renamed,
             {
                 "status": "success", "document_type": "site_plan", "chunks_created": 3, "warnings": ["<b>lost</b>"],
@@ -211,9 +211,9 @@ def test_the_report_shows_pictures_of_the_pages_that_were_not_read_and_escapes_e
             },
             1.0,
         ),
-        Outcome(tmp_path / "gone.pdf", {"status": "skipped", "image_ratio": 0.9, "pages": [
+        FileOutcome(tmp_path / "gone.pdf", {"status": "skipped", "image_ratio": 0.9, "pages": [
             {"first": 1, "last": 2, "method": "skipped", "image_ratio": 0.9}]}, 0.1),
-        Outcome(
+        FileOutcome(
             tmp_path / "bad.pdf", {"status": "error", "error_type": "no_content", "message": "Nothing & nobody."}, 0.1
         ),
     ]  # fmt: skip

@@ -10,19 +10,19 @@ from typing import Any
 
 import pytest
 
-from knowledge_mcp.engine.jobs.jobs import Jobs, Line
+from knowledge_mcp.engine.jobs.jobs import Jobs
 from knowledge_mcp.engine.jobs.journal import FolderJournal, JobState
 from knowledge_mcp.engine.planning.values import FilingError, explain
+from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.errors import CancelledError, NotFoundError
 from knowledge_mcp.support.locks import held, is_free, locked
-from knowledge_mcp.surfaces.contract import Call
 from knowledge_mcp.surfaces.following import HEARTBEAT
 from tests.planning.world import REF, Gate, World, report
 
-Work = Callable[[Mapping[str, Any], Line], Mapping[str, Any]]
+Work = Callable[[Mapping[str, Any], Call], Mapping[str, Any]]
 
 
-def echo(request: Mapping[str, Any], line: Line) -> Mapping[str, Any]:
+def echo(request: Mapping[str, Any], line: Call) -> Mapping[str, Any]:
     line.progress(50.0, 100.0, "half way")
     return {"status": "success", "echo": request["n"]}
 
@@ -43,10 +43,10 @@ def test_a_job_ends_with_its_result_and_is_found_by_its_id_in_another_process_s_
 
 
 def test_a_failed_job_keeps_the_error_that_its_caller_would_have_got(tmp_path: Path) -> None:
-    def fail(_: Mapping[str, Any], __: Line) -> Mapping[str, Any]:
+    def fail(_: Mapping[str, Any], __: Call) -> Mapping[str, Any]:
         raise FilingError("no_content", "There is nothing in it.")
 
-    def crash(_: Mapping[str, Any], __: Line) -> Mapping[str, Any]:
+    def crash(_: Mapping[str, Any], __: Call) -> Mapping[str, Any]:
         raise RuntimeError("secret")
 
     failed = jobs_in(tmp_path / "a", fail).submit({}, journaled=True)
@@ -63,7 +63,7 @@ def test_jobs_beyond_the_workers_wait_for_their_turn(tmp_path: Path) -> None:
     let_go = threading.Event()
     begun = threading.Semaphore(0)
 
-    def wait(_: Mapping[str, Any], __: Line) -> Mapping[str, Any]:
+    def wait(_: Mapping[str, Any], __: Call) -> Mapping[str, Any]:
         begun.release()
         assert let_go.wait(20)
         return {}
@@ -83,7 +83,7 @@ def test_jobs_beyond_the_workers_wait_for_their_turn(tmp_path: Path) -> None:
 def test_a_job_is_stopped_where_it_stands(tmp_path: Path) -> None:
     begun = threading.Event()
 
-    def work(_: Mapping[str, Any], line: Line) -> Mapping[str, Any]:
+    def work(_: Mapping[str, Any], line: Call) -> Mapping[str, Any]:
         begun.set()
         while not line.cancelled():
             threading.Event().wait(0.01)
@@ -103,7 +103,7 @@ def test_a_job_is_stopped_where_it_stands(tmp_path: Path) -> None:
 def test_a_job_of_another_process_is_stopped_by_a_mark_and_its_progress_is_seen(tmp_path: Path) -> None:
     begun = threading.Event()
 
-    def work(_: Mapping[str, Any], line: Line) -> Mapping[str, Any]:
+    def work(_: Mapping[str, Any], line: Call) -> Mapping[str, Any]:
         line.progress(40.0, 100.0, "reading page 2 of 5")
         begun.set()
         while not line.cancelled():
@@ -126,7 +126,7 @@ def test_a_job_of_another_process_is_stopped_by_a_mark_and_its_progress_is_seen(
 def test_a_job_whose_process_is_gone_is_taken_up_by_the_next_one(tmp_path: Path) -> None:
     begun = threading.Event()
 
-    def work(_: Mapping[str, Any], line: Line) -> Mapping[str, Any]:
+    def work(_: Mapping[str, Any], line: Call) -> Mapping[str, Any]:
         begun.set()
         while not line.cancelled():
             threading.Event().wait(0.01)
@@ -146,10 +146,10 @@ def test_a_job_whose_process_is_gone_is_taken_up_by_the_next_one(tmp_path: Path)
     second.close()
 
 
-def after(let_go: threading.Event) -> Callable[[Mapping[str, Any], Line], Mapping[str, Any]]:
+def after(let_go: threading.Event) -> Callable[[Mapping[str, Any], Call], Mapping[str, Any]]:
     """Make work that is slow: it answers once it is let go."""
 
-    def slow(request: Mapping[str, Any], line: Line) -> Mapping[str, Any]:
+    def slow(request: Mapping[str, Any], line: Call) -> Mapping[str, Any]:
         assert let_go.wait(20)
         return echo(request, line)
 
@@ -171,7 +171,7 @@ def test_a_job_that_a_slow_process_ends_after_all_stays_as_it_ended_it(tmp_path:
     first = jobs_in(tmp_path, after(let_go))
     running = first.submit({"n": 7}, journaled=True)
 
-    def bereft(_: Mapping[str, Any], __: Line) -> Mapping[str, Any]:
+    def bereft(_: Mapping[str, Any], __: Call) -> Mapping[str, Any]:
         assert taken_up.wait(10)
         let_go.set()
         assert running.wait(10)

@@ -16,10 +16,10 @@ import pytest
 
 from knowledge_mcp import wiring
 from knowledge_mcp.engine.planning.desk import FilingDesk
+from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.settings import load_settings
 from knowledge_mcp.surfaces.arguments import parse
-from knowledge_mcp.surfaces.contract import Call
 from tests.machine import needs
 from tests.ocr.pages import LETTER, drawn, scan, tilted
 from tests.planning.world import REF, TOOLS

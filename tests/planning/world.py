@@ -17,6 +17,7 @@ from knowledge_mcp.engine.ingest.plan import Pipeline
 from knowledge_mcp.engine.planning.desk import EXTENSIONS, FilingDesk
 from knowledge_mcp.language.document_types import PlanningClassifier
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.document import BlockKind, Document, Span
 from knowledge_mcp.model.errors import KnowledgeError, UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.extraction import PageEvidence, RecognisedPage, ScanOptions, Survey
@@ -29,7 +30,6 @@ from knowledge_mcp.readers.scans.recognition import Recognition
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.surfaces.arguments import parse
-from knowledge_mcp.surfaces.contract import Call
 from knowledge_mcp.surfaces.planning import SURFACE
 from knowledge_mcp.surfaces.planning.shapes import render_error
 from knowledge_mcp.testing.hashing_embedder import HashingEmbedder

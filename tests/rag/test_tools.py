@@ -9,6 +9,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.collection import DocumentStatus
 from knowledge_mcp.model.errors import (
     ConfigError,
@@ -23,7 +24,6 @@ from knowledge_mcp.model.library import Deposit
 from knowledge_mcp.model.query import And, Equals, In, Prefix, SearchMode
 from knowledge_mcp.surfaces.answers import MAX_ANSWER_CHARACTERS, compact, shorten
 from knowledge_mcp.surfaces.arguments import output_schema, parse
-from knowledge_mcp.surfaces.contract import Call
 from knowledge_mcp.surfaces.rag import SURFACE
 from knowledge_mcp.testing.knowledge import FakeKnowledge
 from knowledge_mcp.testing.library import FakeLibrary

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from knowledge_mcp.readers.pdf.engine import OutlineEntry
+from knowledge_mcp.readers.pdf.engine import Bookmark
 from knowledge_mcp.readers.pdf.headings.contents import Entry
 from knowledge_mcp.readers.pdf.headings.outline import outline_headings
 from knowledge_mcp.readers.pdf.reader import PdfReader
@@ -241,11 +241,9 @@ def test_a_foot_in_large_print_that_counts_the_pages_is_no_heading() -> None:
 
 def test_a_bookmark_without_its_words_names_the_place_it_points_to() -> None:
     made = clauses()
-    entries = [OutlineEntry("Cover page", 1, 1, None)]
-    entries += [
-        OutlineEntry(f"{number}. Clause of {'abcd'[number - 1] * 4}", 1, number, None) for number in range(2, 5)
-    ]
-    entries.append(OutlineEntry("Figure 3", 2, 2, None))
+    entries = [Bookmark("Cover page", 1, 1, None)]
+    entries += [Bookmark(f"{number}. Clause of {'abcd'[number - 1] * 4}", 1, number, None) for number in range(2, 5)]
+    entries.append(Bookmark("Figure 3", 2, 2, None))
     found = outline_headings(entries, made.pages)
     assert (found[0].title, found[0].page, found[0].number) == ("Cover page", 1, None)
     assert found[0].lines[0].text.startswith("1. Clause")
@@ -258,9 +256,7 @@ def test_a_bookmark_that_was_cut_short_finds_its_whole_title() -> None:
     for text in (title, "Another chapter of it", "The last chapter of it"):
         made.heading(text)
         made.prose()
-    entries = [
-        OutlineEntry(text[:60], 1, 1, None) for text in (title, "Another chapter of it", "The last chapter of it")
-    ]
+    entries = [Bookmark(text[:60], 1, 1, None) for text in (title, "Another chapter of it", "The last chapter of it")]
     assert outline_headings(entries, made.pages)[0].title == title
 
 

@@ -28,7 +28,7 @@ from knowledge_mcp.model.errors import (
 )
 from knowledge_mcp.model.library import Deposit
 from knowledge_mcp.remote.client import RemoteLibrary
-from knowledge_mcp.remote.connection import Ask, Connection
+from knowledge_mcp.remote.connection import Ask, ServiceConnection
 from knowledge_mcp.remote.failures import failure_of_answer, failure_of_transport, retry_after
 from tests.remote.serving import AT_ONCE, KEY, Pauses, answer, scripted
 
@@ -37,9 +37,9 @@ GET = Ask("GET", "/collections")
 
 
 @contextmanager
-def connection(url: str, pauses: Pauses | None = None, **more: float) -> Generator[Connection]:
+def connection(url: str, pauses: Pauses | None = None, **more: float) -> Generator[ServiceConnection]:
     policy = AT_ONCE if pauses is None else pauses.policy
-    with closing(Connection(url, KEY, policy=policy, timeout=more.pop("timeout", 5.0))) as made:
+    with closing(ServiceConnection(url, KEY, policy=policy, timeout=more.pop("timeout", 5.0))) as made:
         yield made
 
 
@@ -220,7 +220,7 @@ def test_a_service_that_is_silent_or_drips_is_waited_for_no_longer_than_told() -
 
 def test_an_answer_without_end_is_not_kept() -> None:
     with scripted(answer(200, b" " * 100_000)) as script:
-        small = Connection(script.url, KEY, policy=AT_ONCE, most_bytes=10_000)
+        small = ServiceConnection(script.url, KEY, policy=AT_ONCE, most_bytes=10_000)
         with closing(small), pytest.raises(InternalError, match="10,000 bytes"):
             small.ask(GET)
 
@@ -280,14 +280,14 @@ def test_a_key_that_the_service_repeats_is_struck_out(caplog: pytest.LogCaptureF
 )  # fmt: skip
 def test_an_address_that_is_none_is_a_setting_to_mend(url: str) -> None:
     with pytest.raises(ConfigError, match="RAG_API_URL") as met:
-        Connection(url, KEY)
+        ServiceConnection(url, KEY)
     assert "pw" not in f"{met.value} {met.value.details}"
 
 
 def test_a_key_that_no_header_carries_is_refused() -> None:
     for key in ("two words", "line\nbreak", "schlüssel"):
         with pytest.raises(ConfigError, match="RAG_API_KEY") as met:
-            Connection("https://rag.example.org", key)
+            ServiceConnection("https://rag.example.org", key)
         assert key not in f"{met.value} {met.value.details}"
 
 
@@ -300,8 +300,8 @@ def test_an_address_with_a_path_is_kept(caplog: pytest.LogCaptureFixture) -> Non
 
 def test_http_to_another_machine_is_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
     for _ in range(3):
-        Connection("http://rag.intranet.example", KEY).close()
-        Connection("https://safe.intranet.example", KEY).close()
+        ServiceConnection("http://rag.intranet.example", KEY).close()
+        ServiceConnection("https://safe.intranet.example", KEY).close()
     warned = [record.getMessage() for record in caplog.records if "unencrypted" in record.getMessage()]
     assert len(warned) == 1
     assert "rag.intranet.example" in warned[0]
@@ -309,12 +309,12 @@ def test_http_to_another_machine_is_warned_of_once(caplog: pytest.LogCaptureFixt
 
 
 def test_a_closed_client_says_so_and_giving_up_ends_a_pause() -> None:
-    service = Connection("http://127.0.0.1:9", KEY)
+    service = ServiceConnection("http://127.0.0.1:9", KEY)
     service.close()
     with pytest.raises(InternalError, match="closed"):
         service.ask(GET)
     gave_up = threading.Event()
-    with scripted(failure(503)) as script, closing(Connection(script.url, KEY)) as patient:
+    with scripted(failure(503)) as script, closing(ServiceConnection(script.url, KEY)) as patient:
         leaving = threading.Timer(0.3, gave_up.set)
         leaving.start()
         with pytest.raises(InternalError, match="cancelled"):

@@ -12,8 +12,8 @@ from knowledge_mcp.model.document import Box, Span
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.model.evidence import (
     Difference,
+    Excerpt,
     Locator,
-    Passage,
     QuoteAnswer,
     QuotePlace,
     QuoteQuery,
@@ -31,7 +31,7 @@ from tests.remote.serving import AT_ONCE, KEY, rest_service
 PLACE = Locator("d", Span(0, 4), "00", (3, 4), ("iii", "iv"), (Box(3, 1.5, 2.25, 3.0, 4.0),), (7, 9))
 ALTERED = QuoteAnswer(
     QuoteVerdict.ALTERED,
-    (QuotePlace("said", Passage("said", PLACE, "D, p. iii"), 0.75, (Difference("a", ""), Difference("", "b"))),),
+    (QuotePlace("said", Excerpt("said", PLACE, "D, p. iii"), 0.75, (Difference("a", ""), Difference("", "b"))),),
     2,
     ("Slow.",),
 )

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.engine.jobs.jobs import Line
 from knowledge_mcp.engine.repositories.values import IndexRequest
+from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.errors import (
     AuthError,
@@ -268,7 +268,7 @@ def test_one_repository_is_indexed_at_a_time(world: World) -> None:
 
     with locked(world.folder / "data" / "locks", "indexing"):
         thread = threading.Thread(
-            target=lambda: world.desk.index(IndexRequest(str(made.folder)), Line(progress, lambda: False))
+            target=lambda: world.desk.index(IndexRequest(str(made.folder)), Call(progress, lambda: False))
         )
         thread.start()
         assert waiting.wait(20)

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from knowledge_mcp.engine.jobs.jobs import Line
 from knowledge_mcp.engine.repositories.manifest import collection_name
 from knowledge_mcp.engine.repositories.values import IndexRequest
+from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.errors import (
     CancelledError,
     InternalError,
@@ -20,7 +20,6 @@ from knowledge_mcp.model.errors import (
     NotFoundError,
     SpaceMismatchError,
 )
-from knowledge_mcp.surfaces.contract import Call
 from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
 from tests.repositories.world import FILES, World, make_desk, sqlite, stopping
 from tests.servers.git_server import GitServer, MadeRepository
@@ -175,7 +174,7 @@ def test_reindexing_embeds_everything_beside_the_index_that_answers(world: World
     seen: list[int] = []
     world.desk.refresh(
         "my-api",
-        Line(lambda done, total, message: seen.append(len(world.search("token")["results"])), lambda: False),
+        Call(lambda done, total, message: seen.append(len(world.search("token")["results"])), lambda: False),
         fresh=True,
     )
     assert seen
@@ -313,7 +312,7 @@ def test_while_it_is_indexed_everybody_hears_that_and_how_far_it_is(world: World
             file = json.loads((world.folder / "data" / "repositories.json").read_text())
             assert file["repositories"]["my-api"]["status"] == "indexing"
 
-    world.desk.index(IndexRequest(str(made.folder)), Line(look, lambda: False))
+    world.desk.index(IndexRequest(str(made.folder)), Call(look, lambda: False))
     assert {each["status"] for each in states} == {"indexing"}
     assert states[0]["files_total"] >= 0
     assert world.listed()["my-api"]["status"] == "ready"

@@ -10,7 +10,6 @@ from typing import Any
 from knowledge_mcp.chunking.code.chunker import CodeChunker
 from knowledge_mcp.engine.core.base import Base
 from knowledge_mcp.engine.ingest.plan import Pipeline
-from knowledge_mcp.engine.jobs.jobs import Line
 from knowledge_mcp.engine.repositories.desk import RepositoryDesk
 from knowledge_mcp.engine.repositories.values import (
     IndexRequest,
@@ -20,6 +19,7 @@ from knowledge_mcp.engine.repositories.values import (
     source_code,
 )
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.model.call import Call
 from knowledge_mcp.ports import Embedder, Store
 from knowledge_mcp.ranking.calibrate import code_similarity
 from knowledge_mcp.ranking.fusion import fuse
@@ -31,7 +31,6 @@ from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.support.sandbox import Sandbox
 from knowledge_mcp.surfaces.arguments import parse
-from knowledge_mcp.surfaces.contract import Call
 from knowledge_mcp.surfaces.repositories import SURFACE
 from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
 from tests.servers.git_server import MadeRepository
@@ -172,7 +171,7 @@ class World:
         return {each["name"]: each for each in self.call("list_indexed_repositories")["repositories"]}
 
 
-def stopping(after: int) -> Line:
+def stopping(after: int) -> Call:
     """Return a line that says to stop once so much progress was told."""
     told: list[str] = []
 
@@ -180,4 +179,4 @@ def stopping(after: int) -> Line:
         del total, message
         told.extend(["x"] if done else [])
 
-    return Line(progress, lambda: len(told) >= after)
+    return Call(progress, lambda: len(told) >= after)

@@ -22,7 +22,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from knowledge_mcp.transports.rest.bodies import BodyGate
 from knowledge_mcp.transports.rest.desk import MAX_INGESTS
-from knowledge_mcp.transports.rest.errors import REQUEST_ID, Refusal, from_http, send_failure
+from knowledge_mcp.transports.rest.errors import REQUEST_ID, RefusedRequest, from_http, send_failure
 from tests.rest.served import served
 from tests.rest.world import KEY, events
 
@@ -125,7 +125,7 @@ async def test_a_body_that_does_not_come_is_given_up(declared: list[tuple[bytes,
         try:
             while (await receive()).get("more_body"):
                 pass
-        except Refusal as exc:
+        except RefusedRequest as exc:
             await send_failure(scope, send, from_http(exc))
 
     scope = {"type": "http", "method": "POST", "path": "/search", "headers": declared, REQUEST_ID: "1"}

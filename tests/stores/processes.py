@@ -16,7 +16,7 @@ from pathlib import Path
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.ports import Store
 from knowledge_mcp.stores.sqlite.store import SqliteStore
-from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, record, unit_vector
+from knowledge_mcp.testing.store_values import SPACE, SamplePassage, embedded, record, unit_vector
 
 DOCUMENTS = 4
 CHUNKS = 25
@@ -28,10 +28,12 @@ def say(line: str) -> None:
     sys.stdout.flush()
 
 
-def generation(document_id: str, turn: int) -> list[Passage]:
+def generation(document_id: str, turn: int) -> list[SamplePassage]:
     """Make the passages of one turn; their number changes with it."""
     return [
-        Passage(f"alpha words of turn{turn} place {place}", id=f"{document_id}/{turn}/{place}", direction=f"{place}")
+        SamplePassage(
+            f"alpha words of turn{turn} place {place}", id=f"{document_id}/{turn}/{place}", direction=f"{place}"
+        )
         for place in range(1 + turn % CHUNKS)
     ]
 

@@ -20,7 +20,7 @@ from knowledge_mcp.stores.chroma.profiles import PLANNING
 from knowledge_mcp.stores.chroma.store import ChromaStore
 from knowledge_mcp.support.retry import RetryPolicy
 from knowledge_mcp.testing.store_search import put
-from knowledge_mcp.testing.store_values import SPACE, Passage
+from knowledge_mcp.testing.store_values import SPACE, SamplePassage
 from knowledge_mcp.testing.stores import StoreContract
 from tests.servers.chroma_server import ChromaServer, quick_folder
 from tests.stores import plain_chroma
@@ -83,12 +83,14 @@ def test_a_server_shows_what_is_specified_after_an_older_program_and_two_writers
     address = server.address("specified")
     older = ChromaStore(address, StoreContract.analyser, policy=QUICK, profiles={})
     older.create_collection(name, SPACE)
-    put(older, "d", [Passage("old words", id="d_001_000")], collection=name)
+    put(older, "d", [SamplePassage("old words", id="d_001_000")], collection=name)
     older.close()
 
     def publish(store: Store, turns: range) -> None:
         for turn in turns:
-            passages = [Passage(f"turn {turn} place {place}", id=f"d_001_{place:03d}") for place in range(1 + turn % 4)]
+            passages = [
+                SamplePassage(f"turn {turn} place {place}", id=f"d_001_{place:03d}") for place in range(1 + turn % 4)
+            ]
             with contextlib.suppress(InternalError):  # the other writer has discarded or replaced what was staged
                 put(store, "d", passages, collection=name, generation=f"g{turn}")
 

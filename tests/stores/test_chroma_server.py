@@ -17,11 +17,11 @@ import pytest
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import ConnectionFailedError, KnowledgeError
 from knowledge_mcp.stores.chroma.client import Address
-from knowledge_mcp.stores.chroma.slots import Limits
+from knowledge_mcp.stores.chroma.slots import ViewLimits
 from knowledge_mcp.stores.chroma.store import ChromaStore
 from knowledge_mcp.support.retry import RetryPolicy
 from knowledge_mcp.testing.store_search import put
-from knowledge_mcp.testing.store_values import SPACE, Passage, unit_vector
+from knowledge_mcp.testing.store_values import SPACE, SamplePassage, unit_vector
 from tests.servers.chroma_server import ChromaServer, quick_folder
 from tests.stores.processes import check, generation
 
@@ -59,7 +59,7 @@ def server() -> Generator[ChromaServer]:
     shutil.rmtree(folder)
 
 
-def opened(server: ChromaServer, policy: RetryPolicy = NO_RETRY, limits: Limits | None = None) -> ChromaStore:
+def opened(server: ChromaServer, policy: RetryPolicy = NO_RETRY, limits: ViewLimits | None = None) -> ChromaStore:
     return ChromaStore(server.address(), EnglishAnalyser(), policy=policy, limits=limits)
 
 
@@ -141,7 +141,7 @@ def test_a_server_killed_amid_writes_and_started_again_ends_up_like_one_undistur
 def test_a_server_that_comes_back_is_used_again_without_opening_anew(server: ChromaServer) -> None:
     store = opened(server, RetryPolicy((0.2,) * 200))
     store.create_collection("c", SPACE)
-    put(store, "d", [Passage("alpha", id="1")])
+    put(store, "d", [SamplePassage("alpha", id="1")])
     server.kill()
     starting = threading.Thread(target=server.start)
     starting.start()

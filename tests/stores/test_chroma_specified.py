@@ -15,10 +15,10 @@ import pytest
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import ConfigError
-from knowledge_mcp.stores.chroma.client import Address, Table
+from knowledge_mcp.stores.chroma.client import Address, ChromaTable
 from knowledge_mcp.stores.chroma.store import ChromaStore
 from knowledge_mcp.testing.store_search import put
-from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, record, unit_vector
+from knowledge_mcp.testing.store_values import SPACE, SamplePassage, embedded, record, unit_vector
 from tests.servers.chroma_server import quick_folder
 from tests.stores.chroma_checked import Checked
 
@@ -65,13 +65,13 @@ def test_both_collections_are_there_with_the_collection_and_go_with_it(folder: P
     store.create_collection(NAME, SPACE)
     assert {NAME, "document_registry"} <= names(client)
     assert shown(client) == ({}, [])
-    put(store, "d", [Passage("alpha", id="1")], collection=NAME)
+    put(store, "d", [SamplePassage("alpha", id="1")], collection=NAME)
     assert shown(client) == ({"1": "alpha"}, ["d"])
     store.drop_collection(NAME)
     assert not {NAME, "document_registry"} & names(client)
     store.create_collection("document_registry", SPACE)
     store.create_collection(NAME, SPACE)
-    put(store, "d", [Passage("beta", id="1")], collection="document_registry")
+    put(store, "d", [SamplePassage("beta", id="1")], collection="document_registry")
     assert shown(client) == ({}, [])
     store.close()
     client.close()
@@ -80,7 +80,7 @@ def test_both_collections_are_there_with_the_collection_and_go_with_it(folder: P
 def test_a_folder_of_an_older_program_is_taken_over_with_all_it_holds(folder: Path) -> None:
     store = opened(folder, older=True)
     store.create_collection(NAME, SPACE)
-    put(store, "d", [Passage("alpha words", id="1")], collection=NAME, text="text")
+    put(store, "d", [SamplePassage("alpha words", id="1")], collection=NAME, text="text")
     store.close()
     client = plain(folder)
     assert client.get_collection(NAME).metadata["pair"]
@@ -88,16 +88,16 @@ def test_a_folder_of_an_older_program_is_taken_over_with_all_it_holds(folder: Pa
     assert store.document_text(NAME, "d") == "text"
     assert [each.content for each in store.document_chunks(NAME, "d")] == ["alpha words"]
     assert shown(client) == ({"1": "alpha words"}, ["d"])
-    put(store, "d", [Passage("beta words", id="1"), Passage("gamma", id="2")], collection=NAME)
+    put(store, "d", [SamplePassage("beta words", id="1"), SamplePassage("gamma", id="2")], collection=NAME)
     assert shown(client) == ({"1": "beta words", "2": "gamma"}, ["d"])
     assert store.verify(NAME) == []
     store.close()
 
     older = opened(folder, older=True)  # goes back to it for once
     assert len(older.document_chunks(NAME, "d")) == 2
-    put(older, "d", [Passage("delta", id="3")], collection=NAME)
+    put(older, "d", [SamplePassage("delta", id="3")], collection=NAME)
     older.delete_document(NAME, "e")
-    put(older, "e", [Passage("epsilon", id="4")], collection=NAME)
+    put(older, "e", [SamplePassage("epsilon", id="4")], collection=NAME)
     older.close()
     assert shown(client)[1] == ["d"]
     store = opened(folder)
@@ -112,17 +112,17 @@ def test_a_kill_while_an_older_folder_is_taken_over_loses_nothing(
 ) -> None:
     store = opened(folder, older=True)
     store.create_collection(NAME, SPACE)
-    put(store, "d", [Passage("alpha words", id="1")], collection=NAME)
+    put(store, "d", [SamplePassage("alpha words", id="1")], collection=NAME)
     store.close()
 
     class Killed(BaseException):
         pass
 
-    def dies(_table: Table, _name: str) -> None:
+    def dies(_table: ChromaTable, _name: str) -> None:
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(Table, "rename", dies)
+        patch.setattr(ChromaTable, "rename", dies)
         store = opened(folder)
         with pytest.raises(Killed):
             store.documents(NAME)
@@ -155,13 +155,13 @@ def test_an_older_folder_beside_somebody_elses_registry_works_and_doctor_tells_o
 ) -> None:
     store = opened(folder, older=True)
     store.create_collection(NAME, SPACE)
-    put(store, "d", [Passage("alpha words", id="1")], collection=NAME)
+    put(store, "d", [SamplePassage("alpha words", id="1")], collection=NAME)
     store.close()
     client = plain(folder)
     client.create_collection("document_registry", embedding_function=None)
     store = ChromaStore(Address(folder), EnglishAnalyser())
     with caplog.at_level(logging.WARNING):
-        put(store, "e", [Passage("beta words", id="2")], collection=NAME)
+        put(store, "e", [SamplePassage("beta words", id="2")], collection=NAME)
     assert "chroma_copy_failed" in caplog.messages
     assert len(store.chunks(NAME, ["1", "2"])) == 2
     (finding,) = store.verify(NAME)
@@ -173,16 +173,16 @@ def test_an_older_folder_beside_somebody_elses_registry_works_and_doctor_tells_o
 def test_a_collection_that_takes_the_name_is_what_is_shown_whatever_its_space(folder: Path) -> None:
     store = opened(folder)
     store.create_collection(NAME, SPACE)
-    put(store, "d", [Passage("old", id="1")], collection=NAME)
+    put(store, "d", [SamplePassage("old", id="1")], collection=NAME)
     wide = replace(SPACE, model="wide", dimensions=32)
     store.create_collection("next", wide)
-    chunks = [replace(each, vector=unit_vector("x", 32)) for each in embedded("d", [Passage("new", id="1")])]
+    chunks = [replace(each, vector=unit_vector("x", 32)) for each in embedded("d", [SamplePassage("new", id="1")])]
     store.stage("next", "d", "g", chunks)
     store.publish("next", record("d", chunks), "", "g")
     store.rename_collections({NAME: "old", "next": NAME})
     client = plain(folder)
     assert shown(client) == ({"1": "new"}, ["d"])
-    put(store, "e", [Passage("unseen", id="2")], collection="old")
+    put(store, "e", [SamplePassage("unseen", id="2")], collection="old")
     assert shown(client) == ({"1": "new"}, ["d"])
     store.rename_collections({NAME: "next", "old": NAME})
     assert shown(client) == ({"1": "old", "2": "unseen"}, ["d", "e"])
@@ -196,8 +196,8 @@ def test_a_collection_that_takes_the_name_is_what_is_shown_whatever_its_space(fo
 def test_what_others_changed_there_is_told_and_copied_again(folder: Path) -> None:
     store = opened(folder)
     store.create_collection(NAME, SPACE)
-    put(store, "d", [Passage("alpha", id="1"), Passage("beta", id="2")], collection=NAME)
-    put(store, "e", [Passage("gamma", id="3")], collection=NAME)
+    put(store, "d", [SamplePassage("alpha", id="1"), SamplePassage("beta", id="2")], collection=NAME)
+    put(store, "e", [SamplePassage("gamma", id="3")], collection=NAME)
     client = plain(folder)
     docs = client.get_collection(NAME, embedding_function=None)
     docs.delete(ids=["1"])
@@ -208,8 +208,8 @@ def test_what_others_changed_there_is_told_and_copied_again(folder: Path) -> Non
     assert shown(client) == ({"1": "alpha", "2": "beta", "3": "gamma"}, ["d", "e"])
     assert store.verify(NAME) == []
     client.delete_collection("document_registry")
-    put(store, "e", [Passage("delta", id="3")], collection=NAME)
-    put(store, "f", [Passage("zeta", id="4")], collection=NAME)
+    put(store, "e", [SamplePassage("delta", id="3")], collection=NAME)
+    put(store, "f", [SamplePassage("zeta", id="4")], collection=NAME)
     assert shown(client)[1] == ["d", "e", "f"], "one that is lost is made again by the next change"
     store.close()
     client.close()
@@ -224,8 +224,8 @@ class Killed(BaseException):
 
 
 def test_a_kill_anywhere_leaves_a_copy_that_the_next_opening_makes_right(folder: Path) -> None:
-    old = [Passage("old words", id="1"), Passage("same words", id="2")]
-    new = [Passage("same words", id="2"), Passage("new words", id="3")]
+    old = [SamplePassage("old words", id="1"), SamplePassage("same words", id="2")]
+    new = [SamplePassage("same words", id="2"), SamplePassage("new words", id="3")]
     finished = step = 0
     while finished < 2:
         store = opened(folder / str(step))
@@ -234,16 +234,16 @@ def test_a_kill_anywhere_leaves_a_copy_that_the_next_opening_makes_right(folder:
         left = step
 
         def counted(name: str, patch: pytest.MonkeyPatch) -> None:
-            plainly = getattr(Table, name)
+            plainly = getattr(ChromaTable, name)
 
-            def call(self: Table, *args: Any, **named: Any) -> Any:
+            def call(self: ChromaTable, *args: Any, **named: Any) -> Any:
                 nonlocal left
                 left -= 1
                 if left < 0:
                     raise Killed
                 return plainly(self, *args, **named)
 
-            patch.setattr(Table, name, call)
+            patch.setattr(ChromaTable, name, call)
 
         with pytest.MonkeyPatch.context() as patch:
             counted("put", patch)

@@ -17,12 +17,20 @@ from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, InternalError
 from knowledge_mcp.model.query import Equals, Filter, In, Prefix
 from knowledge_mcp.ports import Analyser
-from knowledge_mcp.stores.chroma.client import Address, Table
-from knowledge_mcp.stores.chroma.slots import Limits
+from knowledge_mcp.stores.chroma.client import Address, ChromaTable
+from knowledge_mcp.stores.chroma.slots import ViewLimits
 from knowledge_mcp.stores.chroma.store import ChromaStore, from_options
 from knowledge_mcp.testing.store_parts import whole
 from knowledge_mcp.testing.store_search import FILTERS, MANY, put
-from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, full_chunk, record, structure, unit_vector
+from knowledge_mcp.testing.store_values import (
+    SPACE,
+    SamplePassage,
+    embedded,
+    full_chunk,
+    record,
+    structure,
+    unit_vector,
+)
 from tests.servers.chroma_server import quick_folder
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,7 +71,7 @@ def folder() -> Generator[Path]:
     shutil.rmtree(made)
 
 
-def opened(folder: Path, *, limits: Limits | None = None, analyser: Analyser | None = None) -> ChromaStore:
+def opened(folder: Path, *, limits: ViewLimits | None = None, analyser: Analyser | None = None) -> ChromaStore:
     return ChromaStore(Address(folder), analyser or EnglishAnalyser(), limits=limits)
 
 
@@ -166,7 +174,7 @@ def test_a_plain_client_reads_every_field_of_a_chunk(folder: Path) -> None:
 def test_the_example_of_the_documentation_runs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store = opened(folder)
     store.create_collection("standards", SPACE)
-    chunks = embedded("d", [Passage("The pump shall stop", normative=True, clause_number="5.3.1")])
+    chunks = embedded("d", [SamplePassage("The pump shall stop", normative=True, clause_number="5.3.1")])
     store.stage("standards", "d", "g", chunks)
     store.publish("standards", record("d", chunks), "", "g")
     store.close()
@@ -176,12 +184,14 @@ def test_the_example_of_the_documentation_runs(folder: Path, capsys: pytest.Capt
     assert "5.3.1 The pump shall stop" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("limits", [Limits(), Limits(vectors=0)], ids=["held here", "read from the store"])
-def test_passages_are_compared_whether_their_vectors_are_held_or_not(folder: Path, limits: Limits) -> None:
+@pytest.mark.parametrize("limits", [ViewLimits(), ViewLimits(vectors=0)], ids=["held here", "read from the store"])
+def test_passages_are_compared_whether_their_vectors_are_held_or_not(folder: Path, limits: ViewLimits) -> None:
     store = opened(folder, limits=limits)
     store.create_collection("c", SPACE)
-    put(store, "d", [Passage(f"alpha {number}", id=f"{number}", direction=f"way {number}") for number in range(8)])
-    again = [Passage(f"beta {number}", id=f"{number}", direction=f"way {number}") for number in range(5)]
+    put(
+        store, "d", [SamplePassage(f"alpha {number}", id=f"{number}", direction=f"way {number}") for number in range(8)]
+    )
+    again = [SamplePassage(f"beta {number}", id=f"{number}", direction=f"way {number}") for number in range(5)]
     put(store, "d", again, generation="next")
     compared = store.cosines("c", unit_vector("way 3"), ["3", "4", "7", "unknown"])
     assert compared.keys() == {"3", "4"}
@@ -191,13 +201,17 @@ def test_passages_are_compared_whether_their_vectors_are_held_or_not(folder: Pat
     store.close()
 
 
-@pytest.mark.parametrize("limits", [Limits(), Limits(vectors=0)], ids=["held here", "asked of the index"])
-def test_both_ways_of_the_dense_leg_filter_before_ranking_and_see_no_staged_chunk(folder: Path, limits: Limits) -> None:
+@pytest.mark.parametrize("limits", [ViewLimits(), ViewLimits(vectors=0)], ids=["held here", "asked of the index"])
+def test_both_ways_of_the_dense_leg_filter_before_ranking_and_see_no_staged_chunk(
+    folder: Path, limits: ViewLimits
+) -> None:
     store = opened(folder, limits=limits)
     store.create_collection("c", SPACE)
     put(store, "d", MANY)
-    put(store, "e", [Passage("alpha alone", id="6")])
-    store.stage("c", "d", "next", embedded("d", [Passage(f"alpha {number}", id=f"n{number}") for number in range(80)]))
+    put(store, "e", [SamplePassage("alpha alone", id="6")])
+    store.stage(
+        "c", "d", "next", embedded("d", [SamplePassage(f"alpha {number}", id=f"n{number}") for number in range(80)])
+    )
     odd: list[tuple[Filter, str]] = [
         (In("normative", ("true", "false")), "123456"),
         (In("normative", ("true", "maybe")), "15"),
@@ -214,9 +228,9 @@ def test_both_ways_of_the_dense_leg_filter_before_ranking_and_see_no_staged_chun
 
 
 def test_without_room_for_postings_hybrid_is_dense_with_a_warning_and_keyword_alone_an_error(folder: Path) -> None:
-    store = opened(folder, limits=Limits(postings=10))
+    store = opened(folder, limits=ViewLimits(postings=10))
     store.create_collection("c", SPACE)
-    put(store, "d", [Passage("alpha words", terms=(("alpha",),))])
+    put(store, "d", [SamplePassage("alpha words", terms=(("alpha",),))])
     legs = store.search("c", vector=unit_vector("x"), text="alpha", filter=None, limit=3)
     assert legs.lexical is None
     assert "too much memory" in legs.lexical_error
@@ -230,7 +244,7 @@ def test_without_room_for_postings_hybrid_is_dense_with_a_warning_and_keyword_al
 def test_another_analyser_indexes_anew_and_a_damaged_index_is_made_again(folder: Path) -> None:
     store = opened(folder)
     store.create_collection("c", SPACE)
-    put(store, "d", [Passage("alpha words", id="1")])
+    put(store, "d", [SamplePassage("alpha words", id="1")])
     assert found(store, "alpha") == ["1"]
     other = opened(folder, analyser=OtherAnalyser())
     assert found(other, "alpha") == ["1"]
@@ -265,9 +279,9 @@ def killed_at(step: int, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
     calls = 0
 
     def counted(name: str) -> None:
-        plainly: Callable[..., Any] = getattr(Table, name)
+        plainly: Callable[..., Any] = getattr(ChromaTable, name)
 
-        def call(self: Table, *args: Any, **named: Any) -> Any:
+        def call(self: ChromaTable, *args: Any, **named: Any) -> Any:
             nonlocal calls
             if name == "remove" and not args[0]:
                 return None
@@ -276,7 +290,7 @@ def killed_at(step: int, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
                 raise Killed
             return plainly(self, *args, **named)
 
-        monkeypatch.setattr(Table, name, call)
+        monkeypatch.setattr(ChromaTable, name, call)
 
     counted("put")
     counted("remove")
@@ -298,8 +312,8 @@ def contents(store: ChromaStore) -> tuple[Sequence[object], ...]:
 def test_a_kill_between_any_two_steps_leaves_one_version_whole_and_the_next_run_mends_it(
     folder: Path, work: str
 ) -> None:
-    old = [Passage("old words", id="1"), Passage("same words", id="2")]
-    new = [Passage("same words", id="2"), Passage("new words", id="3"), Passage("more words", id="4")]
+    old = [SamplePassage("old words", id="1"), SamplePassage("same words", id="2")]
+    new = [SamplePassage("same words", id="2"), SamplePassage("new words", id="3"), SamplePassage("more words", id="4")]
 
     def run(store: ChromaStore) -> None:
         if work == "publish":
@@ -321,7 +335,7 @@ def test_a_kill_between_any_two_steps_leaves_one_version_whole_and_the_next_run_
         store = opened(folder / str(step))
         store.create_collection("c", SPACE)
         put(store, "d", old, text="old", generation="g1", structure=structure(2))
-        store.stage("c", "d", "g1", embedded("d", [Passage("staged words", id="9")]))
+        store.stage("c", "d", "g1", embedded("d", [SamplePassage("staged words", id="9")]))
         before = before or contents(store)
         with pytest.MonkeyPatch.context() as patch:
             calls = killed_at(step or 10_000, patch)

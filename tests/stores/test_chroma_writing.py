@@ -17,7 +17,7 @@ import pytest
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import InternalError
 from knowledge_mcp.stores.chroma import batches, writing
-from knowledge_mcp.stores.chroma.client import Address, Row, Table
+from knowledge_mcp.stores.chroma.client import Address, ChromaRow, ChromaTable
 from knowledge_mcp.stores.chroma.store import ChromaStore
 from knowledge_mcp.testing.store_parts import whole
 from knowledge_mcp.testing.store_search import MANY, put
@@ -46,7 +46,7 @@ def opened(folder: Path) -> ChromaStore:
     return ChromaStore(Address(folder), EnglishAnalyser())
 
 
-def documents_of(store: ChromaStore) -> Table:
+def documents_of(store: ChromaStore) -> ChromaTable:
     return store._look_up("c")[0].documents  # pyright: ignore[reportPrivateUsage] - what is written there is looked at
 
 
@@ -54,10 +54,10 @@ def test_a_text_as_it_was_written_before_is_read(store: ChromaStore) -> None:
     put(store, "d", ["one"], text="the canonical text")
     documents = documents_of(store)
     (entry,) = documents.rows(where={"kind": {"$eq": "text"}})
-    documents.put([Row(entry.id, {**entry.metadata, "text": None}, document="the text of an older version")])
+    documents.put([ChromaRow(entry.id, {**entry.metadata, "text": None}, document="the text of an older version")])
     (kept,) = documents.rows(where={"kind": {"$eq": "document"}})
     unchecked = without_check_sums(str(kept.metadata["record"]))
-    documents.put([Row(kept.id, {**kept.metadata, "record": unchecked}, document=kept.document, uri=kept.uri)])
+    documents.put([ChromaRow(kept.id, {**kept.metadata, "record": unchecked}, document=kept.document, uri=kept.uri)])
     assert store.document_text("c", "d") == "the text of an older version"
     assert store.verify("c") == []
     put(store, "d", ["two"], text="new", generation="g2")
@@ -66,18 +66,18 @@ def test_a_text_as_it_was_written_before_is_read(store: ChromaStore) -> None:
 
 def test_a_small_document_is_written_in_few_calls(store: ChromaStore, monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[str] = []
-    write, remove = Table._write, Table.remove  # pyright: ignore[reportPrivateUsage] - what is counted
+    write, remove = ChromaTable._write, ChromaTable.remove  # pyright: ignore[reportPrivateUsage] - what is counted
 
-    def counted(self: Table, rows: Sequence[Any], replace: bool) -> None:
+    def counted(self: ChromaTable, rows: Sequence[Any], replace: bool) -> None:
         written.append(f"{len(rows)} entries")
         write(self, rows, replace)
 
-    def removed(self: Table, ids: Sequence[str]) -> None:
+    def removed(self: ChromaTable, ids: Sequence[str]) -> None:
         written.extend(["removed"] if ids else [])
         remove(self, ids)
 
-    monkeypatch.setattr(Table, "_write", counted)
-    monkeypatch.setattr(Table, "remove", removed)
+    monkeypatch.setattr(ChromaTable, "_write", counted)
+    monkeypatch.setattr(ChromaTable, "remove", removed)
     put(store, "d", MANY[:5], text="text", structure=structure(2))
     assert written == ["2 entries", "5 entries", "5 entries", "removed"]
     written.clear()
@@ -90,13 +90,13 @@ def test_many_small_documents_are_written_in_as_few_calls_as_one(
     store: ChromaStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written: list[str] = []
-    write = Table._write  # pyright: ignore[reportPrivateUsage] - what is counted
+    write = ChromaTable._write  # pyright: ignore[reportPrivateUsage] - what is counted
 
-    def counted(self: Table, rows: Sequence[Any], replace: bool) -> None:
+    def counted(self: ChromaTable, rows: Sequence[Any], replace: bool) -> None:
         written.append(f"{len(rows)} entries")
         write(self, rows, replace)
 
-    monkeypatch.setattr(Table, "_write", counted)
+    monkeypatch.setattr(ChromaTable, "_write", counted)
     told: list[str] = []
     store.publish_whole("c", [whole(f"d{n}", MANY[:2]) for n in range(20)], told.append)
     assert written == ["40 entries", "40 entries", "61 entries"], "holders, vectors; chunks; the rest, records"
@@ -118,17 +118,17 @@ def test_what_another_writer_discards_meanwhile_is_written_again(
     folder: Path, store: ChromaStore, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
     other = opened(folder)
-    write = Table._write  # pyright: ignore[reportPrivateUsage] - a moment between two calls
+    write = ChromaTable._write  # pyright: ignore[reportPrivateUsage] - a moment between two calls
 
-    def disturbed(self: Table, rows: Sequence[Any], replace: bool) -> None:
+    def disturbed(self: ChromaTable, rows: Sequence[Any], replace: bool) -> None:
         write(self, rows, replace)
         if rows[0].vector is not None:
-            monkeypatch.setattr(Table, "_write", write)
+            monkeypatch.setattr(ChromaTable, "_write", write)
             other.discard_staged("c", "d")
 
-    def robbed(self: Table, rows: Sequence[Any], replace: bool) -> None:
+    def robbed(self: ChromaTable, rows: Sequence[Any], replace: bool) -> None:
         if any(row.uri for row in rows):  # the other one looked what is visible just before
-            monkeypatch.setattr(Table, "_write", write)
+            monkeypatch.setattr(ChromaTable, "_write", write)
             documents = documents_of(other)
             (holder,) = documents.rows(where={"$and": [{"kind": {"$eq": "staged"}}, {"document_id": {"$eq": "d"}}]})
             documents.remove([holder.id])
@@ -139,7 +139,7 @@ def test_what_another_writer_discards_meanwhile_is_written_again(
             write(self, rows, replace)
 
     put(store, "d", ["old"])
-    monkeypatch.setattr(Table, "_write", disturbed if moment == "before its record" else robbed)
+    monkeypatch.setattr(ChromaTable, "_write", disturbed if moment == "before its record" else robbed)
     told: list[str] = []
     store.publish_whole("c", [whole("d", ["new"]), whole("e", ["more"])], told.append)
     assert sorted(told) == ["d", "e"]
@@ -154,19 +154,19 @@ def test_of_two_processes_that_write_a_document_whole_none_takes_the_other_ones_
     folder: Path, store: ChromaStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = opened(folder)
-    write = Table._write  # pyright: ignore[reportPrivateUsage] - a moment between two calls
+    write = ChromaTable._write  # pyright: ignore[reportPrivateUsage] - a moment between two calls
     calls = 0
 
-    def disturbed(self: Table, rows: Sequence[Any], replace: bool) -> None:
+    def disturbed(self: ChromaTable, rows: Sequence[Any], replace: bool) -> None:
         nonlocal calls
         write(self, rows, replace)
         if rows[0].vector is not None:
-            monkeypatch.setattr(Table, "_write", write)
+            monkeypatch.setattr(ChromaTable, "_write", write)
             other.publish_whole("c", [whole("d", ["theirs"])], lambda _: None)
-            monkeypatch.setattr(Table, "_write", disturbed)
+            monkeypatch.setattr(ChromaTable, "_write", disturbed)
         calls += 1
 
-    monkeypatch.setattr(Table, "_write", disturbed)
+    monkeypatch.setattr(ChromaTable, "_write", disturbed)
     store.publish_whole("c", [whole("d", ["ours"])], lambda _: None)
     assert calls == 3, "written once"
     assert [each.content for each in other.document_chunks("c", "d")] == ["ours"]
@@ -278,15 +278,15 @@ def test_what_is_discarded_each_time_is_told_and_what_was_there_stays(
     folder: Path, store: ChromaStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = opened(folder)
-    write = Table._write  # pyright: ignore[reportPrivateUsage] - a moment between two calls
+    write = ChromaTable._write  # pyright: ignore[reportPrivateUsage] - a moment between two calls
 
-    def disturbed(self: Table, rows: Sequence[Any], replace: bool) -> None:
+    def disturbed(self: ChromaTable, rows: Sequence[Any], replace: bool) -> None:
         write(self, rows, replace)
         if rows[0].vector is not None:
             other.discard_staged("c", "d")
 
     put(store, "d", ["old"])
-    monkeypatch.setattr(Table, "_write", disturbed)
+    monkeypatch.setattr(ChromaTable, "_write", disturbed)
     told: list[str] = []
     with pytest.raises(InternalError, match="'d' has 0 chunks, not the 1 announced"):
         store.publish_whole("c", [whole("d", ["new"]), whole("e", ["more"])], told.append)
@@ -321,15 +321,15 @@ def test_of_two_processes_that_begin_a_generation_one_gives_it_its_token(
 ) -> None:
     other = opened(folder)
     chunks = embedded("d", ["one", "two"])
-    write = Table._write  # pyright: ignore[reportPrivateUsage] - a moment between two calls
+    write = ChromaTable._write  # pyright: ignore[reportPrivateUsage] - a moment between two calls
 
-    def late(self: Table, rows: Sequence[Any], replace: bool) -> None:
+    def late(self: ChromaTable, rows: Sequence[Any], replace: bool) -> None:
         if not replace:
-            monkeypatch.setattr(Table, "_write", write)
+            monkeypatch.setattr(ChromaTable, "_write", write)
             other.stage("c", "d", "g", chunks[:1])
         write(self, rows, replace)
 
-    monkeypatch.setattr(Table, "_write", late)
+    monkeypatch.setattr(ChromaTable, "_write", late)
     store.stage("c", "d", "g", chunks[1:])
     store.publish("c", record("d", chunks), "text", "g")
     assert [each.content for each in store.document_chunks("c", "d")] == ["one", "two"]

@@ -22,7 +22,7 @@ from knowledge_mcp.stores.qdrant.layout import point_id
 from knowledge_mcp.stores.qdrant.store import QdrantStore
 from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.testing.store_search import put
-from knowledge_mcp.testing.store_values import SPACE, Passage
+from knowledge_mcp.testing.store_values import SPACE, SamplePassage
 from tests.servers.chroma_server import quick_folder
 from tests.servers.qdrant_local import LocalQdrant
 
@@ -120,7 +120,7 @@ def made(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[tuple[Stor
     generator = STORES[request.param](tmp_path)
     store, forge = next(generator)
     store.create_collection("c", SPACE)
-    put(store, "d", [Passage("alpha shall", id="1"), Passage("beta", id="2")], text="alpha shall\nbeta")
+    put(store, "d", [SamplePassage("alpha shall", id="1"), SamplePassage("beta", id="2")], text="alpha shall\nbeta")
     yield store, forge
     next(generator, None)
 
@@ -163,5 +163,5 @@ def test_an_altered_record_is_refused_or_left_out_and_noticed(made: tuple[Store,
         assert store.document("c", "d") is None
         assert store.documents("c") == []
     assert [each.document_id for each in damage] == ["d"]
-    put(store, "d", [Passage("alpha shall", id="1")], text="alpha shall", generation="g2")
+    put(store, "d", [SamplePassage("alpha shall", id="1")], text="alpha shall", generation="g2")
     assert store.document("c", "d") is not None

@@ -16,7 +16,7 @@ from knowledge_mcp.model.query import And, Equals, In, Prefix
 from knowledge_mcp.stores.qdrant.connection import QdrantConfig
 from knowledge_mcp.stores.qdrant.store import QdrantStore
 from knowledge_mcp.testing.store_search import put
-from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, structure, unit_vector
+from knowledge_mcp.testing.store_values import SPACE, SamplePassage, embedded, structure, unit_vector
 from tests.servers.qdrant_local import LocalQdrant
 
 WORDS = ["alpha", "beta", "gamma", "delta"]
@@ -184,9 +184,16 @@ def test_all_that_the_store_asks_has_the_answer_of_local_mode() -> None:
         store = QdrantStore(config, EnglishAnalyser(), connect=lambda: twins.client)
         store.create_collection("c", SPACE)
         for number in range(4):
-            passages = [f"{word} words of {number % 2}" for word in WORDS] + [Passage("beta", clause_number="5.3")]
+            passages = [f"{word} words of {number % 2}" for word in WORDS] + [
+                SamplePassage("beta", clause_number="5.3")
+            ]
             put(store, f"d{number}", passages, text="text")
-        put(store, "d", [Passage("alpha words", clause_number="5.3", terms=(("alpha", "a"),)), "beta"], text="text")
+        put(
+            store,
+            "d",
+            [SamplePassage("alpha words", clause_number="5.3", terms=(("alpha", "a"),)), "beta"],
+            text="text",
+        )
         put(store, "d", ["gamma words", "delta"], text="text", structure=structure(3))
         store.stage("c", "e", "g", embedded("e", ["x"]))
         kept = And((Equals("normative", False), In("document_id", ("d", "d1", "d2")), Prefix("clause_number", "5")))

@@ -24,7 +24,7 @@ from knowledge_mcp.stores.qdrant.store import QdrantStore
 from knowledge_mcp.stores.shared.bm25 import K1, B
 from knowledge_mcp.stores.shared.filters import keeps_value
 from knowledge_mcp.testing.store_search import put, same_ranking
-from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, structure, unit_vector
+from knowledge_mcp.testing.store_values import SPACE, SamplePassage, embedded, structure, unit_vector
 from tests.servers.qdrant_local import LocalQdrant, refusal
 
 SIZED = {"v": models.VectorParams(size=4, distance=models.Distance.COSINE)}
@@ -225,7 +225,11 @@ def test_weights_follow_the_mean_length_when_it_drifts(local: LocalQdrant) -> No
 
 
 def test_another_analyser_indexes_the_collection_anew_at_its_first_use(local: LocalQdrant, store: QdrantStore) -> None:
-    put(store, "d", [Passage("The Requirements apply", id="1", terms=(("Alpha",),)), Passage("words", id="2")])
+    put(
+        store,
+        "d",
+        [SamplePassage("The Requirements apply", id="1", terms=(("Alpha",),)), SamplePassage("words", id="2")],
+    )
     assert found(store, "requirement") == ["1"]
     other = opened(local, OtherAnalyser())
     assert found(other, "requirement") == []
@@ -234,7 +238,7 @@ def test_another_analyser_indexes_the_collection_anew_at_its_first_use(local: Lo
     assert other.verify("c") == []
     oracle = MemoryStore(OtherAnalyser())
     oracle.create_collection("c", SPACE)
-    put(oracle, "d", [Passage("The Requirements apply", id="1"), Passage("words", id="2")])
+    put(oracle, "d", [SamplePassage("The Requirements apply", id="1"), SamplePassage("words", id="2")])
     mine, theirs = (
         each.search("c", vector=None, text="the words", filter=None, limit=9).lexical or () for each in (other, oracle)
     )
@@ -273,7 +277,7 @@ def test_damage_is_found_and_what_is_derived_is_mended(
     put(
         store,
         "d",
-        [Passage("alpha words", id="1"), Passage("beta words", id="2")],
+        [SamplePassage("alpha words", id="1"), SamplePassage("beta words", id="2")],
         text="the text",
         structure=structure(1),
     )

@@ -20,15 +20,15 @@ from knowledge_mcp.stores.qdrant.connection import QdrantConfig
 from knowledge_mcp.stores.qdrant.store import QdrantStore
 from knowledge_mcp.support.retry import RetryPolicy
 from knowledge_mcp.testing.store_search import put, same_ranking
-from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, record, structure, unit_vector
+from knowledge_mcp.testing.store_values import SPACE, SamplePassage, embedded, record, structure, unit_vector
 from tests.servers.qdrant_local import LocalQdrant
 from tests.servers.qdrant_server import QdrantServer
 from tests.stores.processes import check
 from tests.stores.qdrant_processes import write_once
 
 ROOT = Path(__file__).resolve().parents[2]
-OLD = [Passage(f"alpha old {number}", id=f"old-{number}", direction="near") for number in range(4)]
-NEW = [Passage(f"alpha new {number}", id=f"new-{number}", direction="near") for number in range(3)]
+OLD = [SamplePassage(f"alpha old {number}", id=f"old-{number}", direction="near") for number in range(4)]
+NEW = [SamplePassage(f"alpha new {number}", id=f"new-{number}", direction="near") for number in range(3)]
 SHAPES = {"old": structure(4), "new": structure(3)}
 
 

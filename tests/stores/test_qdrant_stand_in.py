@@ -19,7 +19,7 @@ from knowledge_mcp.model.query import And, Equals, In, Prefix
 from knowledge_mcp.stores.qdrant.connection import QdrantConfig
 from knowledge_mcp.stores.qdrant.store import QdrantStore
 from knowledge_mcp.testing.store_search import put
-from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, unit_vector
+from knowledge_mcp.testing.store_values import SPACE, SamplePassage, embedded, unit_vector
 from tests.servers.qdrant_local import LocalQdrant
 from tests.servers.qdrant_routes import ROUTES
 from tests.servers.qdrant_server import QdrantServer
@@ -232,7 +232,12 @@ def test_all_that_the_store_asks_can_be_said_in_grpc_too() -> None:
     for config in (QdrantConfig("http://local", quantization="scalar", exact_up_to=0), QdrantConfig("http://local")):
         store = QdrantStore(config, EnglishAnalyser(), connect=lambda: local.client)
         store.create_collection("c", SPACE)
-        put(store, "d", [Passage("alpha words", clause_number="5.3", terms=(("alpha", "a"),)), "beta"], text="text")
+        put(
+            store,
+            "d",
+            [SamplePassage("alpha words", clause_number="5.3", terms=(("alpha", "a"),)), "beta"],
+            text="text",
+        )
         put(store, "d", ["gamma words"], text="text")
         store.stage("c", "e", "g", embedded("e", ["x"]))
         kept = And((Equals("normative", False), In("document_id", ("d", "e")), Prefix("clause_number", "5")))

@@ -16,7 +16,7 @@ from knowledge_mcp.stores.qdrant.store import QdrantStore
 from knowledge_mcp.support.retry import RetryPolicy
 from knowledge_mcp.testing.store_parts import whole
 from knowledge_mcp.testing.store_search import put
-from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, structure, unit_vector
+from knowledge_mcp.testing.store_values import SPACE, SamplePassage, embedded, structure, unit_vector
 from tests.servers.qdrant_local import LocalQdrant
 from tests.servers.qdrant_server import Fault, QdrantServer
 from tests.stores.test_qdrant_publish import Killed, Tapped, opened
@@ -29,7 +29,7 @@ COUNTS = {"old": 4, "new": 3, "rival": 2}
 def version(document_id: str, name: str) -> WholeDocument:
     """Make one version of a document, which every passage, the text and the structure tell."""
     passages = [
-        Passage(f"alpha {name} {place}", id=f"{document_id}/{name}/{place}", direction="near")
+        SamplePassage(f"alpha {name} {place}", id=f"{document_id}/{name}/{place}", direction="near")
         for place in range(COUNTS[name])
     ]
     return whole(document_id, passages, text=f"{name} text", structure=SHAPES[name])

@@ -21,9 +21,9 @@ from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.stores.sqlite import postings, schema, search, verify, writing
 from knowledge_mcp.stores.sqlite.connection import Database, as_knowledge_error
 from knowledge_mcp.stores.sqlite.store import SqliteStore
-from knowledge_mcp.stores.sqlite.view import View
+from knowledge_mcp.stores.sqlite.view import SqliteView
 from knowledge_mcp.testing.store_search import put, same_ranking
-from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, record, unit_vector
+from knowledge_mcp.testing.store_values import SPACE, SamplePassage, embedded, record, unit_vector
 
 ANALYSER = EnglishAnalyser()
 
@@ -36,7 +36,7 @@ class OpenStore(SqliteStore):
         return self._database
 
     @property
-    def view(self) -> View:
+    def view(self) -> SqliteView:
         (view,) = self._views.values()
         return view
 
@@ -228,7 +228,7 @@ def test_a_writer_that_never_ends_is_told_as_a_timeout(tmp_path: Path) -> None:
 def test_half_a_surrogate_pair_is_refused_and_nothing_is_kept(tmp_path: Path) -> None:
     store = open_store(tmp_path / "knowledge.db")
     with pytest.raises(KnowledgeError, match="surrogate"):
-        store.stage("c", "d", "g", embedded("d", ["good words", Passage("x", id="bad \ud800")]))
+        store.stage("c", "d", "g", embedded("d", ["good words", SamplePassage("x", id="bad \ud800")]))
     assert store.discard_staged("c") == 0
     store.close()
 
@@ -239,8 +239,8 @@ def test_another_analyser_indexes_the_collection_anew_at_its_first_use(
     monkeypatch.setattr(verify, "SLOTS_PER_SEGMENT", 1)
     path = tmp_path / "knowledge.db"
     store = open_store(path)
-    put(store, "d", [Passage("verified systems", id="1", terms=(("Systems",),)), Passage("other", id="2")])
-    put(store, "d", [Passage("verified systems", id="1", terms=(("Systems",),)), Passage("other", id="2")])
+    put(store, "d", [SamplePassage("verified systems", id="1", terms=(("Systems",),)), SamplePassage("other", id="2")])
+    put(store, "d", [SamplePassage("verified systems", id="1", terms=(("Systems",),)), SamplePassage("other", id="2")])
     assert lexical(store, "verify") == ["1"]
     store.close()
     monkeypatch.setattr(analyser, "_VERSION", "english-2")
@@ -249,7 +249,7 @@ def test_another_analyser_indexes_the_collection_anew_at_its_first_use(
     assert lexical(plain, "verified") == ["1"]
     assert len(plain.definitions("c", "system")) == 1
     assert plain.verify("c") == []
-    put(plain, "e", [Passage("verified again", id="3")])
+    put(plain, "e", [SamplePassage("verified again", id="3")])
     plain.close()
     monkeypatch.setattr(analyser, "_VERSION", "english-3")
     third = SqliteStore(path, EnglishAnalyser())
@@ -337,7 +337,9 @@ def test_a_larger_collection_is_searched_by_sign_bits_with_hardly_a_loss(
         chunks = [
             type(each)(each.chunk, matrix[number * 500 + place].tobytes(), each.embedding_key)
             for place, each in enumerate(
-                embedded(f"d{number}", [Passage("alpha", id=f"{number * 500 + place:05}") for place in range(500)])
+                embedded(
+                    f"d{number}", [SamplePassage("alpha", id=f"{number * 500 + place:05}") for place in range(500)]
+                )
             )
         ]
         store.stage("c", f"d{number}", "g", chunks)
@@ -368,7 +370,7 @@ def test_a_leg_that_fails_is_told_while_the_other_one_answers(tmp_path: Path, mo
     monkeypatch.setattr("knowledge_mcp.stores.sqlite.view.FLOATS_UP_TO", 0)  # what is held cannot fail
     path = tmp_path / "knowledge.db"
     store = open_store(path)
-    put(store, "d", [Passage("alpha words", id="1")])
+    put(store, "d", [SamplePassage("alpha words", id="1")])
     raw(path, "ALTER TABLE postings RENAME TO gone")
     legs = store.search("c", vector=unit_vector("x"), text="alpha", filter=None, limit=5)
     assert [hit.chunk_id for hit in legs.dense or ()] == ["1"]

@@ -14,7 +14,7 @@ from knowledge_mcp.model.errors import ConnectionFailedError, InternalError
 from knowledge_mcp.stores.sqlite import verify
 from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.testing.store_search import put
-from knowledge_mcp.testing.store_values import SPACE, Passage, unit_vector
+from knowledge_mcp.testing.store_values import SPACE, SamplePassage, unit_vector
 
 ANALYSER = EnglishAnalyser()
 
@@ -22,7 +22,7 @@ ANALYSER = EnglishAnalyser()
 def filled(path: Path, word: str) -> SqliteStore:
     store = SqliteStore(path, ANALYSER)
     store.create_collection("c", SPACE)
-    put(store, "d", [Passage(f"{word} words", id=word)])
+    put(store, "d", [SamplePassage(f"{word} words", id=word)])
     return store
 
 
@@ -64,7 +64,7 @@ def test_a_store_that_was_replaced_is_taken_up_without_a_restart(tmp_path: Path)
     other = filled(path, "beta")
     assert found(store, "beta") == ["beta"]
     assert found(store, "alpha") == []
-    put(store, "d", [Passage("gamma words", id="gamma")])
+    put(store, "d", [SamplePassage("gamma words", id="gamma")])
     assert found(other, "gamma") == ["gamma"]
     store.close()
     other.close()

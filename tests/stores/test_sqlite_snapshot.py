@@ -17,7 +17,7 @@ from knowledge_mcp.model.errors import InternalError
 from knowledge_mcp.model.query import LegHit
 from knowledge_mcp.stores.sqlite import view
 from knowledge_mcp.stores.sqlite.store import SqliteStore
-from knowledge_mcp.testing.store_values import SPACE, Passage, unit_vector
+from knowledge_mcp.testing.store_values import SPACE, SamplePassage, unit_vector
 from knowledge_mcp.testing.stores import put
 
 
@@ -41,10 +41,10 @@ def found(store: SqliteStore, text: str) -> tuple[LegHit, ...]:
 def test_what_another_one_publishes_is_seen_after_the_snapshot(tmp_path: Path, *, same: bool) -> None:
     store = opened(tmp_path / "knowledge.db")
     writer = store if same else opened(tmp_path / "knowledge.db")
-    put(store, "d", [Passage("alpha old", id="1")])
+    put(store, "d", [SamplePassage("alpha old", id="1")])
     with store.snapshot("c"):
         before = store.documents("c")
-        elsewhere(lambda: put(writer, "d", [Passage("alpha new", id="2")]))
+        elsewhere(lambda: put(writer, "d", [SamplePassage("alpha new", id="2")]))
         elsewhere(lambda: writer.rename_collections({"c": "b"}))
         assert [hit.chunk_id for hit in found(store, "alpha")] == ["1"]
         assert [each.content for each in store.chunks("c", ["1", "2"])] == ["alpha old"]
@@ -60,10 +60,14 @@ def test_what_another_one_publishes_is_seen_after_the_snapshot(tmp_path: Path, *
 
 def test_a_passage_that_is_published_again_is_compared_as_the_snapshot_has_it(tmp_path: Path) -> None:
     store = opened(tmp_path / "knowledge.db")
-    put(store, "d", [Passage("alpha", id="same", direction="old"), Passage("beta", id="gone", direction="old")])
+    put(
+        store,
+        "d",
+        [SamplePassage("alpha", id="same", direction="old"), SamplePassage("beta", id="gone", direction="old")],
+    )
     assert store.cosines("c", unit_vector("old"), ["same", "gone"]) == pytest.approx({"same": 1.0, "gone": 1.0})
     with store.snapshot("c"):
-        again = [Passage("alpha", id="same", direction="new"), Passage("gamma", id="come", direction="old")]
+        again = [SamplePassage("alpha", id="same", direction="new"), SamplePassage("gamma", id="come", direction="old")]
         elsewhere(lambda: put(store, "d", again, generation="next"))
         later: list[dict[str, float]] = []
         elsewhere(lambda: later.append(store.cosines("c", unit_vector("old"), ["same", "gone", "come"])))
@@ -80,8 +84,10 @@ def test_passages_of_a_large_collection_are_compared_without_being_held(
 ) -> None:
     monkeypatch.setattr(view, "FLOATS_UP_TO", 1)
     store = opened(tmp_path / "knowledge.db")
-    put(store, "d", [Passage("alpha", id="1", direction="one"), Passage("beta", id="2")])
-    put(store, "d", [Passage("alpha", id="1", direction="one"), Passage("gamma", id="3")], generation="next")
+    put(store, "d", [SamplePassage("alpha", id="1", direction="one"), SamplePassage("beta", id="2")])
+    put(
+        store, "d", [SamplePassage("alpha", id="1", direction="one"), SamplePassage("gamma", id="3")], generation="next"
+    )
     compared = store.cosines("c", unit_vector("one"), ["1", "2", "3"])
     assert compared.keys() == {"1", "3"}
     assert compared["1"] == pytest.approx(1.0)
@@ -90,7 +96,7 @@ def test_passages_of_a_large_collection_are_compared_without_being_held(
 
 def test_a_view_that_is_ahead_of_a_snapshot_is_not_used_in_it(tmp_path: Path) -> None:
     store = opened(tmp_path / "knowledge.db")
-    put(store, "d", [Passage("alpha old", id="1")])
+    put(store, "d", [SamplePassage("alpha old", id="1")])
     begun, published = threading.Event(), threading.Event()
     seen: list[list[str]] = []
 
@@ -103,7 +109,7 @@ def test_a_view_that_is_ahead_of_a_snapshot_is_not_used_in_it(tmp_path: Path) ->
     thread = threading.Thread(target=read)
     thread.start()
     assert begun.wait(30)
-    put(store, "d", [Passage("alpha new", id="2")])
+    put(store, "d", [SamplePassage("alpha new", id="2")])
     assert [hit.chunk_id for hit in found(store, "alpha")] == ["2"]
     published.set()
     thread.join()
@@ -114,7 +120,7 @@ def test_a_view_that_is_ahead_of_a_snapshot_is_not_used_in_it(tmp_path: Path) ->
 
 def test_a_collection_of_another_analyser_is_indexed_before_its_snapshot(tmp_path: Path) -> None:
     store = opened(tmp_path / "knowledge.db")
-    put(store, "d", [Passage("alpha", id="1")])
+    put(store, "d", [SamplePassage("alpha", id="1")])
     connection: Any = apsw.Connection(str(tmp_path / "knowledge.db"))
     connection.execute("UPDATE collections SET analyser = 'older'")
     connection.close()
@@ -125,7 +131,7 @@ def test_a_collection_of_another_analyser_is_indexed_before_its_snapshot(tmp_pat
 
 def test_a_failure_inside_is_told_in_our_terms_and_the_snapshot_ends(tmp_path: Path) -> None:
     store = opened(tmp_path / "knowledge.db")
-    put(store, "d", [Passage("alpha", id="1")])
+    put(store, "d", [SamplePassage("alpha", id="1")])
 
     def damaged() -> list[Chunk]:
         with store.snapshot("c"):
@@ -148,7 +154,7 @@ def test_writers_do_not_wait_for_a_snapshot(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "knowledge.db", EnglishAnalyser(), patience=0.0)
     store.create_collection("c", SPACE)
     with store.snapshot("c"):
-        put(store, "d", [Passage("alpha", id="1")])
+        put(store, "d", [SamplePassage("alpha", id="1")])
         assert store.documents("c") == [], "what was written here is seen when the snapshot has ended"
     assert len(store.documents("c")) == 1
     store.close()
@@ -165,7 +171,7 @@ class Counting(SqliteStore):
 def test_reading_a_document_in_a_snapshot_loads_nothing_that_only_searches_need(tmp_path: Path) -> None:
     opened(tmp_path / "knowledge.db").close()
     store = Counting(tmp_path / "knowledge.db", EnglishAnalyser())
-    put(store, "d", [Passage("alpha", id="1")])
+    put(store, "d", [SamplePassage("alpha", id="1")])
     with store.snapshot("c"):
         assert [each.content for each in store.document_chunks("c", "d")] == ["alpha"]
         assert store.loaded == 0
@@ -176,10 +182,10 @@ def test_reading_a_document_in_a_snapshot_loads_nothing_that_only_searches_need(
 
 def test_a_snapshot_that_was_overtaken_before_its_first_search_still_sees_its_own_state(tmp_path: Path) -> None:
     store = opened(tmp_path / "knowledge.db")
-    put(store, "d", [Passage("alpha old", id="1")])
+    put(store, "d", [SamplePassage("alpha old", id="1")])
     with store.snapshot("c"):
         before = store.documents("c")
-        elsewhere(lambda: put(store, "d", [Passage("alpha new", id="2")]))
+        elsewhere(lambda: put(store, "d", [SamplePassage("alpha new", id="2")]))
         elsewhere(lambda: [hit.chunk_id for hit in found(store, "alpha")] == ["2"] or pytest.fail("not written"))
         assert [hit.chunk_id for hit in found(store, "alpha")] == ["1"]
         assert [hit.chunk_id for hit in found(store, "alpha old")] == ["1"]
@@ -190,7 +196,7 @@ def test_a_snapshot_that_was_overtaken_before_its_first_search_still_sees_its_ow
 
 def test_an_older_index_is_made_anew_amid_a_snapshot_that_has_begun_to_read(tmp_path: Path) -> None:
     store = opened(tmp_path / "knowledge.db")
-    put(store, "d", [Passage("alpha", id="1", terms=(("alpha",),))])
+    put(store, "d", [SamplePassage("alpha", id="1", terms=(("alpha",),))])
     connection: Any = apsw.Connection(str(tmp_path / "knowledge.db"))
     connection.execute("UPDATE collections SET analyser = 'older'")
     connection.close()
@@ -206,12 +212,12 @@ def test_the_index_of_one_collection_is_loaded_while_others_are_searched(
 ) -> None:
     store = opened(tmp_path / "knowledge.db")
     store.create_collection("slow", SPACE)
-    put(store, "d", [Passage("alpha", id="1")])
-    put(store, "e", [Passage("alpha", id="2")], collection="slow")
+    put(store, "d", [SamplePassage("alpha", id="1")])
+    put(store, "e", [SamplePassage("alpha", id="2")], collection="slow")
     entered, release, first = threading.Event(), threading.Event(), threading.Lock()
     load = view.next_view
 
-    def next_view(*arguments: Any) -> view.View:
+    def next_view(*arguments: Any) -> view.SqliteView:
         if first.acquire(blocking=False):
             entered.set()
             assert release.wait(60)

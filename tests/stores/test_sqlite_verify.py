@@ -14,15 +14,15 @@ from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.stores.shared.payload import chunk_from_json, chunk_to_json
 from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.testing.store_search import put
-from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, unit_vector
+from knowledge_mcp.testing.store_values import SPACE, SamplePassage, embedded, unit_vector
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SqliteStore]:
     made = SqliteStore(tmp_path / "knowledge.db", EnglishAnalyser())
     made.create_collection("c", SPACE)
-    put(made, "d", [Passage("alpha words", id="1", terms=(("alpha",),)), Passage("beta words", id="2")])
-    put(made, "e", [Passage("gamma words", id="3")], text="text")
+    put(made, "d", [SamplePassage("alpha words", id="1", terms=(("alpha",),)), SamplePassage("beta words", id="2")])
+    put(made, "e", [SamplePassage("gamma words", id="3")], text="text")
     assert made.verify("c") == []
     yield made
     made.close()
@@ -94,8 +94,8 @@ def test_what_is_lost_is_told_with_the_document_to_ingest_again(store: SqliteSto
         assert findings[0].document_id in {"d", "e"}
         assert not findings[0].repaired
         assert "ngest" in findings[0].suggestion
-    put(store, "d", [Passage("alpha words", id="1", terms=(("alpha",),)), Passage("beta words", id="2")])
-    put(store, "e", [Passage("gamma words", id="3")], text="text")
+    put(store, "d", [SamplePassage("alpha words", id="1", terms=(("alpha",),)), SamplePassage("beta words", id="2")])
+    put(store, "e", [SamplePassage("gamma words", id="3")], text="text")
     store.verify("c", repair=True)
     assert store.verify("c") == []
 

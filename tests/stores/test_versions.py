@@ -23,15 +23,15 @@ from knowledge_mcp.stores.chroma import view
 from knowledge_mcp.stores.chroma.client import Address
 from knowledge_mcp.stores.chroma.store import ChromaStore
 from knowledge_mcp.stores.qdrant import search
-from knowledge_mcp.stores.qdrant.connection import Connection, QdrantConfig
-from knowledge_mcp.stores.qdrant.layout import Place
+from knowledge_mcp.stores.qdrant.connection import QdrantConfig, QdrantConnection
+from knowledge_mcp.stores.qdrant.layout import QdrantCollection
 from knowledge_mcp.stores.qdrant.store import QdrantStore
 from knowledge_mcp.stores.shared.rules import is_newer
 from knowledge_mcp.stores.sqlite import schema, verify
 from knowledge_mcp.stores.sqlite.session import Session
 from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.testing.store_search import put
-from knowledge_mcp.testing.store_values import SPACE, Passage, unit_vector
+from knowledge_mcp.testing.store_values import SPACE, SamplePassage, unit_vector
 from tests.servers.chroma_server import ChromaServer, quick_folder
 from tests.servers.qdrant_server import QdrantServer
 from tests.stores.test_sqlite import raw
@@ -105,7 +105,7 @@ def qdrant(monkeypatch: pytest.MonkeyPatch) -> Generator[tuple[Make, list[str]]]
     made: list[str] = []
     honest = search.index_anew
 
-    def counted(connection: Connection, place: Place, analyser: Analyser) -> None:
+    def counted(connection: QdrantConnection, place: QdrantCollection, analyser: Analyser) -> None:
         made.append(analyser.version)
         honest(connection, place, analyser)
 
@@ -123,7 +123,11 @@ def test_a_newer_version_indexes_once_and_the_older_one_answers_without_words(
     with ExitStack() as stack:
         older = stack.enter_context(closing(make(EnglishAnalyser())))
         older.create_collection("c", SPACE)
-        put(older, "d", [Passage("verified systems", id="1", terms=(("Systems",),)), Passage("other", id="2")])
+        put(
+            older,
+            "d",
+            [SamplePassage("verified systems", id="1", terms=(("Systems",),)), SamplePassage("other", id="2")],
+        )
         newer = stack.enter_context(closing(make(Later())))
         assert answers(newer, "verified") == (["1"], "")
         older = stack.enter_context(closing(make(EnglishAnalyser())))
@@ -140,7 +144,7 @@ def test_a_newer_version_indexes_once_and_the_older_one_answers_without_words(
             lambda: older.search("c", vector=None, text="verify", filter=None, limit=9),
             lambda: older.definitions("c", "system"),
             lambda: older.create_collection("c", SPACE),
-            lambda: put(older, "e", [Passage("verified again", id="3")]),
+            lambda: put(older, "e", [SamplePassage("verified again", id="3")]),
         ):
             with pytest.raises(ConfigError, match="newer version"):
                 refused()
@@ -155,12 +159,12 @@ def test_an_older_version_stores_nothing_while_a_newer_one_is_indexing_in_qdrant
     make, _ = qdrant
     with closing(make(EnglishAnalyser())) as older, closing(make(Later())) as newer:
         older.create_collection("c", SPACE)
-        put(older, "d", [Passage("verified systems", id="1")])
+        put(older, "d", [SamplePassage("verified systems", id="1")])
         honest = search.heads
 
-        def midway(connection: Connection, place: Place) -> Any:
+        def midway(connection: QdrantConnection, place: QdrantCollection) -> Any:
             with pytest.raises(ConfigError, match="english-9-plain"):
-                put(older, "e", [Passage("verified again", id="2")])
+                put(older, "e", [SamplePassage("verified again", id="2")])
             return honest(connection, place)
 
         monkeypatch.setattr(search, "heads", midway)
@@ -191,7 +195,7 @@ def test_chromadb_keeps_the_index_of_the_newer_version_and_the_older_one_makes_i
 
         first = opened(EnglishAnalyser())
         first.create_collection("c", SPACE)
-        put(first, "d", [Passage("verified systems", id="1"), Passage("other", id="2")])
+        put(first, "d", [SamplePassage("verified systems", id="1"), SamplePassage("other", id="2")])
         for _ in range(3):
             assert answers(opened(Later()), "verified") == (["1"], "")
             assert answers(opened(EnglishAnalyser()), "verify") == (["1"], "")
@@ -205,11 +209,11 @@ def test_a_replica_that_runs_while_the_tables_become_newer_refuses_from_then_on(
     path = tmp_path / "knowledge.db"
     with closing(SqliteStore(path, EnglishAnalyser())) as store:
         store.create_collection("c", SPACE)
-        put(store, "d", [Passage("verified systems", id="1")])
+        put(store, "d", [SamplePassage("verified systems", id="1")])
         raw(path, f"UPDATE schema_version SET version = {schema.SCHEMA_VERSION + 1}")
         for refused in (
             lambda: answers(store, "verified"),
-            lambda: put(store, "e", [Passage("verified again", id="2")]),
+            lambda: put(store, "e", [SamplePassage("verified again", id="2")]),
             store.ping,
         ):
             with pytest.raises(ConfigError, match="newer version"):
@@ -225,7 +229,11 @@ def test_a_rolling_upgrade_of_three_replicas_under_load_indexes_once(tmp_path: P
     with closing(SqliteStore(path, EnglishAnalyser())) as store:
         store.create_collection("c", SPACE)
         for number in range(20):
-            put(store, f"d{number}", [Passage(f"verified systems {number}", id=f"{number}"), Passage("else")])
+            put(
+                store,
+                f"d{number}",
+                [SamplePassage(f"verified systems {number}", id=f"{number}"), SamplePassage("else")],
+            )
 
     def replica(version: str) -> subprocess.Popen[str]:
         return subprocess.Popen(

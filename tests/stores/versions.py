@@ -19,7 +19,7 @@ from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.stores.sqlite import verify
 from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.testing.store_search import put
-from knowledge_mcp.testing.store_values import Passage, unit_vector
+from knowledge_mcp.testing.store_values import SamplePassage, unit_vector
 from tests.stores.processes import say
 
 ANSWERS = 30
@@ -56,7 +56,7 @@ def main() -> None:
                 say("degraded")
         if searches % 10 == 0:
             try:
-                put(store, f"own-{os.getpid()}", [Passage("verified once more", id=f"own {os.getpid()}")])
+                put(store, f"own-{os.getpid()}", [SamplePassage("verified once more", id=f"own {os.getpid()}")])
                 written += 1
             except ConfigError:
                 refused += 1

@@ -17,43 +17,43 @@ from knowledge_mcp.surfaces.standards.shapes import (
     LookupRequest,
     NoArguments,
     RequirementsRequest,
-    SearchRequest,
+    StandardsSearchRequest,
 )
 
 Q = {"query": "widget"}
 T = {"topic": "widget"}
 
 WRONG: list[tuple[type[Request], dict[str, Any], str]] = [
-    (SearchRequest, {}, "query"),
-    (SearchRequest, {"query": ""}, "query"),
-    (SearchRequest, {"query": " \t\n"}, "query"),
-    (SearchRequest, {"query": "x" * 2001}, "query"),
-    (SearchRequest, {"query": 7}, "query"),
-    (SearchRequest, {"query": None}, "query"),
-    (SearchRequest, {"query": "\ud800"}, "query"),
-    (SearchRequest, {**Q, "n_results": 0}, "n_results"),
-    (SearchRequest, {**Q, "n_results": 101}, "n_results"),
-    (SearchRequest, {**Q, "n_results": "7"}, "n_results"),
-    (SearchRequest, {**Q, "n_results": True}, "n_results"),
-    (SearchRequest, {**Q, "n_results": 7.5}, "n_results"),
-    (SearchRequest, {**Q, "n_results": None}, "n_results"),
-    (SearchRequest, {**Q, "document_type": "Standard"}, "document_type"),
-    (SearchRequest, {**Q, "document_type": ["standard"]}, "document_type"),
-    (SearchRequest, {**Q, "chunk_type": "paragraph"}, "chunk_type"),
-    (SearchRequest, {**Q, "normative_only": 1}, "normative_only"),
-    (SearchRequest, {**Q, "normative_only": "true"}, "normative_only"),
-    (SearchRequest, {**Q, "use_hybrid": "false"}, "use_hybrid"),
-    (SearchRequest, {**Q, "hybrid_weight": -0.01}, "hybrid_weight"),
-    (SearchRequest, {**Q, "hybrid_weight": 1.01}, "hybrid_weight"),
-    (SearchRequest, {**Q, "hybrid_weight": "0.5"}, "hybrid_weight"),
-    (SearchRequest, {**Q, "hybrid_weight": float("nan")}, "hybrid_weight"),
-    (SearchRequest, {**Q, "hybrid_weight": True}, "hybrid_weight"),
-    (SearchRequest, {**Q, "document_id": []}, "document_id"),
-    (SearchRequest, {**Q, "document_id": '["a", "b"]'}, "document_id"),
-    (SearchRequest, {**Q, "document_id": [1]}, "document_id"),
-    (SearchRequest, {**Q, "document_id": ""}, "document_id"),
-    (SearchRequest, {**Q, "clause_number": 5.3}, "clause_number"),
-    (SearchRequest, {**Q, "clause_number": ""}, "clause_number"),
+    (StandardsSearchRequest, {}, "query"),
+    (StandardsSearchRequest, {"query": ""}, "query"),
+    (StandardsSearchRequest, {"query": " \t\n"}, "query"),
+    (StandardsSearchRequest, {"query": "x" * 2001}, "query"),
+    (StandardsSearchRequest, {"query": 7}, "query"),
+    (StandardsSearchRequest, {"query": None}, "query"),
+    (StandardsSearchRequest, {"query": "\ud800"}, "query"),
+    (StandardsSearchRequest, {**Q, "n_results": 0}, "n_results"),
+    (StandardsSearchRequest, {**Q, "n_results": 101}, "n_results"),
+    (StandardsSearchRequest, {**Q, "n_results": "7"}, "n_results"),
+    (StandardsSearchRequest, {**Q, "n_results": True}, "n_results"),
+    (StandardsSearchRequest, {**Q, "n_results": 7.5}, "n_results"),
+    (StandardsSearchRequest, {**Q, "n_results": None}, "n_results"),
+    (StandardsSearchRequest, {**Q, "document_type": "Standard"}, "document_type"),
+    (StandardsSearchRequest, {**Q, "document_type": ["standard"]}, "document_type"),
+    (StandardsSearchRequest, {**Q, "chunk_type": "paragraph"}, "chunk_type"),
+    (StandardsSearchRequest, {**Q, "normative_only": 1}, "normative_only"),
+    (StandardsSearchRequest, {**Q, "normative_only": "true"}, "normative_only"),
+    (StandardsSearchRequest, {**Q, "use_hybrid": "false"}, "use_hybrid"),
+    (StandardsSearchRequest, {**Q, "hybrid_weight": -0.01}, "hybrid_weight"),
+    (StandardsSearchRequest, {**Q, "hybrid_weight": 1.01}, "hybrid_weight"),
+    (StandardsSearchRequest, {**Q, "hybrid_weight": "0.5"}, "hybrid_weight"),
+    (StandardsSearchRequest, {**Q, "hybrid_weight": float("nan")}, "hybrid_weight"),
+    (StandardsSearchRequest, {**Q, "hybrid_weight": True}, "hybrid_weight"),
+    (StandardsSearchRequest, {**Q, "document_id": []}, "document_id"),
+    (StandardsSearchRequest, {**Q, "document_id": '["a", "b"]'}, "document_id"),
+    (StandardsSearchRequest, {**Q, "document_id": [1]}, "document_id"),
+    (StandardsSearchRequest, {**Q, "document_id": ""}, "document_id"),
+    (StandardsSearchRequest, {**Q, "clause_number": 5.3}, "clause_number"),
+    (StandardsSearchRequest, {**Q, "clause_number": ""}, "clause_number"),
     (KeywordSearchRequest, {"query": "x" * 501}, "query"),
     (KeywordSearchRequest, {**Q, "n_results": 101}, "n_results"),
     (KeywordSearchRequest, {**Q, "n_results": 0}, "n_results"),
@@ -68,14 +68,17 @@ WRONG: list[tuple[type[Request], dict[str, Any], str]] = [
     (RequirementsRequest, {**T, "n_results": 0}, "n_results"),
 ]
 RIGHT: list[tuple[type[Request], dict[str, Any]]] = [
-    (SearchRequest, {"query": "x"}),
-    (SearchRequest, {"query": "x" * 2000}),
-    (SearchRequest, {**Q, "n_results": 1}),
-    (SearchRequest, {**Q, "n_results": 100}),
-    (SearchRequest, {**Q, "n_results": 10.0}),
-    (SearchRequest, {**Q, "hybrid_weight": 0}),
-    (SearchRequest, {**Q, "hybrid_weight": 1}),
-    (SearchRequest, {**Q, "document_type": None, "chunk_type": None, "document_id": None, "clause_number": None}),
+    (StandardsSearchRequest, {"query": "x"}),
+    (StandardsSearchRequest, {"query": "x" * 2000}),
+    (StandardsSearchRequest, {**Q, "n_results": 1}),
+    (StandardsSearchRequest, {**Q, "n_results": 100}),
+    (StandardsSearchRequest, {**Q, "n_results": 10.0}),
+    (StandardsSearchRequest, {**Q, "hybrid_weight": 0}),
+    (StandardsSearchRequest, {**Q, "hybrid_weight": 1}),
+    (
+        StandardsSearchRequest,
+        {**Q, "document_type": None, "chunk_type": None, "document_id": None, "clause_number": None},
+    ),
     (KeywordSearchRequest, {"query": "x" * 500, "n_results": 100}),
     (LookupRequest, {"term": "x" * 200}),
     (RequirementsRequest, {"topic": "x" * 1000, "standard": "x" * 100, "n_results": 50}),
@@ -99,13 +102,13 @@ def test_a_value_outside_its_constraint_is_refused_by_name(
 
 def test_a_text_that_is_too_long_is_told_its_length_in_characters() -> None:
     with pytest.raises(InvalidInputError) as caught:
-        parse(SearchRequest, {"query": "x" * 2001})
+        parse(StandardsSearchRequest, {"query": "x" * 2001})
     assert caught.value.details == "query: has 2001 characters, more than the 2000 allowed"
     with pytest.raises(InvalidInputError) as caught:
-        parse(SearchRequest, {**Q, "document_id": ["x" * 501]})
+        parse(StandardsSearchRequest, {**Q, "document_id": ["x" * 501]})
     assert "501 characters" in caught.value.details
     with pytest.raises(InvalidInputError) as caught:
-        parse(SearchRequest, {**Q, "document_id": ["x"] * 51})
+        parse(StandardsSearchRequest, {**Q, "document_id": ["x"] * 51})
     assert "51" in caught.value.details
     assert "characters" not in caught.value.details
 
@@ -116,7 +119,7 @@ def test_a_value_at_its_limit_is_accepted(model: type[Request], arguments: dict[
 
 
 def test_what_is_left_out_takes_the_specified_default() -> None:
-    search = parse(SearchRequest, Q)
+    search = parse(StandardsSearchRequest, Q)
     assert (search.n_results, search.normative_only, search.use_hybrid, search.hybrid_weight) == (10, False, True, 0.7)
     assert search.document_type is None
     assert search.chunk_type is None
@@ -130,7 +133,7 @@ def test_what_is_left_out_takes_the_specified_default() -> None:
 )
 def test_an_unknown_argument_is_refused_and_the_nearest_named(given_name: str, meant: str) -> None:
     with pytest.raises(InvalidInputError) as caught:
-        parse(SearchRequest, {**Q, given_name: 3})
+        parse(StandardsSearchRequest, {**Q, given_name: 3})
     assert given_name in caught.value.message
     assert f"'{meant}'" in caught.value.suggestion
 
@@ -144,14 +147,14 @@ def test_an_argument_for_a_tool_without_any_is_refused() -> None:
 
 def test_a_refused_value_is_never_repeated() -> None:
     with pytest.raises(InvalidInputError) as caught:
-        parse(SearchRequest, {"query": "hunter2" * 1000, "n_results": "hunter2"})
+        parse(StandardsSearchRequest, {"query": "hunter2" * 1000, "n_results": "hunter2"})
     assert "hunter2" not in f"{caught.value.message}{caught.value.details}{caught.value.suggestion}"
 
 
 @pytest.mark.requirement("A-REQ-SEARCH-003")
 def test_filters_become_the_engine_s_filter() -> None:
     def filter_of(**arguments: Any) -> object:
-        return parse(SearchRequest, {**Q, **arguments}).filter()
+        return parse(StandardsSearchRequest, {**Q, **arguments}).filter()
 
     assert filter_of() is None
     assert filter_of(document_type="guide") == Equals("document_type", "guide")
@@ -168,9 +171,9 @@ def test_filters_become_the_engine_s_filter() -> None:
 
 @given(st.dictionaries(st.text(max_size=20), st.none() | st.booleans() | st.integers() | st.floats() | st.text()))
 def test_whatever_is_sent_it_is_understood_or_refused_in_words(arguments: dict[str, Any]) -> None:
-    outcome: SearchRequest | InvalidInputError
+    outcome: StandardsSearchRequest | InvalidInputError
     try:
-        outcome = parse(SearchRequest, arguments)
+        outcome = parse(StandardsSearchRequest, arguments)
     except InvalidInputError as error:
         outcome = error
     if isinstance(outcome, InvalidInputError):

@@ -18,8 +18,8 @@ from knowledge_mcp.model.collection import DocumentStructure, PageCoverage
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.evidence import (
     Difference,
+    Excerpt,
     Locator,
-    Passage,
     QuoteAnswer,
     QuotePlace,
     QuoteQuery,
@@ -30,8 +30,7 @@ from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.surfaces.answers import compact, shorten, tokens_about, tokens_at_most
 from knowledge_mcp.surfaces.arguments import parse
 from knowledge_mcp.surfaces.standards import SURFACE
-from knowledge_mcp.testing.fakes import FakeDocument
-from knowledge_mcp.testing.fakes import Passage as FakePassage
+from knowledge_mcp.testing.fakes import FakeDocument, FakePassage
 from knowledge_mcp.testing.knowledge import FakeKnowledge
 
 CLIENT_LIMIT = 25_000
@@ -152,7 +151,7 @@ def test_an_altered_quote_of_greatest_length_is_answered_within_the_limit(tokens
 
     class Altered(FakeKnowledge):
         def verify_quote(self, query: QuoteQuery) -> QuoteAnswer:
-            found = QuotePlace(said[:9_000], Passage(printed, place, "Book, 1"), 0.6, differences)
+            found = QuotePlace(said[:9_000], Excerpt(printed, place, "Book, 1"), 0.6, differences)
             return QuoteAnswer(QuoteVerdict.ALTERED, (found,) * 5, 1)
 
     answer = told("knowledge_verify_quote", Altered(), quote=said)

@@ -13,6 +13,7 @@ import jsonschema
 import pytest
 
 from knowledge_mcp.engine.convert.conversion import ConversionDesk
+from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.errors import (
     CancelledError,
@@ -27,7 +28,6 @@ from knowledge_mcp.model.ingest import Inspection
 from knowledge_mcp.model.source import MEDIA_TYPES, SourceItem
 from knowledge_mcp.readers.markdown import MarkdownReader
 from knowledge_mcp.surfaces.arguments import output_schema, parse
-from knowledge_mcp.surfaces.contract import Call
 from knowledge_mcp.surfaces.convert import SURFACE
 from knowledge_mcp.surfaces.following import follow
 from knowledge_mcp.testing.library import FakeLibrary

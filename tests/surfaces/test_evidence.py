@@ -23,8 +23,8 @@ from knowledge_mcp.model.document import Box, ReferenceKind, Span
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.model.evidence import (
     Difference,
+    Excerpt,
     Locator,
-    Passage,
     QuoteAnswer,
     QuotePlace,
     QuoteQuery,
@@ -40,8 +40,7 @@ from knowledge_mcp.surfaces.arguments import output_schema, parse
 from knowledge_mcp.surfaces.standards import SURFACE
 from knowledge_mcp.surfaces.standards.evidence import locator, merged_boxes
 from knowledge_mcp.surfaces.standards.passages import search_result
-from knowledge_mcp.testing.knowledge import SAMPLE, FakeDocument, FakeKnowledge
-from knowledge_mcp.testing.knowledge import Passage as FakePassage
+from knowledge_mcp.testing.knowledge import SAMPLE, FakeDocument, FakeKnowledge, FakePassage
 
 TOOLS = {tool.name: tool for tool in SURFACE.tools}
 
@@ -262,8 +261,8 @@ def test_references_lead_out_and_in() -> None:
     assert "degraded" in ask("knowledge_references", document_id="example-standard")
 
 
-def _passage(length: int = 10) -> Passage:
-    return Passage("x" * length, Locator("d", Span(0, length), "00", (3,)), "D, 1 One, p. 3")
+def _passage(length: int = 10) -> Excerpt:
+    return Excerpt("x" * length, Locator("d", Span(0, length), "00", (3,)), "D, 1 One, p. 3")
 
 
 def test_too_many_references_for_one_answer_are_left_out_from_both_ends_and_counted() -> None:

@@ -13,7 +13,7 @@ from knowledge_mcp.surfaces.answers import MAX_DETAILS, ErrorEnvelope, render_er
 from knowledge_mcp.surfaces.arguments import input_schema, output_schema
 from knowledge_mcp.surfaces.contract import Tool, load_surfaces
 from knowledge_mcp.surfaces.standards import SURFACE
-from knowledge_mcp.surfaces.standards.shapes import SearchRequest
+from knowledge_mcp.surfaces.standards.shapes import StandardsSearchRequest
 
 Schema = dict[str, Any]
 TOOLS = {tool.name: tool for tool in SURFACE.tools}
@@ -77,7 +77,7 @@ def test_enumerations_are_published_as_specified() -> None:
 
 
 def test_the_published_schema_refuses_what_the_server_refuses() -> None:
-    schema = input_schema(SearchRequest)
+    schema = input_schema(StandardsSearchRequest)
     for arguments in ({}, {"query": ""}, {"query": "a", "n_results": 101}, {"query": "a", "typo": 1}):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(arguments, schema)

@@ -9,7 +9,7 @@ import pytest
 from knowledge_mcp.model.query import Hit, SearchAnswer, SearchQuery
 from knowledge_mcp.surfaces.answers import compact, shorten, tokens_about
 from knowledge_mcp.surfaces.arguments import parse
-from knowledge_mcp.surfaces.standards.shapes import KeywordSearchRequest, SearchRequest
+from knowledge_mcp.surfaces.standards.shapes import KeywordSearchRequest, StandardsSearchRequest
 from knowledge_mcp.surfaces.standards.tools import keyword_search, search
 from knowledge_mcp.testing.knowledge import FakeKnowledge
 from knowledge_mcp.testing.store_values import embedded
@@ -41,7 +41,7 @@ class Long(FakeKnowledge):
 
 def told(knowledge: Long, **arguments: Any) -> dict[str, Any]:
     """Search, and return what would be sent."""
-    request = parse(SearchRequest, {"query": "what does the crane lift", **arguments})
+    request = parse(StandardsSearchRequest, {"query": "what does the crane lift", **arguments})
     return search(knowledge, request).model_dump(mode="json", exclude_unset=True)
 
 

@@ -18,7 +18,14 @@ import pytest
 from starlette.types import Receive, Scope, Send
 
 from knowledge_mcp.support.events import EVENT_FIELDS
-from knowledge_mcp.transports.shared.serving import Connection, Connections, Limits, Listener, Tally, usual_limits
+from knowledge_mcp.transports.shared.serving import (
+    ConnectionLimits,
+    Connections,
+    EventTally,
+    HttpConnection,
+    Listener,
+    usual_limits,
+)
 from tests.transports.in_thread import serving
 from tests.transports.spawned import web_server
 from tests.transports.test_http import fetch
@@ -47,9 +54,9 @@ class App:
 
 
 @contextmanager
-def limited(app: App, limits: Limits) -> Generator[Callable[[], socket.socket]]:
+def limited(app: App, limits: ConnectionLimits) -> Generator[Callable[[], socket.socket]]:
     """Serve an app within limits; gives what connects to it."""
-    made = functools.partial(Connection, Connections(limits))
+    made = functools.partial(HttpConnection, Connections(limits))
     with serving(app, http=made) as url, ExitStack() as opened:
         address = urlsplit(url)
 
@@ -84,14 +91,14 @@ def closed(connection: socket.socket) -> bool:
 
 @pytest.mark.parametrize("sent", [b"", b"G", HALF])
 def test_headers_that_are_not_whole_in_time_end_the_connection(sent: bytes) -> None:
-    with limited(App(), Limits(8, 8, header_seconds=0.05)) as connect:
+    with limited(App(), ConnectionLimits(8, 8, header_seconds=0.05)) as connect:
         connection = connect()
         connection.sendall(sent)
         assert closed(connection)
 
 
 def test_the_headers_of_a_second_request_have_the_same_deadline() -> None:
-    with limited(App(), Limits(8, 8, header_seconds=0.05)) as connect:
+    with limited(App(), ConnectionLimits(8, 8, header_seconds=0.05)) as connect:
         connection = connect()
         assert asked(connection) == 200
         connection.sendall(HALF)
@@ -100,7 +107,7 @@ def test_the_headers_of_a_second_request_have_the_same_deadline() -> None:
 
 def test_a_request_that_takes_longer_than_its_headers_may_is_answered() -> None:
     app = App()
-    with limited(app, Limits(8, 8, header_seconds=0.05)) as connect:
+    with limited(app, ConnectionLimits(8, 8, header_seconds=0.05)) as connect:
         slow, silent = connect(), connect()
         slow.sendall(b"GET /slow HTTP/1.1\r\nHost: a\r\n\r\n")
         assert app.working.acquire(timeout=20)
@@ -109,8 +116,10 @@ def test_a_request_that_takes_longer_than_its_headers_may_is_answered() -> None:
         assert answered(slow) == 200
 
 
-@pytest.mark.parametrize("limits", [Limits(4, 4, 600), Limits(100, 4, 600), Limits(4, 100, 600)])
-def test_half_open_connections_give_way_to_new_ones_the_oldest_first(limits: Limits) -> None:
+@pytest.mark.parametrize(
+    "limits", [ConnectionLimits(4, 4, 600), ConnectionLimits(100, 4, 600), ConnectionLimits(4, 100, 600)]
+)
+def test_half_open_connections_give_way_to_new_ones_the_oldest_first(limits: ConnectionLimits) -> None:
     with limited(App(), limits) as connect:
         half = [connect() for _ in range(4)]
         for each in half:
@@ -122,7 +131,7 @@ def test_half_open_connections_give_way_to_new_ones_the_oldest_first(limits: Lim
 
 
 def test_idle_connections_give_way_to_new_ones() -> None:
-    with limited(App(), Limits(4, 4, 600)) as connect:
+    with limited(App(), ConnectionLimits(4, 4, 600)) as connect:
         idle = [connect() for _ in range(4)]
         assert [asked(each) for each in idle] == [200] * 4
         assert asked(connect()) == 200
@@ -132,7 +141,7 @@ def test_idle_connections_give_way_to_new_ones() -> None:
 
 def test_a_connection_that_is_being_answered_keeps_its_place_and_a_new_one_is_told_to_come_back() -> None:
     app = App()
-    with limited(app, Limits(2, 2, 600)) as connect:
+    with limited(app, ConnectionLimits(2, 2, 600)) as connect:
         working = [connect() for _ in range(2)]
         for each in working:
             each.sendall(b"GET /slow HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -166,7 +175,7 @@ def _admit(connections: Connections, host: str) -> bool:
 
 
 def test_one_address_never_takes_all_places_but_a_named_proxy_may() -> None:
-    own = Connections(Limits(6, 2), ["10.128.0.0/14"])
+    own = Connections(ConnectionLimits(6, 2), ["10.128.0.0/14"])
     assert [_admit(own, "192.0.2.1") for _ in range(3)] == [True, True, False]
     assert [_admit(own, "10.129.3.4") for _ in range(4)] == [True] * 4
     assert not _admit(own, "192.0.2.9")  # all places are taken
@@ -174,7 +183,7 @@ def test_one_address_never_takes_all_places_but_a_named_proxy_may() -> None:
 
 
 def test_an_ip_version_six_network_counts_as_one_sender() -> None:
-    own = Connections(Limits(9, 2))
+    own = Connections(ConnectionLimits(9, 2))
     assert [_admit(own, f"2001:db8::{last}") for last in (1, 2, 3)] == [True, True, False]
     assert _admit(own, "2001:db8:0:1::1")
     assert [_admit(own, "::ffff:192.0.2.1"), _admit(own, "192.0.2.1"), _admit(own, "192.0.2.1")] == [True, True, False]
@@ -183,7 +192,7 @@ def test_an_ip_version_six_network_counts_as_one_sender() -> None:
 def test_connections_stay_below_the_descriptors_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
     for descriptors, most in ((256, 160), (1024, 768), (1_000_000, 1024), (20, 8)):
         monkeypatch.setattr("knowledge_mcp.transports.shared.serving._descriptors", lambda told=descriptors: told)
-        assert usual_limits() == Limits(most, most // 2)
+        assert usual_limits() == ConnectionLimits(most, most // 2)
 
 
 # ---- a process that has no descriptor left
@@ -233,7 +242,7 @@ def test_accepting_lets_the_event_loop_count_what_came_before_more_comes() -> No
 
 def test_a_tally_is_one_line_a_second_with_all_that_happened_since(caplog: pytest.LogCaptureFixture) -> None:
     now = [0.0]
-    tally = Tally(logging.getLogger("tests.tally"), "closed", clock=lambda: now[0])
+    tally = EventTally(logging.getLogger("tests.tally"), "closed", clock=lambda: now[0])
     for _ in range(5):
         tally.add("too slow")
     now[0] = 1.0

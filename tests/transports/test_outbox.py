@@ -11,10 +11,9 @@ import anyio
 import pytest
 from mcp import Client
 
-from knowledge_mcp.engine.jobs.jobs import Progress
+from knowledge_mcp.model.call import Call, Progress
 from knowledge_mcp.model.errors import InternalError
 from knowledge_mcp.ports import Knowledge
-from knowledge_mcp.surfaces.contract import Call
 from knowledge_mcp.transports.rest.streaming import Streaming, Tell
 from knowledge_mcp.transports.shared import threads
 from knowledge_mcp.transports.shared.threads import MOST_WAITING, Outbox, Threads

@@ -21,7 +21,7 @@ from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.support.events import EVENT_FIELDS
 from knowledge_mcp.surfaces.answers import MAX_ANSWER_CHARACTERS
-from knowledge_mcp.testing.knowledge import FakeDocument, FakeKnowledge, Passage
+from knowledge_mcp.testing.knowledge import FakeDocument, FakeKnowledge, FakePassage
 from knowledge_mcp.transports.mcp.server import KnowledgeServer, build_server
 from knowledge_mcp.transports.mcp.tools import META_PREFIX, PART_CHARACTERS
 from tests.transports.told import text_of
@@ -130,7 +130,7 @@ async def test_an_answer_too_long_to_read_is_cut_and_says_so() -> None:
 
 
 async def test_a_long_list_of_documents_is_cut_too() -> None:
-    passage = Passage("1", "Scope", "Scope.", ChunkType.OVERVIEW)
+    passage = FakePassage("1", "Scope", "Scope.", ChunkType.OVERVIEW)
     many = FakeKnowledge([FakeDocument(f"document-{n}", "Title " * 20, (passage,)) for n in range(1000)])
     async with client_of(many) as client:
         answer = json.loads(text_of(await client.call_tool("knowledge_stats", {})))

@@ -9,7 +9,7 @@ from pathlib import Path
 from knowledge_mcp.model.chunk import ChunkType
 from knowledge_mcp.model.errors import ConnectionFailedError
 from knowledge_mcp.model.query import SearchAnswer, SearchQuery
-from knowledge_mcp.testing.knowledge import SAMPLE, FakeDocument, FakeKnowledge, Passage
+from knowledge_mcp.testing.knowledge import SAMPLE, FakeDocument, FakeKnowledge, FakePassage
 
 __all__ = ["SECRET", "TroubledKnowledge", "long_document"]
 
@@ -20,7 +20,8 @@ def long_document(passages: int, characters: int) -> FakeDocument:
     """Describe a document of many passages, each of so many characters and all of them about cranes."""
     text = ("crane " * (characters // 6 + 1))[:characters]
     made = tuple(
-        Passage(f"7.{number}", f"Crane {number}", f"{number} {text}", ChunkType.GUIDANCE) for number in range(passages)
+        FakePassage(f"7.{number}", f"Crane {number}", f"{number} {text}", ChunkType.GUIDANCE)
+        for number in range(passages)
     )
     return FakeDocument("crane-guide", "Guide to Cranes", made, "guide")
 

@@ -26,7 +26,7 @@ from knowledge_mcp.cli.shared.failures import (
     run_command,
     say,
 )
-from knowledge_mcp.cli.shared.progress import BarProgress, LineProgress, Progress, Tally
+from knowledge_mcp.cli.shared.progress import BarProgress, IngestTally, LineProgress, ProgressBars
 from knowledge_mcp.cli.shared.report import (
     exit_code_for,
     print_dry_run,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from knowledge_mcp.settings import Settings
 
 __all__ = [
-    "Choices",
+    "IngestChoices",
     "IngestRun",
     "OnError",
     "app",
@@ -53,7 +53,7 @@ _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
+class IngestChoices:
     """Hold the command line."""
 
     source: Path
@@ -72,10 +72,10 @@ class Choices:
 class IngestRun:
     """Run one ingest; an instance is used once."""
 
-    def __init__(self, choices: Choices) -> None:
+    def __init__(self, choices: IngestChoices) -> None:
         self._choices = choices
-        self._tally = Tally()
-        self._progress: Progress = LineProgress(verbose=choices.verbose)
+        self._tally = IngestTally()
+        self._progress: ProgressBars = LineProgress(verbose=choices.verbose)
         self._aborted = False
 
     def run(self) -> ExitCode:
@@ -307,7 +307,7 @@ def ingest(
 ) -> None:
     """Run `knowledge-ingest` with the options given."""
     del version
-    choices = Choices(
+    choices = IngestChoices(
         source=source,
         recursive=recursive,
         patterns=tuple(part.strip() for part in pattern.split(",") if part.strip()),

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from knowledge_mcp.evals.measures import COLUMNS, LEVEL, Difference, difference, holm
-from knowledge_mcp.evals.results import KEPT_DIGITS, Row, Run, SetResult
+from knowledge_mcp.evals.measures import COLUMNS, LEVEL, RunDifference, difference, holm
+from knowledge_mcp.evals.results import KEPT_DIGITS, QuestionResult, Run, SetResult
 from knowledge_mcp.model.errors import InvalidInputError
 
 __all__ = [
     "DEFAULT_TOLERANCE",
-    "Comparison",
     "MeasureChange",
     "QuestionChange",
+    "RunComparison",
     "compare",
     "configured_otherwise",
     "fallen",
@@ -30,7 +30,7 @@ class MeasureChange:
     measure: str
     before: float
     after: float
-    change: Difference
+    change: RunDifference
     adjusted: float
 
     @property
@@ -57,7 +57,7 @@ class QuestionChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class RunComparison:
     """Compare one set of two runs in one mode each.
 
     Attributes:
@@ -88,7 +88,7 @@ class Comparison:
         return [change for change in reversed(self.each) if change.change > 0]
 
 
-def compare(before: Run, after: Run) -> tuple[Comparison, ...]:
+def compare(before: Run, after: Run) -> tuple[RunComparison, ...]:
     """Compare what two runs have in common: sets of one name in one mode.
 
     Where each run holds a set in one mode only, the two modes are compared with each other.
@@ -114,7 +114,7 @@ def configured_otherwise(before: Run, after: Run) -> list[str]:
     return [f"{name}: {one} before, {other} after." for name, one, other in values if one != other]
 
 
-def fallen(comparisons: Sequence[Comparison], *, tolerance: float = DEFAULT_TOLERANCE) -> list[str]:
+def fallen(comparisons: Sequence[RunComparison], *, tolerance: float = DEFAULT_TOLERANCE) -> list[str]:
     """List the measures that fell by more than the tolerance, and significantly; one sentence each."""
     return [
         f"{each.label}: {change.measure} fell from {change.before:.4f} to {change.after:.4f} "
@@ -142,7 +142,7 @@ def _pairs(before: Sequence[SetResult], after: Sequence[SetResult]) -> list[tupl
     return pairs
 
 
-def _compared(before: SetResult, after: SetResult) -> Comparison | None:
+def _compared(before: SetResult, after: SetResult) -> RunComparison | None:
     ones = {query: row for query, row in before.rows.items() if row.values}
     others = {query: row for query, row in after.rows.items() if row.values}
     shared = [query for query in ones if query in others]
@@ -167,7 +167,7 @@ def _compared(before: SetResult, after: SetResult) -> Comparison | None:
         for query in shared
     ]
     same_mode = before.mode == after.mode
-    return Comparison(
+    return RunComparison(
         label=after.label if same_mode else f"{after.set} ({before.mode} → {after.mode})",
         questions=len(shared),
         only_before=len(ones) - len(shared),
@@ -181,6 +181,6 @@ def _compared(before: SetResult, after: SetResult) -> Comparison | None:
     )
 
 
-def _as_kept(row: Row) -> list[float]:
+def _as_kept(row: QuestionResult) -> list[float]:
     """Round as a file holds them: a run that was just made is no better or worse than its own file."""
     return [round(value, KEPT_DIGITS) for value in row.values]

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from knowledge_mcp.evals.questions import Place, Question
+from knowledge_mcp.evals.questions import AnswerPlace, Question
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import DocumentStructure
 from knowledge_mcp.model.document import Span
@@ -62,7 +62,7 @@ def names_of(chunk: Chunk, keys: Mapping[str, str]) -> frozenset[str]:
     return frozenset(name.casefold() for name in (chunk.document_id, chunk.document_title, path.name, path.stem))
 
 
-def fits(place: Place, chunk: Chunk, keys: Mapping[str, str]) -> bool:
+def fits(place: AnswerPlace, chunk: Chunk, keys: Mapping[str, str]) -> bool:
     """Tell whether a passage is what a place means; of a quote it must hold all words."""
     if place.document is not None:
         wanted = place.document if keys else place.document.casefold()
@@ -89,7 +89,7 @@ def judge(question: Question, hits: Sequence[Hit], keys: Mapping[str, str]) -> J
     return Judged(tuple(units), grades, first)
 
 
-def _wrong(places: Sequence[Place], chunk: Chunk, keys: Mapping[str, str]) -> str:
+def _wrong(places: Sequence[AnswerPlace], chunk: Chunk, keys: Mapping[str, str]) -> str:
     """Name a wrong passage as finely as the question's places are told."""
     if any(place.quote is not None for place in places) or not places:
         return f"-{chunk.id}"
@@ -157,7 +157,7 @@ class CitationCheck:
                 self._check(hit.chunk)
         for place in question.places:
             if place.quote is not None and (place.page is not None or place.clause is not None):
-                holding = Place(document=place.document, quote=place.quote)
+                holding = AnswerPlace(document=place.document, quote=place.quote)
                 first = next((hit.chunk for hit in hits if fits(holding, hit.chunk, keys)), None)
                 verdict = None if first is None else fits(place, first, keys)
                 self._count("expected", verdict, f"question {question.id}: the quote is found, its place is another")

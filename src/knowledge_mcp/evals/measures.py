@@ -29,9 +29,9 @@ __all__ = [
     "SIGNALS",
     "Abstention",
     "Bin",
-    "Difference",
     "Interval",
     "Reliability",
+    "RunDifference",
     "abstention",
     "area_under_curve",
     "difference",
@@ -133,7 +133,7 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class RunDifference:
     """Compare two runs on the same questions: second minus first.
 
     Attributes:
@@ -163,7 +163,7 @@ def interval(values: Sequence[float]) -> Interval:
     return Interval(float(data.mean()), float(low), float(high))
 
 
-def difference(first: Sequence[float], second: Sequence[float]) -> Difference:
+def difference(first: Sequence[float], second: Sequence[float]) -> RunDifference:
     """Compare two runs question by question; both hold at least one value, and as many as each other."""
     import numpy as np
 
@@ -171,7 +171,7 @@ def difference(first: Sequence[float], second: Sequence[float]) -> Difference:
     around = interval([float(each) for each in data])
     wins, losses = int((data > _TIE).sum()), int((data < -_TIE).sum())
     changed = data[np.abs(data) > _TIE]
-    return Difference(
+    return RunDifference(
         around.mean, around.low, around.high, _randomised(changed), wins, losses, len(data) - wins - losses
     )
 

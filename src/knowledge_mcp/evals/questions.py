@@ -9,14 +9,14 @@ from typing import Literal
 
 from knowledge_mcp.model.source import SourceItem
 
-__all__ = ["EvalSet", "Kind", "Place", "Question"]
+__all__ = ["AnswerPlace", "EvalSet", "Kind", "Question"]
 
 Kind = Literal["beir", "pages", "questions"]
 """What a set is: a folder in the form of BEIR, PDFs with pages of evidence, or somebody's own file of questions."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class AnswerPlace:
     """Say where an answer stands; what is None may be anything.
 
     Attributes:
@@ -49,7 +49,7 @@ class Question:
 
     id: str
     text: str
-    places: tuple[Place, ...]
+    places: tuple[AnswerPlace, ...]
     kind: str = ""
     draft: bool = False
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
-from knowledge_mcp.evals.comparing import Comparison, QuestionChange
+from knowledge_mcp.evals.comparing import QuestionChange, RunComparison
 from knowledge_mcp.evals.measures import COLUMNS, KEPT, MEANINGS, SIGNALS, reliability
 from knowledge_mcp.evals.plots import (
     STYLE,
@@ -19,7 +19,7 @@ from knowledge_mcp.evals.plots import (
     steps,
     whiskers,
 )
-from knowledge_mcp.evals.results import Row, Run, SetResult
+from knowledge_mcp.evals.results import QuestionResult, Run, SetResult
 
 __all__ = ["report_html"]
 
@@ -29,7 +29,7 @@ _LONGEST_TEXT = 240
 _AS_USERS_ASK = 10
 
 
-def report_html(run: Run, *, before: Run | None = None, comparisons: Sequence[Comparison] = ()) -> str:
+def report_html(run: Run, *, before: Run | None = None, comparisons: Sequence[RunComparison] = ()) -> str:
     """Write the report of a run, with its comparison to an earlier one where that is given."""
     title = f"Evaluation: {run.name}" if before is None else f"Evaluation: {before.name} → {run.name}"
     body = [
@@ -65,7 +65,7 @@ def _build(run: Run) -> str:
 # ---- comparison
 
 
-def _compared(comparisons: Sequence[Comparison]) -> Iterator[str]:
+def _compared(comparisons: Sequence[RunComparison]) -> Iterator[str]:
     yield "<h2>What changed</h2>"
     for each in comparisons:
         yield f"<h3>{escape(each.label)}</h3>"
@@ -209,7 +209,7 @@ def _set(result: SetResult) -> Iterator[str]:
     yield from _worst(answered)
 
 
-def _distribution(answered: Sequence[tuple[str, Row]]) -> str:
+def _distribution(answered: Sequence[tuple[str, QuestionResult]]) -> str:
     ordered = sorted(answered, key=lambda pair: -pair[1].values[0])
     none = sum(row.values[0] == 0 for _, row in ordered)
     shown = [Bar(row.values[0], f"{query}: {row.values[0]:.3f} {row.text[:80]}") for query, row in ordered]
@@ -290,7 +290,7 @@ def _reliability(result: SetResult) -> Iterator[str]:
     )
 
 
-def _worst(answered: Sequence[tuple[str, Row]]) -> Iterator[str]:
+def _worst(answered: Sequence[tuple[str, QuestionResult]]) -> Iterator[str]:
     bad = sorted((pair for pair in answered if pair[1].values[0] < 1), key=lambda pair: (pair[1].values[0], pair[0]))
     if bad and any(row.text for _, row in bad):
         yield f"<details><summary>Hardest questions ({min(len(bad), _LISTED)} of {len(bad)} not perfect)</summary>"

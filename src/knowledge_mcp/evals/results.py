@@ -19,7 +19,7 @@ __all__ = [
     "FORMAT",
     "KEPT_DIGITS",
     "Latency",
-    "Row",
+    "QuestionResult",
     "Run",
     "SetResult",
     "commit_of_build",
@@ -34,7 +34,7 @@ _HERE = "\x00rows"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class QuestionResult:
     """Hold what one question came to.
 
     Attributes:
@@ -93,7 +93,7 @@ class SetResult:
     latency: Latency
     citations: Mapping[str, Share]
     abstentions: tuple[Abstention, ...]
-    rows: Mapping[str, Row]
+    rows: Mapping[str, QuestionResult]
     notes: tuple[str, ...] = ()
 
     @property
@@ -174,7 +174,7 @@ def _result(result: SetResult, *, compact: bool) -> dict[str, Any]:
     return content
 
 
-def _row(row: Row, *, compact: bool) -> Any:
+def _row(row: QuestionResult, *, compact: bool) -> Any:
     values = [round(value, KEPT_DIGITS) for value in row.values]
     if compact:
         return values
@@ -243,14 +243,14 @@ def _read_result(content: dict[str, Any]) -> SetResult:
     )
 
 
-def _read_row(row: Any, columns: list[str]) -> Row:
+def _read_row(row: Any, columns: list[str]) -> QuestionResult:
     small = isinstance(row, list)
     values = cast("list[Any]", row if small else row["values"])
     known = dict(zip(columns, values, strict=False))
     ordered = tuple(float(known[name]) for name in COLUMNS) if values else ()
     if small:
-        return Row(ordered)
-    return Row(ordered, row["first"], row["ms"], row["text"], row["signals"])
+        return QuestionResult(ordered)
+    return QuestionResult(ordered, row["first"], row["ms"], row["text"], row["signals"])
 
 
 _SECONDS = 10.0

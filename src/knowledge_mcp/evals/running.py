@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from knowledge_mcp.evals.judging import CitationCheck, Judged, judge
 from knowledge_mcp.evals.measures import COLUMNS, abstention, interval, measure, percentile, recall_curve, signals_of
 from knowledge_mcp.evals.questions import EvalSet, Question
-from knowledge_mcp.evals.results import Latency, Row, SetResult
+from knowledge_mcp.evals.results import Latency, QuestionResult, SetResult
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, IngestReport, SkippedFile
 from knowledge_mcp.model.query import SearchAnswer, SearchMode, SearchQuery
@@ -161,9 +161,9 @@ def _row(
     values: dict[str, tuple[float, ...]],
     times: dict[str, float],
     signals: dict[str, dict[str, float]],
-) -> Row:
+) -> QuestionResult:
     found = judged.get(question.id)
-    return Row(
+    return QuestionResult(
         values=values.get(question.id, ()),
         first=None if found is None else found.first,
         ms=times[question.id],

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from knowledge_mcp.evals.questions import EvalSet, Place, Question
+from knowledge_mcp.evals.questions import AnswerPlace, EvalSet, Question
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.model.source import SourceItem
 
@@ -162,8 +162,8 @@ def read_beir(folder: Path, *, split: str | None = None, hold_back: float = 0.0)
     )
 
 
-def _judged_places(grades: Mapping[str, int], removed: Collection[str]) -> tuple[Place, ...]:
-    return tuple(Place(document=key, grade=grade) for key, grade in grades.items() if key not in removed)
+def _judged_places(grades: Mapping[str, int], removed: Collection[str]) -> tuple[AnswerPlace, ...]:
+    return tuple(AnswerPlace(document=key, grade=grade) for key, grade in grades.items() if key not in removed)
 
 
 def _rows(path: Path) -> list[tuple[int, dict[str, object]]]:
@@ -327,7 +327,7 @@ def _question(row: dict[str, Any], number: int) -> Question:
     )
 
 
-def _own_places(row: dict[str, Any]) -> tuple[Place, ...]:
+def _own_places(row: dict[str, Any]) -> tuple[AnswerPlace, ...]:
     places = list(_place(row))
     listed: object = row.get("expected", [])
     if not isinstance(listed, list):
@@ -342,7 +342,7 @@ def _own_places(row: dict[str, Any]) -> tuple[Place, ...]:
     return tuple(dict.fromkeys(places))
 
 
-def _place(row: dict[str, Any]) -> tuple[Place, ...]:
+def _place(row: dict[str, Any]) -> tuple[AnswerPlace, ...]:
     """Read the place that an object's own fields name, for each of its documents; none where they name none."""
     if not any(row.get(name) not in {None, ""} for name in ("clause", "page", "quote") if name in row) and not row.get(
         "document"
@@ -353,7 +353,7 @@ def _place(row: dict[str, Any]) -> tuple[Place, ...]:
     page = _number(row, "page")
     clause, quote = row.get("clause"), row.get("quote")
     return tuple(
-        Place(
+        AnswerPlace(
             document=None if document is None else str(document).strip(),
             clause=None if clause is None else str(clause).strip().rstrip("."),
             page=page,
@@ -428,11 +428,11 @@ def read_pages(folder: Path) -> EvalSet:
     )
 
 
-def _evidence_pages(row: dict[str, Any]) -> tuple[Place, ...] | None:
+def _evidence_pages(row: dict[str, Any]) -> tuple[AnswerPlace, ...] | None:
     evidence: object = row.get("evidence")
     if not isinstance(evidence, list) or not evidence:
         return None
-    places: dict[tuple[str, int], Place] = {}
+    places: dict[tuple[str, int], AnswerPlace] = {}
     for each in cast("list[object]", evidence):
         if not isinstance(each, dict):
             return None
@@ -442,7 +442,7 @@ def _evidence_pages(row: dict[str, Any]) -> tuple[Place, ...] | None:
         if not isinstance(document, str) or not isinstance(page, int):
             return None
         physical = page + 1 - int(found.get("page_base", 0))
-        places[document, physical] = Place(document=document, page=physical)
+        places[document, physical] = AnswerPlace(document=document, page=physical)
     return tuple(places.values())
 
 

@@ -9,8 +9,8 @@ from knowledge_mcp.model.document import Box, ReferenceKind, Span
 
 __all__ = [
     "Difference",
+    "Excerpt",
     "Locator",
-    "Passage",
     "QuoteAnswer",
     "QuotePlace",
     "QuoteQuery",
@@ -46,7 +46,7 @@ class Locator:
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class Excerpt:
     """Hold some text of one document, word for word: `text` is exactly the locator's span."""
 
     text: str
@@ -97,7 +97,7 @@ class ReadAnswer:
 
     document_id: str
     document_title: str
-    passages: tuple[Passage, ...]
+    passages: tuple[Excerpt, ...]
     tokens: int
     whole: Span
     next_cursor: int | None = None
@@ -153,7 +153,7 @@ class QuotePlace:
     """
 
     quoted: str
-    passage: Passage
+    passage: Excerpt
     similarity: float = 1.0
     differences: tuple[Difference, ...] = ()
 
@@ -201,8 +201,8 @@ class ReferenceLink:
     text: str
     kind: ReferenceKind
     target: str
-    source: Passage
-    destination: Passage | None = None
+    source: Excerpt
+    destination: Excerpt | None = None
     reason: str = ""
 
 

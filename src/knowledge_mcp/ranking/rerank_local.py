@@ -16,14 +16,14 @@ from knowledge_mcp.model.query import Hit
 from knowledge_mcp.ranking.reordering import Clock, late, reordered, text_of
 from knowledge_mcp.support.lanes import usable_cores
 
-__all__ = ["CrossEncoder", "LocalOptions", "from_options"]
+__all__ = ["CrossEncoder", "LocalRerankerOptions", "from_options"]
 
 _MOST_TOKENS = 512
 _INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids"})
 _FILES = ("model.onnx", "onnx/model.onnx", "onnx/model_quantized.onnx", "model_quantized.onnx")
 
 
-class LocalOptions(Protocol):
+class LocalRerankerOptions(Protocol):
     """Name the settings that this reranker reads."""
 
     @property
@@ -32,7 +32,7 @@ class LocalOptions(Protocol):
     def embedding_threads(self) -> int | None: ...
 
 
-def from_options(options: LocalOptions) -> CrossEncoder:
+def from_options(options: LocalRerankerOptions) -> CrossEncoder:
     """Build it from the settings; loads nothing."""
     return CrossEncoder(options.reranker_folder, threads=options.embedding_threads or usable_cores())
 

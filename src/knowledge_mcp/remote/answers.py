@@ -26,10 +26,10 @@ __all__ = [
     "CollectionPage",
     "Counted",
     "DocumentPage",
-    "Found",
+    "FoundPassages",
     "Ingested",
-    "Job",
     "Ready",
+    "RemoteJob",
     "Whole",
     "read",
 ]
@@ -101,7 +101,7 @@ class _Progress(_Told):
     message: str = ""
 
 
-class Job(_Told):
+class RemoteJob(_Told):
     """How far an accepted ingestion is."""
 
     job_id: str
@@ -234,7 +234,7 @@ class _Result(_Passage):
         return Hit(chunk, self.score, self.metadata.citation or chunk.document_title, dense, lexical)
 
 
-class Found(_Told):
+class FoundPassages(_Told):
     """Results of a search."""
 
     results: tuple[_Result, ...]

@@ -18,14 +18,14 @@ from knowledge_mcp.remote.answers import (
     CollectionPage,
     Counted,
     DocumentPage,
-    Found,
+    FoundPassages,
     Ingested,
-    Job,
     Ready,
+    RemoteJob,
     Whole,
     read,
 )
-from knowledge_mcp.remote.connection import Ask, CancelledError, Connection, RemoteOptions, of_options
+from knowledge_mcp.remote.connection import Ask, GaveUpError, RemoteOptions, ServiceConnection, of_options
 from knowledge_mcp.support.retry import RetryPolicy
 
 __all__ = ["RemoteLibrary", "from_options"]
@@ -76,7 +76,7 @@ class RemoteLibrary:
         ingest_timeout: float = 3600.0,
         policy: RetryPolicy | None = None,
     ) -> None:
-        self._connection = Connection(url, key, timeout=timeout, policy=policy)
+        self._connection = ServiceConnection(url, key, timeout=timeout, policy=policy)
         self._ingest_timeout = ingest_timeout
         self._closing = threading.Event()
 
@@ -123,7 +123,7 @@ class RemoteLibrary:
 
     def cancel_job(self, job_id: str) -> IngestJob:
         """Tell one to stop; again does no more."""
-        return read(Job, self._connection.ask(Ask("DELETE", f"/jobs/{_quoted(job_id)}"))).value()
+        return read(RemoteJob, self._connection.ask(Ask("DELETE", f"/jobs/{_quoted(job_id)}"))).value()
 
     def job_counts(self) -> Mapping[str, int]:
         """Count nothing: the service itself tells its jobs at `/metrics`."""
@@ -143,7 +143,7 @@ class RemoteLibrary:
             body["weight"] = query.weight
         if query.filter is not None:
             body["filters"] = _filters(query.filter)
-        return read(Found, self._connection.ask(Ask("POST", "/search", body=body))).value(query.mode)
+        return read(FoundPassages, self._connection.ask(Ask("POST", "/search", body=body))).value(query.mode)
 
     def records(self, collection: str, document_ids: Collection[str] | None = None) -> list[DocumentRecord]:
         """List a collection's documents by id, or some of them."""
@@ -209,8 +209,8 @@ class RemoteLibrary:
         """Look at a document without fetching all of it."""
         return read(Whole, self._get(f"/documents/{_quoted(document_id)}", limit=1)).value()
 
-    def _job(self, job_id: str) -> Job:
-        return read(Job, self._get(f"/jobs/{_quoted(job_id)}"))
+    def _job(self, job_id: str) -> RemoteJob:
+        return read(RemoteJob, self._get(f"/jobs/{_quoted(job_id)}"))
 
     def _followed(
         self,
@@ -224,7 +224,7 @@ class RemoteLibrary:
         while True:
             if cancelled is not None and cancelled():
                 self._connection.ask(Ask("DELETE", f"/jobs/{_quoted(job_id)}"))
-                raise CancelledError
+                raise GaveUpError
             job = self._job(job_id)
             error = job.failure()
             if error is not None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import httpx
 
-__all__ = ["Ask", "CancelledError", "Connection", "RemoteOptions", "of_options"]
+__all__ = ["Ask", "GaveUpError", "RemoteOptions", "ServiceConnection", "of_options"]
 
 _logger = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ def of_options(options: RemoteOptions) -> tuple[str, str]:
     return options.rag_api_url, options.rag_api_key.get_secret_value() if options.rag_api_key is not None else ""
 
 
-class CancelledError(InternalError):
+class GaveUpError(InternalError):
     """Say that the caller gave up."""
 
     recoverable_by_default = True
@@ -91,7 +91,7 @@ class Ask:
     seconds: float | None = None
 
 
-class Connection:
+class ServiceConnection:
     """Ask one service; may be used by many threads.
 
     The key goes to this one address: redirects are not followed. To an address that is neither https nor on this
@@ -151,7 +151,7 @@ class Connection:
             end = time.monotonic() + seconds
             while cancelled is not None and (left := end - time.monotonic()) > _GLANCE:
                 if cancelled():
-                    raise CancelledError
+                    raise GaveUpError
                 self._policy.sleep(min(left, _GLANCE))
             self._policy.sleep(max(end - time.monotonic(), 0.0) if cancelled is not None else seconds)
 
@@ -193,7 +193,7 @@ class Connection:
         seconds = ask.seconds or self._timeout
         deadline = time.monotonic() + seconds
         if cancelled is not None and cancelled():
-            raise CancelledError
+            raise GaveUpError
         with self._answer(ask, seconds) as response:
             content = b"".join(self._pieces(response, deadline, None))
             return _object(content, response.status_code)
@@ -237,7 +237,7 @@ class Connection:
             if deadline is not None and read > self._most_bytes:
                 raise _too_long(self._most_bytes)
             if cancelled is not None and cancelled():
-                raise CancelledError
+                raise GaveUpError
             if deadline is not None and time.monotonic() > deadline:
                 raise Failed(TimedOutError(f"{SERVICE} did not answer in time.", details="the answer drips"))
             yield piece

@@ -32,7 +32,7 @@ from knowledge_mcp.model.query import (
     Stats,
 )
 from knowledge_mcp.ports import Source
-from knowledge_mcp.remote.connection import Ask, CancelledError, Connection, RemoteOptions, of_options
+from knowledge_mcp.remote.connection import Ask, GaveUpError, RemoteOptions, ServiceConnection, of_options
 from knowledge_mcp.remote.failures import SERVICE, Failed, told_error
 from knowledge_mcp.remote.values import Codec, Parcel, codec_of, joined, method_of, packed, what_is_left
 from knowledge_mcp.support.retry import RetryPolicy
@@ -74,7 +74,7 @@ class RemoteKnowledge:
     def __init__(
         self, url: str, key: str, surface: str, *, timeout: float = 60.0, policy: RetryPolicy | None = None
     ) -> None:
-        self._connection = Connection(url, key, timeout=timeout, policy=policy)
+        self._connection = ServiceConnection(url, key, timeout=timeout, policy=policy)
         self._timeout = timeout
         self._path = f"/engine/{quote(surface, safe='')}"
 
@@ -184,7 +184,7 @@ class _Run:
 
     def __init__(
         self,
-        connection: Connection,
+        connection: ServiceConnection,
         path: str,
         options: IngestOptions,
         on_event: Callable[[IngestEvent], None] | None,
@@ -212,7 +212,7 @@ class _Run:
                 goes_on = asked and on_unreadable is not None and on_unreadable(report.skipped)
                 return self._all([first], started) if goes_on else report
             skipped = [each for parcel in packed(found) for each in self._check(parcel)]
-        except CancelledError:
+        except GaveUpError:
             return joined([], time.monotonic() - started)
         if skipped and (self._options.stop_on_error or on_unreadable is None or not on_unreadable(skipped)):
             return joined([IngestReport(skipped=tuple(skipped))], time.monotonic() - started)
@@ -228,7 +228,7 @@ class _Run:
                 break
             try:
                 reports.append(self._send(parcel, what_is_left(self._options, reports))[0])
-            except CancelledError:
+            except GaveUpError:
                 break
         return joined(reports, time.monotonic() - started)
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 from urllib.parse import quote
 
 from knowledge_mcp.model.errors import ConnectionFailedError, KnowledgeError
-from knowledge_mcp.remote.connection import Ask, Connection, RemoteOptions, of_options
+from knowledge_mcp.remote.connection import Ask, RemoteOptions, ServiceConnection, of_options
 from knowledge_mcp.remote.failures import SERVICE, Failed, told_error
 from knowledge_mcp.support.retry import RetryPolicy
 
@@ -57,7 +57,7 @@ class RemoteDesk:
     def __init__(
         self, url: str, key: str, surface: str, *, timeout: float = 60.0, policy: RetryPolicy | None = None
     ) -> None:
-        self._connection = Connection(url, key, timeout=timeout, policy=policy)
+        self._connection = ServiceConnection(url, key, timeout=timeout, policy=policy)
         self._timeout = timeout
         self._path = f"/engine/{quote(surface, safe='')}"
 

@@ -13,11 +13,11 @@ from typing import Any, Protocol, runtime_checkable
 from pydantic import BaseModel, ConfigDict
 
 from knowledge_mcp import registry
+from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.errors import ConfigError, KnowledgeError
 from knowledge_mcp.ports import Knowledge
 
 __all__ = [
-    "Call",
     "Completer",
     "Prompt",
     "PromptArgument",
@@ -50,24 +50,6 @@ class Response(BaseModel):
     """Base of every tool's answer; only fields that were set are sent."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
-
-
-def _tell_nobody(done: float, total: float | None, message: str) -> None:
-    del done, total, message
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """Give a tool that takes long a line to its caller.
-
-    Attributes:
-        progress: tell how far it is: done, of how much (None where that is not known), and in words; thread-safe,
-            never raises.
-        cancelled: whether the caller has given up; thread-safe.
-    """
-
-    progress: Callable[[float, float | None, str], None] = _tell_nobody
-    cancelled: Callable[[], bool] = bool
 
 
 @runtime_checkable

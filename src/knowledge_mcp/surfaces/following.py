@@ -7,9 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Generic, TypeVar, cast
 
-from knowledge_mcp.engine.jobs.jobs import Progress
+from knowledge_mcp.model.call import Call, Progress
 from knowledge_mcp.model.errors import CancelledError
-from knowledge_mcp.surfaces.contract import Call
 
 __all__ = ["HEARTBEAT", "follow", "watch"]
 

@@ -19,7 +19,7 @@ from knowledge_mcp.model.query import And, Equals, Filter, In, Prefix
 __all__ = [
     "SAMPLE",
     "FakeDocument",
-    "Passage",
+    "FakePassage",
     "WordMeasure",
     "build",
     "compare_quote",
@@ -32,7 +32,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class FakePassage:
     """Describe one chunk of a fake document.
 
     A `term` makes it a definition, mandatory text makes it normative, "see 5.3" and "ISO 9001" are references.
@@ -52,7 +52,7 @@ class FakeDocument:
 
     id: str
     title: str
-    passages: tuple[Passage, ...]
+    passages: tuple[FakePassage, ...]
     document_type: str = "standard"
     source_path: str = ""
 
@@ -62,22 +62,24 @@ SAMPLE = (
         "example-standard",
         "Example Standard for Widget Engineering",
         (
-            Passage(
+            FakePassage(
                 "3.1",
                 "widget",
                 "widget: smallest part of a system that can be replaced.",
                 ChunkType.DEFINITION,
                 "widget",
             ),
-            Passage(
+            FakePassage(
                 "5.3.1",
                 "Verification planning",
                 "The supplier shall keep a verification plan for every widget.",
                 ChunkType.REQUIREMENT,
                 page=7,
             ),
-            Passage("5.3.2", "Records", "Verification records shall not be discarded.", ChunkType.REQUIREMENT, page=8),
-            Passage(
+            FakePassage(
+                "5.3.2", "Records", "Verification records shall not be discarded.", ChunkType.REQUIREMENT, page=8
+            ),
+            FakePassage(
                 "5.30", "Advice", "A plan should name the people who carry it out.", ChunkType.RECOMMENDATION, page=9
             ),
         ),
@@ -86,8 +88,8 @@ SAMPLE = (
         "example-handbook",
         "Example Handbook of Reviews",
         (
-            Passage("2", "Reviews", "A review of the verification plan finds faults early.", ChunkType.OVERVIEW),
-            Passage("4.1", "Conduct", "The review board must record its decisions.", ChunkType.REQUIREMENT, page=3),
+            FakePassage("2", "Reviews", "A review of the verification plan finds faults early.", ChunkType.OVERVIEW),
+            FakePassage("4.1", "Conduct", "The review board must record its decisions.", ChunkType.REQUIREMENT, page=3),
         ),
         document_type="handbook",
     ),
@@ -107,7 +109,7 @@ def build(document: FakeDocument) -> tuple[str, list[Chunk]]:
     return text, chunks
 
 
-def _chunk(document: FakeDocument, passage: Passage, index: int, span: Span) -> Chunk:
+def _chunk(document: FakeDocument, passage: FakePassage, index: int, span: Span) -> Chunk:
     mandatory = re.search(r"\b(shall|must)\b", passage.text) is not None
     clause = passage.clause or None
     statement = Statement(
@@ -154,7 +156,7 @@ def from_text(name: str, uri: str, text: str) -> FakeDocument:
     stem = name.rpartition(".")[0] or name
     slug = re.sub(r"[^a-z0-9]+", "-", stem.casefold()).strip("-")
     paragraphs = [part.strip() for part in text.split("\n\n") if part.strip()]
-    return FakeDocument(slug, stem, tuple(Passage("", stem, part) for part in paragraphs), "custom", uri)
+    return FakeDocument(slug, stem, tuple(FakePassage("", stem, part) for part in paragraphs), "custom", uri)
 
 
 def sha256(text: str) -> str:

@@ -57,7 +57,7 @@ from knowledge_mcp.ports import Source
 from knowledge_mcp.testing.fakes import (
     SAMPLE,
     FakeDocument,
-    Passage,
+    FakePassage,
     WordMeasure,
     build,
     compare_quote,
@@ -68,7 +68,7 @@ from knowledge_mcp.testing.fakes import (
     words_of,
 )
 
-__all__ = ["SAMPLE", "FakeDocument", "FakeKnowledge", "Passage"]
+__all__ = ["SAMPLE", "FakeDocument", "FakeKnowledge", "FakePassage"]
 
 TIME = "2026-01-15T10:00:00+00:00"
 

@@ -24,7 +24,7 @@ from knowledge_mcp.ports import Analyser, Store
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.store_parts import whole
 from knowledge_mcp.testing.store_search import same_ranking
-from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, record, structure, unit_vector
+from knowledge_mcp.testing.store_values import SPACE, SamplePassage, embedded, record, structure, unit_vector
 
 __all__ = ["StoreMachine", "store_machine"]
 
@@ -34,7 +34,7 @@ generations = st.sampled_from(("g1", "g2"))
 structures = st.sampled_from((NO_STRUCTURE, structure(1), structure(7, pages=2)))
 queries = st.lists(st.sampled_from(WORDS), max_size=3).map(" ".join)
 passages = st.builds(
-    Passage,
+    SamplePassage,
     text=st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join),
     direction=st.sampled_from(("north", "south", "")),
     document_type=st.sampled_from(("standard", "guide")),
@@ -93,7 +93,7 @@ class StoreMachine(RuleBasedStateMachine):
         assert mine == theirs, f"the store says {mine!r}, the memory store {theirs!r}"
 
     @rule(document=documents, generation=generations, found=st.lists(passages, max_size=5))
-    def stage(self, document: str, generation: str, found: list[Passage]) -> None:
+    def stage(self, document: str, generation: str, found: list[SamplePassage]) -> None:
         chunks = embedded(document, found)
         self.agree(lambda store: store.stage("c", document, generation, chunks))
 
@@ -104,14 +104,14 @@ class StoreMachine(RuleBasedStateMachine):
         self.agree(lambda store: store.publish("c", kept, f"text {announced}", generation, shape))
 
     @rule(document=documents, found=st.lists(passages, max_size=8), shape=structures)
-    def put(self, document: str, found: list[Passage], shape: DocumentStructure) -> None:
+    def put(self, document: str, found: list[SamplePassage], shape: DocumentStructure) -> None:
         chunks = embedded(document, found)
         self.agree(lambda store: store.discard_staged("c", document))
         self.agree(lambda store: store.stage("c", document, "put", chunks))
         self.agree(lambda store: store.publish("c", record(document, chunks), "put", "put", shape))
 
     @rule(found=st.dictionaries(documents, st.lists(passages, max_size=4), min_size=1), shape=structures)
-    def put_whole(self, found: dict[str, list[Passage]], shape: DocumentStructure) -> None:
+    def put_whole(self, found: dict[str, list[SamplePassage]], shape: DocumentStructure) -> None:
         made = [whole(document, each, text="whole", structure=shape) for document, each in found.items()]
         told: list[str] = []
         self.agree(lambda store: store.publish_whole("c", made, told.append))

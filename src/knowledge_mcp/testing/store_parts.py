@@ -9,7 +9,15 @@ from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentStructure, Whol
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, NotFoundError
 from knowledge_mcp.ports import Store
 from knowledge_mcp.testing.store_search import SearchContract, expect, put
-from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, full_structure, record, structure, unit_vector
+from knowledge_mcp.testing.store_values import (
+    SPACE,
+    SamplePassage,
+    embedded,
+    full_structure,
+    record,
+    structure,
+    unit_vector,
+)
 
 __all__ = [
     "RenamingContract",
@@ -205,7 +213,7 @@ class StructureContract(RenamingContract):
 
 def whole(
     document_id: str,
-    passages: Sequence[Passage | str],
+    passages: Sequence[SamplePassage | str],
     *,
     text: str = "",
     structure: DocumentStructure = NO_STRUCTURE,
@@ -220,7 +228,7 @@ class WholeContract(StructureContract):
 
     def test_documents_published_together_are_all_there_and_each_is_told_of(self) -> None:
         with self.filled() as store:
-            first = whole("d", [Passage("alpha words", terms=(("alpha",),)), "beta words"], text="one")
+            first = whole("d", [SamplePassage("alpha words", terms=(("alpha",),)), "beta words"], text="one")
             second = whole("e", ["gamma words"], text="two", structure=structure(2))
             empty = whole("empty", [], text="nothing")
             told: list[str] = []
@@ -257,7 +265,10 @@ class WholeContract(StructureContract):
 
     def test_chunks_given_in_any_order_stand_by_index(self) -> None:
         with self.filled() as store:
-            made = whole("d", [Passage("one word", terms=(("one",),)), "two words", Passage("three", terms=(("3",),))])
+            made = whole(
+                "d",
+                [SamplePassage("one word", terms=(("one",),)), "two words", SamplePassage("three", terms=(("3",),))],
+            )
             store.publish_whole("c", [replace(made, chunks=made.chunks[::-1])], lambda _: None)
             assert store.document_chunks("c", "d") == [each.chunk for each in made.chunks]
             assert store.definitions("c", self.analyser.term_key("3")) == [made.chunks[2].chunk]
@@ -302,7 +313,7 @@ class SnapshotContract(WholeContract):
 
     def test_a_snapshot_answers_as_the_store_does_and_ends_with_its_context(self) -> None:
         with self.filled() as store:
-            put(store, "d", ["alpha beta", Passage("gamma", terms=(("gamma",),))])
+            put(store, "d", ["alpha beta", SamplePassage("gamma", terms=(("gamma",),))])
             store.create_collection("other", SPACE)
 
             def answers() -> list[object]:

@@ -15,18 +15,18 @@ from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.model.query import And, Equals, Filter, In, LegHit, Prefix
 from knowledge_mcp.ports import Analyser, Store
 from knowledge_mcp.stores.memory import MemoryStore
-from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, record, unit_vector
+from knowledge_mcp.testing.store_values import SPACE, SamplePassage, embedded, record, unit_vector
 
 __all__ = ["SearchContract", "expect", "put", "same_ranking"]
 
 E = TypeVar("E", bound=Exception)
 
 MANY = (
-    Passage("alpha shall be", id="1", chunk_type=ChunkType.REQUIREMENT, normative=True, clause_number="5.3"),
-    Passage("alpha should be", id="2", chunk_type=ChunkType.RECOMMENDATION, clause_number="5.3.1"),
-    Passage("alpha may be", id="3", document_type="guide", clause_number="5.30"),
-    Passage("alpha is", id="4", document_type="guide", chunk_type=ChunkType.ANNEX, clause_number="A.1"),
-    Passage("alpha was", id="5", chunk_type=ChunkType.REQUIREMENT, normative=True),
+    SamplePassage("alpha shall be", id="1", chunk_type=ChunkType.REQUIREMENT, normative=True, clause_number="5.3"),
+    SamplePassage("alpha should be", id="2", chunk_type=ChunkType.RECOMMENDATION, clause_number="5.3.1"),
+    SamplePassage("alpha may be", id="3", document_type="guide", clause_number="5.30"),
+    SamplePassage("alpha is", id="4", document_type="guide", chunk_type=ChunkType.ANNEX, clause_number="A.1"),
+    SamplePassage("alpha was", id="5", chunk_type=ChunkType.REQUIREMENT, normative=True),
 )
 FILTERS: tuple[tuple[Filter, str], ...] = (
     (Equals("document_id", "d"), "12345"),
@@ -64,7 +64,7 @@ def expect(error: type[E], call: Callable[[], object]) -> E:
 def put(
     store: Store,
     document_id: str,
-    passages: Sequence[Passage | str],
+    passages: Sequence[SamplePassage | str],
     *,
     collection: str = "c",
     text: str = "",
@@ -160,7 +160,7 @@ class SearchContract:
 
     def test_a_chunk_without_any_word_of_the_query_is_no_lexical_hit(self) -> None:
         with self.filled() as store:
-            put(store, "d", [Passage("alpha beta", id="1"), Passage("gamma delta", id="2")])
+            put(store, "d", [SamplePassage("alpha beta", id="1"), SamplePassage("gamma delta", id="2")])
             assert self.found(store, "alpha omega") == ["1"]
             assert self.found(store, "omega") == []
             assert self.found(store, "?!") == []
@@ -168,7 +168,11 @@ class SearchContract:
 
     def test_the_context_of_a_chunk_is_searched_too(self) -> None:
         with self.filled() as store:
-            put(store, "d", [Passage("alpha beta", id="1", context="5 Verification"), Passage("gamma", id="2")])
+            put(
+                store,
+                "d",
+                [SamplePassage("alpha beta", id="1", context="5 Verification"), SamplePassage("gamma", id="2")],
+            )
             assert self.found(store, "verification") == ["1"]
 
     def test_identifiers_and_other_scripts_are_found(self) -> None:
@@ -177,11 +181,11 @@ class SearchContract:
                 store,
                 "d",
                 [
-                    Passage("The item REQ-12 applies", id="1"),
-                    Passage("The item REQ-13 applies", id="2"),
-                    Passage("see snake_case and CamelCase", id="3"),
-                    Passage("Größe der 東京都 naïve", id="4"),
-                    Passage("per 5.3.1.2 below", id="5"),
+                    SamplePassage("The item REQ-12 applies", id="1"),
+                    SamplePassage("The item REQ-13 applies", id="2"),
+                    SamplePassage("see snake_case and CamelCase", id="3"),
+                    SamplePassage("Größe der 東京都 naïve", id="4"),
+                    SamplePassage("per 5.3.1.2 below", id="5"),
                 ],
             )
             assert self.found(store, "REQ-12")[0] == "1"
@@ -193,7 +197,7 @@ class SearchContract:
 
     def test_any_text_at_all_may_be_asked(self) -> None:
         with self.filled() as store:
-            put(store, "d", [Passage("alpha beta", id="1")])
+            put(store, "d", [SamplePassage("alpha beta", id="1")])
             for text in (
                 'alpha"',
                 "alpha AND",
@@ -209,7 +213,7 @@ class SearchContract:
     def test_filters_apply_before_ranking_in_both_legs(self) -> None:
         with self.filled() as store:
             put(store, "d", MANY)
-            put(store, "e", [Passage("alpha alone", id="6")])
+            put(store, "e", [SamplePassage("alpha alone", id="6")])
             for kept, expected in FILTERS:
                 assert "".join(sorted(self.found(store, "alpha", kept))) == expected, kept
                 assert "".join(sorted(self.nearest(store, "alpha", kept))) == expected, kept
@@ -221,8 +225,8 @@ class SearchContract:
 
     def test_a_filter_that_keeps_little_still_fills_the_limit(self) -> None:
         with self.filled() as store:
-            put(store, "d", [Passage(f"alpha {number}", direction="near") for number in range(120)])
-            rare = put(store, "e", [Passage("omega alpha", direction=f"far {number}") for number in range(3)])
+            put(store, "d", [SamplePassage(f"alpha {number}", direction="near") for number in range(120)])
+            rare = put(store, "e", [SamplePassage("omega alpha", direction=f"far {number}") for number in range(3)])
             expected = {each.chunk.id for each in rare}
             assert set(self.nearest(store, "near", Equals("document_id", "e"), 3)) == expected
             assert set(self.found(store, "alpha", Equals("document_id", "e"), 3)) == expected
@@ -248,8 +252,8 @@ class SearchContract:
     def test_equal_scores_are_ordered_by_chunk_id_at_the_cut_too(self) -> None:
         with self.filled() as store:
             ids = ["07", "03", "11", "01", "09", "05"]
-            put(store, "d", [Passage("alpha beta", id=each, direction="one") for each in ids])
-            put(store, "e", [Passage("alpha beta", id="02", direction="one")])
+            put(store, "d", [SamplePassage("alpha beta", id=each, direction="one") for each in ids])
+            put(store, "e", [SamplePassage("alpha beta", id="02", direction="one")])
             expected = sorted([*ids, "02"])
             for limit in (1, 3, 7):
                 assert self.found(store, "alpha", None, limit) == expected[:limit]
@@ -287,7 +291,7 @@ class SearchContract:
 
     def test_the_best_match_comes_first_with_its_cosine(self) -> None:
         with self.filled() as store:
-            put(store, "d", [Passage(f"passage {number}", id=f"{number:02}") for number in range(20)])
+            put(store, "d", [SamplePassage(f"passage {number}", id=f"{number:02}") for number in range(20)])
             legs = store.search("c", vector=unit_vector("passage 7"), text=None, filter=None, limit=20)
             assert legs.dense is not None
             assert legs.dense[0].chunk_id == "07"
@@ -298,10 +302,10 @@ class SearchContract:
 
     def test_some_chunks_are_compared_as_the_dense_leg_compares_them(self) -> None:
         with self.filled() as store:
-            put(store, "d", [Passage(f"passage {number}", id=f"{number:03}") for number in range(230)])
-            put(store, "e", [Passage("old", id="old"), Passage("kept", id="kept")])
-            put(store, "e", [Passage("kept", id="kept"), Passage("new", id="new")], generation="h")
-            store.stage("c", "f", "g", embedded("f", [Passage("staged", id="staged")]))
+            put(store, "d", [SamplePassage(f"passage {number}", id=f"{number:03}") for number in range(230)])
+            put(store, "e", [SamplePassage("old", id="old"), SamplePassage("kept", id="kept")])
+            put(store, "e", [SamplePassage("kept", id="kept"), SamplePassage("new", id="new")], generation="h")
+            store.stage("c", "f", "g", embedded("f", [SamplePassage("staged", id="staged")]))
             asked = unit_vector("passage 7")
             legs = store.search("c", vector=asked, text=None, filter=None, limit=300)
             assert legs.dense is not None
@@ -318,7 +322,7 @@ class SearchContract:
     def test_searches_beside_a_writer_see_one_generation_or_the_other(self) -> None:
         with self.filled() as store:
             generations = [
-                [Passage(f"alpha {turn}", id=f"{turn}-{number}") for number in range(5)] for turn in range(8)
+                [SamplePassage(f"alpha {turn}", id=f"{turn}-{number}") for number in range(5)] for turn in range(8)
             ]
             put(store, "d", generations[0])
             mixed: list[list[str]] = []
@@ -350,7 +354,7 @@ class SearchContract:
 
     def test_a_record_may_change_while_its_chunks_stay(self) -> None:
         with self.filled() as store:
-            chunks = put(store, "d", [Passage("alpha", id="1")])
+            chunks = put(store, "d", [SamplePassage("alpha", id="1")])
             store.stage("c", "d", "g2", chunks)
             changed = replace(record("d", chunks), title="Another title")
             store.publish("c", changed, "", "g2")

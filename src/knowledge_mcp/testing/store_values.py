@@ -16,7 +16,7 @@ from knowledge_mcp.model.document import Box, Reference, ReferenceKind, Span
 
 __all__ = [
     "SPACE",
-    "Passage",
+    "SamplePassage",
     "embedded",
     "full_chunk",
     "full_structure",
@@ -39,7 +39,7 @@ def unit_vector(seed: str, dimensions: int = SPACE.dimensions) -> Vector:
 
 
 @dataclass(frozen=True)
-class Passage:
+class SamplePassage:
     """Say what matters of a chunk in a test; all else is made from it.
 
     Attributes:
@@ -60,12 +60,12 @@ class Passage:
     context: str = ""
 
 
-def embedded(document_id: str, passages: Sequence[Passage | str]) -> list[EmbeddedChunk]:
+def embedded(document_id: str, passages: Sequence[SamplePassage | str]) -> list[EmbeddedChunk]:
     """Make a document's chunks with their vectors."""
     made: list[EmbeddedChunk] = []
     start = 0
     for index, each in enumerate(passages):
-        passage = Passage(each) if isinstance(each, str) else each
+        passage = SamplePassage(each) if isinstance(each, str) else each
         digest = hashlib.sha256(f"{document_id}/{index}/{passage.text}".encode()).hexdigest()
         span = Span(start, start + len(passage.text))
         start = span.end + 1

@@ -27,7 +27,7 @@ from knowledge_mcp.model.errors import (
 )
 from knowledge_mcp.testing.store_parts import SnapshotContract
 from knowledge_mcp.testing.store_search import expect, put
-from knowledge_mcp.testing.store_values import SPACE, Passage, embedded, full_chunk, record, unit_vector
+from knowledge_mcp.testing.store_values import SPACE, SamplePassage, embedded, full_chunk, record, unit_vector
 
 __all__ = ["StoreContract", "expect", "put"]
 
@@ -95,7 +95,7 @@ class StoreContract(SnapshotContract):
     def test_staged_chunks_are_seen_by_nobody_but_the_vector_look_up(self) -> None:
         with self.filled() as store:
             put(store, "d", ["old words"])
-            chunks = embedded("d", [Passage("secret words", terms=(("secret",),))])
+            chunks = embedded("d", [SamplePassage("secret words", terms=(("secret",),))])
             store.stage("c", "d", "next", chunks)
             store.stage("c", "new", "g", embedded("new", ["another secret"]))
             chunk = chunks[0].chunk
@@ -130,8 +130,8 @@ class StoreContract(SnapshotContract):
 
     def test_a_chunk_that_is_in_both_generations_is_found_once(self) -> None:
         with self.filled() as store:
-            put(store, "d", [Passage("same words", id="one")])
-            put(store, "d", [Passage("same words", id="one"), Passage("more words", id="two")])
+            put(store, "d", [SamplePassage("same words", id="one")])
+            put(store, "d", [SamplePassage("same words", id="one"), SamplePassage("more words", id="two")])
             assert sorted(self.found(store, "words")) == ["one", "two"]
             assert sorted(self.nearest(store, "same words")) == ["one", "two"]
             assert [each.id for each in store.chunks("c", ["one"])] == ["one"]
@@ -149,8 +149,8 @@ class StoreContract(SnapshotContract):
 
     def test_staging_again_changes_nothing_or_replaces_the_chunk(self) -> None:
         with self.filled() as store:
-            first = embedded("d", [Passage("first words", id="one"), Passage("other words", id="two")])
-            second = embedded("d", [Passage("second words", id="one")])
+            first = embedded("d", [SamplePassage("first words", id="one"), SamplePassage("other words", id="two")])
+            second = embedded("d", [SamplePassage("second words", id="one")])
             store.stage("c", "d", "g", first)
             store.stage("c", "d", "g", first)
             store.stage("c", "d", "g", second)
@@ -206,7 +206,7 @@ class StoreContract(SnapshotContract):
 
     def test_a_deleted_document_is_gone_from_everywhere(self) -> None:
         with self.filled() as store:
-            gone = put(store, "d", [Passage("alpha words", terms=(("alpha",),)), "beta words"])
+            gone = put(store, "d", [SamplePassage("alpha words", terms=(("alpha",),)), "beta words"])
             kept = put(store, "e", ["gamma words"])
             store.stage("c", "d", "g2", embedded("d", ["staged words"]))
             assert store.delete_document("c", "d") == 2
@@ -278,7 +278,9 @@ class StoreContract(SnapshotContract):
 
     def test_chunks_come_in_the_order_asked_without_those_unknown(self) -> None:
         with self.filled() as store:
-            put(store, "d", [Passage("one", id="1"), Passage("two", id="2"), Passage("three", id="3")])
+            put(
+                store, "d", [SamplePassage("one", id="1"), SamplePassage("two", id="2"), SamplePassage("three", id="3")]
+            )
             assert [each.id for each in store.chunks("c", ["3", "none", "1"])] == ["3", "1"]
             assert store.chunks("c", []) == []
 
@@ -295,9 +297,11 @@ class StoreContract(SnapshotContract):
 
     def test_definitions_are_found_by_term_and_alias_in_order(self) -> None:
         with self.filled() as store:
-            second = put(store, "b", [Passage("x", terms=(("Systems", "SOI"),))])
+            second = put(store, "b", [SamplePassage("x", terms=(("Systems", "SOI"),))])
             first = put(
-                store, "a", ["none", Passage("y", terms=(("system",), ("part",))), Passage("z", terms=(("SYSTEM",),))]
+                store,
+                "a",
+                ["none", SamplePassage("y", terms=(("system",), ("part",))), SamplePassage("z", terms=(("SYSTEM",),))],
             )
             expected = [first[1].chunk, first[2].chunk, second[0].chunk]
             assert store.definitions("c", self.analyser.term_key("system")) == expected
@@ -328,8 +332,8 @@ class StoreContract(SnapshotContract):
     def test_collections_know_nothing_of_each_other(self) -> None:
         with self.filled() as store:
             store.create_collection("other", SPACE)
-            mine = put(store, "d", [Passage("alpha words", id="same")])
-            theirs = put(store, "d", [Passage("alpha beta", id="same"), "beta"], collection="other")
+            mine = put(store, "d", [SamplePassage("alpha words", id="same")])
+            theirs = put(store, "d", [SamplePassage("alpha beta", id="same"), "beta"], collection="other")
             assert store.document_chunks("c", "d") == [mine[0].chunk]
             assert store.chunks("other", ["same"]) == [theirs[0].chunk]
             assert self.found(store, "beta") == []

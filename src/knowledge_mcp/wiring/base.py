@@ -136,13 +136,13 @@ def _open_store(settings: Settings, *, falls_back: bool) -> tuple[Store, str]:
     backend = choose_store(settings).backend
     if backend != "qdrant" or not falls_back:
         return build_store(settings, backend), ""
-    from knowledge_mcp.engine.core.opening import Candidate, open_first
+    from knowledge_mcp.engine.core.opening import StoreCandidate, open_first
 
     server = ("CHROMADB_HOST", "CHROMADB_PORT") if settings.chromadb_host is not None else ("CHROMADB_PATH",)
     return open_first(
         [
-            Candidate("qdrant", lambda: build_store(settings, "qdrant"), ("QDRANT_URL", "QDRANT_API_KEY")),
-            Candidate("chromadb", lambda: build_store(settings, "chromadb"), server),
+            StoreCandidate("qdrant", lambda: build_store(settings, "qdrant"), ("QDRANT_URL", "QDRANT_API_KEY")),
+            StoreCandidate("chromadb", lambda: build_store(settings, "chromadb"), server),
         ]
     )
 

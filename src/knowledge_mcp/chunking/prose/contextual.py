@@ -14,7 +14,7 @@ from knowledge_mcp.chunking.prose.cutting import Cutter
 from knowledge_mcp.chunking.prose.describing import CONTEXT_JOIN, described, with_boxes
 from knowledge_mcp.chunking.prose.headers import HeadingPaths
 from knowledge_mcp.chunking.prose.headlines import Headlines
-from knowledge_mcp.chunking.prose.passages import Passage, passages_of
+from knowledge_mcp.chunking.prose.passages import BlockRun, passages_of
 from knowledge_mcp.language.clauses import SectionFacts, SectionRole, section_facts
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.document import Document
@@ -93,7 +93,7 @@ class _Joiner:
     capacity: Callable[[int | None], int]
     minimum: int
 
-    def join(self, passages: Sequence[Passage]) -> list[Passage]:
+    def join(self, passages: Sequence[BlockRun]) -> list[BlockRun]:
         """Join within each section of the deepest level, then within those around them, up to the chapters."""
         paths = {section.index: self._path(section.index) for section in self.document.sections}
         top = self._top()
@@ -117,9 +117,9 @@ class _Joiner:
             depth += 1
         return depth
 
-    def _level(self, passages: Sequence[Passage], paths: dict[int, tuple[int, ...]], depth: int) -> list[Passage]:
+    def _level(self, passages: Sequence[BlockRun], paths: dict[int, tuple[int, ...]], depth: int) -> list[BlockRun]:
         """Join neighbours that stand in the same section of one depth."""
-        joined: list[Passage] = []
+        joined: list[BlockRun] = []
         for passage in checked(passages):
             last = joined[-1] if joined else None
             if last is not None and self._may_join(last, passage, paths, depth):
@@ -128,7 +128,7 @@ class _Joiner:
                 joined.append(passage)
         return joined
 
-    def _may_join(self, first: Passage, second: Passage, paths: dict[int, tuple[int, ...]], depth: int) -> bool:
+    def _may_join(self, first: BlockRun, second: BlockRun, paths: dict[int, tuple[int, ...]], depth: int) -> bool:
         if min(first.tokens, second.tokens) >= self.minimum or first.clause != second.clause:
             return False
         if _node(first, paths, depth) is None or _node(first, paths, depth) != _node(second, paths, depth):
@@ -140,23 +140,23 @@ class _Joiner:
         # block by block they may count more tokens than they will have together, and never fewer by much
         return first.tokens + second.tokens <= self.capacity(_common(first, second, paths))
 
-    def _role(self, passage: Passage) -> SectionRole:
+    def _role(self, passage: BlockRun) -> SectionRole:
         role = self.facts.role(passage.section)
         return _ALIKE.get(role, role)
 
-    def _together(self, first: Passage, second: Passage, paths: dict[int, tuple[int, ...]]) -> Passage:
+    def _together(self, first: BlockRun, second: BlockRun, paths: dict[int, tuple[int, ...]]) -> BlockRun:
         section = _common(first, second, paths)
         blocks = [*first.blocks, *second.blocks]
-        return Passage(section, self.facts.clause(section), blocks, first.tokens + second.tokens)
+        return BlockRun(section, self.facts.clause(section), blocks, first.tokens + second.tokens)
 
 
-def _node(passage: Passage, paths: dict[int, tuple[int, ...]], depth: int) -> int | None:
+def _node(passage: BlockRun, paths: dict[int, tuple[int, ...]], depth: int) -> int | None:
     """Return the section of a depth that holds a passage, None where it stands above or outside all of them."""
     path = paths.get(passage.section, ()) if passage.section is not None else ()
     return path[depth] if depth < len(path) else None
 
 
-def _common(first: Passage, second: Passage, paths: dict[int, tuple[int, ...]]) -> int | None:
+def _common(first: BlockRun, second: BlockRun, paths: dict[int, tuple[int, ...]]) -> int | None:
     """Return the innermost section that holds both."""
     found: int | None = None
     if first.section is None or second.section is None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from knowledge_mcp.chunking.prose.headlines import Headlines
-from knowledge_mcp.chunking.prose.passages import Passage, Piece, slices, token_starts
+from knowledge_mcp.chunking.prose.passages import BlockRun, Piece, slices, token_starts
 from knowledge_mcp.language.sentences import sentence_spans
 from knowledge_mcp.model.document import Block, BlockKind, Span
 from knowledge_mcp.ports import TokenMeasure
@@ -145,7 +145,7 @@ class Cutter:
     headlines: Headlines | None = None
     _counts: dict[str, int] = field(default_factory=dict[str, int])
 
-    def cut(self, passage: Passage, capacity: int) -> list[Piece]:
+    def cut(self, passage: BlockRun, capacity: int) -> list[Piece]:
         """Cut one passage into pieces of at most `capacity` tokens, as few and as even as its joints allow."""
         if passage.tokens <= capacity:
             tokens = self.measure.count_tokens(passage.span.of(self.text))
@@ -298,7 +298,7 @@ class Cutter:
     # ---- packing
 
     def _pack(
-        self, passage: Passage, blocks: Sequence[_Measured], clusters: list[list[_Atom]], capacity: int
+        self, passage: BlockRun, blocks: Sequence[_Measured], clusters: list[list[_Atom]], capacity: int
     ) -> Iterator[Piece]:
         remaining = sum(a.tokens for cluster in clusters for a in cluster)
         position = 0
@@ -328,7 +328,7 @@ class Cutter:
             before = taken
 
     def _finish(
-        self, passage: Passage, span: Span, atoms: list[_Atom], cap: int, headline: str, cut_off: bool
+        self, passage: BlockRun, span: Span, atoms: list[_Atom], cap: int, headline: str, cut_off: bool
     ) -> Iterator[Piece]:
         """Make one piece, or several where the sum of parts hid that the whole has too many tokens."""
         if span.start < atoms[0].span.start and self.measure.count_tokens(span.of(self.text)) > cap:

@@ -12,7 +12,7 @@ from knowledge_mcp.model.document import Block, BlockKind, Document, Section, Sp
 from knowledge_mcp.ports import TokenMeasure
 from knowledge_mcp.support.checkpoints import checked
 
-__all__ = ["Passage", "Piece", "merge_small", "passages_of", "slices", "token_starts", "token_starts_in"]
+__all__ = ["BlockRun", "Piece", "merge_small", "passages_of", "slices", "token_starts", "token_starts_in"]
 
 _LONGEST_TOKEN = 7
 """Code points per token above which ordinary text does not go; only a guess which way of counting is cheaper."""
@@ -21,7 +21,7 @@ _SLICE = 200_000
 
 
 @dataclass(slots=True)
-class Passage:
+class BlockRun:
     """A run of blocks of one section, or of small sections merged.
 
     Attributes:
@@ -80,7 +80,7 @@ class Piece:
 
     span: Span
     tokens: int
-    passage: Passage
+    passage: BlockRun
     blocks: tuple[Block, ...]
     resume: str = ""
 
@@ -114,7 +114,7 @@ def _trim(text: str, start: int, end: int) -> Span:
 
 def passages_of(
     document: Document, facts: SectionFacts, measure: TokenMeasure, capacity: Callable[[int | None], int]
-) -> list[Passage]:
+) -> list[BlockRun]:
     """Gather runs of blocks of one section; a heading without body goes with what it opens.
 
     A numbered heading that opens nothing (an empty clause) goes with the passage of the clause around it, which
@@ -128,14 +128,14 @@ def passages_of(
         measure: counts tokens.
         capacity: tokens that a chunk of a section may have.
     """
-    passages: list[Passage] = []
-    waiting: Passage | None = None
+    passages: list[BlockRun] = []
+    waiting: BlockRun | None = None
     for run in checked(_runs(document, facts)):
         current, has_body = run, run.has_body
         if waiting is not None:
             if _goes_with(document, waiting, run):
                 waiting.blocks.extend(run.blocks)  # in place: there may be very many headings in a row
-                current = Passage(run.section, run.clause, waiting.blocks)
+                current = BlockRun(run.section, run.clause, waiting.blocks)
             else:
                 _settle(document, passages, waiting, measure, capacity)
         waiting = None
@@ -149,7 +149,7 @@ def passages_of(
     return passages
 
 
-def _weigh(passage: Passage, text: str, measure: TokenMeasure, capacity: int) -> None:
+def _weigh(passage: BlockRun, text: str, measure: TokenMeasure, capacity: int) -> None:
     """Count a passage's tokens; block by block, with their places, where it will surely have to be cut."""
     if len(passage.span) <= _LONGEST_TOKEN * capacity:
         passage.tokens = measure.count_tokens(passage.span.of(text))
@@ -182,13 +182,13 @@ def slices(text: str, span: Span) -> Iterator[Span]:
     yield Span(start, span.end)
 
 
-def _runs(document: Document, facts: SectionFacts) -> Iterator[Passage]:
-    run: Passage | None = None
+def _runs(document: Document, facts: SectionFacts) -> Iterator[BlockRun]:
+    run: BlockRun | None = None
     for block in _gapless(document):
         if run is None or run.section != block.section:
             if run is not None:
                 yield run
-            run = Passage(block.section, facts.clause(block.section), [])
+            run = BlockRun(block.section, facts.clause(block.section), [])
         run.blocks.append(block)
     if run is not None:
         yield run
@@ -196,8 +196,8 @@ def _runs(document: Document, facts: SectionFacts) -> Iterator[Passage]:
 
 def _settle(
     document: Document,
-    passages: list[Passage],
-    heading: Passage,
+    passages: list[BlockRun],
+    heading: BlockRun,
     measure: TokenMeasure,
     capacity: Callable[[int | None], int],
 ) -> None:
@@ -211,7 +211,7 @@ def _settle(
         passages.append(heading)
 
 
-def _goes_with(document: Document, heading: Passage, following: Passage) -> bool:
+def _goes_with(document: Document, heading: BlockRun, following: BlockRun) -> bool:
     if heading.section is None:
         return True
     section = document.sections[heading.section]
@@ -222,11 +222,11 @@ def _goes_with(document: Document, heading: Passage, following: Passage) -> bool
 
 def merge_small(
     document: Document,
-    passages: list[Passage],
+    passages: list[BlockRun],
     facts: SectionFacts,
     minimum: int,
     capacity: Callable[[int | None], int],
-) -> list[Passage]:
+) -> list[BlockRun]:
     """Merge neighbours until they reach the minimum: inside one clause, or among unnumbered sections side by side.
 
     Args:
@@ -236,14 +236,14 @@ def merge_small(
         minimum: tokens below which a passage looks for company.
         capacity: tokens that a chunk of a section may have.
     """
-    merged: list[Passage] = []
+    merged: list[BlockRun] = []
     for passage in checked(passages):
         last = merged[-1] if merged else None
         if last is not None and last.tokens < minimum and _may_join(document, last, passage, facts, capacity):
             merged[-1] = _join(last, passage)
         else:
             merged.append(passage)
-    tidy: list[Passage] = []
+    tidy: list[BlockRun] = []
     for passage in merged:
         last = tidy[-1] if tidy else None
         if last is not None and passage.tokens < minimum and _may_join(document, last, passage, facts, capacity):
@@ -253,12 +253,12 @@ def merge_small(
     return tidy
 
 
-def _join(first: Passage, second: Passage) -> Passage:
-    return Passage(first.section, first.clause, [*first.blocks, *second.blocks], first.tokens + second.tokens)
+def _join(first: BlockRun, second: BlockRun) -> BlockRun:
+    return BlockRun(first.section, first.clause, [*first.blocks, *second.blocks], first.tokens + second.tokens)
 
 
 def _may_join(
-    document: Document, first: Passage, second: Passage, facts: SectionFacts, capacity: Callable[[int | None], int]
+    document: Document, first: BlockRun, second: BlockRun, facts: SectionFacts, capacity: Callable[[int | None], int]
 ) -> bool:
     if first.clause != second.clause or facts.is_informative(first.section) != facts.is_informative(second.section):
         return False
@@ -273,7 +273,7 @@ def _may_join(
     return first.section in path or _section(document, second.section).parent == above
 
 
-def _role(facts: SectionFacts, passage: Passage) -> SectionRole:
+def _role(facts: SectionFacts, passage: BlockRun) -> SectionRole:
     return facts.role(passage.section)
 
 

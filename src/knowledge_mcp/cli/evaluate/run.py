@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
     from rich.table import Table
 
-    from knowledge_mcp.evals import Comparison, EvalSet, Run, SetResult
+    from knowledge_mcp.evals import EvalSet, Run, RunComparison, SetResult
     from knowledge_mcp.model.ingest import IngestReport
     from knowledge_mcp.ports import Knowledge
     from knowledge_mcp.settings import Settings
@@ -136,7 +136,7 @@ def _listed(title: str, measured: Sequence[SetResult]) -> Table:
     return table
 
 
-def print_comparisons(console: Console, comparisons: Sequence[Comparison]) -> None:
+def print_comparisons(console: Console, comparisons: Sequence[RunComparison]) -> None:
     """Print a table of differences for each set, and the questions that moved most."""
     from rich.table import Table
 
@@ -165,7 +165,7 @@ def print_comparisons(console: Console, comparisons: Sequence[Comparison]) -> No
 
 
 def comparison_as_json(
-    before: Run, after: Run, comparisons: Sequence[Comparison], *, tolerance: float
+    before: Run, after: Run, comparisons: Sequence[RunComparison], *, tolerance: float
 ) -> dict[str, Any]:
     """Make a comparison plain values."""
     from knowledge_mcp.evals import fallen
@@ -429,7 +429,7 @@ def _run(choices: RunChoices, results: Sequence[SetResult], configuration: dict[
     )
 
 
-def _write(choices: RunChoices, run: Run, baseline: Run | None, comparisons: Sequence[Comparison]) -> None:
+def _write(choices: RunChoices, run: Run, baseline: Run | None, comparisons: Sequence[RunComparison]) -> None:
     from knowledge_mcp import evals
 
     if choices.to is not None:
@@ -451,7 +451,7 @@ def _write(choices: RunChoices, run: Run, baseline: Run | None, comparisons: Seq
         print_comparisons(out(), comparisons)
 
 
-def _told(before: Run, after: Run, comparisons: Sequence[Comparison], tolerance: float) -> bool:
+def _told(before: Run, after: Run, comparisons: Sequence[RunComparison], tolerance: float) -> bool:
     """Say what fell, what could not be compared, and in what the runs were not alike; returns whether anything fell."""
     from knowledge_mcp import evals
 

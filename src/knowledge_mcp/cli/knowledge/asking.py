@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from knowledge_mcp.surfaces.standards.shapes import (
         LookupResponse,
         RequirementsResponse,
-        SearchResponse,
+        StandardsSearchResponse,
         StatsResponse,
     )
 
@@ -74,7 +74,7 @@ def search(
         else:
             values |= {"use_hybrid": mode is Mode.HYBRID}
             values |= {} if weight is None else {"hybrid_weight": weight}
-            answer = tools.search(knowledge, load(shapes.SearchRequest, values))
+            answer = tools.search(knowledge, load(shapes.StandardsSearchRequest, values))
         _show(answer, as_json=as_json, how=lambda console: _print_search(console, answer, full=full))
 
 
@@ -153,7 +153,7 @@ def _print_notes(console: Console, answer: Any) -> None:
         console.print(f"  - {line}", markup=False)
 
 
-def _print_search(console: Console, answer: SearchResponse, *, full: bool) -> None:
+def _print_search(console: Console, answer: StandardsSearchResponse, *, full: bool) -> None:
     for number, each in enumerate(answer.results, 1):
         text = each.content if full or len(each.content) <= EXCERPT else f"{each.content[:EXCERPT].rstrip()} …"
         marks = [each.metadata.chunk_type.value, *(["normative"] if each.metadata.normative else [])]

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from knowledge_mcp.ports import Reranker, Synonyms
     from knowledge_mcp.settings import Reading, Settings
 
-__all__ = ["Outcome", "doctor"]
+__all__ = ["CheckOutcome", "doctor"]
 
 LITTLE_DISK = 1_000_000_000
 TOO_LITTLE_DISK = 100_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CheckOutcome:
     """Tell how one check went, and what to do when it did not go well."""
 
     check: str
@@ -62,11 +62,11 @@ def doctor(
             raise typer.Exit(ExitCode.FAILURE)
 
 
-def _broken(outcomes: list[Outcome]) -> bool:
+def _broken(outcomes: list[CheckOutcome]) -> bool:
     return any(each.status == "fail" for each in outcomes)
 
 
-def _examine(reading: Reading, *, repair: bool) -> Iterator[Outcome]:
+def _examine(reading: Reading, *, repair: bool) -> Iterator[CheckOutcome]:
     settings = reading.settings
     yield from _settings(reading)
     yield _folder(settings)
@@ -100,30 +100,30 @@ def _examine(reading: Reading, *, repair: bool) -> Iterator[Outcome]:
         base.close()
 
 
-def _failure(check: str, error: KnowledgeError) -> Outcome:
-    return Outcome(check, "fail", error.message, error.suggestion)
+def _failure(check: str, error: KnowledgeError) -> CheckOutcome:
+    return CheckOutcome(check, "fail", error.message, error.suggestion)
 
 
-def _tried(check: str, examine: Callable[[], Outcome]) -> Outcome:
+def _tried(check: str, examine: Callable[[], CheckOutcome]) -> CheckOutcome:
     try:
         return examine()
     except KnowledgeError as exc:
         return _failure(check, exc)
 
 
-def _settings(reading: Reading) -> Iterator[Outcome]:
+def _settings(reading: Reading) -> Iterator[CheckOutcome]:
     for problem in reading.problems:
-        yield Outcome("settings", "fail", problem, "`knowledge config show` tells where each value comes from.")
+        yield CheckOutcome("settings", "fail", problem, "`knowledge config show` tells where each value comes from.")
     if not reading.problems:
         source = f"{reading.env_file} and the environment" if reading.env_file else "the environment, no .env found"
-        yield Outcome("settings", "ok", f"read from {source}")
+        yield CheckOutcome("settings", "ok", f"read from {source}")
 
 
 def _nearest(folder: Path) -> Path:
     return next((each for each in (folder, *folder.parents) if each.exists()), folder)
 
 
-def _folder(settings: Settings) -> Outcome:
+def _folder(settings: Settings) -> CheckOutcome:
     folder = settings.data_folder
     there = _nearest(folder)
     try:
@@ -131,38 +131,42 @@ def _folder(settings: Settings) -> Outcome:
             pass
     except OSError as exc:
         hint = "Set DATA_PATH to a folder that you may write to, or change the folder's permissions."
-        return Outcome("data folder", "fail", f"{there} cannot be written: {exc.strerror or exc}", hint)
-    return Outcome("data folder", "ok", str(folder) if folder.exists() else f"{folder} (made by the first ingest)")
+        return CheckOutcome("data folder", "fail", f"{there} cannot be written: {exc.strerror or exc}", hint)
+    return CheckOutcome("data folder", "ok", str(folder) if folder.exists() else f"{folder} (made by the first ingest)")
 
 
-def _disk(settings: Settings) -> Outcome:
+def _disk(settings: Settings) -> CheckOutcome:
     free = shutil.disk_usage(_nearest(settings.data_folder)).free
     message = f"{free / 1e9:.1f} GB free"
     if free < TOO_LITTLE_DISK:
-        return Outcome("disk", "fail", message, "Make room: the store cannot be written safely.")
+        return CheckOutcome("disk", "fail", message, "Make room: the store cannot be written safely.")
     if free < LITTLE_DISK:
-        return Outcome("disk", "warn", message, "Make room before a larger ingest.")
-    return Outcome("disk", "ok", message)
+        return CheckOutcome("disk", "warn", message, "Make room before a larger ingest.")
+    return CheckOutcome("disk", "ok", message)
 
 
-def _sandbox() -> Outcome:
+def _sandbox() -> CheckOutcome:
     """Ask a child process, as files are read in, what it has given up."""
     from knowledge_mcp.support.sandbox import Sandbox, SandboxFailure
 
     try:
         (held,) = Sandbox(keep=0).run("knowledge_mcp.support.sandbox_worker:protections", {})
     except (OSError, SandboxFailure) as exc:
-        return Outcome("sandbox", "fail", f"no file can be read: {exc}", "Files are read in a child process only.")
+        return CheckOutcome("sandbox", "fail", f"no file can be read: {exc}", "Files are read in a child process only.")
     lacking = [f"{what}: {why}" for what, why in held.items() if why]
     if not held:
         lacking.append("files and system calls: only Linux confines them")
     if lacking:
         message = f"does not hold here: {'; '.join(lacking)}. Limits of time, memory and output hold."
-        return Outcome("sandbox", "warn", message, "Ingest files of strangers on Linux 5.13 or later, 6.12 at best.")
-    return Outcome("sandbox", "ok", "holds: a hostile file's reader opens nothing else, connects and starts nothing")
+        return CheckOutcome(
+            "sandbox", "warn", message, "Ingest files of strangers on Linux 5.13 or later, 6.12 at best."
+        )
+    return CheckOutcome(
+        "sandbox", "ok", "holds: a hostile file's reader opens nothing else, connects and starts nothing"
+    )
 
 
-def _model(settings: Settings) -> Outcome:
+def _model(settings: Settings) -> CheckOutcome:
     from knowledge_mcp.cli.knowledge.models import model_name
     from knowledge_mcp.embedders.local import model_files
     from knowledge_mcp.embedders.local.session import are_exact
@@ -170,12 +174,12 @@ def _model(settings: Settings) -> Outcome:
 
     choice = choose_embedding(settings)
     if choice.provider != "local":
-        return Outcome("embedding model", "ok", f"{choice.model} is run by {choice.provider}")
+        return CheckOutcome("embedding model", "ok", f"{choice.model} is run by {choice.provider}")
     name = model_name(settings)
     try:
         checks = model_files.verify(name, path=settings.embedding_model_path, cache=settings.models_folder)
     except NotFoundError as exc:
-        return Outcome(
+        return CheckOutcome(
             "embedding model", "warn", exc.message, "`knowledge models fetch` gets it; so does the first ingest."
         )
     except KnowledgeError as exc:
@@ -183,21 +187,23 @@ def _model(settings: Settings) -> Outcome:
     wrong = [each.path.name for each in checks if not each.ok]
     if wrong:
         message = f"{name}: {', '.join(wrong)} missing or damaged"
-        return Outcome("embedding model", "fail", message, "`knowledge models fetch` puts the right files there.")
+        return CheckOutcome("embedding model", "fail", message, "`knowledge models fetch` puts the right files there.")
     message = f"{name}: {len(checks)} files as they should be"
     if settings.embedding_variant == "int8" and not are_exact():
         message += "; int8 takes as long as fp32 here, as this processor has no instructions for it"
-    return Outcome("embedding model", "ok", message)
+    return CheckOutcome("embedding model", "ok", message)
 
 
-def _store(base: Base) -> Outcome:
+def _store(base: Base) -> CheckOutcome:
     started = time.perf_counter()
     base.store.ping()
     milliseconds = (time.perf_counter() - started) * 1000
-    return Outcome("store", "ok", f"{base.store.backend} at {base.store.location} answers in {milliseconds:.0f} ms")
+    return CheckOutcome(
+        "store", "ok", f"{base.store.backend} at {base.store.location} answers in {milliseconds:.0f} ms"
+    )
 
 
-def _embedding(base: Base) -> Outcome:
+def _embedding(base: Base) -> CheckOutcome:
     started = time.perf_counter()
     vector = base.embedder.embed_query("The supplier shall verify each requirement.")
     milliseconds = (time.perf_counter() - started) * 1000
@@ -206,38 +212,42 @@ def _embedding(base: Base) -> Outcome:
     space = base.embedder.space
     if len(parts) != space.dimensions or abs(norm - 1) > 1e-3:
         message = f"a vector of {len(parts)} components and norm {norm:.3f} came back from {space.label}"
-        return Outcome("embedding", "fail", message, "`knowledge models verify` checks the model's files.")
-    return Outcome("embedding", "ok", f"{space.label} embeds (first call {milliseconds:.0f} ms)")
+        return CheckOutcome("embedding", "fail", message, "`knowledge models verify` checks the model's files.")
+    return CheckOutcome("embedding", "ok", f"{space.label} embeds (first call {milliseconds:.0f} ms)")
 
 
-def _collection(base: Base) -> Outcome:
+def _collection(base: Base) -> CheckOutcome:
     base.check_space()
-    return Outcome("collection", "ok", f"'{base.collection}' is in the configured embedding space")
+    return CheckOutcome("collection", "ok", f"'{base.collection}' is in the configured embedding space")
 
 
-def _reranker(reranker: Reranker, settings: Settings) -> Outcome:
+def _reranker(reranker: Reranker, settings: Settings) -> CheckOutcome:
     started = time.perf_counter()
     reranker.warm_up()
     if settings.reranker == "api":
-        return Outcome("reranker", "ok", f"{settings.reranker_url} is asked at each search; it was not asked now")
+        return CheckOutcome("reranker", "ok", f"{settings.reranker_url} is asked at each search; it was not asked now")
     milliseconds = (time.perf_counter() - started) * 1000
-    return Outcome("reranker", "ok", f"{settings.reranker_folder.name} is loaded after {milliseconds:.0f} ms")
+    return CheckOutcome("reranker", "ok", f"{settings.reranker_folder.name} is loaded after {milliseconds:.0f} ms")
 
 
-def _synonyms(synonyms: Synonyms, settings: Settings) -> Outcome:
+def _synonyms(synonyms: Synonyms, settings: Settings) -> CheckOutcome:
     message = f"{synonyms.size} entries of {', '.join(settings.synonym_lists)}"
     if synonyms.unsearched:
         message += f", in which no question can say: {', '.join(synonyms.unsearched)}"
-        return Outcome("synonyms", "warn", message, "These consist of words that are not searched; write them out.")
-    return Outcome("synonyms", "ok", message)
+        return CheckOutcome(
+            "synonyms", "warn", message, "These consist of words that are not searched; write them out."
+        )
+    return CheckOutcome("synonyms", "ok", message)
 
 
-def _contents(base: Base, *, repair: bool) -> Iterator[Outcome]:
+def _contents(base: Base, *, repair: bool) -> Iterator[CheckOutcome]:
     from knowledge_mcp.engine.core.soundness import verify
 
     try:
         if base.store.collection(base.collection) is None:
-            yield Outcome("contents", "warn", f"'{base.collection}' is empty", "`knowledge-ingest FOLDER` fills it.")
+            yield CheckOutcome(
+                "contents", "warn", f"'{base.collection}' is empty", "`knowledge-ingest FOLDER` fills it."
+            )
             return
         findings = verify(base, repair=repair)
         counted = base.store.statistics(base.collection)
@@ -251,22 +261,24 @@ def _contents(base: Base, *, repair: bool) -> Iterator[Outcome]:
     for each in findings:
         where = f"{each.document_id}: " if each.document_id else ""
         if each.repaired:
-            yield Outcome("contents", "ok", f"{where}{each.message} (mended)")
+            yield CheckOutcome("contents", "ok", f"{where}{each.message} (mended)")
         else:
-            yield Outcome(
+            yield CheckOutcome(
                 "contents", "fail", f"{where}{each.message}", each.suggestion or "`knowledge doctor --repair`"
             )
     if unchecked:
         message = f"{unchecked} documents were stored before there were check sums; only their passages are checked"
-        yield Outcome("check sums", "warn", message, "`knowledge-ingest --force` on them stores them with check sums.")
+        yield CheckOutcome(
+            "check sums", "warn", message, "`knowledge-ingest --force` on them stores them with check sums."
+        )
     if recorded != counted.chunks and not findings:
         message = f"the documents' records tell of {recorded} chunks, the store holds {counted.chunks}"
-        yield Outcome("records", "fail", message, "`knowledge-ingest --force` on the documents concerned.")
+        yield CheckOutcome("records", "fail", message, "`knowledge-ingest --force` on the documents concerned.")
     elif not findings:
-        yield Outcome("contents", "ok", f"{counted.documents} documents, {counted.chunks} chunks, all consistent")
+        yield CheckOutcome("contents", "ok", f"{counted.documents} documents, {counted.chunks} chunks, all consistent")
 
 
-def _print(outcomes: list[Outcome]) -> None:
+def _print(outcomes: list[CheckOutcome]) -> None:
     from rich.table import Table
 
     styles = {"ok": "green", "warn": "yellow", "fail": "bold red"}

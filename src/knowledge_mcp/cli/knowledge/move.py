@@ -15,7 +15,7 @@ import typer
 from knowledge_mcp.cli.shared.failures import ExitCode, confirmed, harmless, say
 from knowledge_mcp.cli.shared.progress import bars
 from knowledge_mcp.cli.shared.session import AsJson, Backend, CollectionName, ConfigFile, Verbose, guarded, settings_of
-from knowledge_mcp.engine.transfer.carry import MoveEvent, MoveEventKind, Place
+from knowledge_mcp.engine.transfer.carry import CollectionPlace, MoveEvent, MoveEventKind
 from knowledge_mcp.engine.transfer.move import Move, MoveOptions, MovePlan
 from knowledge_mcp.engine.transfer.reembed import Reembed, ReembedOptions, ReembedPlan
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 __all__ = [
     "MIGRATE_HELP",
     "REEMBED_HELP",
+    "LocalWeights",
     "MigrateChoices",
     "MoveBar",
     "MoveLines",
     "MoveProgress",
     "Provider",
     "ReembedChoices",
-    "Weights",
     "migrate",
     "migrate_with",
     "move_progress",
@@ -87,7 +87,7 @@ class Provider(StrEnum):
     AZURE = "azure"
 
 
-class Weights(StrEnum):
+class LocalWeights(StrEnum):
     """Weights of the local model."""
 
     INT8 = "int8"
@@ -142,7 +142,7 @@ def reembed(
     provider: Annotated[Provider | None, typer.Option(help="Instead of EMBEDDING_PROVIDER's.")] = None,
     model: Annotated[str | None, typer.Option(help="Instead of EMBEDDING_MODEL's.")] = None,
     dimensions: Annotated[int | None, typer.Option(min=256, max=3072, help="Instead of EMBEDDING_DIMENSIONS'.")] = None,
-    variant: Annotated[Weights | None, typer.Option(help="Instead of EMBEDDING_VARIANT's.")] = None,
+    variant: Annotated[LocalWeights | None, typer.Option(help="Instead of EMBEDDING_VARIANT's.")] = None,
     leave_out: Annotated[
         bool, typer.Option("--leave-out", help="Swap even though some documents cannot be carried over.")
     ] = False,
@@ -353,7 +353,8 @@ def _migrate(settings: Settings, choices: MigrateChoices, source: Store, target:
     watch = _Watch(verbose=choices.verbose)
     options = MoveOptions(prune=choices.prune, samples=choices.samples)
     moves = [
-        Move(Place(source, name), Place(target, choices.to_collection or name), options, watch) for name in names
+        Move(CollectionPlace(source, name), CollectionPlace(target, choices.to_collection or name), options, watch)
+        for name in names
     ]  # every one is checked before the first one writes
     titles = [f"{name} ({choices.source}) to {choices.to_collection or name} ({choices.target})" for name in names]
     plans = [each.plan() for each in moves]
@@ -438,7 +439,7 @@ def _reembed(choices: ReembedChoices, store: Store, collection: str, embedder: E
     from knowledge_mcp.cli.shared.session import out, write_json
 
     watch = _Watch(verbose=choices.verbose)
-    run = Reembed(Place(store, collection), embedder, choices.options, watch)
+    run = Reembed(CollectionPlace(store, collection), embedder, choices.options, watch)
     plan = run.plan()
     if choices.dry_run:
         if choices.as_json:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from knowledge_mcp.surfaces.standards.evidence_shapes import (
-        Locator,
+        EvidenceLocator,
         OutlineResponse,
         QuotePlaceResult,
         ReadResponse,
@@ -196,7 +196,7 @@ def _panel(title: str | Text, body: Text, foot: str = "") -> Any:
     return Panel(body, title=named, subtitle=shown(foot), title_align="left", subtitle_align="right")
 
 
-def _place(locator: Locator) -> str:
+def _place(locator: EvidenceLocator) -> str:
     return f"{locator.document_id} [{locator.span[0]}, {locator.span[1]})"
 
 

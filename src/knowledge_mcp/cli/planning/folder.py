@@ -11,10 +11,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from knowledge_mcp.engine.jobs.jobs import Line
 from knowledge_mcp.engine.planning.batch import Batch
 from knowledge_mcp.engine.planning.desk import EXTENSIONS, FilingDesk
 from knowledge_mcp.engine.planning.values import FilingRequest, explain
+from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.errors import (
     AuthError,
     ConfigError,
@@ -28,8 +28,8 @@ from knowledge_mcp.support.files import open_beneath
 from knowledge_mcp.support.sandbox import Given, Limits, Refusal, Sandbox, SandboxFailure
 
 __all__ = [
+    "FileOutcome",
     "FolderWatch",
-    "Outcome",
     "closed_in",
     "documents_in",
     "file_one",
@@ -44,7 +44,7 @@ _ENDS_ALL = (AuthError, ConfigError, ConnectionFailedError)
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class FileOutcome:
     """Tell what became of one file: `answer` is what `ingest_document` would have answered."""
 
     path: Path
@@ -97,8 +97,8 @@ def _files(place: Path, *, recursive: bool, on_closed: Callable[[Path], None] = 
 
 
 def file_one(
-    desk: FilingDesk, request: FilingRequest, line: Line, clock: Callable[[], float], batch: Batch | None = None
-) -> Outcome:
+    desk: FilingDesk, request: FilingRequest, line: Call, clock: Callable[[], float], batch: Batch | None = None
+) -> FileOutcome:
     """File one document; what is wrong with it becomes an answer, what every further one would meet is raised."""
     started = clock()
     try:
@@ -107,7 +107,7 @@ def file_one(
         raise
     except KnowledgeError as exc:
         answer = explain(exc)
-    return Outcome(Path(request.file_path), answer, clock() - started)
+    return FileOutcome(Path(request.file_path), answer, clock() - started)
 
 
 class FolderWatch:
@@ -180,7 +180,7 @@ figure img { border: 1px solid #c8ced6; max-width: 180px; } figcaption { font-si
 """
 
 
-def pages_to_show(outcome: Outcome) -> dict[int, str]:
+def pages_to_show(outcome: FileOutcome) -> dict[int, str]:
     """Name the pages that were not read, or read with doubt, each with the reason."""
     shown: dict[int, str] = {}
     pages: Sequence[Mapping[str, Any]] = outcome.answer.get("pages", ())
@@ -220,7 +220,7 @@ def thumbnails(path: Path, pages: Sequence[int], sandbox: Sandbox) -> dict[int, 
     return drawn
 
 
-def report_html(application_ref: str, place: Path, outcomes: Sequence[Outcome], now: datetime) -> str:
+def report_html(application_ref: str, place: Path, outcomes: Sequence[FileOutcome], now: datetime) -> str:
     """Make the report; blocking, for it draws."""
     counts = {status: sum(each.status == status for each in outcomes) for status in _STATUS}
     summary = ", ".join(f"{count} {_STATUS[status]}" for status, count in counts.items() if count) or "no document"
@@ -251,7 +251,7 @@ def report_html(application_ref: str, place: Path, outcomes: Sequence[Outcome], 
 """
 
 
-def _row(outcome: Outcome) -> str:
+def _row(outcome: FileOutcome) -> str:
     answer = outcome.answer
     said = html.escape(_STATUS.get(outcome.status, outcome.status))
     remarks = [str(answer[name]) for name in ("message", "suggestion") if answer.get(name)]
@@ -273,7 +273,7 @@ def _row(outcome: Outcome) -> str:
     )
 
 
-def _pictures(outcome: Outcome, sandbox: Sandbox) -> str:
+def _pictures(outcome: FileOutcome, sandbox: Sandbox) -> str:
     wanted = pages_to_show(outcome)
     if not wanted:
         return ""

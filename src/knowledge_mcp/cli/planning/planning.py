@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Self, cast
 
 import typer
 
-from knowledge_mcp.cli.planning.folder import FolderWatch, Outcome, closed_in, documents_in, file_one, unsupported_in
+from knowledge_mcp.cli.planning.folder import (
+    FileOutcome,
+    FolderWatch,
+    closed_in,
+    documents_in,
+    file_one,
+    unsupported_in,
+)
 from knowledge_mcp.cli.shared.failures import ExitCode, confirmed, harmless, one_line, say
 from knowledge_mcp.cli.shared.progress import bars
 from knowledge_mcp.cli.shared.session import (
@@ -28,9 +35,9 @@ from knowledge_mcp.cli.shared.session import (
     shown,
     write_json,
 )
-from knowledge_mcp.engine.jobs.jobs import Line
 from knowledge_mcp.engine.planning.desk import EXTENSIONS
 from knowledge_mcp.engine.planning.values import FilingRequest
+from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -41,7 +48,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "INTERVAL",
-    "Choices",
+    "FolderChoices",
     "FolderRun",
     "app",
     "delete",
@@ -56,7 +63,7 @@ INTERVAL = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
+class FolderChoices:
     """Hold the command line."""
 
     folder: Path
@@ -79,11 +86,11 @@ class FolderRun:
         pause: waits between two looks at a watched folder; False ends the watching.
     """
 
-    def __init__(self, desk: FilingDesk, choices: Choices, *, pause: Callable[[], bool] | None = None) -> None:
+    def __init__(self, desk: FilingDesk, choices: FolderChoices, *, pause: Callable[[], bool] | None = None) -> None:
         self._desk = desk
         self._choices = choices
         self._pause = pause or _wait
-        self._outcomes: dict[Path, Outcome] = {}
+        self._outcomes: dict[Path, FileOutcome] = {}
         self._is_whole = True
         self._watch = FolderWatch(choices.folder, recursive=choices.recursive)
 
@@ -135,7 +142,7 @@ class FolderRun:
         with _Show(len(paths)) as show, self._desk.batch(self._choices.application_ref) as batch:
             for number, path in enumerate(paths, 1):
                 show.begin(number, path)
-                line = Line(show.progress, bool)
+                line = Call(show.progress, bool)
                 outcome = file_one(self._desk, self._request(path), line, time.perf_counter, batch)
                 self._outcomes[path] = outcome
                 show.end(number, outcome)
@@ -163,7 +170,7 @@ class FolderRun:
         if self._choices.report is not None:
             self._write_report(self._choices.report, outcomes)
 
-    def _write_report(self, path: Path, outcomes: Sequence[Outcome]) -> None:
+    def _write_report(self, path: Path, outcomes: Sequence[FileOutcome]) -> None:
         from knowledge_mcp.cli.planning.folder import report_html
 
         now = datetime.now().astimezone()
@@ -216,7 +223,7 @@ class _Show:
         if self._bars is not None and self._bar is not None:
             self._bars.update(self._bar, completed=done, total=total, description=f"{self._name}: {message}")
 
-    def end(self, number: int, outcome: Outcome) -> None:
+    def end(self, number: int, outcome: FileOutcome) -> None:
         line = f"[{number}/{self._files}] {outcome.path.name}: {_said(outcome)}"
         if self._bars is not None:
             self._bars.console.print(harmless(line), markup=False)
@@ -224,7 +231,7 @@ class _Show:
             say(line)
 
 
-def _said(outcome: Outcome) -> str:
+def _said(outcome: FileOutcome) -> str:
     answer = outcome.answer
     match outcome.status:
         case "success":
@@ -238,13 +245,13 @@ def _said(outcome: Outcome) -> str:
             return f"failed: {answer['message']}"
 
 
-def _print_table(outcomes: Sequence[Outcome]) -> None:
+def _print_table(outcomes: Sequence[FileOutcome]) -> None:
     from rich.table import Table
 
     from knowledge_mcp.cli.shared.session import out, shown
 
     table = Table()
-    for name in ("File", "Outcome", "Type", "Read by"):
+    for name in ("File", "FileOutcome", "Type", "Read by"):
         table.add_column(name, overflow="fold")
     table.add_column("Pages", justify="right")
     table.add_column("Chunks", justify="right")
@@ -321,7 +328,7 @@ def ingest(
 
     Exit codes: 0 success, 1 some documents failed, 2 no document found, 3 configuration error, 130 interrupted.
     """
-    choices = Choices(
+    choices = FolderChoices(
         folder=folder,
         application_ref=ref.strip(),
         document_type=document_type,
@@ -349,10 +356,10 @@ def list_documents(
     Example: knowledge planning list --ref 25/01178/REM
     """
     with _desk(config, verbose=verbose, as_json=as_json) as desk:
-        from knowledge_mcp.surfaces.planning.shapes import ListRequest
+        from knowledge_mcp.surfaces.planning.shapes import ListDocumentsRequest
         from knowledge_mcp.surfaces.planning.tools import list_ingested_documents
 
-        request = load(ListRequest, {"application_ref": ref, "document_types": types or None})
+        request = load(ListDocumentsRequest, {"application_ref": ref, "document_types": types or None})
         answer = list_ingested_documents(desk, request).model_dump(mode="json", exclude_unset=True)
         if as_json:
             write_json(answer)
@@ -390,7 +397,7 @@ def search(
     Example: knowledge planning search "cycle parking" --ref 25/01178/REM
     """
     with _desk(config, verbose=verbose, as_json=as_json) as desk:
-        from knowledge_mcp.surfaces.planning.shapes import SearchRequest
+        from knowledge_mcp.surfaces.planning.shapes import PlanningSearchRequest
         from knowledge_mcp.surfaces.planning.tools import search_application_docs
 
         values: dict[str, Any] = {
@@ -399,7 +406,9 @@ def search(
             "document_types": types or None,
             "max_results": limit,
         }
-        answer = search_application_docs(desk, load(SearchRequest, values)).model_dump(mode="json", exclude_unset=True)
+        answer = search_application_docs(desk, load(PlanningSearchRequest, values)).model_dump(
+            mode="json", exclude_unset=True
+        )
         if as_json:
             write_json(answer)
             return

@@ -34,8 +34,8 @@ from knowledge_mcp.cli.shared.session import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from knowledge_mcp.engine.jobs.jobs import Line
     from knowledge_mcp.engine.repositories.values import IndexResult
+    from knowledge_mcp.model.call import Call
 
     _Move = Callable[[float, float | None, str], None]
     from knowledge_mcp.engine.repositories.desk import RepositoryDesk
@@ -60,9 +60,9 @@ _EVERY = 1.0
 
 
 @contextmanager
-def followed() -> Generator[Line]:
+def followed() -> Generator[Call]:
     """Give a line that shows progress on stderr, as a bar on a terminal, and stops on SIGTERM."""
-    from knowledge_mcp.engine.jobs.jobs import Line
+    from knowledge_mcp.model.call import Call
 
     stopped = threading.Event()
 
@@ -74,9 +74,9 @@ def followed() -> Generator[Line]:
     try:
         if sys.stderr.isatty():
             with _bar() as progress:
-                yield Line(progress, stopped.is_set)
+                yield Call(progress, stopped.is_set)
         else:
-            yield Line(_Lines().tell, stopped.is_set)
+            yield Call(_Lines().tell, stopped.is_set)
     finally:
         if main:
             signal.signal(signal.SIGTERM, before)
@@ -307,7 +307,7 @@ def search(
     """
     with _desk(config, verbose=verbose, as_json=as_json) as desk:
         from knowledge_mcp.cli.repositories.report import print_results
-        from knowledge_mcp.surfaces.repositories.shapes import SearchRequest
+        from knowledge_mcp.surfaces.repositories.shapes import CodeSearchRequest
         from knowledge_mcp.surfaces.repositories.tools import semantic_search
 
         values: dict[str, Any] = {
@@ -320,7 +320,7 @@ def search(
             "symbol": symbol,
             "mode": mode,
         }
-        answer = semantic_search(desk, load(SearchRequest, values)).model_dump(mode="json", exclude_unset=True)
+        answer = semantic_search(desk, load(CodeSearchRequest, values)).model_dump(mode="json", exclude_unset=True)
         if as_json:
             write_json(answer)
         else:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from knowledge_mcp.transports.shared.provider import Desk
     from knowledge_mcp.wiring import Start
 
-__all__ = ["Arguments", "build_parser", "main"]
+__all__ = ["McpArguments", "build_parser", "main"]
 
 TRANSPORTS = ("stdio", "http", "sse")
 HELP = """\
@@ -54,7 +54,7 @@ _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Arguments:
+class McpArguments:
     """Hold the command line; None means that the setting decides."""
 
     transport: str
@@ -115,7 +115,7 @@ def build_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the server until its client leaves or it is told to stop; returns the exit code."""
     parsed = build_parser().parse_args(argv)
-    arguments = Arguments(**vars(parsed))
+    arguments = McpArguments(**vars(parsed))
     signal.signal(signal.SIGTERM, _stop)
     gc.disable()  # imports make many objects and hardly any garbage: looking for it costs a tenth of the start
     try:
@@ -128,7 +128,7 @@ def _stop(_signal: int, _frame: FrameType | None) -> NoReturn:
     raise KeyboardInterrupt
 
 
-def _serve(arguments: Arguments) -> int:
+def _serve(arguments: McpArguments) -> int:
     from knowledge_mcp import registry
     from knowledge_mcp.settings import read_settings
 
@@ -177,7 +177,7 @@ def _is_elsewhere(surface: str, settings: Settings, remote: bool) -> bool:
 
 
 def _run(
-    arguments: Arguments, settings: Settings, surfaces: tuple[str, ...], tokens: KeyRing | None, start: Start
+    arguments: McpArguments, settings: Settings, surfaces: tuple[str, ...], tokens: KeyRing | None, start: Start
 ) -> int:
     from knowledge_mcp import wiring
     from knowledge_mcp.transports.mcp.server import build_server, run_stdio
@@ -222,7 +222,9 @@ def _roots(settings: Settings, *, remote: bool) -> tuple[Path, ...]:
     return () if remote else (Path.cwd(), Path.home())
 
 
-def _log_start(arguments: Arguments, settings: Settings, surfaces: Sequence[str], start: Start, *, where: str) -> None:
+def _log_start(
+    arguments: McpArguments, settings: Settings, surfaces: Sequence[str], start: Start, *, where: str
+) -> None:
     log_event(
         _logger,
         logging.INFO,

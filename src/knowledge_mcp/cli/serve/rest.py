@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from knowledge_mcp.transports.shared.provider import KnowledgeProvider, KnowledgeProviders
     from knowledge_mcp.wiring import Start
 
-__all__ = ["Arguments", "build_parser", "main"]
+__all__ = ["RestArguments", "build_parser", "main"]
 
 HELP = """\
 examples:
@@ -54,7 +54,7 @@ _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Arguments:
+class RestArguments:
     """Hold the command line; None means that the setting decides."""
 
     host: str | None
@@ -126,11 +126,11 @@ def _seconds(text: str) -> float:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Serve until told to stop; returns the exit code."""
-    arguments = Arguments(**vars(build_parser().parse_args(argv)))
+    arguments = RestArguments(**vars(build_parser().parse_args(argv)))
     return run_to_exit_code(lambda: _serve(arguments), verbose=arguments.log_level == "DEBUG")
 
 
-def _serve(arguments: Arguments) -> int:
+def _serve(arguments: RestArguments) -> int:
     from knowledge_mcp import registry, wiring
     from knowledge_mcp.settings import read_settings
 
@@ -197,7 +197,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _build(
-    arguments: Arguments,
+    arguments: RestArguments,
     settings: Settings,
     start: Start,
     keys: KeyRing,
@@ -258,7 +258,7 @@ class _Lent:
         """Do nothing: its owner does."""
 
 
-def _log_start(arguments: Arguments, settings: Settings, start: Start, keys: KeyRing, address: str) -> None:
+def _log_start(arguments: RestArguments, settings: Settings, start: Start, keys: KeyRing, address: str) -> None:
     log_event(
         _logger,
         logging.INFO,

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress as Bars
 
-__all__ = ["BarProgress", "LineProgress", "Progress", "Tally", "bars"]
+__all__ = ["BarProgress", "IngestTally", "LineProgress", "ProgressBars", "bars"]
 
 
 @dataclass(slots=True)
-class Tally:
+class IngestTally:
     """Keep what events tell that the report does not: needed when a run ends before its report.
 
     Attributes:
@@ -50,7 +50,7 @@ class Tally:
                 pass
 
 
-class Progress(Protocol):
+class ProgressBars(Protocol):
     """Show events as they come."""
 
     def show(self, event: IngestEvent) -> None:

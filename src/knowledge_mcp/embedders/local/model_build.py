@@ -7,7 +7,14 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from knowledge_mcp.embedders.local.model_config import BuiltFile, Manifest, Variant, cache_errors, cache_lock, sha256_of
+from knowledge_mcp.embedders.local.model_config import (
+    BuiltFile,
+    ModelManifest,
+    Variant,
+    cache_errors,
+    cache_lock,
+    sha256_of,
+)
 from knowledge_mcp.embedders.local.model_folders import ModelFiles, given_onnx, hash_of_weights
 from knowledge_mcp.embedders.local.model_sources import Progress
 from knowledge_mcp.model.errors import ConfigError
@@ -39,7 +46,7 @@ def onnx_file(files: ModelFiles, variant: Variant, progress: Progress) -> Path:
 
 def _ready(files: ModelFiles, variant: Variant) -> Path | None:
     for folder in files.folders:
-        manifest = Manifest.read(folder)
+        manifest = ModelManifest.read(folder)
         built = manifest.built.get(variant) if manifest is not None else None
         if manifest is None or built is None or built.builder < BUILDER_VERSION:
             continue
@@ -97,6 +104,8 @@ def _keep(fresh: Path, files: ModelFiles, variant: Variant, target: Path) -> Pat
         onnxruntime=importlib.metadata.version("onnxruntime"),
     )
     fresh.replace(place)
-    old = Manifest.read(target) or Manifest(files.name, files.weights_sha256, files.config, source=str(files.weights))
+    old = ModelManifest.read(target) or ModelManifest(
+        files.name, files.weights_sha256, files.config, source=str(files.weights)
+    )
     replace(old, built={**old.built, variant: built}).write(target)
     return place

@@ -24,8 +24,8 @@ __all__ = [
     "BertShape",
     "BuiltFile",
     "FileMark",
-    "Manifest",
     "ModelConfig",
+    "ModelManifest",
     "Pooling",
     "Variant",
     "cache_errors",
@@ -266,7 +266,7 @@ class BuiltFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
+class ModelManifest:
     """Describe a model's folder.
 
     Attributes:
@@ -301,7 +301,7 @@ class Manifest:
         scratch.replace(directory / MANIFEST)
 
     @staticmethod
-    def read(directory: Path) -> Manifest | None:
+    def read(directory: Path) -> ModelManifest | None:
         """Read a folder's manifest, None where there is none.
 
         Raises:
@@ -312,7 +312,7 @@ class Manifest:
             value = cast(dict[str, Any], json.loads(path.read_text(encoding="utf-8")))
             if value["format"] != FORMAT:
                 raise ValueError(f"format {value['format']!r} is not {FORMAT}")
-            return Manifest(
+            return ModelManifest(
                 name=str(value["name"]),
                 weights_sha256=str(value["weights_sha256"]),
                 config=config_from_json(value["config"]),

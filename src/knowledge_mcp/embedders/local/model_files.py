@@ -19,7 +19,7 @@ from knowledge_mcp.embedders.local.model_build import onnx_file
 from knowledge_mcp.embedders.local.model_config import (
     MANIFEST,
     FileMark,
-    Manifest,
+    ModelManifest,
     Variant,
     cache_errors,
     cache_lock,
@@ -188,7 +188,7 @@ def verify(model: str | None = None, *, path: Path | None = None, cache: Path | 
         )
     expected: dict[Path, str] = {}
     for folder in dict.fromkeys((files.tokenizer.parent, *files.folders)):
-        manifest = Manifest.read(folder)
+        manifest = ModelManifest.read(folder)
         if manifest is not None:
             expected |= {folder / name: mark.sha256 for name, mark in manifest.files.items()}
             expected |= {folder / built.file: built.sha256 for built in manifest.built.values()}
@@ -205,7 +205,7 @@ def list_models(cache: Path | None = None) -> list[ModelSummary]:
     found: list[ModelSummary] = []
     for path in sorted((cache or default_cache()).rglob(MANIFEST)):
         try:
-            manifest = Manifest.read(path.parent)
+            manifest = ModelManifest.read(path.parent)
         except ConfigError:
             continue
         if manifest is not None:
@@ -213,7 +213,7 @@ def list_models(cache: Path | None = None) -> list[ModelSummary]:
     return found
 
 
-def _summary(manifest: Manifest, directory: Path) -> ModelSummary:
+def _summary(manifest: ModelManifest, directory: Path) -> ModelSummary:
     return ModelSummary(
         name=manifest.name,
         directory=directory,
@@ -238,7 +238,7 @@ def _check(file: Path, expected: str) -> FileCheck:
 
 def _sound(files: ModelFiles, told: Progress) -> bool:
     """Tell whether a cached model's files still have the bytes that once arrived, and the pinned ones if it is ours."""
-    manifest = Manifest.read(files.folders[0])
+    manifest = ModelManifest.read(files.folders[0])
     known = pinned(files.name)
     if manifest is None or (known is not None and manifest.weights_sha256 != known.weights.sha256):
         return False
@@ -299,7 +299,7 @@ class _Rounds:
         self._reasons: dict[str, str] = {}
         self._passing = False
 
-    def ask(self) -> Manifest:
+    def ask(self) -> ModelManifest:
         """Ask every source that is left.
 
         Raises:
@@ -317,7 +317,7 @@ class _Rounds:
                 if not wrong:
                     marks = {file.name: FileMark(file.sha256, file.size) for file in self._model.files}
                     pins = self._model.weights.sha256
-                    return Manifest(self._model.name, pins, self._model.config, source.label, files=marks)
+                    return ModelManifest(self._model.name, pins, self._model.config, source.label, files=marks)
                 self._reasons[source.label] = f"other bytes than the pinned ones in {', '.join(wrong)}"
             except KnowledgeError as exc:
                 self._reasons[source.label] = f"{exc.message} {exc.details}".strip()
@@ -336,7 +336,7 @@ class _Rounds:
         )
 
 
-def _from_hub(model: str, revision: str | None, scratch: Path, told: Progress, retries: RetryPolicy) -> Manifest:
+def _from_hub(model: str, revision: str | None, scratch: Path, told: Progress, retries: RetryPolicy) -> ModelManifest:
     if "/" not in model:
         raise ConfigError(
             f"The model {model} is neither built in nor in the cache.",
@@ -355,16 +355,16 @@ def _from_hub(model: str, revision: str | None, scratch: Path, told: Progress, r
         if file.is_file()
     }
     label = f"model hub {model}" + (f"@{revision}" if revision else "")
-    return Manifest(model, hash_of_weights(files.weights), read_config(scratch), label, files=marks)
+    return ModelManifest(model, hash_of_weights(files.weights), read_config(scratch), label, files=marks)
 
 
-def _move_in(scratch: Path, directory: Path, manifest: Manifest) -> None:
+def _move_in(scratch: Path, directory: Path, manifest: ModelManifest) -> None:
     """Move verified files to their place, the manifest last; what was built of the same weights stays."""
     for name in manifest.files:
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
         (scratch / name).replace(directory / name)
     try:
-        old = Manifest.read(directory)
+        old = ModelManifest.read(directory)
     except ConfigError:
         old = None
     same = old is not None and old.weights_sha256 == manifest.weights_sha256

@@ -14,8 +14,8 @@ from typing import Literal
 
 from knowledge_mcp.embedders.local.model_config import (
     BertShape,
-    Manifest,
     ModelConfig,
+    ModelManifest,
     config_to_json,
     read_config,
     sha256_of,
@@ -192,7 +192,7 @@ def find(model: str | None = None, *, path: Path | None = None, cache: Path | No
         return _in_user_folder(path.expanduser(), model, cache)
     directory = cache / folder_name(model)
     try:
-        manifest = Manifest.read(directory)
+        manifest = ModelManifest.read(directory)
     except ConfigError:  # fetching anew mends it
         return None
     if manifest is None or not (directory / TOKENIZER).is_file():
@@ -230,7 +230,7 @@ def _in_user_folder(path: Path, model: str | None, cache: Path) -> ModelFiles:
             f"{path} does not hold an embedding model: {TOKENIZER} is missing.",
             suggestion="Name a folder that holds tokenizer.json and model.safetensors or model.onnx.",
         )
-    manifest = Manifest.read(path)
+    manifest = ModelManifest.read(path)
     if manifest is not None:
         weights = _weights(path, safetensors=manifest.config.bert is not None)
         name, config, sha256 = manifest.name, manifest.config, manifest.weights_sha256

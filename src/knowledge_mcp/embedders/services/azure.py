@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from knowledge_mcp.embedders.services.cache import CachedEmbedder
 from knowledge_mcp.embedders.services.embedder import RemoteEmbedder
-from knowledge_mcp.embedders.services.options import RemoteOptions, embedder_of
+from knowledge_mcp.embedders.services.options import ServiceOptions, embedder_of
 from knowledge_mcp.embedders.services.service import MODELS, Service, choose_model, http_client, openai_library
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.support.distribution import Secret
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["AzureOptions", "from_options"]
 
 
-class AzureOptions(RemoteOptions, Protocol):
+class AzureOptions(ServiceOptions, Protocol):
     """Name the settings that this embedder needs."""
 
     @property

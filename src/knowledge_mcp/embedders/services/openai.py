@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from knowledge_mcp.embedders.services.cache import CachedEmbedder
 from knowledge_mcp.embedders.services.embedder import RemoteEmbedder
-from knowledge_mcp.embedders.services.options import RemoteOptions, embedder_of
+from knowledge_mcp.embedders.services.options import ServiceOptions, embedder_of
 from knowledge_mcp.embedders.services.service import DEFAULT_MODEL, Service, choose_model, http_client, openai_library
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.support.distribution import Secret
@@ -20,7 +20,7 @@ __all__ = ["OpenAIOptions", "from_options"]
 ADDRESS = "https://api.openai.com/v1"
 
 
-class OpenAIOptions(RemoteOptions, Protocol):
+class OpenAIOptions(ServiceOptions, Protocol):
     """Name the settings that this embedder needs."""
 
     @property

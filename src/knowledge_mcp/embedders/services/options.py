@@ -10,10 +10,10 @@ from knowledge_mcp.embedders.services.embedder import QUERY_SECONDS, RemoteEmbed
 from knowledge_mcp.embedders.services.service import Service
 from knowledge_mcp.support.retry import RetryPolicy, doubling
 
-__all__ = ["RemoteOptions", "embedder_of"]
+__all__ = ["ServiceOptions", "embedder_of"]
 
 
-class RemoteOptions(Protocol):
+class ServiceOptions(Protocol):
     """Name the settings that every remote embedder needs."""
 
     @property
@@ -37,7 +37,7 @@ class RemoteOptions(Protocol):
 
 
 def embedder_of(
-    service: Service, options: RemoteOptions, retries: RetryPolicy | None
+    service: Service, options: ServiceOptions, retries: RetryPolicy | None
 ) -> CachedEmbedder | RemoteEmbedder:
     """Put an embedder in front of a service, and the cache in front of that where it is switched on."""
     seconds = options.embedding_timeout_ms / 1000

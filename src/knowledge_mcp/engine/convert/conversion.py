@@ -16,7 +16,7 @@ from urllib.parse import unquote_to_bytes
 
 from knowledge_mcp.engine.convert.markdown import as_markdown
 from knowledge_mcp.engine.core.confinement import allowed_path, look_at
-from knowledge_mcp.engine.jobs.jobs import Progress, tell_nobody
+from knowledge_mcp.model.call import Progress, tell_nobody
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.errors import (
     CancelledError,

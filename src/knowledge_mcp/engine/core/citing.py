@@ -11,7 +11,7 @@ from knowledge_mcp.model.chunk import Chunk, Statement
 from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentRecord, DocumentStructure
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.errors import DamagedError
-from knowledge_mcp.model.evidence import Locator, Passage
+from knowledge_mcp.model.evidence import Excerpt, Locator
 
 __all__ = [
     "cite",
@@ -73,7 +73,7 @@ def passage(
     span: Span,
     chunks: Sequence[Chunk],
     structure: DocumentStructure = NO_STRUCTURE,
-) -> Passage:
+) -> Excerpt:
     """Cut a passage out of a document and say where it stands.
 
     Args:
@@ -105,7 +105,7 @@ def passage(
         ),
         lines=(min(first for first, _ in lines), max(last for _, last in lines)) if lines else None,
     )
-    return Passage(span.of(text), locator, _citation(locator, holding, records.get(document_id)))
+    return Excerpt(span.of(text), locator, _citation(locator, holding, records.get(document_id)))
 
 
 def _holding(span: Span, chunks: Sequence[Chunk]) -> list[Chunk]:

@@ -13,7 +13,7 @@ from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, Knowl
 from knowledge_mcp.ports import Store
 from knowledge_mcp.support.events import log_event
 
-__all__ = ["Candidate", "open_first"]
+__all__ = ["StoreCandidate", "open_first"]
 
 _logger = logging.getLogger(__name__)
 
@@ -22,7 +22,7 @@ _UNAVAILABLE = (ConnectionFailedError, TimedOutError)
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class StoreCandidate:
     """Name one store that may be used.
 
     Attributes:
@@ -36,14 +36,14 @@ class Candidate:
     variables: tuple[str, ...]
 
 
-def open_first(candidates: Sequence[Candidate]) -> tuple[Store, str]:
+def open_first(candidates: Sequence[StoreCandidate]) -> tuple[Store, str]:
     """Open the first store that answers; returns it and why an earlier one was passed over, empty for the first.
 
     Raises:
         ConnectionFailedError: none answers; names those tried, the reasons and the variables to check.
         KnowledgeError: the first one refuses for another reason (credentials, layout, settings).
     """
-    failures: list[tuple[Candidate, KnowledgeError]] = []
+    failures: list[tuple[StoreCandidate, KnowledgeError]] = []
     for candidate in candidates:
         store: Store | None = None
         try:
@@ -69,7 +69,7 @@ def open_first(candidates: Sequence[Candidate]) -> tuple[Store, str]:
     raise _none_answers(failures)
 
 
-def _none_answers(failures: Sequence[tuple[Candidate, KnowledgeError]]) -> ConnectionFailedError:
+def _none_answers(failures: Sequence[tuple[StoreCandidate, KnowledgeError]]) -> ConnectionFailedError:
     names = " and ".join(candidate.backend for candidate, _ in failures)
     lines = [
         f"{candidate.backend}: {error.message} {error.details}".rstrip() + f" (check {', '.join(candidate.variables)})"

@@ -15,7 +15,7 @@ from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import DocumentRecord, OutlineEntry
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
-from knowledge_mcp.model.evidence import Passage
+from knowledge_mcp.model.evidence import Excerpt
 
 __all__ = [
     "find_sections",
@@ -196,7 +196,7 @@ class _KnownRecord(Records):
         return self._record if document_id == self._record.id else None
 
 
-def placed(document: HeldDocument, span: Span) -> Passage:
+def placed(document: HeldDocument, span: Span) -> Excerpt:
     """Cut a passage out and say where it stands; several sections are cited from the first to the last."""
     chunks = _overlapping(document.chunks, span)
     made = passage(_KnownRecord(document.record), document.record.id, document.text, span, chunks, document.structure)

@@ -17,7 +17,7 @@ from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.evidence import Difference
 
 __all__ = [
-    "Likeness",
+    "QuoteMatch",
     "Searched",
     "Sought",
     "alike",
@@ -42,7 +42,7 @@ _FREE_GAP = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Likeness:
+class QuoteMatch:
     """Tell how like a passage is to a quote: where it stands, a measure 0..1, its differences, and equal words."""
 
     span: Span
@@ -127,7 +127,7 @@ def _is_signed(text: str, start: int) -> bool:
     return len(before) == 2 and before[1] in _PLUS_OR_MINUS and before[0] in _BEFORE_A_SIGN
 
 
-def alike(source: str, quote: Words, text: str, words: Words) -> Likeness | None:
+def alike(source: str, quote: Words, text: str, words: Words) -> QuoteMatch | None:
     """Find the passage among the words of a stretch of text that is most like a quote; None where nothing is shared.
 
     Args:
@@ -166,7 +166,7 @@ def alike(source: str, quote: Words, text: str, words: Words) -> Likeness | None
     similarity = min(1.0, 2.0 * equal / (len(here) + end - begin))
     if differences:
         similarity = min(similarity, 1.0 - 1.0 / (1 + len(here)))
-    return Likeness(whole, similarity, tuple(differences), equal_words)
+    return QuoteMatch(whole, similarity, tuple(differences), equal_words)
 
 
 def _equal_runs(quoted: list[str], printed: list[str]) -> list[_Run]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from knowledge_mcp.engine.core import documents
 from knowledge_mcp.engine.core.base import Base, Records, while_wanted
 from knowledge_mcp.engine.core.citing import passage
-from knowledge_mcp.engine.evidence.quote_finding import Likeness, Searched, Sought, alike, sought
+from knowledge_mcp.engine.evidence.quote_finding import QuoteMatch, Searched, Sought, alike, sought
 from knowledge_mcp.language.quote_words import Words
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentStructure
@@ -27,7 +27,7 @@ from knowledge_mcp.model.evidence import QuoteAnswer, QuotePlace, QuoteQuery, Qu
 
 __all__ = [
     "NEAR",
-    "Piece",
+    "QuotePart",
     "chain",
     "cover",
     "forms",
@@ -49,7 +49,7 @@ _LITTLE_LEFT_OUT = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class QuotePart:
     """Name a part of a quote, the document that has it, and where."""
 
     document_id: str
@@ -97,13 +97,13 @@ def chain(places: Sequence[Sequence[Span]]) -> list[Span] | None:
     return min(best, key=lambda each: each[0] - each[1][0].start)[1] if best else None
 
 
-def cover(part: Sought, texts: Sequence[tuple[str, Searched]]) -> tuple[list[Piece], bool] | None:
+def cover(part: Sought, texts: Sequence[tuple[str, Searched]]) -> tuple[list[QuotePart], bool] | None:
     """Put a quote together from passages, as few and as long as can be; None where something of it is in no text.
 
     Returns:
         The pieces in the quote's order, and whether the quote is cut between sentences only.
     """
-    pieces: list[Piece] = []
+    pieces: list[QuotePart] = []
     between_sentences = True
     ends = _sentence_ends(part.words)
     first = 0
@@ -121,7 +121,7 @@ def cover(part: Sought, texts: Sequence[tuple[str, Searched]]) -> tuple[list[Pie
 
 def _longest_piece(
     part: Sought, first: int, ends: frozenset[int], texts: Sequence[tuple[str, Searched]]
-) -> tuple[Piece | None, int]:
+) -> tuple[QuotePart | None, int]:
     """Find the longest piece from a word on, in the first text that has it."""
     sentence_stop = min((end for end in ends if end > first), default=len(part.words))
     seed = max(1, min(_FEWEST_WORDS, _count(part, first, sentence_stop)))
@@ -146,10 +146,10 @@ def _longest_piece(
     sentence = (first == 0 or first in ends) and (stop in ends or stop == len(part.words))
     if _count(part, first, stop) < (_FEWEST_OF_A_SENTENCE if sentence else _FEWEST_WORDS):
         return None, first
-    return Piece(document_id, span, part.between(first, stop)), stop
+    return QuotePart(document_id, span, part.between(first, stop)), stop
 
 
-def _is_left_out(before: Piece, after: Piece, texts: dict[str, Searched]) -> bool:
+def _is_left_out(before: QuotePart, after: QuotePart, texts: dict[str, Searched]) -> bool:
     """Tell whether only a word or two of the text are left out between two pieces: an alteration, not two passages."""
     gap = after.span.start - before.span.end
     if before.document_id != after.document_id or not 0 <= gap <= 200:
@@ -236,7 +236,7 @@ class _Near:
 
     document_id: str
     part: Sought
-    likeness: Likeness
+    likeness: QuoteMatch
 
 
 class _Comparison:
@@ -249,7 +249,7 @@ class _Comparison:
         self._bare = said[-1]
         self._parts = split_at_ellipses(self._bare)
         self._texts: dict[str, Searched | None] = {}
-        self._likenesses: dict[str, list[Likeness | None]] = {}
+        self._likenesses: dict[str, list[QuoteMatch | None]] = {}
         self._chunks: dict[str, tuple[list[Chunk], DocumentStructure, list[DamagedError]]] = {}
 
     def in_one(self, document_id: str) -> QuoteAnswer:
@@ -360,7 +360,7 @@ class _Comparison:
     def _stitched(self, document_ids: Sequence[str], degraded: tuple[str, ...]) -> QuoteAnswer | None:
         """Answer where every part of the quote is there, but not together."""
         texts = self._searched(document_ids[:_MOST_LAID_BESIDE])
-        pieces: list[Piece] = []
+        pieces: list[QuotePart] = []
         between_sentences = True
         for part in self._parts:
             covered = cover(part, texts)
@@ -443,8 +443,8 @@ class _Comparison:
         return QuoteAnswer(verdict, tuple(places), searched, degraded)
 
 
-def _most_alike(part: Sought, searched: Searched) -> Likeness | None:
-    best: Likeness | None = None
+def _most_alike(part: Sought, searched: Searched) -> QuoteMatch | None:
+    best: QuoteMatch | None = None
     for words in while_wanted(searched.windows(part)):
         found = alike(part.text, part.words, searched.text, words)
         if found is not None and (best is None or found.similarity > best.similarity):

@@ -13,7 +13,7 @@ from knowledge_mcp.language.sentences import cut_within
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
-from knowledge_mcp.model.evidence import Passage, ReadAnswer, ReadQuery
+from knowledge_mcp.model.evidence import Excerpt, ReadAnswer, ReadQuery
 from knowledge_mcp.ports import TokenMeasure
 
 __all__ = ["read", "read_held"]
@@ -65,7 +65,7 @@ def read_held(document: HeldDocument, query: ReadQuery, measure: TokenMeasure) -
             f"The cursor {start} lies outside of what is asked for, {whole.start} to {whole.end}.",
             suggestion="Use the `next_cursor` of the answer before, with the same question.",
         )
-    parents: list[Passage] = []
+    parents: list[Excerpt] = []
     left = query.max_tokens
     if query.parents and query.cursor is None:
         parents = _parents(document, place, left // 2, measure)
@@ -158,10 +158,10 @@ def _of_pages(document: HeldDocument, first: int, last: int) -> Span:
 # ---- the passages
 
 
-def _parents(document: HeldDocument, place: _Place, limit: int, measure: TokenMeasure) -> list[Passage]:
+def _parents(document: HeldDocument, place: _Place, limit: int, measure: TokenMeasure) -> list[Excerpt]:
     """Take the passages that open the sections around a place, outermost first; where room is short, the nearest."""
     by_id = {chunk.id: chunk for chunk in document.chunks}
-    found: list[Passage] = []
+    found: list[Excerpt] = []
     chunk = place.chunks[0] if place.chunks else None
     seen: set[str] = set()
     while chunk is not None and chunk.parent_chunk_id is not None and chunk.parent_chunk_id not in seen:

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 
 from knowledge_mcp.engine.core.base import Base
 from knowledge_mcp.engine.core.budget import Budget
-from knowledge_mcp.engine.ingest.plan import Names, Pipeline, Plan, Prepared, make_plan, prepare, skipped_file
+from knowledge_mcp.engine.ingest.plan import Names, Pipeline, Plan, PreparedDocument, make_plan, prepare, skipped_file
 from knowledge_mcp.engine.ingest.structure import structure_of
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector, embedding_key
 from knowledge_mcp.model.collection import DocumentRecord, WholeDocument
@@ -101,7 +101,7 @@ _logger = logging.getLogger(__name__)
 _Embedded = list[Vector | str]
 """One vector per chunk of a batch, or the service's words where it refused the text."""
 
-_Batch = list[tuple[Prepared, Chunk, str]]
+_Batch = list[tuple[PreparedDocument, Chunk, str]]
 """Chunks of one embedding call: whose, which, and the key under which its vector is kept."""
 
 
@@ -186,7 +186,7 @@ class Ingest:
 
     # ---- reading
 
-    def _prepared(self, plan: Plan, names: Names) -> Iterator[Prepared]:
+    def _prepared(self, plan: Plan, names: Names) -> Iterator[PreparedDocument]:
         for item in plan.todo:
             if self._cancelled():
                 return
@@ -299,7 +299,7 @@ class Ingest:
         except KnowledgeError as exc:
             self._fail(first.item.uri, exc, first.stored, first.total)
             raise
-        whole: list[Prepared] = []
+        whole: list[PreparedDocument] = []
         position = 0
         while position < len(batch):
             each = batch[position][0]
@@ -316,9 +316,9 @@ class Ingest:
                 self._stage(each, embedded, names)
         self._put(whole, names)
 
-    def _put(self, whole: Sequence[Prepared], names: Names) -> None:
+    def _put(self, whole: Sequence[PreparedDocument], names: Names) -> None:
         """Write documents in as few steps as the store can."""
-        waiting: dict[str, tuple[Prepared, WholeDocument]] = {}
+        waiting: dict[str, tuple[PreparedDocument, WholeDocument]] = {}
         for each in whole:
             self._on_event(IngestEvent(IngestEventKind.EMBEDDED, each.item.uri, each.stored, each.total))
             if each.total:
@@ -337,7 +337,7 @@ class Ingest:
             for document_id in list(waiting):
                 self._write({document_id: waiting.pop(document_id)})
 
-    def _write(self, waiting: dict[str, tuple[Prepared, WholeDocument]]) -> None:
+    def _write(self, waiting: dict[str, tuple[PreparedDocument, WholeDocument]]) -> None:
         """Write documents together; those that are visible are taken out of `waiting`.
 
         Raises:
@@ -366,7 +366,7 @@ class Ingest:
                     self._fail(each.item.uri, exc, 0, each.total)
             raise
 
-    def _stage(self, each: Prepared, embedded: Sequence[EmbeddedChunk], names: Names) -> None:
+    def _stage(self, each: PreparedDocument, embedded: Sequence[EmbeddedChunk], names: Names) -> None:
         store, collection = self._base.store, self._base.collection
         total = each.total
         try:
@@ -385,7 +385,7 @@ class Ingest:
             self._fail(each.item.uri, exc, each.stored, total)
             raise
 
-    def _accepted(self, each: Prepared, batch: _Batch, vectors: _Embedded) -> list[EmbeddedChunk]:
+    def _accepted(self, each: PreparedDocument, batch: _Batch, vectors: _Embedded) -> list[EmbeddedChunk]:
         """Leave out what the embedding service refused, with an ERROR for each (clarification 2)."""
         embedded: list[EmbeddedChunk] = []
         for (_, chunk, key), vector in zip(batch, vectors, strict=True):
@@ -397,7 +397,7 @@ class Ingest:
                 _logger.error("%s: %s (chunk %s of %s)", each.item.uri, told, chunk.id, each.document.id)
         return embedded
 
-    def _publish(self, each: Prepared, names: Names) -> None:
+    def _publish(self, each: PreparedDocument, names: Names) -> None:
         store, collection = self._base.store, self._base.collection
         document = self._whole(each, names)
         self._base.check_space()
@@ -414,23 +414,23 @@ class Ingest:
                 store.stage(collection, each.document.id, each.generation, each.staged)
         self._published(each, document.record)
 
-    def _whole(self, each: Prepared, names: Names) -> WholeDocument:
+    def _whole(self, each: PreparedDocument, names: Names) -> WholeDocument:
         earlier = names.held(each.document.id)
         record = dataclasses.replace(each.record, created_at=earlier.created_at) if earlier else each.record
         return WholeDocument(record, each.document.text, each.staged, structure_of(each.document))
 
-    def _published(self, each: Prepared, record: DocumentRecord) -> None:
+    def _published(self, each: PreparedDocument, record: DocumentRecord) -> None:
         self._done.append(IngestedDocument(record, each.embedded, each.stored - each.embedded, unchanged=False))
         self._outcomes.settle(each.item.uri)
         if each.replaces is not None:
             self._base.store.delete_document(self._base.collection, each.replaces)
         self._on_event(IngestEvent(IngestEventKind.STORED, each.item.uri, each.stored, each.stored))
 
-    def _refused(self, each: Prepared) -> None:
+    def _refused(self, each: PreparedDocument) -> None:
         refused = f"All {each.refused} passages were refused by the embedding service."
         self._fail(each.item.uri, InvalidInputError(refused), 0, each.refused)
 
-    def _warn_of_copies(self, documents: Sequence[Prepared]) -> None:
+    def _warn_of_copies(self, documents: Sequence[PreparedDocument]) -> None:
         """Log a warning where passages stand in another document too (A-REQ-INGEST-006).
 
         Of documents that are published together each one is told of those before it.
@@ -449,7 +449,7 @@ class Ingest:
             for one in each.staged:
                 owners.setdefault(one.chunk.content_hash, set()).add(each.document.id)
 
-    def _tell_of_copies(self, each: Prepared, owner: str, count: int) -> None:
+    def _tell_of_copies(self, each: PreparedDocument, owner: str, count: int) -> None:
         total = each.total
         message = f"{count} of {total} passages of '{each.document.id}' are identical in '{owner}'."
         _logger.warning("duplicate content: %s", message)

@@ -25,7 +25,7 @@ __all__ = [
     "Names",
     "Pipeline",
     "Plan",
-    "Prepared",
+    "PreparedDocument",
     "embedding_key",
     "make_plan",
     "prepare",
@@ -173,7 +173,7 @@ def _skip(plan: Plan, skipped: SkippedFile, on_event: Callable[[IngestEvent], No
 
 
 @dataclass(slots=True)
-class Prepared:
+class PreparedDocument:
     """Hold one document between reading and publishing.
 
     Attributes:
@@ -267,7 +267,7 @@ def prepare(
     names: Names,
     on_event: Callable[[IngestEvent], None],
     now: str,
-) -> Prepared:
+) -> PreparedDocument:
     """Read one file and cut it into chunks.
 
     Raises:
@@ -287,7 +287,7 @@ def prepare(
     document = _told_what_is_left(document, chunks)
     on_event(IngestEvent(IngestEventKind.CHUNKED, item.uri, 0, len(chunks)))
     record = _record(base, pipeline, item, document, kind.kind, chunks, now)
-    return Prepared(
+    return PreparedDocument(
         item=item,
         document=document,
         chunks=chunks,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from knowledge_mcp.engine.core.base import Base
 from knowledge_mcp.engine.ingest.ingest import CANCELLED, Ingest
 from knowledge_mcp.engine.ingest.plan import Pipeline
-from knowledge_mcp.engine.jobs.jobs import Line
+from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.errors import CancelledError
 from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, IngestReport, SkippedFile
 from knowledge_mcp.model.source import SourceItem
@@ -34,7 +34,7 @@ def ingest_one(
     pipeline: Pipeline,
     item: SourceItem,
     options: IngestOptions,
-    line: Line,
+    line: Call,
     *,
     unit: str,
     check: Callable[[IngestEvent], None] = lambda _: None,

@@ -20,13 +20,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from knowledge_mcp.engine.jobs.journal import Job, JobState, Journal
+from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.errors import CancelledError, InternalError, KnowledgeError, NotFoundError, reason_of
 from knowledge_mcp.support.events import log_event
 
-__all__ = ["Jobs", "Line", "Progress", "RunningJob", "tell_nobody"]
-
-Progress = Callable[[float, float | None, str], None]
-"""Tell how far work is: done, of how much (None where that is not known), and in words."""
+__all__ = ["Jobs", "RunningJob"]
 
 _logger = logging.getLogger(__name__)
 _KEPT = timedelta(days=7)
@@ -42,19 +40,6 @@ _STOPPING = 5.0
 _COUNTED_EVERY = 60.0
 """Seconds that a count of the jobs that have ended is good for."""
 _JOB_ID = "0123456789abcdef"
-
-
-def tell_nobody(done: float, total: float | None, message: str) -> None:
-    """Take progress that nobody asked for."""
-    del done, total, message
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """Give the work a line to whoever follows it: `progress(done, total, message)`, and whether to stop."""
-
-    progress: Progress = tell_nobody
-    cancelled: Callable[[], bool] = bool
 
 
 @dataclass
@@ -88,7 +73,7 @@ class Jobs:
     def __init__(
         self,
         journal: Journal,
-        work: Callable[[Mapping[str, Any], Line], Mapping[str, Any]],
+        work: Callable[[Mapping[str, Any], Call], Mapping[str, Any]],
         *,
         explain: Callable[[KnowledgeError], Mapping[str, Any]],
         workers: int = 2,
@@ -268,7 +253,7 @@ class Jobs:
         """Do the work and tell what is to be written of it."""
         if not running.stop.is_set():
             self._change(running, state=JobState.RUNNING, attempts=running.job.attempts + 1)
-        line = Line(
+        line = Call(
             lambda done, total, message: self._tell(running, done, total, message), lambda: self._is_stopped(running)
         )
         try:

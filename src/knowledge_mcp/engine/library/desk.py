@@ -23,7 +23,7 @@ from knowledge_mcp.engine.core.health import EmbeddingProbe, health
 from knowledge_mcp.engine.core.soundness import sound_answer
 from knowledge_mcp.engine.ingest.plan import Pipeline
 from knowledge_mcp.engine.ingest.single import ingest_one
-from knowledge_mcp.engine.jobs.jobs import Job, Jobs, Line, Progress, tell_nobody
+from knowledge_mcp.engine.jobs.jobs import Job, Jobs
 from knowledge_mcp.engine.jobs.store_journal import StoreJournal
 from knowledge_mcp.engine.library.values import (
     checked_name,
@@ -36,6 +36,7 @@ from knowledge_mcp.engine.library.values import (
     why_not,
 )
 from knowledge_mcp.engine.search import search
+from knowledge_mcp.model.call import Call, Progress, tell_nobody
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import CancelledError, InternalError, KnowledgeError, NotFoundError, noticing
 from knowledge_mcp.model.ingest import IngestOptions
@@ -193,7 +194,7 @@ class LibraryDesk:
         on_progress: Progress | None = None,
         cancelled: Callable[[], bool] | None = None,
     ) -> Deposited:
-        line = Line(on_progress or tell_nobody, cancelled or bool)
+        line = Call(on_progress or tell_nobody, cancelled or bool)
         collection = checked_name(deposit.collection, self._is_reserved)
         fetched = None
         if deposit.url is not None:
@@ -211,7 +212,7 @@ class LibraryDesk:
                 "The lock of the document cannot be had.", details=str(exc), suggestion="Check DATA_PATH."
             ) from exc
 
-    def _take_in(self, collection: str, item: SourceItem, deposit: Deposit, line: Line) -> Deposited:
+    def _take_in(self, collection: str, item: SourceItem, deposit: Deposit, line: Call) -> Deposited:
         base = self._of(collection)
         with noticing():  # a damaged record is replaced
             earlier = base.store.document(collection, item.document_id or "") if base.exists() else None
@@ -260,7 +261,7 @@ class LibraryDesk:
     def job_counts(self) -> Mapping[str, int]:
         return self._jobs.counts()
 
-    def _work(self, request: Mapping[str, Any], line: Line) -> Mapping[str, Any]:
+    def _work(self, request: Mapping[str, Any], line: Call) -> Mapping[str, Any]:
         deposit = request_from_json(request, self._journal.content)
         done = self.deposit(deposit, on_progress=line.progress, cancelled=line.cancelled)
         return asdict(done)

@@ -22,11 +22,12 @@ from knowledge_mcp.engine.core.base import Base
 from knowledge_mcp.engine.core.confinement import AllowedFile, allowed_path, look_at
 from knowledge_mcp.engine.ingest.plan import Pipeline
 from knowledge_mcp.engine.ingest.single import ingest_one
-from knowledge_mcp.engine.jobs.jobs import Jobs, Line
+from knowledge_mcp.engine.jobs.jobs import Jobs
 from knowledge_mcp.engine.jobs.journal import FolderJournal
 from knowledge_mcp.engine.knowledge import LocalKnowledge
 from knowledge_mcp.engine.planning.batch import Batch
 from knowledge_mcp.engine.planning.values import Filing, FilingError, FilingRequest, explain, page_coverage
+from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStatus
 from knowledge_mcp.model.errors import (
     CancelledError,
@@ -143,7 +144,7 @@ class FilingDesk(LocalKnowledge):
         except (KnowledgeError, OSError) as exc:
             _logger.warning("earlier versions may be left until their files are filed again: %s", reason_of(exc))
 
-    def file(self, request: FilingRequest, line: Line, batch: Batch | None = None) -> Filing:
+    def file(self, request: FilingRequest, line: Call, batch: Batch | None = None) -> Filing:
         """File one document; whatever stops it on the way leaves what was there before.
 
         Args:
@@ -174,7 +175,7 @@ class FilingDesk(LocalKnowledge):
 
     # ---- one document, locked
 
-    def _file(self, request: FilingRequest, file: _File, uri: str, batch: Batch, line: Line) -> Filing:
+    def _file(self, request: FilingRequest, file: _File, uri: str, batch: Batch, line: Call) -> Filing:
         names = _names(request.application_ref, file.seen.sha256)
         records = documents.documents(self._base, {*names, *batch.like(uri, file.seen.sha256)})
         own = [record for record in records if record.label("application_ref") == request.application_ref]
@@ -212,7 +213,7 @@ class FilingDesk(LocalKnowledge):
         return there.status is DocumentStatus.PARTIAL and not self._pipeline.has_read(there, media_type)
 
     def _ingest(
-        self, item: SourceItem, file: _File, line: Line, *, force: bool, older: Sequence[DocumentRecord]
+        self, item: SourceItem, file: _File, line: Call, *, force: bool, older: Sequence[DocumentRecord]
     ) -> IngestReport:
         def check(event: IngestEvent) -> None:
             if event.kind is IngestEventKind.CHUNKED and _identity(file.path) != file.seen.identity:
@@ -245,7 +246,7 @@ class FilingDesk(LocalKnowledge):
                     if mine and now == [record]:
                         self._remove_if_there(record.id)
 
-    def _work(self, request: Mapping[str, Any], line: Line) -> Mapping[str, Any]:
+    def _work(self, request: Mapping[str, Any], line: Call) -> Mapping[str, Any]:
         return self.file(FilingRequest.from_json(request), line).as_json()
 
 

@@ -14,11 +14,10 @@ from pathlib import Path
 from knowledge_mcp.engine.core import health
 from knowledge_mcp.engine.core.base import Base
 from knowledge_mcp.engine.ingest.plan import Pipeline
-from knowledge_mcp.engine.jobs.jobs import Line
 from knowledge_mcp.engine.repositories.index import IndexRun
 from knowledge_mcp.engine.repositories.manifest import (
-    Manifest,
     RepositoriesFile,
+    RepositoryManifest,
     now,
     path_of,
     read_manifest,
@@ -38,6 +37,7 @@ from knowledge_mcp.engine.repositories.values import (
     SearchLimits,
     WorkingCopy,
 )
+from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import CancelledError, InternalError, InvalidInputError, KnowledgeError, NotFoundError
 from knowledge_mcp.model.query import HealthReport
@@ -49,11 +49,7 @@ __all__ = ["RepositoryDesk"]
 _LIKE_SSH = re.compile(r"[\w.-]+@[\w.-]+:")
 
 
-def _tell_nobody(done: float, total: float | None, message: str) -> None:
-    del done, total, message
-
-
-_SILENT = Line(_tell_nobody, bool)
+_SILENT = Call()
 
 
 class RepositoryDesk:
@@ -165,7 +161,7 @@ class RepositoryDesk:
 
     # ---- indexing
 
-    def index(self, request: IndexRequest, line: Line = _SILENT) -> IndexResult:
+    def index(self, request: IndexRequest, line: Call = _SILENT) -> IndexResult:
         """Index a repository by its address, or a folder; one that is indexed already is brought up to date.
 
         Raises:
@@ -195,7 +191,7 @@ class RepositoryDesk:
                 copy = self.parts.copies.update(
                     copy.name, branch=request.branch or known.follow, cancelled=told.cancelled
                 )
-            earlier = known or Manifest(copy.name)
+            earlier = known or RepositoryManifest(copy.name)
             wanted = dataclasses.replace(
                 earlier,
                 follow=request.branch or earlier.follow,
@@ -205,7 +201,7 @@ class RepositoryDesk:
             )
             return self._run(copy, collection, known, wanted, told, fresh=request.fresh)
 
-    def refresh(self, name: str, line: Line = _SILENT, *, fresh: bool = False) -> IndexResult:
+    def refresh(self, name: str, line: Call = _SILENT, *, fresh: bool = False) -> IndexResult:
         """Bring a repository's index to where the repository is now.
 
         Args:
@@ -225,7 +221,7 @@ class RepositoryDesk:
             copy = self._brought_up(known, told)
             return self._run(copy, info.collection, known, known, told, fresh=fresh)
 
-    def remove(self, document_id: str, *, line: Line = _SILENT) -> int:
+    def remove(self, document_id: str, *, line: Call = _SILENT) -> int:
         """Remove a repository: its index, its clone and its entry in repositories.json; a folder of others stays.
 
         Args:
@@ -246,7 +242,7 @@ class RepositoryDesk:
         self._file.write(self._states.all)
         return info.chunk_count
 
-    def _brought_up(self, known: Manifest, line: Line) -> WorkingCopy:
+    def _brought_up(self, known: RepositoryManifest, line: Call) -> WorkingCopy:
         if known.local:
             return self.parts.copies.worktree(Path(known.local_path), name=known.name)
         line.progress(0.0, None, f"fetching {known.name}")
@@ -263,9 +259,9 @@ class RepositoryDesk:
         self,
         copy: WorkingCopy,
         collection: str,
-        known: Manifest | None,
-        wanted: Manifest,
-        line: Line,
+        known: RepositoryManifest | None,
+        wanted: RepositoryManifest,
+        line: Call,
         *,
         fresh: bool,
     ) -> IndexResult:
@@ -299,7 +295,7 @@ class RepositoryDesk:
                 self._states.forget(collection)
         # the file is written once the lock is free, or it would say that the indexing still goes on
 
-    def _check_same(self, copy: WorkingCopy, known: Manifest | None) -> None:
+    def _check_same(self, copy: WorkingCopy, known: RepositoryManifest | None) -> None:
         if known is None:
             return
         same = known.local == copy.local and (not copy.local or known.local_path == str(copy.folder))
@@ -311,13 +307,13 @@ class RepositoryDesk:
             )
 
     @contextmanager
-    def _alone(self, line: Line) -> Generator[Line]:
+    def _alone(self, line: Call) -> Generator[Call]:
         """Index one repository at a time (C 11.4); the file of repositories is written at the end, however it ends."""
 
         def cancelled() -> bool:
             return line.cancelled() or self._closing.is_set()
 
-        told = Line(line.progress, cancelled)
+        told = Call(line.progress, cancelled)
         with self._idle:
             self._running += 1
         try:
@@ -332,7 +328,7 @@ class RepositoryDesk:
                 self._idle.notify_all()
 
     @contextmanager
-    def _locked(self, name: str, line: Line) -> Generator[None]:
+    def _locked(self, name: str, line: Call) -> Generator[None]:
         waits = [True]
 
         def give_up() -> bool:

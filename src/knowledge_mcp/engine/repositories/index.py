@@ -19,12 +19,19 @@ from pathlib import Path
 
 from knowledge_mcp.engine.core.base import Base, base_of
 from knowledge_mcp.engine.ingest.ingest import Ingest
-from knowledge_mcp.engine.ingest.plan import Pipeline, Prepared
-from knowledge_mcp.engine.jobs.jobs import Line
-from knowledge_mcp.engine.repositories.manifest import MANIFEST_ID, SHADOW, Manifest, now, path_of, write_manifest
+from knowledge_mcp.engine.ingest.plan import Pipeline, PreparedDocument
+from knowledge_mcp.engine.repositories.manifest import (
+    MANIFEST_ID,
+    SHADOW,
+    RepositoryManifest,
+    now,
+    path_of,
+    write_manifest,
+)
 from knowledge_mcp.engine.repositories.metrics import Metrics
 from knowledge_mcp.engine.repositories.source import RepositoryFiles, RunEmbedder, is_plain, uncommitted_fingerprint
 from knowledge_mcp.engine.repositories.values import IndexResult, RepositoryParts, WorkingCopy
+from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import CancelledError, KnowledgeError, noticing
 from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, IngestReport
@@ -46,7 +53,7 @@ _logger = logging.getLogger(__name__)
 class _CodeIngest(Ingest):
     """Ingest without looking for copies: files of one repository share licences, imports and empty modules."""
 
-    def _warn_of_copies(self, documents: Sequence[Prepared]) -> None:
+    def _warn_of_copies(self, documents: Sequence[PreparedDocument]) -> None:
         """Say nothing, and ask the store nothing."""
 
 
@@ -80,10 +87,10 @@ class IndexRun:
         metrics: Metrics,
         *,
         collection: str,
-        known: Manifest | None,
-        wanted: Manifest,
+        known: RepositoryManifest | None,
+        wanted: RepositoryManifest,
         fresh: bool,
-        line: Line,
+        line: Call,
         begun: Callable[[], None],
     ) -> None:
         self._fresh = fresh and known is not None

@@ -28,8 +28,8 @@ __all__ = [
     "MANIFEST_ID",
     "PREFIX",
     "SHADOW",
-    "Manifest",
     "RepositoriesFile",
+    "RepositoryManifest",
     "collection_name",
     "now",
     "path_of",
@@ -46,7 +46,7 @@ _LABEL = "repository_manifest"
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
+class RepositoryManifest:
     """Keep what is known of one repository.
 
     Attributes:
@@ -89,7 +89,7 @@ class Manifest:
     problems: tuple[str, ...] = ()
 
 
-_FIELDS = {field.name for field in dataclasses.fields(Manifest)}
+_FIELDS = {field.name for field in dataclasses.fields(RepositoryManifest)}
 _LISTS = ("include_extensions", "exclude_patterns", "dirty_paths", "problems")
 
 
@@ -108,7 +108,7 @@ def path_of(document_id: str) -> str:
     return document_id.partition(":")[2]
 
 
-def read_manifest(store: Store, collection: str) -> Manifest | None:
+def read_manifest(store: Store, collection: str) -> RepositoryManifest | None:
     """Read a collection's manifest; None where it is no repository's."""
     record = store.document(collection, MANIFEST_ID)
     if record is None:
@@ -119,10 +119,12 @@ def read_manifest(store: Store, collection: str) -> Manifest | None:
     for name in _LISTS:
         if isinstance(known.get(name), list):
             known[name] = tuple(known[name])
-    return Manifest(**known)
+    return RepositoryManifest(**known)
 
 
-def write_manifest(store: Store, collection: str, manifest: Manifest, space: EmbeddingSpace) -> Manifest:
+def write_manifest(
+    store: Store, collection: str, manifest: RepositoryManifest, space: EmbeddingSpace
+) -> RepositoryManifest:
     """Write a collection's manifest in place of the one before."""
     text = json.dumps(dataclasses.asdict(manifest), ensure_ascii=False)
     at = datetime.now(UTC).isoformat()

@@ -37,7 +37,7 @@ from knowledge_mcp.support.lanes import Lanes
 
 __all__ = [
     "HALF_ALONE",
-    "Candidate",
+    "CodeCandidate",
     "CodeSearch",
     "by_words",
     "glob_matches",
@@ -110,7 +110,7 @@ _SPARE = 4
 
 
 @dataclass(slots=True)
-class Candidate:
+class CodeCandidate:
     """One passage that may be shown.
 
     Attributes:
@@ -149,7 +149,7 @@ def similar(
     return 1.0 - (1.0 - known) * math.exp(-beyond / _BEND)
 
 
-def read_best(passages: Passages, rated: list[Candidate], wanted: int) -> list[Candidate]:
+def read_best(passages: Passages, rated: list[CodeCandidate], wanted: int) -> list[CodeCandidate]:
     """Order candidates, best first, and read as many as are needed to be sure of the best; returns these.
 
     One that has just gone leaves the list. Of those that were not read, the similarity stays the most it can be.
@@ -168,7 +168,7 @@ def read_best(passages: Passages, rated: list[Candidate], wanted: int) -> list[C
                 each.similarity *= _REMARK
 
 
-def _order(candidate: Candidate) -> tuple[bool, float, str]:
+def _order(candidate: CodeCandidate) -> tuple[bool, float, str]:
     return not candidate.exact, -candidate.similarity, candidate.chunk_id
 
 
@@ -368,7 +368,7 @@ class CodeSearch:
         legs: LegResults,
         symbols: Mapping[str, Chunk],
         unseen: float,
-    ) -> list[Candidate]:
+    ) -> list[CodeCandidate]:
         """Give what the legs and the symbols name a similarity; what the words did not reach holds `unseen` at most."""
         near = {hit.chunk_id: hit.score for hit in legs.dense or ()}
         said = {hit.chunk_id: hit.score for hit in legs.lexical or ()}
@@ -381,7 +381,7 @@ class CodeSearch:
         space = base.embedder.space
         worth = words_worth(query.text)
         asked = asks_for_symbol(query.text)
-        rated: list[Candidate] = []
+        rated: list[CodeCandidate] = []
         for chunk_id in while_wanted(found):
             bm25 = max(said.get(chunk_id, unseen), 0.0)
             if trip.mode == "keyword":
@@ -393,7 +393,7 @@ class CodeSearch:
             if is_named:
                 similarity = 1.0 if asked else (1.0 + similarity) / 2
             rated.append(
-                Candidate(
+                CodeCandidate(
                     chunk_id,
                     similarity,
                     exact=is_named and (asked or query.symbol is not None),

@@ -13,7 +13,13 @@ from typing import Literal
 from knowledge_mcp.engine.core.base import Base
 from knowledge_mcp.engine.jobs.journal import SignsOfLife
 from knowledge_mcp.engine.repositories.index import HOST
-from knowledge_mcp.engine.repositories.manifest import PREFIX, SHADOW, Manifest, collection_name, read_manifest
+from knowledge_mcp.engine.repositories.manifest import (
+    PREFIX,
+    SHADOW,
+    RepositoryManifest,
+    collection_name,
+    read_manifest,
+)
 from knowledge_mcp.engine.repositories.source import uncommitted_fingerprint
 from knowledge_mcp.engine.repositories.values import Freshness, RepositoryInfo, RepositoryParts
 from knowledge_mcp.model.errors import ConnectionFailedError, KnowledgeError, NotFoundError
@@ -98,7 +104,7 @@ class RepositoryStates:
             return None
         return self._described(collection, shadowed=self._base.store.collection(collection + SHADOW) is not None)
 
-    def place_of(self, name: str) -> tuple[str, Manifest | None]:
+    def place_of(self, name: str) -> tuple[str, RepositoryManifest | None]:
         """Return the collection of a repository, where it is or will be, and its manifest."""
         plain = collection_name(name)
         told_apart = f"{plain}_{hashlib.sha256(name.encode()).hexdigest()[:6]}"
@@ -207,14 +213,16 @@ class RepositoryStates:
             partial_tree=manifest.local and not (Path(manifest.local_path) / ".git").exists(),
         )
 
-    def _status(self, collection: str, manifest: Manifest) -> tuple[Literal["ready", "indexing", "error"], str]:
+    def _status(
+        self, collection: str, manifest: RepositoryManifest
+    ) -> tuple[Literal["ready", "indexing", "error"], str]:
         if manifest.state == "ready":
             return "ready", ""
         if manifest.state == "error":
             return "error", manifest.error or _INTERRUPTED
         return ("indexing", "") if self._is_at_work(collection, manifest) else ("error", _INTERRUPTED)
 
-    def _is_at_work(self, collection: str, manifest: Manifest) -> bool:
+    def _is_at_work(self, collection: str, manifest: RepositoryManifest) -> bool:
         if manifest.state != "indexing":
             return False
         if manifest.host != HOST:

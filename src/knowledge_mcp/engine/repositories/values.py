@@ -14,13 +14,13 @@ from knowledge_mcp.model.query import LegScore
 from knowledge_mcp.ports import Source
 
 __all__ = [
+    "BranchHead",
     "Change",
     "CodeAnswer",
     "CodeHit",
     "CodeQuery",
     "Copies",
     "Freshness",
-    "Head",
     "IndexRequest",
     "IndexResult",
     "RepositoryInfo",
@@ -65,7 +65,7 @@ class WorkingCopy(Protocol):
     def dirty(self) -> Sequence[Change]: ...
 
 
-class Head(Protocol):
+class BranchHead(Protocol):
     """Where a branch stands on its remote."""
 
     @property
@@ -94,7 +94,7 @@ class Copies(Protocol):
         """Bring a clone to where its remote is now."""
         ...
 
-    def remote_head(self, url: str, *, branch: str = "") -> Head:
+    def remote_head(self, url: str, *, branch: str = "") -> BranchHead:
         """Ask where a branch stands on its remote."""
         ...
 

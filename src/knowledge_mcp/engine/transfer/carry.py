@@ -15,7 +15,17 @@ from knowledge_mcp.model.collection import NO_STRUCTURE, CollectionInfo, Documen
 from knowledge_mcp.model.errors import InternalError, NotFoundError
 from knowledge_mcp.ports import Store
 
-__all__ = ["CHUNKS_AT_ONCE", "Held", "MoveEvent", "MoveEventKind", "Place", "Trouble", "put", "read", "vectors_of"]
+__all__ = [
+    "CHUNKS_AT_ONCE",
+    "CollectionPlace",
+    "DocumentVersion",
+    "MoveEvent",
+    "MoveEventKind",
+    "Trouble",
+    "put",
+    "read",
+    "vectors_of",
+]
 
 CHUNKS_AT_ONCE = 256
 """Chunks whose vectors are asked for and staged in one call."""
@@ -66,7 +76,7 @@ class Trouble:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CollectionPlace:
     """Name a collection in a store."""
 
     store: Store
@@ -95,7 +105,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class DocumentVersion:
     """Hold one version of a document: record, canonical text, chunks by index, sections and pages."""
 
     record: DocumentRecord
@@ -110,7 +120,7 @@ class Held:
         return hashlib.sha256(f"{record.sha256}{record.pipeline}{record.updated_at}".encode()).hexdigest()[:32]
 
 
-def read(place: Place, document_id: str) -> Held | None:
+def read(place: CollectionPlace, document_id: str) -> DocumentVersion | None:
     """Read a document in one version, None where it is gone.
 
     Raises:
@@ -134,11 +144,11 @@ def read(place: Place, document_id: str) -> Held | None:
             raise InternalError(
                 f"Document '{document_id}' has no text.", suggestion="Ingest the document again with --force."
             )
-        return Held(record, text, chunks, structure or NO_STRUCTURE)
+        return DocumentVersion(record, text, chunks, structure or NO_STRUCTURE)
     raise InternalError(f"Document '{document_id}' changes faster than it can be read.", suggestion="Run again later.")
 
 
-def vectors_of(place: Place, chunks: Sequence[Chunk]) -> list[Vector]:
+def vectors_of(place: CollectionPlace, chunks: Sequence[Chunk]) -> list[Vector]:
     """Read the vectors of chunks, in their order.
 
     Raises:
@@ -157,7 +167,7 @@ def vectors_of(place: Place, chunks: Sequence[Chunk]) -> list[Vector]:
     return [known[key] for key in keys]
 
 
-def put(place: Place, held: Held, batches: Iterable[Sequence[EmbeddedChunk]]) -> int:
+def put(place: CollectionPlace, held: DocumentVersion, batches: Iterable[Sequence[EmbeddedChunk]]) -> int:
     """Write a document in one step in place of whatever the collection has of it; returns its chunks.
 
     What an earlier attempt left staged is discarded when the first batch is there.

@@ -10,7 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from knowledge_mcp.engine.transfer.carry import CHUNKS_AT_ONCE, Held, Place, Trouble, read, vectors_of
+from knowledge_mcp.engine.transfer.carry import (
+    CHUNKS_AT_ONCE,
+    CollectionPlace,
+    DocumentVersion,
+    Trouble,
+    read,
+    vectors_of,
+)
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure
 from knowledge_mcp.model.errors import InternalError
@@ -108,7 +115,7 @@ class ContentHash:
     tokens: int = 0
     _hash: Any = field(default_factory=hashlib.sha256)
 
-    def add(self, held: Held | None, document_id: str, digest: str) -> None:
+    def add(self, held: DocumentVersion | None, document_id: str, digest: str) -> None:
         """Take in one document's digest; ids must come in ascending order."""
         self._hash.update(f"{document_id}\0{digest}\n".encode())
         if held is not None:
@@ -127,7 +134,7 @@ class ContentHash:
         return str(self._hash.hexdigest())
 
 
-def document_digest(place: Place, held: Held) -> str:
+def document_digest(place: CollectionPlace, held: DocumentVersion) -> str:
     """Hash a document's record, text, structure, chunks and vectors: 64 hex digits, equal exactly when all are.
 
     Raises:
@@ -145,7 +152,7 @@ def document_digest(place: Place, held: Held) -> str:
     return found.hexdigest()
 
 
-def content_hash(place: Place) -> ContentHash:
+def content_hash(place: CollectionPlace) -> ContentHash:
     """Hash everything that a collection holds, document by document in the order of their ids.
 
     Raises:
@@ -160,8 +167,8 @@ def content_hash(place: Place) -> ContentHash:
 
 
 def compare(
-    source: Place,
-    target: Place,
+    source: CollectionPlace,
+    target: CollectionPlace,
     records: Mapping[str, DocumentRecord],
     *,
     samples: int,
@@ -194,9 +201,9 @@ def compare(
     return Comparison(mine.counts, theirs.counts, mine.sha256, theirs.sha256, tuple(differing), overlap)
 
 
-def _look(place: Place, document_id: str) -> tuple[Held | None, str, str]:
+def _look(place: CollectionPlace, document_id: str) -> tuple[DocumentVersion | None, str, str]:
     """Read and hash one document: what was read, its digest, what is wrong with it."""
-    held: Held | None = None
+    held: DocumentVersion | None = None
     try:
         held = read(place, document_id)
         if held is None:
@@ -206,7 +213,7 @@ def _look(place: Place, document_id: str) -> tuple[Held | None, str, str]:
         return held, "", f"{place.store.backend}: {exc.message}"
 
 
-def _difference(held: Held | None, copy: Held | None) -> str:
+def _difference(held: DocumentVersion | None, copy: DocumentVersion | None) -> str:
     """Say in what two versions of a document differ that are both whole."""
     if held is None or copy is None:
         return "It is only in one of the two."
@@ -230,7 +237,7 @@ class _Sample:
         self._passed = 0
         self.taken: list[tuple[Chunk, Vector]] = []
 
-    def offer(self, place: Place, held: Held) -> None:
+    def offer(self, place: CollectionPlace, held: DocumentVersion) -> None:
         """Let one document pass."""
         last = self._passed + len(held.chunks)
         chosen: list[Chunk] = []
@@ -241,7 +248,9 @@ class _Sample:
             self.taken.extend(zip(chosen, vectors_of(place, chosen), strict=True))
 
 
-def _ask(source: Place, target: Place, sample: Sequence[tuple[Chunk, Vector]], *, judged: bool) -> Overlap:
+def _ask(
+    source: CollectionPlace, target: CollectionPlace, sample: Sequence[tuple[Chunk, Vector]], *, judged: bool
+) -> Overlap:
     """Search both with each sampled chunk's vector and words."""
     dense: list[float] = []
     lexical: list[float] = []

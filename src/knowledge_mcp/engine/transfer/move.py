@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 from knowledge_mcp.engine.transfer.carry import (
     CHUNKS_AT_ONCE,
-    Held,
+    CollectionPlace,
+    DocumentVersion,
     MoveEvent,
     MoveEventKind,
-    Place,
     Trouble,
     put,
     read,
@@ -120,7 +120,11 @@ class Move:
     """
 
     def __init__(
-        self, source: Place, target: Place, options: MoveOptions, on_event: Callable[[MoveEvent], None]
+        self,
+        source: CollectionPlace,
+        target: CollectionPlace,
+        options: MoveOptions,
+        on_event: Callable[[MoveEvent], None],
     ) -> None:
         self._source = source
         self._target = target
@@ -218,7 +222,7 @@ class Move:
         self._chunks += written
         self._tell(MoveEventKind.STORED, document_id, place, total)
 
-    def _batches(self, held: Held) -> Iterator[list[EmbeddedChunk]]:
+    def _batches(self, held: DocumentVersion) -> Iterator[list[EmbeddedChunk]]:
         for start in range(0, len(held.chunks), CHUNKS_AT_ONCE):
             chunks = held.chunks[start : start + CHUNKS_AT_ONCE]
             vectors = vectors_of(self._source, chunks)
@@ -269,7 +273,7 @@ def _total(plan: MovePlan) -> int:
     return len(plan.new) + len(plan.replaced) + len(plan.present)
 
 
-def _checked(source: Place, target: Place) -> CollectionInfo:
+def _checked(source: CollectionPlace, target: CollectionPlace) -> CollectionInfo:
     """Make sure that a move can be done at all; returns the source's description."""
     same_store = (source.store.backend, source.store.location) == (target.store.backend, target.store.location)
     if same_store and source.collection == target.collection:

@@ -15,7 +15,16 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
 from knowledge_mcp.engine.core.budget import Budget
-from knowledge_mcp.engine.transfer.carry import Held, MoveEvent, MoveEventKind, Place, Trouble, put, read, vectors_of
+from knowledge_mcp.engine.transfer.carry import (
+    CollectionPlace,
+    DocumentVersion,
+    MoveEvent,
+    MoveEventKind,
+    Trouble,
+    put,
+    read,
+    vectors_of,
+)
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector, embedding_key
 from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord, EmbeddingSpace
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError, may_pass
@@ -119,7 +128,7 @@ class Reembed:
 
     def __init__(
         self,
-        live: Place,
+        live: CollectionPlace,
         embedder: Embedder,
         options: ReembedOptions,
         on_event: Callable[[MoveEvent], None],
@@ -133,7 +142,7 @@ class Reembed:
         self._today = today or datetime.now(UTC).date()
         self._info = live.info()
         self._space = embedder.space
-        self._target = Place(live.store, f"{live.collection}.next-{self._space.fingerprint[:8]}")
+        self._target = CollectionPlace(live.store, f"{live.collection}.next-{self._space.fingerprint[:8]}")
         self._budget = Budget(embedder, options.max_cost)
         self._documents = self._embedded = self._reused = 0
         self._failed: dict[str, str] = {}
@@ -228,7 +237,7 @@ class Reembed:
         _logger.error("failed %s: %s (%s) %s", document_id, exc.message, exc.code.value, exc.details)
         self._tell(MoveEventKind.FAILED, document_id, place, total, exc.message)
 
-    def _carry(self, source: Place, target: Place, document_id: str) -> bool:
+    def _carry(self, source: CollectionPlace, target: CollectionPlace, document_id: str) -> bool:
         """Embed one document and publish it; tells whether it was still there."""
         held = read(source, document_id)
         if held is None:
@@ -244,12 +253,12 @@ class Reembed:
             token_count=sum(chunk.token_count for chunk in chunks),
             embedding_model=self._space.label,
         )
-        fresh = Held(record, held.text, chunks, held.structure)
+        fresh = DocumentVersion(record, held.text, chunks, held.structure)
         put(target, fresh, self._batches(target, fresh))
         self._documents += 1
         return True
 
-    def _batches(self, target: Place, held: Held) -> Iterator[list[EmbeddedChunk]]:
+    def _batches(self, target: CollectionPlace, held: DocumentVersion) -> Iterator[list[EmbeddedChunk]]:
         """Embed a document's chunks; what an interrupted run has staged is looked up before it is discarded."""
         keys = [embedding_key(chunk) for chunk in held.chunks]
         known = target.store.vectors(target.collection, keys)
@@ -269,7 +278,7 @@ class Reembed:
             self._budget.check(wanted)
             known.update(zip(texts, self._embedder.embed_documents(wanted), strict=True))
 
-    def _unfit(self, held: Held) -> str:
+    def _unfit(self, held: DocumentVersion) -> str:
         """Say which chunks the new model would not read whole, empty where it reads them all."""
         most = self._embedder.max_tokens
         lengths = [self._embedder.count_tokens(chunk.embedding_text) for chunk in held.chunks]
@@ -306,7 +315,7 @@ class Reembed:
         kept = self._free_name(store)
         store.rename_collections({name: kept, self._target.collection: name})
         self._tell(MoveEventKind.SWAPPED, message=kept)
-        old = Place(store, kept)
+        old = CollectionPlace(store, kept)
         late, now = old.records(), self._live.records()
         changed = [each for each in sorted(late) if late[each] != records.get(each) and each not in self._failed]
         changed = [each for each in changed if not _is_done(late[each], now.get(each))]
@@ -327,7 +336,7 @@ class Reembed:
             name = f"{self._live.collection}.old-{self._today:%Y%m%d}-{number}"
         return name
 
-    def _remove(self, place: Place, document_ids: Sequence[str]) -> None:
+    def _remove(self, place: CollectionPlace, document_ids: Sequence[str]) -> None:
         for done, document_id in enumerate(document_ids, 1):
             place.store.delete_document(place.collection, document_id)
             self._tell(MoveEventKind.REMOVED, document_id, done, len(document_ids))

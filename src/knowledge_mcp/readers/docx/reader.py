@@ -85,14 +85,14 @@ def _walk(package: Package, builder: DocumentBuilder) -> str:
     from knowledge_mcp.readers.docx.looks import Looks
     from knowledge_mcp.readers.docx.package import body_items
     from knowledge_mcp.readers.docx.styles import Numbering, Styles
-    from knowledge_mcp.readers.docx.walker import Walker
+    from knowledge_mcp.readers.docx.walker import DocxWalker
 
     root = _parsed(package, "styles")
     styles = Styles(root)
     looks = Looks(root, page=lambda: _page_colour(package))
     numbering = Numbering(_parsed(package, "numbering"), styles)
     notes = _notes(package, "footnote") | _notes(package, "endnote")
-    walker = Walker(builder, styles, looks, numbering, package.relations, notes)
+    walker = DocxWalker(builder, styles, looks, numbering, package.relations, notes)
     with package.open_main() as stream:
         for element in body_items(stream):
             walker.feed(element)

@@ -20,7 +20,7 @@ from knowledge_mcp.readers.docx.tables import TableReader, grid_rows
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder, NumberedTitle, split_clause_number
 from knowledge_mcp.readers.shared.richtext import RichText, lay, table_text
 
-__all__ = ["Notes", "Walker"]
+__all__ = ["DocxWalker", "Notes"]
 
 Notes = Mapping[tuple[str, str], Sequence[Element]]
 """Foot- and endnotes by kind and id: their paragraphs."""
@@ -37,7 +37,7 @@ class _Anchor:
     target: str
 
 
-class Walker:
+class DocxWalker:
     """Feed the body's children in order to `feed`, then call `finish` once."""
 
     def __init__(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from markdown_it.token import Token
 
-__all__ = ["BREAK", "PageMarks", "without_markers"]
+__all__ = ["BREAK", "PageLines", "without_markers"]
 
 BREAK = "\x01"
 """Stands in a paragraph where its page breaks, until its text is taken over, which has no control characters."""
@@ -29,7 +29,7 @@ _DELIMITERS = re.compile(r"(?=[ \t:|]*-)[ \t:|-]*+")
 
 
 @dataclass(slots=True)
-class PageMarks:
+class PageLines:
     """Know on which page each source line stands.
 
     Attributes:
@@ -66,7 +66,7 @@ class PageMarks:
         return place < len(self.broken) and self.broken[place] == line
 
 
-def without_markers(text: str, parse: Callable[[str], Sequence[Token]]) -> tuple[str, PageMarks]:
+def without_markers(text: str, parse: Callable[[str], Sequence[Token]]) -> tuple[str, PageLines]:
     """Take the page markers out of a text.
 
     Args:
@@ -77,21 +77,21 @@ def without_markers(text: str, parse: Callable[[str], Sequence[Token]]) -> tuple
         The text to be read: the very same one where there is no marker. And what the markers said.
     """
     if "<!--" not in text:
-        return text, PageMarks()
+        return text, PageLines()
     lines = text.split("\n")
     found = {k: int(m.group(1)) for k, line in enumerate(lines) if (m := _MARKER.fullmatch(line))}
     if not found:
-        return text, PageMarks()
+        return text, PageLines()
     tokens = parse(text)
     literal, html = _regions(tokens, lines)
     found = {line: number for line, number in found.items() if line not in literal}
-    marks = PageMarks()
+    marks = PageLines()
     followed = _follow(found, marks)
     _rewrite(lines, found, followed, _continued(tokens, lines, found), html, marks)
     return "\n".join(lines), marks
 
 
-def _follow(found: dict[int, int], marks: PageMarks) -> set[int]:
+def _follow(found: dict[int, int], marks: PageLines) -> set[int]:
     """Keep the markers whose numbers rise, and warn of the others; returns their lines."""
     followed: set[int] = set()
     for line, number in found.items():
@@ -186,7 +186,7 @@ def _rewrite(
     followed: set[int],
     continued: dict[int, bool],
     html: set[int],
-    marks: PageMarks,
+    marks: PageLines,
 ) -> None:
     """Blank the markers, in place; take those out that nothing ends at, and note the break before the next line."""
     kept: list[str] = []

@@ -223,7 +223,7 @@ class MarkdownReader:
         return Inspection(pages=None)
 
     def read(self, item: SourceItem, progress: Callable[[int, int], None] | None = None) -> Document:
-        from knowledge_mcp.readers.markdown.walker import Walker
+        from knowledge_mcp.readers.markdown.walker import MarkdownWalker
 
         builder = DocumentBuilder()
         text, warning = decode(item, read_source(item))
@@ -243,7 +243,7 @@ class MarkdownReader:
         if any(token.level >= _MAX_NESTING - 1 for token in tokens):
             raise _too_deep(item)
         is_mdx = item.name.lower().endswith(".mdx")
-        walker = Walker(builder, first_line=front.lines + 1, is_mdx=is_mdx, marks=marks)
+        walker = MarkdownWalker(builder, first_line=front.lines + 1, is_mdx=is_mdx, marks=marks)
         builder.leave_out(take_out_hidden(tokens))
         walker.walk(tokens)
         walker.finish()

@@ -17,7 +17,7 @@ from knowledge_mcp.language.openings import (
 )
 from knowledge_mcp.model.document import BlockKind, HeadingSource, Reference, ReferenceKind
 from knowledge_mcp.readers.markdown.inline import HtmlPiece, anchor_names, html_pieces, image_alone, inline_rich
-from knowledge_mcp.readers.markdown.pages import PageMarks
+from knowledge_mcp.readers.markdown.pages import PageLines
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder, NumberedTitle, split_clause_number
 from knowledge_mcp.readers.shared.richtext import RichText, lay, table_text
 from knowledge_mcp.support.checkpoints import checkpoint
@@ -25,7 +25,7 @@ from knowledge_mcp.support.checkpoints import checkpoint
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-__all__ = ["Walker"]
+__all__ = ["MarkdownWalker"]
 
 _BULLET = "•"
 _ATTRIBUTES = re.compile(r"(?:(?<!\s)\s++)?\{:?\s*+(?:#(?P<id>[\w.:-]++))?+(?P<pairs>[^{}]*+)\}\s*$")
@@ -55,15 +55,15 @@ class _Term:
     pages: tuple[int, ...]
 
 
-class Walker:
+class MarkdownWalker:
     """Feed all tokens to `walk`, then call `finish` once; `first_line` is the number of the tokens' first line."""
 
     def __init__(
-        self, builder: DocumentBuilder, *, first_line: int = 1, is_mdx: bool = False, marks: PageMarks | None = None
+        self, builder: DocumentBuilder, *, first_line: int = 1, is_mdx: bool = False, marks: PageLines | None = None
     ) -> None:
         self._builder = builder
         self._first_line = first_line
-        self._marks = marks or PageMarks()
+        self._marks = marks or PageLines()
         self._is_mdx = is_mdx
         self._lists: list[_List] = []
         self._quotes: list[str | None] = []

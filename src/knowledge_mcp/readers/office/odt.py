@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.model.document import BlockKind, ReferenceKind
 from knowledge_mcp.model.hidden import HiddenReason
-from knowledge_mcp.readers.office.odt_hidden import Look, Looks, length_of, unseen_element
+from knowledge_mcp.readers.office.odt_hidden import OdtLook, OdtLooks, length_of, unseen_element
 from knowledge_mcp.readers.shared.containers import core_properties, corrupted, member, open_archive, parse_xml
 from knowledge_mcp.readers.shared.pieces import (
     Piece,
@@ -80,7 +80,7 @@ def _pieces(archive: zipfile.ZipFile, content: Element) -> Iterator[Piece]:
     properties = core_properties(archive, "meta.xml")
     data = member(archive, "styles.xml")
     styles = parse_xml(data, _WANTED) if data else None
-    walk = _Walk(_Numbers(styles), Looks(root for root in (styles, content) if root is not None))
+    walk = _Walk(_Numbers(styles), OdtLooks(root for root in (styles, content) if root is not None))
     yield from walk.blocks(body, 0)
     yield hidden_piece(walk.hidden)
     warnings: list[str] = []
@@ -131,7 +131,7 @@ class _Numbers:
 class _Walk:
     """Write the blocks of a body; `hidden` counts what nobody sees."""
 
-    def __init__(self, numbers: _Numbers, looks: Looks) -> None:
+    def __init__(self, numbers: _Numbers, looks: OdtLooks) -> None:
         self._numbers = numbers
         self._looks = looks
         self.hidden: Counter[str] = Counter()
@@ -231,14 +231,14 @@ class _Walk:
             self.hidden[reason] += length_of(element)
         return reason is not None
 
-    def _show(self, rich: RichText, text: str | None, look: Look) -> None:
+    def _show(self, rich: RichText, text: str | None, look: OdtLook) -> None:
         reason = look.reason(text) if text else None
         if reason is None:
             rich.add(text or "")
         else:
             rich.hidden[reason] += len("".join((text or "").split()))
 
-    def _collect(self, rich: RichText, element: Element, depth: int, look: Look) -> None:
+    def _collect(self, rich: RichText, element: Element, depth: int, look: OdtLook) -> None:
         if depth > _MOST_DEPTH:
             raise Refusal("unsupported", f"It nests its text more than {_MOST_DEPTH} levels deep.")
         self._show(rich, element.text, look)

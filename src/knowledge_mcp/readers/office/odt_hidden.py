@@ -16,7 +16,7 @@ from knowledge_mcp.readers.shared.colours import WHITE, is_alike
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
 
-__all__ = ["Look", "Looks", "length_of", "unseen_element"]
+__all__ = ["OdtLook", "OdtLooks", "length_of", "unseen_element"]
 
 _FO = "{urn:oasis:names:tc:opendocument:xmlns:xsl-fo-compatible:1.0}"
 _STYLE = "{urn:oasis:names:tc:opendocument:xmlns:style:1.0}"
@@ -35,7 +35,7 @@ _SHAPES = frozenset({"frame", "custom-shape", "rect", "text-box", "g", "ellipse"
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class OdtLook:
     """How text looks; None where nothing says it.
 
     Attributes:
@@ -51,9 +51,9 @@ class Look:
     colour: str | None = None
     ground: str | None = None
 
-    def over(self, other: Look) -> Look:
+    def over(self, other: OdtLook) -> OdtLook:
         """Give this look where it says something, else the other."""
-        return Look(
+        return OdtLook(
             other.hidden if self.hidden is None else self.hidden,
             other.size if self.size is None else self.size,
             other.other_sizes if self.other_sizes is None else self.other_sizes,
@@ -72,7 +72,7 @@ class Look:
         return HiddenReason.COLOUR if is_alike(self.colour, self.ground) else None
 
 
-class Looks:
+class OdtLooks:
     """Answer how paragraphs and spans look, from the styles of a file.
 
     Args:
@@ -82,7 +82,7 @@ class Looks:
     def __init__(self, roots: Iterable[Element]) -> None:
         self._styles: dict[tuple[str, str], Element] = {}
         self._defaults: dict[str, Element] = {}
-        self._known: dict[tuple[str, str], Look] = {}
+        self._known: dict[tuple[str, str], OdtLook] = {}
         self._page = WHITE
         for root in roots:
             for style in root.iter(f"{_STYLE}style"):
@@ -96,28 +96,28 @@ class Looks:
             if behind or any(_paints(part) for part in pages):
                 self._page = ""
 
-    def paragraph(self, element: Element) -> Look:
+    def paragraph(self, element: Element) -> OdtLook:
         """Return the look of a paragraph or heading, with what is behind it."""
         look = self._named("paragraph", element.get(f"{_TEXT}style-name", ""))
         if look.ground is not None or look.colour is None:
             return look
-        return Look(ground=self._behind(element)).over(look)
+        return OdtLook(ground=self._behind(element)).over(look)
 
-    def span(self, element: Element) -> Look:
+    def span(self, element: Element) -> OdtLook:
         """Return what a span's style says."""
         return self._named("text", element.get(f"{_TEXT}style-name", ""))
 
-    def behind(self, element: Element, look: Look) -> Look:
+    def behind(self, element: Element, look: OdtLook) -> OdtLook:
         """Complete a look with what is behind an element, where it has a colour."""
         if look.colour is None or look.ground is not None:
             return look
         paragraph = next((above for above in element.iterancestors() if _local(above) in {"p", "h"}), element)
-        return Look(ground=self._behind(paragraph)).over(look)
+        return OdtLook(ground=self._behind(paragraph)).over(look)
 
-    def _named(self, family: str, name: str) -> Look:
+    def _named(self, family: str, name: str) -> OdtLook:
         key = (family, name)
         if key not in self._known:
-            look = Look()
+            look = OdtLook()
             for style in self._line(family, name):
                 look = look.over(_look_of(style))
             self._known[key] = look
@@ -149,20 +149,20 @@ class Looks:
         return self._page
 
 
-def _look_of(style: Element) -> Look:
+def _look_of(style: Element) -> OdtLook:
     text = style.find(f"{_STYLE}text-properties")
     whole = style.find(f"{_STYLE}paragraph-properties")
     ground = whole.get(f"{_FO}background-color") if whole is not None else None
     if whole is not None and whole.find(f"{_STYLE}background-image") is not None:
         ground = ""
     if text is None:
-        return Look(ground=_solid(ground))
+        return OdtLook(ground=_solid(ground))
     display = text.get(f"{_TEXT}display")
     others = [_points(text.get(f"{_STYLE}font-size-{script}")) for script in ("asian", "complex")]
     known = [size for size in others if size is not None]
     automatic = text.get(f"{_STYLE}use-window-font-color") == "true"
     own = _solid(text.get(f"{_FO}background-color"))
-    return Look(
+    return OdtLook(
         None if display is None else display == "none",
         _points(text.get(f"{_FO}font-size")),
         max(known) if len(known) == len(others) else None,

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.office.sheets_hidden import (
-    Look,
+    SheetLook,
     SheetMarks,
     Sieve,
     look_of,
@@ -161,7 +161,7 @@ def _new_pieces(archive: zipfile.ZipFile, book: Any, written: Any, marks: Mappin
     _bound(len(book.sheetnames))
     told = [*_told_of_parts(archive)]
     names: list[str] = []
-    looks: dict[int, Look] = {}
+    looks: dict[int, SheetLook] = {}
     for sheet in book.worksheets:
         is_hidden = sheet.sheet_state != "visible"
         # openpyxl's stream of a sheet keeps the name of its part to itself
@@ -180,10 +180,10 @@ def _new_pieces(archive: zipfile.ZipFile, book: Any, written: Any, marks: Mappin
     )
 
 
-_Row: TypeAlias = tuple[list[str], list["Look | None"]]
+_Row: TypeAlias = tuple[list[str], list["SheetLook | None"]]
 
 
-def _new_rows(sheet: Any, formulas: Any, looks: dict[int, Look], theme: bytes | None) -> Iterator[_Row]:
+def _new_rows(sheet: Any, formulas: Any, looks: dict[int, SheetLook], theme: bytes | None) -> Iterator[_Row]:
     """Yield the texts of rows with the looks of their cells; `looks` keeps what is known of each style."""
     if formulas is None:
         for row in sheet.iter_rows():
@@ -200,7 +200,7 @@ def _new_rows(sheet: Any, formulas: Any, looks: dict[int, Look], theme: bytes | 
         yield cells, [_look(cell, looks, theme) for cell in row]
 
 
-def _look(cell: Any, looks: dict[int, Look], theme: bytes | None) -> Look | None:
+def _look(cell: Any, looks: dict[int, SheetLook], theme: bytes | None) -> SheetLook | None:
     """Tell how a cell is shown by its style; None for as any cell is."""
     style = getattr(cell, "_style_id", 0)
     if not style:
@@ -284,7 +284,7 @@ def _old_pieces(book: Any) -> Iterator[Piece]:
 def _old_rows(book: Any, sheet: Any) -> Iterator[_Row]:
     import xlrd
 
-    looks: dict[int, Look | None] = {}
+    looks: dict[int, SheetLook | None] = {}
     for number in range(sheet.nrows):
         cells: list[str] = []
         for cell in sheet.row(number):

@@ -16,7 +16,7 @@ from typing import Any
 from knowledge_mcp.model.hidden import HiddenReason
 from knowledge_mcp.readers.shared.colours import WHITE, is_alike
 
-__all__ = ["Look", "SheetMarks", "Sieve", "look_of", "old_look_of", "old_marks_of", "scanned"]
+__all__ = ["SheetLook", "SheetMarks", "Sieve", "look_of", "old_look_of", "old_marks_of", "scanned"]
 
 _FORMULA = re.compile(rb"<(?:\w+:)?f[\s>/]")
 _UNSURE = re.compile(rb"<(?:\w+:)?(?:conditionalFormatting|tableParts|picture)[\s>/]")
@@ -46,7 +46,7 @@ class SheetMarks:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class SheetLook:
     """Why a style does not show what stands in a cell, None where it does; whether that is for its colours."""
 
     reason: HiddenReason | None = None
@@ -68,7 +68,7 @@ class Sieve:
         self.rows = 0
         self.columns: set[int] = set()
 
-    def sift(self, rows: Iterator[tuple[list[str], Sequence[Look | None]]]) -> Iterator[list[str]]:
+    def sift(self, rows: Iterator[tuple[list[str], Sequence[SheetLook | None]]]) -> Iterator[list[str]]:
         """Yield what is seen of rows of texts, each given with the looks of its cells."""
         for number, (texts, looks) in enumerate(rows, 1):
             if self._all_hidden or number in self._marks.rows:
@@ -80,7 +80,7 @@ class Sieve:
             else:
                 yield texts
 
-    def _seen(self, texts: Sequence[str], looks: Sequence[Look | None]) -> list[str]:
+    def _seen(self, texts: Sequence[str], looks: Sequence[SheetLook | None]) -> list[str]:
         cells: list[str] = []
         for index, text in enumerate(texts):
             look = looks[index] if index < len(looks) else None
@@ -146,11 +146,11 @@ def _number(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 9 else 0
 
 
-def look_of(cell: Any, theme: bytes | None) -> Look:
+def look_of(cell: Any, theme: bytes | None) -> SheetLook:
     """Tell how openpyxl's cell is shown by its style."""
     font, fill = cell.font, cell.fill
     if font is None:
-        return Look()
+        return SheetLook()
     scheme = {name.decode(): text.decode() for name, text in _SCHEME.findall((theme or b"")[:20_000])}
     ground = WHITE if fill is None or fill.patternType is None else ""
     if fill is not None and fill.patternType == "solid":
@@ -175,15 +175,15 @@ def _colour(colour: Any, scheme: dict[str, str]) -> str:
     return ""
 
 
-def _look(points: float | None, colour: str, ground: str, pattern: str) -> Look:
+def _look(points: float | None, colour: str, ground: str, pattern: str) -> SheetLook:
     """Judge a style; `pattern` is its number format."""
     sections = pattern.split(";") if ";" in pattern else ["General"]
     blank = all(_NOTHING_SHOWN.fullmatch(section) for section in sections)
     if points is not None and points <= 1:
-        return Look(HiddenReason.TOO_SMALL)
+        return SheetLook(HiddenReason.TOO_SMALL)
     if blank and len(sections) > 3:
-        return Look(HiddenReason.NOT_DISPLAYED)
-    return Look(HiddenReason.COLOUR, is_colour=True) if is_alike(colour, ground) else Look()
+        return SheetLook(HiddenReason.NOT_DISPLAYED)
+    return SheetLook(HiddenReason.COLOUR, is_colour=True) if is_alike(colour, ground) else SheetLook()
 
 
 # ---- .xls -----------------------------------------------------------------------------------------------------------
@@ -196,10 +196,10 @@ def old_marks_of(sheet: Any) -> SheetMarks:
     return SheetMarks(rows, columns)
 
 
-def old_look_of(book: Any, index: int) -> Look:
+def old_look_of(book: Any, index: int) -> SheetLook:
     """Tell how xlrd's cell is shown by its style, by the style's number."""
     if not 0 <= index < len(book.xf_list):
-        return Look()
+        return SheetLook()
     style = book.xf_list[index]
     font = book.font_list[style.font_index]
     pattern = style.background.fill_pattern

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BATCH",
+    "Bookmark",
     "Facts",
-    "OutlineEntry",
     "ParsedBatch",
     "TaggedHeading",
     "characters",
@@ -38,7 +38,7 @@ _FACTS_OF_INTEREST = ("Title", "Author", "Subject", "Keywords", "Creator", "Prod
 
 
 @dataclass(frozen=True, slots=True)
-class OutlineEntry:
+class Bookmark:
     """One bookmark: its words, depth from 1, physical page from 1, and place on it from the top, None if unknown."""
 
     title: str
@@ -54,7 +54,7 @@ class Facts:
     pages: int
     labels: list[str] = field(default_factory=list[str])
     metadata: dict[str, str] = field(default_factory=dict[str, str])
-    outline: list[OutlineEntry] = field(default_factory=list[OutlineEntry])
+    outline: list[Bookmark] = field(default_factory=list[Bookmark])
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ def _fact(document: Any, key: str) -> str:
     return " ".join(re.sub(r"[\x00-\x1f\x7f]", " ", value).split())
 
 
-def _outline(document: Any) -> Iterator[OutlineEntry]:
+def _outline(document: Any) -> Iterator[Bookmark]:
     for bookmark in document.get_toc(max_depth=12):
         title = " ".join(bookmark.get_title().replace("\x00", "").split())
         destination = bookmark.get_dest()
@@ -168,7 +168,7 @@ def _outline(document: Any) -> Iterator[OutlineEntry]:
         _, view = destination.get_view()
         if len(view) >= 2 and view[1]:
             top = float(view[1])
-        yield OutlineEntry(title, bookmark.level + 1, index + 1, top)
+        yield Bookmark(title, bookmark.level + 1, index + 1, top)
 
 
 def pages(path: str, *, count: int, batch: int = BATCH) -> Iterator[ParsedBatch]:

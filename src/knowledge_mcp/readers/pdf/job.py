@@ -98,7 +98,7 @@ def compose(
     pages: Sequence[PageLayout],
     described: Mapping[str, Any],
     *,
-    outline: Sequence[engine.OutlineEntry] = (),
+    outline: Sequence[engine.Bookmark] = (),
     tagged: Sequence[engine.TaggedHeading] = (),
     taken: Collection[int] = (),
     unread: Collection[int] = (),
@@ -147,7 +147,7 @@ def _pictured(path: str, numbers: Collection[int]) -> set[int]:
 def _headings(
     pages: Sequence[PageLayout],
     body: Body,
-    outline: Sequence[engine.OutlineEntry],
+    outline: Sequence[engine.Bookmark],
     tagged: Sequence[engine.TaggedHeading],
     listed: Sequence[Heading],
 ) -> list[Heading]:

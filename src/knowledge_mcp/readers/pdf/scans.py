@@ -22,7 +22,7 @@ __all__ = [
     "GARBLED",
     "NO_TEXT",
     "STAMP",
-    "PageMarks",
+    "PageGraphics",
     "is_garbled",
     "marks_of",
     "pages_to_recognise",
@@ -42,7 +42,7 @@ _SAME: _Matrix = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
 
 
 @dataclass(slots=True)
-class PageMarks:
+class PageGraphics:
     """What is on one page beside its text.
 
     Attributes:
@@ -61,7 +61,7 @@ class PageMarks:
     quads: list[Sequence[tuple[float, float]]] = field(default_factory=list[Sequence[tuple[float, float]]])
 
 
-def marks_of(path: str, numbers: Iterable[int]) -> Iterator[PageMarks]:
+def marks_of(path: str, numbers: Iterable[int]) -> Iterator[PageGraphics]:
     """Yield the marks of pages; the file is opened anew now and then, which frees what PDFium caches."""
     import pypdfium2
 
@@ -75,9 +75,9 @@ def marks_of(path: str, numbers: Iterable[int]) -> Iterator[PageMarks]:
                     yield _marks(page, number)
 
 
-def _marks(page: Any, number: int) -> PageMarks:
+def _marks(page: Any, number: int) -> PageGraphics:
     pdfium = _raw()
-    marks = PageMarks(number)
+    marks = PageGraphics(number)
     count = pdfium.FPDFPage_CountObjects(page)
     found = (pdfium.FPDFPage_GetObject(page, index) for index in range(min(count, _MOST_OBJECTS)))
     _walk(found, _SAME, marks, 0)
@@ -86,7 +86,7 @@ def _marks(page: Any, number: int) -> PageMarks:
     return marks
 
 
-def _walk(objects: Iterable[Any], outer: _Matrix, marks: PageMarks, depth: int) -> None:
+def _walk(objects: Iterable[Any], outer: _Matrix, marks: PageGraphics, depth: int) -> None:
     pdfium = _raw()
     for one in objects:
         kind = pdfium.FPDFPageObj_GetType(one)

@@ -22,7 +22,7 @@ from knowledge_mcp.model.errors import (
 )
 from knowledge_mcp.model.source import MEDIA_TYPES, UNKNOWN, extension_of, media_type_of
 from knowledge_mcp.sources.web.address import WebAddress
-from knowledge_mcp.sources.web.exchange import Head
+from knowledge_mcp.sources.web.exchange import ResponseHead
 
 __all__ = [
     "REDIRECTS",
@@ -201,7 +201,7 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _WHOLE = frozenset({200, 203})
 
 
-def status_error(head: Head, address: WebAddress) -> KnowledgeError | None:
+def status_error(head: ResponseHead, address: WebAddress) -> KnowledgeError | None:
     """Make the error of an answer's status; None where a document comes with it."""
     status, shown = head.status, address.shown
     details = f"HTTP status {status}"

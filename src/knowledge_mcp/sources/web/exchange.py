@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Exchange",
-    "Head",
+    "ResponseHead",
     "Wire",
     "open_wire",
 ]
@@ -235,7 +235,7 @@ _ACCEPTED = "text/html, application/xhtml+xml, application/pdf, text/markdown, t
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class ResponseHead:
     """Hold what an answer says before its body; header names are in lower case."""
 
     status: int
@@ -307,14 +307,14 @@ class Exchange:
         unpack.end()
         return bytes(found)
 
-    def _read_head(self) -> Head:
+    def _read_head(self) -> ResponseHead:
         import h11
 
         while True:
             event = self._next()
             if isinstance(event, h11.Response):
                 headers = tuple((name.decode("ascii", "replace"), _text(value)) for name, value in event.headers)
-                return Head(event.status_code, headers)
+                return ResponseHead(event.status_code, headers)
             if not isinstance(event, h11.InformationalResponse):
                 raise ConnectionFailedError(f"{self._address.host} hung up without an answer.")
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 from knowledge_mcp.model.collection import WholeDocument
 from knowledge_mcp.ports import Analyser
-from knowledge_mcp.stores.chroma.client import Found, Row
+from knowledge_mcp.stores.chroma.client import ChromaRow, FoundEntry
 from knowledge_mcp.stores.chroma.layout import chunk_row, index_of
-from knowledge_mcp.stores.chroma.places import Place
+from knowledge_mcp.stores.chroma.places import ChromaCollection
 from knowledge_mcp.stores.chroma.writing import (
     SMALL_CALL,
     commit_rows,
@@ -40,11 +40,11 @@ class _Entries:
     """Hold a document and its entries: its generation's holder, exact vectors, chunks, the rest, the record."""
 
     document: WholeDocument
-    holder: Row
-    vectors: list[Row]
-    chunks: list[Row]
-    rows: list[Row]
-    commit: Row
+    holder: ChromaRow
+    vectors: list[ChromaRow]
+    chunks: list[ChromaRow]
+    rows: list[ChromaRow]
+    commit: ChromaRow
 
     @property
     def id(self) -> str:
@@ -58,7 +58,10 @@ class _Entries:
 
 
 def publish_whole(
-    place: Place, documents: Sequence[WholeDocument], analyser: Analyser, on_published: Callable[[str], object]
+    place: ChromaCollection,
+    documents: Sequence[WholeDocument],
+    analyser: Analyser,
+    on_published: Callable[[str], object],
 ) -> None:
     """Write documents in as few calls as hold them; `on_published` is told of each when it is visible.
 
@@ -84,12 +87,14 @@ def publish_whole(
             raise not_announced(left[0].document.record, 0, "other writers discard it again and again")
 
 
-def _is_under_way(holder: Found) -> bool:
+def _is_under_way(holder: FoundEntry) -> bool:
     """Tell whether another writer may just be writing a whole document; what is staged is nobody's by now."""
     return "since" in holder.metadata and not is_abandoned(holder)
 
 
-def _written(place: Place, group: Sequence[_Entries], on_published: Callable[[str], object]) -> list[_Entries]:
+def _written(
+    place: ChromaCollection, group: Sequence[_Entries], on_published: Callable[[str], object]
+) -> list[_Entries]:
     """Write a group and tell of it; returns those that another writer discarded meanwhile."""
     place.documents.put([*(each.holder for each in group), *(row for each in group for row in each.vectors)])
     place.chunks.put([row for each in group for row in each.chunks])
@@ -103,7 +108,7 @@ def _written(place: Place, group: Sequence[_Entries], on_published: Callable[[st
     return [each for each in group if each not in held]
 
 
-def _held(place: Place, group: Sequence[_Entries]) -> list[_Entries]:
+def _held(place: ChromaCollection, group: Sequence[_Entries]) -> list[_Entries]:
     """Choose the documents whose generations nobody has discarded."""
     there = {each.id for each in place.documents.rows(ids=[each.holder.id for each in group])}
     return [each for each in group if each.holder.id in there]

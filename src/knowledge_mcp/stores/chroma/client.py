@@ -1,6 +1,6 @@
 """The connection to ChromaDB, embedded or over HTTP: opened at its first use, with time limits, retries and our errors.
 
-All that is not typed by the library ends here: `Table` is one ChromaDB collection as the other modules see it.
+All that is not typed by the library ends here: `ChromaTable` is one ChromaDB collection as the other modules see it.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy, retrying
 
 __all__ = [
     "Address",
-    "Connection",
-    "Found",
+    "ChromaConnection",
+    "ChromaRow",
+    "ChromaTable",
+    "FoundEntry",
     "Near",
-    "Row",
     "StorageSize",
-    "Table",
 ]
 
 MOST_ROWS = 1_000
@@ -43,7 +43,7 @@ Where = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ChromaRow:
     """One entry to be written; keys of the metadata that are None are removed."""
 
     id: str
@@ -60,7 +60,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundEntry:
     """One entry read: what was asked for of it."""
 
     id: str
@@ -77,7 +77,7 @@ class Near:
     vector: Any
 
 
-class Connection:
+class ChromaConnection:
     """Open ChromaDB at the first call and make calls in our terms.
 
     Args:
@@ -106,13 +106,13 @@ class Connection:
 
         return retrying(attempt, service="ChromaDB", may_pass=may_pass, policy=self._policy)
 
-    def table(self, name: str) -> Table:
+    def table(self, name: str) -> ChromaTable:
         """Find a collection; GoneError where there is none."""
-        return Table(self, self.call(lambda client: client.get_collection(name, embedding_function=None)))
+        return ChromaTable(self, self.call(lambda client: client.get_collection(name, embedding_function=None)))
 
-    def make_table(self, name: str, metadata: Mapping[str, Any], configuration: Mapping[str, Any]) -> Table:
+    def make_table(self, name: str, metadata: Mapping[str, Any], configuration: Mapping[str, Any]) -> ChromaTable:
         """Make a collection; TakenError where there is one of that name."""
-        return Table(
+        return ChromaTable(
             self,
             self.call(
                 lambda client: client.create_collection(
@@ -159,10 +159,10 @@ class Connection:
             return self._client
 
 
-class Table:
+class ChromaTable:
     """One ChromaDB collection."""
 
-    def __init__(self, connection: Connection, collection: Any) -> None:
+    def __init__(self, connection: ChromaConnection, collection: Any) -> None:
         self._connection = connection
         self._collection = collection
         self.name = str(collection.name)
@@ -173,7 +173,7 @@ class Table:
         self._call(lambda each: each.modify(name=name))
         self.name = name
 
-    def put(self, rows: Sequence[Row], *, replace: bool = True) -> None:
+    def put(self, rows: Sequence[ChromaRow], *, replace: bool = True) -> None:
         """Write rows in as many calls as needed; rows of one small call become visible together.
 
         Args:
@@ -181,7 +181,7 @@ class Table:
             replace: False leaves rows alone whose ids are there already.
         """
         most = self._connection.most_rows() if rows else 1
-        batch: list[Row] = []
+        batch: list[ChromaRow] = []
         size = 0
         for row in rows:
             if batch and (len(batch) >= most or size + row.size > MOST_BYTES):
@@ -204,16 +204,16 @@ class Table:
 
     def rows(
         self, *, ids: Sequence[str] | None = None, where: Where | None = None, limit: int | None = None
-    ) -> list[Found]:
+    ) -> list[FoundEntry]:
         """Read entries by id, or all or any few of those that fit, in no order."""
         if ids is None:
             return self._rows(None, where, limit)
-        found: list[Found] = []
+        found: list[FoundEntry] = []
         for start in range(0, len(ids), MOST_READ):
             found.extend(self._rows(list(ids[start : start + MOST_READ]), where))
         return found
 
-    def one(self, id: str) -> Found | None:
+    def one(self, id: str) -> FoundEntry | None:
         """Read one entry, None where there is none."""
         found = self._rows([id], None)
         return found[0] if found else None
@@ -250,13 +250,13 @@ class Table:
         """Count all entries."""
         return int(self._call(lambda each: each.count()))
 
-    def _rows(self, ids: list[str] | None, where: Where | None, limit: int | None = None) -> list[Found]:
+    def _rows(self, ids: list[str] | None, where: Where | None, limit: int | None = None) -> list[FoundEntry]:
         parts = ["metadatas", "documents", "uris"]
         answer = self._call(lambda each: each.get(ids=ids, where=where, limit=limit, include=parts))
         count = len(answer["ids"])
         blank = [None] * count
         return [
-            Found(str(name), metadata or {}, document or "", uri or "")
+            FoundEntry(str(name), metadata or {}, document or "", uri or "")
             for name, metadata, document, uri in zip(
                 answer["ids"],
                 answer["metadatas"] or blank,
@@ -266,7 +266,7 @@ class Table:
             )
         ]
 
-    def _write(self, rows: Sequence[Row], replace: bool) -> None:
+    def _write(self, rows: Sequence[ChromaRow], replace: bool) -> None:
         content: dict[str, Any] = {
             "ids": [row.id for row in rows],
             "embeddings": [[1.0] if row.vector is None else row.vector for row in rows],
@@ -287,7 +287,7 @@ _KNOWN_SECONDS = 5.0
 class StorageSize:
     """Count the bytes of a store, which every search would otherwise do: they are known for some seconds."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: ChromaConnection) -> None:
         self._connection = connection
         self._known = (-math.inf, 0)
 

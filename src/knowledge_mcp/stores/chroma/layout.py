@@ -31,7 +31,7 @@ from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk
 from knowledge_mcp.model.errors import DamagedError
 from knowledge_mcp.model.query import Filter, In, Prefix
 from knowledge_mcp.ports import Analyser
-from knowledge_mcp.stores.chroma.client import Found, Row, Where
+from knowledge_mcp.stores.chroma.client import ChromaRow, FoundEntry, Where
 from knowledge_mcp.stores.shared.bm25 import term_counts
 from knowledge_mcp.stores.shared.filters import simple_filters
 from knowledge_mcp.stores.shared.payload import UNREADABLE, chunk_from_json, chunk_to_json, sealed, unsealed
@@ -69,7 +69,7 @@ def chroma_name(name: str) -> str:
     return _CODED + (code.hex() if len(code) <= 60 else hashlib.sha256(code).hexdigest())
 
 
-def chunk_row(each: EmbeddedChunk, token: str) -> Row:
+def chunk_row(each: EmbeddedChunk, token: str) -> ChromaRow:
     """Make a chunk's entry; absent values are None, so that a chunk staged again keeps none of its old ones."""
     chunk = each.chunk
     whole = json.loads(unsealed(chunk_to_json(chunk)))
@@ -101,7 +101,7 @@ def chunk_row(each: EmbeddedChunk, token: str) -> Row:
         "generation": token,
         "chunk": sealed(json.dumps(whole, ensure_ascii=False, separators=(",", ":"))),
     }
-    return Row(f"{token} {chunk.id}", metadata, np.frombuffer(each.vector, "<f4"), chunk.content)
+    return ChromaRow(f"{token} {chunk.id}", metadata, np.frombuffer(each.vector, "<f4"), chunk.content)
 
 
 def document_of(entry_id: str) -> str:
@@ -115,7 +115,7 @@ def generation_of(entry_id: str) -> str:
     return entry_id.partition(" ")[0]
 
 
-def chunk_of(found: Found) -> Chunk:
+def chunk_of(found: FoundEntry) -> Chunk:
     """Read a chunk exactly as it was staged.
 
     Raises:
@@ -265,7 +265,7 @@ def pack_vectors(chunks: Sequence[EmbeddedChunk]) -> tuple[str, str]:
     ).decode()
 
 
-def unpack_vectors(found: Found) -> dict[str, bytes]:
+def unpack_vectors(found: FoundEntry) -> dict[str, bytes]:
     """Read exact vectors by embedding key."""
     keys: list[str] = json.loads(found.metadata["keys"])
     data = base64.b64decode(found.metadata["vectors"])

@@ -18,14 +18,14 @@ from typing import Any
 
 from knowledge_mcp.model.collection import CollectionInfo, EmbeddingSpace
 from knowledge_mcp.model.errors import ConfigError, NotFoundError, SpaceMismatchError
-from knowledge_mcp.stores.chroma.client import Connection, Found, Row, Table
+from knowledge_mcp.stores.chroma.client import ChromaConnection, ChromaRow, ChromaTable, FoundEntry
 from knowledge_mcp.stores.chroma.errors import GoneError, TakenError
 from knowledge_mcp.stores.chroma.layout import LAYOUT, chroma_name
 from knowledge_mcp.stores.chroma.profiles import PROFILES, Profile
 from knowledge_mcp.stores.shared.payload import space_from_json, space_to_json
 from knowledge_mcp.stores.shared.rules import checked_renames
 
-__all__ = ["CATALOGUE", "INDEX", "Catalogue", "Place", "check_ours", "info_of"]
+__all__ = ["CATALOGUE", "INDEX", "Catalogue", "ChromaCollection", "check_ours", "info_of"]
 
 CATALOGUE = "knowledge-mcp.catalogue"
 INDEX = {"space": "cosine", "ef_construction": 100, "ef_search": 200, "max_neighbors": 16}
@@ -37,13 +37,13 @@ _FORGOTTEN_SECONDS = 3600.0
 
 
 @dataclass(frozen=True)
-class Place:
+class ChromaCollection:
     """One collection: what it is, its chunks and its documents; the token stays when it is renamed."""
 
     token: str
     info: CollectionInfo
-    chunks: Table
-    documents: Table
+    chunks: ChromaTable
+    documents: ChromaTable
 
 
 class Catalogue:
@@ -54,13 +54,13 @@ class Catalogue:
         profiles: by names of ours, which collections of ChromaDB a specification gives them; no pair takes such a name.
     """
 
-    def __init__(self, connection: Connection, profiles: Mapping[str, Profile] = PROFILES) -> None:
+    def __init__(self, connection: ChromaConnection, profiles: Mapping[str, Profile] = PROFILES) -> None:
         self._connection = connection
         self._profiles = profiles
         self._specified = {name for each in profiles.values() for name in (each.chunks, each.documents)}
-        self._table: Table | None = None
+        self._table: ChromaTable | None = None
 
-    def find(self, name: str) -> Found | None:
+    def find(self, name: str) -> FoundEntry | None:
         """Look a collection's entry up; None where there is none.
 
         Raises:
@@ -77,16 +77,16 @@ class Catalogue:
                 check_ours(self._connection.table(each))
         return None
 
-    def open(self, entry: Found) -> Place:
+    def open(self, entry: FoundEntry) -> ChromaCollection:
         """Open the pair of an entry; GoneError where it has just been dropped."""
-        return Place(
+        return ChromaCollection(
             token=entry.id,
             info=info_of(entry),
             chunks=self._chunks_of(entry),
             documents=self._connection.table(str(entry.metadata["documents"])),
         )
 
-    def give_way(self, table: Table) -> None:
+    def give_way(self, table: ChromaTable) -> None:
         """Rename one of our own collections whose name a specification gives to another one.
 
         The catalogue tells the new name first; `open` does what a kill in between leaves to be done.
@@ -95,10 +95,10 @@ class Catalogue:
         name = f"{table.name}-{pair}"
         for entry in self._entries(None):
             if entry.id == pair and entry.metadata["chunks"] == table.name and self._table is not None:
-                self._table.put([Row(pair, {**entry.metadata, "chunks": name})])
+                self._table.put([ChromaRow(pair, {**entry.metadata, "chunks": name})])
         table.rename(name)
 
-    def _chunks_of(self, entry: Found) -> Table:
+    def _chunks_of(self, entry: FoundEntry) -> ChromaTable:
         """Open an entry's chunks, under the new name that they may have to be given yet."""
         name = str(entry.metadata["chunks"])
         try:
@@ -113,7 +113,7 @@ class Catalogue:
             table.rename(name)
             return table
 
-    def all(self) -> list[Found]:
+    def all(self) -> list[FoundEntry]:
         """List all entries by name."""
         return sorted(self._entries(None), key=lambda entry: str(entry.metadata["name"]))
 
@@ -147,7 +147,7 @@ class Catalogue:
                 self.find(name)
         if changed and self._table is not None:
             self._table.put(
-                [Row(entries[old].id, {**entries[old].metadata, "name": new}) for old, new in changed.items()]
+                [ChromaRow(entries[old].id, {**entries[old].metadata, "name": new}) for old, new in changed.items()]
             )
 
     def drop(self, name: str) -> bool:
@@ -158,7 +158,7 @@ class Catalogue:
         self._remove(entry)
         return True
 
-    def _make(self, name: str, space: EmbeddingSpace) -> Found:
+    def _make(self, name: str, space: EmbeddingSpace) -> FoundEntry:
         catalogue = self._open(make=True)
         token = secrets.token_hex(6)
         made: dict[str, Any] = {"layout": LAYOUT, "pair": token, "made": time.time(), "made_as": name}
@@ -179,10 +179,10 @@ class Catalogue:
             "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
             "made": time.time(),
         }
-        catalogue.put([Row(token, metadata)])
-        return Found(token, metadata, "", "")
+        catalogue.put([ChromaRow(token, metadata)])
+        return FoundEntry(token, metadata, "", "")
 
-    def _remove(self, entry: Found) -> None:
+    def _remove(self, entry: FoundEntry) -> None:
         """Drop a pair: its entry first, so that nobody finds half of it."""
         if self._table is not None:
             self._table.remove([entry.id])
@@ -199,7 +199,7 @@ class Catalogue:
                 with contextlib.suppress(GoneError):
                     self._connection.drop_table(name)
 
-    def _entries(self, where: dict[str, Any] | None) -> Sequence[Found]:
+    def _entries(self, where: dict[str, Any] | None) -> Sequence[FoundEntry]:
         """Read entries, the oldest first: of two that two processes made of one name, that one counts."""
         for again in (True, False):
             table = self._open(make=False)
@@ -231,7 +231,7 @@ class Catalogue:
         return self._table
 
 
-def info_of(entry: Found) -> CollectionInfo:
+def info_of(entry: FoundEntry) -> CollectionInfo:
     """Describe the collection of an entry."""
     return CollectionInfo(
         name=str(entry.metadata["name"]),
@@ -240,7 +240,7 @@ def info_of(entry: Found) -> CollectionInfo:
     )
 
 
-def check_ours(table: Table) -> None:
+def check_ours(table: ChromaTable) -> None:
     """Refuse a collection of somebody else's, or of another layout, with a ConfigError."""
     layout = str(table.metadata.get("layout", ""))
     if layout != LAYOUT:

@@ -9,10 +9,10 @@ from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure
 from knowledge_mcp.model.errors import InternalError, TimedOutError, sound
 from knowledge_mcp.ports import Analyser
-from knowledge_mcp.stores.chroma.client import Found
+from knowledge_mcp.stores.chroma.client import FoundEntry
 from knowledge_mcp.stores.chroma.layout import chunk_of, document_of, generation_of, unpack_vectors
-from knowledge_mcp.stores.chroma.places import Place
-from knowledge_mcp.stores.chroma.view import View
+from knowledge_mcp.stores.chroma.places import ChromaCollection
+from knowledge_mcp.stores.chroma.view import ChromaView
 from knowledge_mcp.stores.chroma.writing import document_entry, structure_entries, visible_generations
 from knowledge_mcp.stores.shared.payload import checked_part, record_from_json, structure_from_json
 
@@ -38,13 +38,15 @@ _TRIES = 20
 T = TypeVar("T")
 
 
-def record(view: View, document_id: str) -> DocumentRecord | None:
+def record(view: ChromaView, document_id: str) -> DocumentRecord | None:
     """Read a document's record."""
     found = _announced(view.entry(document_entry(document_id)))
     return next(iter(sound([] if found is None else [found], _record)), None)
 
 
-def records(place: Place, document_ids: Sequence[str] | None = None, limit: int | None = None) -> list[DocumentRecord]:
+def records(
+    place: ChromaCollection, document_ids: Sequence[str] | None = None, limit: int | None = None
+) -> list[DocumentRecord]:
     """Read records by id: all of them, any few, or those of some documents."""
     if document_ids is None:
         found = place.documents.rows(where={"kind": {"$eq": "document"}}, limit=limit)
@@ -54,10 +56,10 @@ def records(place: Place, document_ids: Sequence[str] | None = None, limit: int 
     return sorted(sound(there, _record), key=lambda each: each.id)[:limit]
 
 
-def document_text(place: Place, document_id: str) -> str | None:
+def document_text(place: ChromaCollection, document_id: str) -> str | None:
     """Read the canonical text."""
 
-    def read(entry: Found, token: str) -> str | None:
+    def read(entry: FoundEntry, token: str) -> str | None:
         names = [f"text {token} {number}" for number in range(int(entry.metadata["text_parts"]))]
         # what was written before has its text as the document, which ChromaDB indexes at some cost
         parts = {each.id: str(each.metadata.get("text", each.document)) for each in place.documents.rows(ids=names)}
@@ -66,10 +68,10 @@ def document_text(place: Place, document_id: str) -> str | None:
     return _checked(place, document_id, "canonical text", read)
 
 
-def document_structure(place: Place, document_id: str) -> DocumentStructure | None:
+def document_structure(place: ChromaCollection, document_id: str) -> DocumentStructure | None:
     """Read sections and pages, empty where none were published."""
 
-    def read(entry: Found, token: str) -> str | None:
+    def read(entry: FoundEntry, token: str) -> str | None:
         names = structure_entries(entry, token)
         parts = {each.id: str(each.metadata["structure"]) for each in place.documents.rows(ids=names)} if names else {}
         return "".join(parts[name] for name in names) if len(parts) == len(names) else None
@@ -78,10 +80,10 @@ def document_structure(place: Place, document_id: str) -> DocumentStructure | No
     return None if shape is None else structure_from_json(shape)
 
 
-def document_chunks(place: Place, document_id: str) -> list[Chunk]:
+def document_chunks(place: ChromaCollection, document_id: str) -> list[Chunk]:
     """Read a document's visible chunks by index."""
 
-    def read(entry: Found, token: str) -> list[Chunk] | None:
+    def read(entry: FoundEntry, token: str) -> list[Chunk] | None:
         found = place.chunks.rows(where={"generation": {"$eq": token}})
         return sound(found, chunk_of) if len(found) == int(entry.metadata["chunk_count"]) else None
 
@@ -89,7 +91,7 @@ def document_chunks(place: Place, document_id: str) -> list[Chunk]:
     return sorted(found or [], key=lambda each: (each.index, each.id))
 
 
-def totals(place: Place, view: View) -> tuple[int, int, int]:
+def totals(place: ChromaCollection, view: ChromaView) -> tuple[int, int, int]:
     """Count the visible documents, chunks and tokens; a view that was never needed is not loaded for it."""
     with view.lock:
         if view.change is not None:
@@ -98,7 +100,7 @@ def totals(place: Place, view: View) -> tuple[int, int, int]:
     return len(found), sum(each.chunk_count for each in found), sum(each.token_count for each in found)
 
 
-def chunks_by_id(place: Place, view: View, chunk_ids: Sequence[str]) -> list[Chunk]:
+def chunks_by_id(place: ChromaCollection, view: ChromaView, chunk_ids: Sequence[str]) -> list[Chunk]:
     """Read visible chunks in the order asked; unknown ids are left out.
 
     A view that was loaded for a search knows the entries; one that never was is not loaded for it.
@@ -108,8 +110,8 @@ def chunks_by_id(place: Place, view: View, chunk_ids: Sequence[str]) -> list[Chu
     return [known[each] for each in chunk_ids if each in known]
 
 
-def _chunks_of_view(place: Place, view: View, chunk_ids: list[str]) -> dict[str, Found]:
-    known: dict[str, Found] = {}
+def _chunks_of_view(place: ChromaCollection, view: ChromaView, chunk_ids: list[str]) -> dict[str, FoundEntry]:
+    known: dict[str, FoundEntry] = {}
     for number in range(_TRIES):
         with view.lock:
             view.refresh(again=number > 0)
@@ -123,9 +125,9 @@ def _chunks_of_view(place: Place, view: View, chunk_ids: list[str]) -> dict[str,
     raise TimedOutError("Documents are replaced faster than their passages can be read.")
 
 
-def _chunks_looked_up(place: Place, view: View, chunk_ids: list[str]) -> dict[str, Found]:
+def _chunks_looked_up(place: ChromaCollection, view: ChromaView, chunk_ids: list[str]) -> dict[str, FoundEntry]:
     del view
-    known: dict[str, Found] = {}
+    known: dict[str, FoundEntry] = {}
     visible = visible_generations(place.documents) if chunk_ids else {}
     for _ in range(_TRIES):
         wanted = [each for each in chunk_ids if each not in known]
@@ -143,7 +145,7 @@ def _chunks_looked_up(place: Place, view: View, chunk_ids: list[str]) -> dict[st
     return known
 
 
-def known_vectors(place: Place, view: View, embedding_keys: Sequence[str]) -> dict[str, Vector]:
+def known_vectors(place: ChromaCollection, view: ChromaView, embedding_keys: Sequence[str]) -> dict[str, Vector]:
     """Look exact vectors up by embedding key, staged ones too."""
     with view.lock:
         known: dict[str, Vector] = view.known(embedding_keys)
@@ -163,7 +165,7 @@ def known_vectors(place: Place, view: View, embedding_keys: Sequence[str]) -> di
     return known
 
 
-def owners_of_content(place: Place, content_hashes: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def owners_of_content(place: ChromaCollection, content_hashes: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Tell which documents hold visible chunks with these contents."""
     wanted = list(dict.fromkeys(content_hashes))
     visible = set(visible_generations(place.documents).values()) if wanted else set[str]()
@@ -175,7 +177,7 @@ def owners_of_content(place: Place, content_hashes: Sequence[str]) -> dict[str, 
     return {content_hash: tuple(sorted(found)) for content_hash, found in owners.items()}
 
 
-def definitions(place: Place, view: View, analyser: Analyser, term_key: str) -> list[Chunk]:
+def definitions(place: ChromaCollection, view: ChromaView, analyser: Analyser, term_key: str) -> list[Chunk]:
     """Read the chunks that define a term, by document and index."""
     with view.lock:
         view.refresh()
@@ -187,7 +189,7 @@ def definitions(place: Place, view: View, analyser: Analyser, term_key: str) -> 
     return chunks_by_id(place, view, list(wanted))
 
 
-def defined_terms(view: View, analyser: Analyser) -> dict[str, str]:
+def defined_terms(view: ChromaView, analyser: Analyser) -> dict[str, str]:
     """Map the keys of all defined terms, and then of their aliases, to how they are printed."""
     with view.lock:
         view.refresh()
@@ -198,14 +200,16 @@ def defined_terms(view: View, analyser: Analyser) -> dict[str, str]:
     return terms
 
 
-def _record(entry: Found) -> DocumentRecord:
+def _record(entry: FoundEntry) -> DocumentRecord:
     return record_from_json(str(entry.metadata["record"]), document_of(entry.id))
 
 
-def _checked(place: Place, document_id: str, part: str, read: Callable[[Found, str], str | None]) -> str | None:
+def _checked(
+    place: ChromaCollection, document_id: str, part: str, read: Callable[[FoundEntry, str], str | None]
+) -> str | None:
     """Read a part of the visible generation, and compare it with the check sum on its record."""
 
-    def read_with_record(entry: Found, token: str) -> tuple[str, str] | None:
+    def read_with_record(entry: FoundEntry, token: str) -> tuple[str, str] | None:
         text = read(entry, token)
         return None if text is None else (str(entry.metadata["record"]), text)
 
@@ -213,16 +217,16 @@ def _checked(place: Place, document_id: str, part: str, read: Callable[[Found, s
     return None if found is None else checked_part(found[0], document_id, part, found[1])
 
 
-def _entry(place: Place, document_id: str) -> Found | None:
+def _entry(place: ChromaCollection, document_id: str) -> FoundEntry | None:
     return _announced(place.documents.one(document_entry(document_id)))
 
 
-def _announced(found: Found | None) -> Found | None:
+def _announced(found: FoundEntry | None) -> FoundEntry | None:
     """Take an entry without a record for none."""
     return found if found is not None and found.metadata.get("record") else None
 
 
-def _of_generation(place: Place, document_id: str, read: Callable[[Found, str], T | None]) -> T | None:
+def _of_generation(place: ChromaCollection, document_id: str, read: Callable[[FoundEntry, str], T | None]) -> T | None:
     """Read something of the visible generation; None where there is no such document.
 
     Raises:

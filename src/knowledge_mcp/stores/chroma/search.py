@@ -14,8 +14,8 @@ from knowledge_mcp.model.errors import ConfigError, KnowledgeError, TimedOutErro
 from knowledge_mcp.model.query import Filter, LegHit, LegResults
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.chroma.layout import generation_of, where_of
-from knowledge_mcp.stores.chroma.places import Place
-from knowledge_mcp.stores.chroma.view import View
+from knowledge_mcp.stores.chroma.places import ChromaCollection
+from knowledge_mcp.stores.chroma.view import ChromaView
 from knowledge_mcp.stores.shared.filters import In, simple_filters
 from knowledge_mcp.stores.shared.rules import check_query
 
@@ -30,8 +30,8 @@ NO_KEYWORDS = "Keyword search is not available: its index of this ChromaDB colle
 
 
 def legs(
-    place: Place,
-    view: View,
+    place: ChromaCollection,
+    view: ChromaView,
     analyser: Analyser,
     *,
     vector: bytes | None,
@@ -61,7 +61,7 @@ def legs(
     return LegResults(dense, lexical, dense_error, lexical_error)
 
 
-def cosines(place: Place, view: View, vector: bytes, chunk_ids: Sequence[str]) -> dict[str, float]:
+def cosines(place: ChromaCollection, view: ChromaView, vector: bytes, chunk_ids: Sequence[str]) -> dict[str, float]:
     """Score some chunks as the dense leg does; ids that are not visible are left out."""
     check_query(vector, place.info.space)
     wanted = list(dict.fromkeys(chunk_ids))
@@ -87,13 +87,15 @@ def _leg(run: Callable[[], tuple[LegHit, ...]], *, alone: bool) -> tuple[tuple[L
         return None, exc.message
 
 
-def _lexical(view: View, terms: list[str], filter: Filter | None, limit: int) -> tuple[LegHit, ...]:
+def _lexical(view: ChromaView, terms: list[str], filter: Filter | None, limit: int) -> tuple[LegHit, ...]:
     if view.too_large:
         raise ConfigError(NO_KEYWORDS, suggestion="Search semantically, or keep so many documents in SQLite or Qdrant.")
     return view.lexical(terms, filter, limit)
 
 
-def _nearest(place: Place, view: View, vector: bytes, filter: Filter | None, limit: int) -> tuple[LegHit, ...]:
+def _nearest(
+    place: ChromaCollection, view: ChromaView, vector: bytes, filter: Filter | None, limit: int
+) -> tuple[LegHit, ...]:
     if limit <= 0 or any(isinstance(part, In) and not part.values for part in simple_filters(filter)):
         return ()
     for _ in range(_TRIES):
@@ -115,7 +117,7 @@ def _nearest(place: Place, view: View, vector: bytes, filter: Filter | None, lim
     raise TimedOutError("Documents are replaced faster than the vector index can be asked.")
 
 
-def _compare(place: Place, vector: bytes, entries: list[str]) -> list[LegHit]:
+def _compare(place: ChromaCollection, vector: bytes, entries: list[str]) -> list[LegHit]:
     """Score all of some chunks; those that went meanwhile are left out."""
     exact = np.frombuffer(vector, "<f4").astype(np.float64)
     return [
@@ -124,7 +126,7 @@ def _compare(place: Place, vector: bytes, entries: list[str]) -> list[LegHit]:
     ]
 
 
-def _ask(place: Place, vector: bytes, filter: Filter | None, limit: int, visible: set[str]) -> list[LegHit]:
+def _ask(place: ChromaCollection, vector: bytes, filter: Filter | None, limit: int, visible: set[str]) -> list[LegHit]:
     """Ask the index for more until enough of what it gives is visible."""
     query = np.frombuffer(vector, "<f4")
     exact = query.astype(np.float64)

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from knowledge_mcp.model.query import Filter
 from knowledge_mcp.stores.chroma.layout import Index
-from knowledge_mcp.stores.chroma.places import Place
+from knowledge_mcp.stores.chroma.places import ChromaCollection
 
-__all__ = ["Block", "Limits", "State", "Still", "scaled_vectors"]
+__all__ = ["SlotBlock", "SlotState", "Still", "ViewLimits", "scaled_vectors"]
 
 
 _CHUNK = 900
@@ -24,7 +24,7 @@ _TERM = 70
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ViewLimits:
     """Say how much memory one collection may take in one process, in bytes.
 
     Attributes:
@@ -37,7 +37,7 @@ class Limits:
 
 
 @dataclass
-class Block:
+class SlotBlock:
     """One visible generation of one document, at slots `first` and following."""
 
     document_id: str
@@ -71,7 +71,7 @@ class Block:
 
 
 @dataclass
-class State:
+class SlotState:
     """Arrays over all slots, made anew when something was published."""
 
     alive: NDArray[np.bool_]
@@ -97,7 +97,7 @@ class Still(threading.local):
     brought = False
 
 
-def scaled_vectors(place: Place, block: Block) -> dict[str, bytes]:
+def scaled_vectors(place: ChromaCollection, block: SlotBlock) -> dict[str, bytes]:
     """Read vectors by key as ChromaDB has them, where the exact ones are missing: they differ in the last bit."""
     found: dict[str, Any] = place.chunks.vectors([f"{block.token} {each}" for each in block.index.ids])
     return {

@@ -28,21 +28,21 @@ from knowledge_mcp.model.errors import ConfigError, KnowledgeError, NotFoundErro
 from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.model.query import Filter, LegResults
 from knowledge_mcp.ports import Analyser
-from knowledge_mcp.stores.chroma.client import Address, Connection, StorageSize
+from knowledge_mcp.stores.chroma.client import Address, ChromaConnection, StorageSize
 from knowledge_mcp.stores.chroma.errors import GoneError
 from knowledge_mcp.stores.chroma.opening import ChromaOptions, address_of
 from knowledge_mcp.stores.chroma.profiles import PROFILES, Profile
 from knowledge_mcp.stores.shared.filters import check_filter
 from knowledge_mcp.stores.shared.index_memory import IndexMemory
-from knowledge_mcp.stores.shared.rules import Held, check_query, check_vectors
+from knowledge_mcp.stores.shared.rules import SnapshotValues, check_query, check_vectors
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy
 
 if TYPE_CHECKING:
-    from knowledge_mcp.stores.chroma.places import Catalogue, Place
-    from knowledge_mcp.stores.chroma.slots import Limits
+    from knowledge_mcp.stores.chroma.places import Catalogue, ChromaCollection
+    from knowledge_mcp.stores.chroma.slots import ViewLimits
     from knowledge_mcp.stores.chroma.verify import Specified
-    from knowledge_mcp.stores.chroma.view import View
+    from knowledge_mcp.stores.chroma.view import ChromaView
 
 __all__ = ["ChromaStore", "from_options"]
 
@@ -70,19 +70,19 @@ class ChromaStore:
         analyser: Analyser,
         *,
         policy: RetryPolicy = SPECIFIED,
-        limits: Limits | None = None,
+        limits: ViewLimits | None = None,
         profiles: Mapping[str, Profile] = PROFILES,
         memory: IndexMemory | None = None,
     ) -> None:
         self._analyser = analyser
-        self._connection = Connection(address, policy)
+        self._connection = ChromaConnection(address, policy)
         self._limits = limits
         self._lock = threading.Lock()
         self._catalogue: Catalogue | None = None
-        self._known: dict[str, tuple[Place, View]] = {}
+        self._known: dict[str, tuple[ChromaCollection, ChromaView]] = {}
         self._profiles = profiles
         self._copies: dict[str, Specified] = {}
-        self._held: Held[tuple[Place, View]] = Held()
+        self._held: SnapshotValues[tuple[ChromaCollection, ChromaView]] = SnapshotValues()
         self._size = StorageSize(self._connection)
         self._memory = memory or IndexMemory()
 
@@ -144,7 +144,7 @@ class ChromaStore:
     def stage(self, collection: str, document_id: str, generation: str, chunks: Sequence[EmbeddedChunk]) -> None:
         from knowledge_mcp.stores.chroma.writing import stage
 
-        def write(place: Place, _: View) -> None:
+        def write(place: ChromaCollection, _: ChromaView) -> None:
             check_vectors(chunks, place.info.space.dimensions)
             stage(place, document_id, generation, chunks)
 
@@ -160,7 +160,7 @@ class ChromaStore:
     ) -> None:
         from knowledge_mcp.stores.chroma.writing import publish
 
-        def write(place: Place, _: View) -> None:
+        def write(place: ChromaCollection, _: ChromaView) -> None:
             publish(place, record, text, structure, generation, self._analyser)
             self._copy(collection, place, record.id)
 
@@ -173,7 +173,7 @@ class ChromaStore:
 
         told: set[str] = set()
 
-        def write(place: Place, _: View) -> None:
+        def write(place: ChromaCollection, _: ChromaView) -> None:
             def published(document_id: str) -> None:
                 self._copy(collection, place, document_id)
                 told.add(document_id)
@@ -193,7 +193,7 @@ class ChromaStore:
     def delete_document(self, collection: str, document_id: str) -> int:
         from knowledge_mcp.stores.chroma.writing import delete_document
 
-        def write(place: Place, _: View) -> int:
+        def write(place: ChromaCollection, _: ChromaView) -> int:
             removed = delete_document(place, document_id)
             self._copy(collection, place, document_id)
             return removed
@@ -256,7 +256,7 @@ class ChromaStore:
     def statistics(self, collection: str) -> StoreStatistics:
         from knowledge_mcp.stores.chroma.reading import totals
 
-        def count(place: Place, view: View) -> StoreStatistics:
+        def count(place: ChromaCollection, view: ChromaView) -> StoreStatistics:
             documents, chunks, tokens = totals(place, view)
             return StoreStatistics(documents, chunks, tokens, self._size.bytes(chunks, place.info.space.dimensions))
 
@@ -271,7 +271,7 @@ class ChromaStore:
 
         check_filter(filter)
 
-        def look(place: Place, view: View) -> LegResults:
+        def look(place: ChromaCollection, view: ChromaView) -> LegResults:
             check_query(vector, place.info.space)
             return legs(place, view, self._analyser, vector=vector, text=text, filter=filter, limit=limit)
 
@@ -295,7 +295,7 @@ class ChromaStore:
     def verify(self, collection: str, *, repair: bool = False) -> list[Finding]:
         from knowledge_mcp.stores.chroma.verify import verify, verify_copy
 
-        def check(place: Place, _: View) -> list[Finding]:
+        def check(place: ChromaCollection, _: ChromaView) -> list[Finding]:
             findings = verify(place, self._analyser, repair=repair)
             if collection in self._profiles:
                 try:
@@ -315,7 +315,7 @@ class ChromaStore:
             if known is not None:
                 self._known[known[0].token] = (known[0], self._new_view(known[0]))
 
-    def _at(self, name: str, what: Callable[[Place, View], T]) -> T:
+    def _at(self, name: str, what: Callable[[ChromaCollection, ChromaView], T]) -> T:
         """Do something in a collection; one that is dropped meanwhile is looked up again."""
         place, view = self._held.get(name) or self._look_up(name)
         try:
@@ -330,7 +330,7 @@ class ChromaStore:
             self._memory.used(self, place.token, view.bytes)
         return done
 
-    def _look_up(self, name: str) -> tuple[Place, View]:
+    def _look_up(self, name: str) -> tuple[ChromaCollection, ChromaView]:
         """Find who has the name now; what is known of a collection stays with it when it is renamed."""
         names = self._names()
         entry = names.find(name)
@@ -345,11 +345,11 @@ class ChromaStore:
         with self._lock:
             return self._known.setdefault(entry.id, (place, self._new_view(place)))
 
-    def _new_view(self, place: Place) -> View:
-        from knowledge_mcp.stores.chroma.slots import Limits
-        from knowledge_mcp.stores.chroma.view import View
+    def _new_view(self, place: ChromaCollection) -> ChromaView:
+        from knowledge_mcp.stores.chroma.slots import ViewLimits
+        from knowledge_mcp.stores.chroma.view import ChromaView
 
-        return View(place, self._analyser, self._limits or Limits())
+        return ChromaView(place, self._analyser, self._limits or ViewLimits())
 
     def _names(self) -> Catalogue:
         from knowledge_mcp.stores.chroma.places import Catalogue
@@ -365,7 +365,7 @@ class ChromaStore:
             self._copies.clear()
         self._memory.forget(self)
 
-    def _specified(self, name: str, place: Place) -> Specified:
+    def _specified(self, name: str, place: ChromaCollection) -> Specified:
         """Open the specified collections of a name; for the collection that has it."""
         from knowledge_mcp.stores.chroma.verify import Specified
 
@@ -375,7 +375,7 @@ class ChromaStore:
             return known
         return Specified(self._connection, self._names(), self._profiles[name], place)
 
-    def _copy(self, name: str, place: Place, document_id: str | None = None) -> None:
+    def _copy(self, name: str, place: ChromaCollection, document_id: str | None = None) -> None:
         """Copy a document, or all that differ, to where a specification wants them; what was written is not undone.
 
         What fails is logged and made good by the next change, or when the store is opened the next time.

@@ -9,7 +9,7 @@ import numpy as np
 from knowledge_mcp.model.errors import DamagedError, InternalError
 from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.ports import Analyser
-from knowledge_mcp.stores.chroma.client import Connection, Found, Row, Table
+from knowledge_mcp.stores.chroma.client import ChromaConnection, ChromaRow, ChromaTable, FoundEntry
 from knowledge_mcp.stores.chroma.errors import GoneError, TakenError
 from knowledge_mcp.stores.chroma.layout import (
     LAYOUT,
@@ -19,7 +19,7 @@ from knowledge_mcp.stores.chroma.layout import (
     unpack_index,
     unpack_vectors,
 )
-from knowledge_mcp.stores.chroma.places import INDEX, Catalogue, Place, check_ours
+from knowledge_mcp.stores.chroma.places import INDEX, Catalogue, ChromaCollection, check_ours
 from knowledge_mcp.stores.chroma.profiles import Profile
 from knowledge_mcp.stores.chroma.writing import (
     GONE,
@@ -59,7 +59,9 @@ class Specified:
         ConfigError: ChromaDB has a collection of that name that is not ours.
     """
 
-    def __init__(self, connection: Connection, catalogue: Catalogue, profile: Profile, place: Place) -> None:
+    def __init__(
+        self, connection: ChromaConnection, catalogue: Catalogue, profile: Profile, place: ChromaCollection
+    ) -> None:
         self._connection = connection
         self._catalogue = catalogue
         self._profile = profile
@@ -106,22 +108,24 @@ class Specified:
         for document_id in document_ids:
             self.bring(document_id)
 
-    def _copy(self, entry: Found, token: str, document_id: str) -> None:
+    def _copy(self, entry: FoundEntry, token: str, document_id: str) -> None:
         record = record_from_json(str(entry.metadata["record"]))
         found = self._place.chunks.rows(where={"generation": {"$eq": token}})
         vectors = self._vectors(token, found)
         self._chunks.put(
             [
-                Row(chunk.id, self._profile.chunk_metadata(chunk, record), vector, chunk.content, f"{_FROM}{token}")
+                ChromaRow(
+                    chunk.id, self._profile.chunk_metadata(chunk, record), vector, chunk.content, f"{_FROM}{token}"
+                )
                 for chunk, vector in ((chunk_of(each), vectors[each.id]) for each in found if each.id in vectors)
             ]
         )
         self._remove_all_but(token, document_id)
         zeros = [0.0] * self._place.info.space.dimensions
         metadata = self._profile.document_metadata(record)
-        self._documents.put([Row(document_id, metadata, zeros, record.title, f"{_FROM}{token}")])
+        self._documents.put([ChromaRow(document_id, metadata, zeros, record.title, f"{_FROM}{token}")])
 
-    def _vectors(self, token: str, found: Sequence[Found]) -> dict[str, object]:
+    def _vectors(self, token: str, found: Sequence[FoundEntry]) -> dict[str, object]:
         """Give the exact vector of each chunk's entry, or the one that ChromaDB scaled where that is lost."""
         exact: dict[str, bytes] = {}
         for held in self._place.documents.rows(
@@ -154,7 +158,7 @@ class Specified:
         owners = (each.metadata.get("document_id") for each in self._chunks.rows(ids=stray))
         return found | {str(owner) for owner in owners if owner}
 
-    def _opened(self, name: str) -> Table:
+    def _opened(self, name: str) -> ChromaTable:
         space = self._place.info.space
         try:
             found = self._connection.table(name)
@@ -174,7 +178,7 @@ class Specified:
             return self._connection.table(name)
 
 
-def drop_specified(connection: Connection, profile: Profile) -> None:
+def drop_specified(connection: ChromaConnection, profile: Profile) -> None:
     """Remove both collections, unless they are not copies of ours."""
     for name in (profile.documents, profile.chunks):
         try:
@@ -189,7 +193,7 @@ _SAMPLED = 8
 _INGEST = "Ingest the document again with --force."
 
 
-def verify(place: Place, analyser: Analyser, *, repair: bool) -> list[Finding]:
+def verify(place: ChromaCollection, analyser: Analyser, *, repair: bool) -> list[Finding]:
     """List what is wrong; what was cut short is swept up and indexes are made anew with `repair`."""
     findings: list[Finding] = []
     entries = place.documents.rows(where={"kind": {"$eq": "document"}})
@@ -233,7 +237,7 @@ def verify_copy(copy: Specified, *, repair: bool) -> list[Finding]:
 
 
 def _document(
-    place: Place, entry: Found, counted: dict[str, int], analyser: Analyser, repair: bool
+    place: ChromaCollection, entry: FoundEntry, counted: dict[str, int], analyser: Analyser, repair: bool
 ) -> Iterator[Finding]:
     """Compare one record with its chunks, text, index and vectors."""
     record = record_from_json(str(entry.metadata["record"]), document_of(entry.id))
@@ -266,7 +270,7 @@ def _document(
         yield Finding(f"{len(keys - vectors)} chunks have no exact vector.", record.id, suggestion=_INGEST)
 
 
-def _nearest_to_themselves(place: Place) -> Iterator[Finding]:
+def _nearest_to_themselves(place: ChromaCollection) -> Iterator[Finding]:
     """Ask ChromaDB's index for some chunks by their own vectors: one that two processes wrote to finds few of them."""
     ids = place.chunks.ids(None)
     sample = ids[:: max(1, len(ids) // _SAMPLED)]

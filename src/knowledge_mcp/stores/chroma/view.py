@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from knowledge_mcp.model.errors import TimedOutError
 from knowledge_mcp.model.query import Filter, LegHit
 from knowledge_mcp.ports import Analyser
-from knowledge_mcp.stores.chroma.client import Found
+from knowledge_mcp.stores.chroma.client import FoundEntry
 from knowledge_mcp.stores.chroma.layout import Index, document_of, unpack_index, unpack_vectors
-from knowledge_mcp.stores.chroma.places import Place
-from knowledge_mcp.stores.chroma.slots import Block, Limits, State, Still, scaled_vectors
+from knowledge_mcp.stores.chroma.places import ChromaCollection
+from knowledge_mcp.stores.chroma.slots import SlotBlock, SlotState, Still, ViewLimits, scaled_vectors
 from knowledge_mcp.stores.chroma.writing import (
     STATE,
     document_entry,
@@ -41,8 +41,8 @@ from knowledge_mcp.stores.shared.products import products
 from knowledge_mcp.stores.shared.rules import is_newer
 
 __all__ = [
+    "ChromaView",
     "Totals",
-    "View",
 ]
 
 _AT_ONCE = 500
@@ -57,7 +57,7 @@ class Totals:
         self._tokens: dict[str, tuple[str, int]] = {}
         self._counted = (0, 0, 0)
 
-    def count(self, place: Place, view: View) -> tuple[int, int, int]:
+    def count(self, place: ChromaCollection, view: ChromaView) -> tuple[int, int, int]:
         """Return the visible documents, chunks and tokens.
 
         Raises:
@@ -69,7 +69,7 @@ class Totals:
                 return self._counted
         raise TimedOutError("Documents are replaced faster than they can be counted.")
 
-    def _follow(self, place: Place, view: View) -> bool:
+    def _follow(self, place: ChromaCollection, view: ChromaView) -> bool:
         """Read the records that are new; False where one was replaced before it was read."""
         visible = {document_entry(document_id): token for document_id, token in view.generations.items()}
         self._tokens = {entry: known for entry, known in self._tokens.items() if visible.get(entry) == known[0]}
@@ -94,7 +94,7 @@ _MARGIN = 1e-4
 """Scores in single precision lie nearer than this to the exact ones."""
 
 
-class View:
+class ChromaView:
     """Hold one collection; every method must be called with `lock` held.
 
     Args:
@@ -104,7 +104,7 @@ class View:
         limits: of memory.
     """
 
-    def __init__(self, place: Place, analyser: Analyser, limits: Limits) -> None:
+    def __init__(self, place: ChromaCollection, analyser: Analyser, limits: ViewLimits) -> None:
         self.lock = threading.RLock()
         self.totals = Totals()
         self._still = Still()
@@ -115,17 +115,17 @@ class View:
         self._clear()
 
     def _clear(self) -> None:
-        self._blocks: list[Block] = []
-        self._by_entry: dict[str, Block] = {}
-        self._owners: dict[str, Block] = {}
-        self._keyed: dict[str, Block] = {}
+        self._blocks: list[SlotBlock] = []
+        self._by_entry: dict[str, SlotBlock] = {}
+        self._owners: dict[str, SlotBlock] = {}
+        self._keyed: dict[str, SlotBlock] = {}
         self._postings: dict[str, array[int]] = {}
         self._bytes = 0
         self._held = 0
         self._kind_names: dict[tuple[str, str, str], int] = {}
         self._clause_names: dict[str | None, int] = {}
         self._size = 0
-        self._state: State | None = None
+        self._state: SlotState | None = None
 
     @property
     def change(self) -> str | None:
@@ -190,7 +190,7 @@ class View:
         """Name the state that the store is in, whatever this view has read of it."""
         return _change_of(self._place.documents.one(STATE))
 
-    def entry(self, name: str) -> Found | None:
+    def entry(self, name: str) -> FoundEntry | None:
         """Read one entry of the documents; with it, a snapshot without a state learns whether this one holds."""
         if not self._still.asked or self._still.brought or self._change is None:
             return self._place.documents.one(name)
@@ -259,7 +259,7 @@ class View:
 
     def _add(self, entry: str, document_id: str, token: str, index: Index) -> None:
         kinds, clauses = self._kind_names, self._clause_names
-        block = Block(
+        block = SlotBlock(
             document_id,
             token,
             self._size,
@@ -287,7 +287,7 @@ class View:
             held.frombytes(packed[8 * start : 8 * end])
             start = end
 
-    def _arrays(self) -> State:
+    def _arrays(self) -> SlotState:
         """Give the arrays of the state that the last refresh brought."""
         if self._state is None:
             alive = np.zeros(self._size, np.bool_)
@@ -298,7 +298,7 @@ class View:
             chunks = int(np.count_nonzero(alive))
             mean = float(lengths[alive].sum()) / max(chunks, 1) or 1.0
             empty = [np.zeros(0, np.uint32)]
-            self._state = State(
+            self._state = SlotState(
                 alive=alive,
                 norms=K1 * (1.0 - B + B * lengths / mean),
                 chunks=chunks,
@@ -391,7 +391,7 @@ class View:
             state.vectors = whole
         return state.vectors
 
-    def _load_vectors(self, blocks: Sequence[Block]) -> None:
+    def _load_vectors(self, blocks: Sequence[SlotBlock]) -> None:
         for start in range(0, len(blocks), _GROUP):
             group = blocks[start : start + _GROUP]
             exact: dict[str, bytes] = {}
@@ -421,7 +421,7 @@ class View:
             state.masks[filter] = known
         return known
 
-    def _part(self, state: State, part: Simple) -> NDArray[np.bool_]:
+    def _part(self, state: SlotState, part: Simple) -> NDArray[np.bool_]:
         if part.field == "document_id":
             kept = np.zeros(self._size, np.bool_)
             for block in self._by_entry.values():
@@ -459,5 +459,5 @@ class View:
         return tuple(hits[:limit])
 
 
-def _change_of(state: Found | None) -> str:
+def _change_of(state: FoundEntry | None) -> str:
     return "" if state is None else str(state.metadata["change"])

@@ -20,7 +20,7 @@ from knowledge_mcp.model.chunk import EmbeddedChunk
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure
 from knowledge_mcp.model.errors import InternalError
 from knowledge_mcp.ports import Analyser
-from knowledge_mcp.stores.chroma.client import Found, Row, Table, Where
+from knowledge_mcp.stores.chroma.client import ChromaRow, ChromaTable, FoundEntry, Where
 from knowledge_mcp.stores.chroma.layout import (
     Index,
     all_of,
@@ -32,7 +32,7 @@ from knowledge_mcp.stores.chroma.layout import (
     pack_vectors,
     parts_of,
 )
-from knowledge_mcp.stores.chroma.places import Place
+from knowledge_mcp.stores.chroma.places import ChromaCollection
 from knowledge_mcp.stores.shared.payload import record_to_json, structure_to_json
 
 __all__ = [
@@ -79,20 +79,20 @@ def staged_entry(document_id: str, name: str) -> str:
     return f"staged {json.dumps([document_id, name])}"
 
 
-def holder_row(document_id: str, name: str, token: str) -> Row:
+def holder_row(document_id: str, name: str, token: str) -> ChromaRow:
     """Make the holder of a generation that is staged, until it is published or discarded."""
     metadata = {"kind": "staged", "document_id": document_id, "name": name, "generation": token}
-    return Row(staged_entry(document_id, name), metadata)
+    return ChromaRow(staged_entry(document_id, name), metadata)
 
 
-def writing_row(document_id: str, name: str, token: str) -> Row:
+def writing_row(document_id: str, name: str, token: str) -> ChromaRow:
     """Make the holder of a generation that this process writes as a whole now."""
     row = holder_row(document_id, name, token)
     writer: dict[str, Any] = {"since": time.time(), "writer": f"{platform.node()} {os.getpid()}"}
-    return Row(row.id, {**row.metadata, **writer})
+    return ChromaRow(row.id, {**row.metadata, **writer})
 
 
-def holders_of(place: Place, documents: Sequence[str] | None) -> list[Found]:
+def holders_of(place: ChromaCollection, documents: Sequence[str] | None) -> list[FoundEntry]:
     """Read the holders of some documents' generations, or of all."""
     return place.documents.rows(where=all_of({"kind": {"$eq": "staged"}}, of_documents(documents)))
 
@@ -102,7 +102,7 @@ def of_documents(documents: Sequence[str] | None) -> Where | None:
     return None if documents is None else {"document_id": {"$in": list(documents)}}
 
 
-def is_abandoned(holder: Found) -> bool:
+def is_abandoned(holder: FoundEntry) -> bool:
     """Tell whether a whole document's writer was killed: a process of this machine that has gone, or one that is late.
 
     One that is at work all the same notices that its holder is gone, and writes again. What is staged is not meant.
@@ -151,7 +151,7 @@ def document_entry(document_id: str) -> str:
     return f"document {json.dumps([document_id])}"
 
 
-def visible_generations(documents: Table) -> dict[str, str]:
+def visible_generations(documents: ChromaTable) -> dict[str, str]:
     """Map every document's entry to its visible generation."""
     return {
         entry: uri.removeprefix(_VISIBLE)
@@ -160,12 +160,12 @@ def visible_generations(documents: Table) -> dict[str, str]:
     }
 
 
-def visible_of(entry: Found) -> str | None:
+def visible_of(entry: FoundEntry) -> str | None:
     """Name the generation that a record shows, None where its document is being deleted."""
     return entry.uri.removeprefix(_VISIBLE) if entry.uri.startswith(_VISIBLE) else None
 
 
-def structure_entries(entry: Found, token: str) -> list[str]:
+def structure_entries(entry: FoundEntry, token: str) -> list[str]:
     """Name the entries of a generation's sections and pages; none where its record was written without any.
 
     A program that knows nothing of them leaves what a record before its own said: that names another generation.
@@ -174,7 +174,7 @@ def structure_entries(entry: Found, token: str) -> list[str]:
     return [f"structure {token} {number}" for number in range(int(parts))] if named == token else []
 
 
-def stage(place: Place, document_id: str, name: str, chunks: Sequence[EmbeddedChunk]) -> None:
+def stage(place: ChromaCollection, document_id: str, name: str, chunks: Sequence[EmbeddedChunk]) -> None:
     """Write chunks under the token of a coming generation: first the token and exact vectors, then the chunks."""
     latest = list({each.chunk.id: each for each in chunks}.values())
     if not latest:
@@ -183,20 +183,25 @@ def stage(place: Place, document_id: str, name: str, chunks: Sequence[EmbeddedCh
     place.chunks.put([chunk_row(each, token) for each in latest])
 
 
-def vector_rows(token: str, document_id: str, chunks: Sequence[EmbeddedChunk]) -> list[Row]:
+def vector_rows(token: str, document_id: str, chunks: Sequence[EmbeddedChunk]) -> list[ChromaRow]:
     """Write the exact vectors of chunks in entries; their names tell what is in them."""
     group = max(1, _VECTOR_BYTES // max(1, len(chunks[0].vector))) if chunks else 1
-    rows: list[Row] = []
+    rows: list[ChromaRow] = []
     for start in range(0, len(chunks), group):
         keys, vectors = pack_vectors(chunks[start : start + group])
         digest = hashlib.sha256(f"{keys}{vectors}".encode()).hexdigest()[:16]
         metadata = {"kind": "vectors", "generation": token, "document_id": document_id, "keys": keys}
-        rows.append(Row(f"vectors {token} {digest}", metadata | {"vectors": vectors}))
+        rows.append(ChromaRow(f"vectors {token} {digest}", metadata | {"vectors": vectors}))
     return rows
 
 
 def publish(
-    place: Place, record: DocumentRecord, text: str, structure: DocumentStructure, name: str, analyser: Analyser
+    place: ChromaCollection,
+    record: DocumentRecord,
+    text: str,
+    structure: DocumentStructure,
+    name: str,
+    analyser: Analyser,
 ) -> str:
     """Make a staged generation the visible one; returns its token."""
     token, _ = _staged(place, record.id, name)
@@ -215,22 +220,24 @@ def publish(
 
 def generation_rows(
     token: str, record: DocumentRecord, text: str, structure: DocumentStructure, index: Index
-) -> tuple[list[Row], Row]:
+) -> tuple[list[ChromaRow], ChromaRow]:
     """Write text, structure and index of a generation in entries, and the record that makes it visible in another."""
     texts = parts_of(text)
     kept = {"generation": token, "document_id": record.id}
-    rows = [Row(f"text {token} {number}", {"kind": "text", **kept, "text": part}) for number, part in enumerate(texts)]
+    rows = [
+        ChromaRow(f"text {token} {number}", {"kind": "text", **kept, "text": part}) for number, part in enumerate(texts)
+    ]
     shape = structure_to_json(structure)
     shapes = parts_of(shape) if shape else []
     rows += [
-        Row(f"structure {token} {number}", {"kind": "structure", **kept, "structure": part})
+        ChromaRow(f"structure {token} {number}", {"kind": "structure", **kept, "structure": part})
         for number, part in enumerate(shapes)
     ]
     rows += index_rows(token, record.id, index)
     return rows, _record_row(record, token, len(texts), len(shapes), record_to_json(record, text, shape))
 
 
-def commit_rows(place: Place, rows: Sequence[Row], commits: Sequence[Row]) -> None:
+def commit_rows(place: ChromaCollection, rows: Sequence[ChromaRow], commits: Sequence[ChromaRow]) -> None:
     """Write what records need, and then the records with the change of state in one call: all or none are visible."""
     commits = [*commits, _changed()]
     if sum(each.size for each in (*rows, *commits)) <= SMALL_CALL:
@@ -240,7 +247,7 @@ def commit_rows(place: Place, rows: Sequence[Row], commits: Sequence[Row]) -> No
         place.documents.put(commits)
 
 
-def make_index(place: Place, token: str, analyser: Analyser) -> Index:
+def make_index(place: ChromaCollection, token: str, analyser: Analyser) -> Index:
     """Make a generation's index from its chunks."""
     found = place.chunks.rows(where={"generation": {"$eq": token}})
     chunks = sorted(
@@ -251,15 +258,15 @@ def make_index(place: Place, token: str, analyser: Analyser) -> Index:
     return index_of(chunks, sorted(vectors), analyser)
 
 
-def index_rows(token: str, document_id: str, index: Index) -> list[Row]:
+def index_rows(token: str, document_id: str, index: Index) -> list[ChromaRow]:
     """Write an index in entries; each says how many there are, and whose it is: a later form may be unreadable here."""
     parts = parts_of(pack_index(index))
     kept = {"kind": "index", "generation": token, "document_id": document_id, "parts": len(parts)}
     kept |= {"analyser": index.analyser}
-    return [Row(f"index {token} {number}", kept | {"packed": part}) for number, part in enumerate(parts)]
+    return [ChromaRow(f"index {token} {number}", kept | {"packed": part}) for number, part in enumerate(parts)]
 
 
-def _record_row(record: DocumentRecord, token: str, text_parts: int, structure_parts: int, kept: str) -> Row:
+def _record_row(record: DocumentRecord, token: str, text_parts: int, structure_parts: int, kept: str) -> ChromaRow:
     """Make the entry of a record, which names the visible generation."""
     metadata = {
         "kind": "document",
@@ -280,16 +287,16 @@ def _record_row(record: DocumentRecord, token: str, text_parts: int, structure_p
         "record": kept,
         "gone": None,
     }
-    return Row(document_entry(record.id), metadata, document=record.title, uri=f"{_VISIBLE}{token}")
+    return ChromaRow(document_entry(record.id), metadata, document=record.title, uri=f"{_VISIBLE}{token}")
 
 
-def _changed() -> Row:
+def _changed() -> ChromaRow:
     """Make the entry that tells every process that something else is visible now."""
-    return Row(STATE, {"kind": STATE, "change": secrets.token_hex(8)}, uri=STATE)
+    return ChromaRow(STATE, {"kind": STATE, "change": secrets.token_hex(8)}, uri=STATE)
 
 
 def discard_staged(
-    place: Place, documents: Sequence[str] | None, *, spare: Callable[[Found], bool] = lambda _: False
+    place: ChromaCollection, documents: Sequence[str] | None, *, spare: Callable[[FoundEntry], bool] = lambda _: False
 ) -> int:
     """Drop staged chunks of some documents or of all, and what no document shows any more; returns how many went.
 
@@ -305,7 +312,7 @@ def discard_staged(
     return gone
 
 
-def delete_document(place: Place, document_id: str) -> int:
+def delete_document(place: ChromaCollection, document_id: str) -> int:
     """Remove a document: first from sight in one call, then its entries; returns how many visible chunks went."""
     discard_staged(place, [document_id])
     entry = document_entry(document_id)
@@ -314,7 +321,7 @@ def delete_document(place: Place, document_id: str) -> int:
     if token is None:
         place.documents.remove_if([] if found is None else [entry], GONE)  # a deletion that was cut short
         return 0
-    gone = Row(entry, {"kind": "document", "document_id": document_id, "record": None, "gone": True}, uri="gone")
+    gone = ChromaRow(entry, {"kind": "document", "document_id": document_id, "record": None, "gone": True}, uri="gone")
     place.documents.put([gone, _changed()])
     count = _remove_generations(place, {token})
     place.documents.remove_if([entry], GONE)
@@ -322,7 +329,11 @@ def delete_document(place: Place, document_id: str) -> int:
 
 
 def sweep(
-    place: Place, documents: Sequence[str] | None = None, *, finished: Sequence[str] = (), look_only: bool = False
+    place: ChromaCollection,
+    documents: Sequence[str] | None = None,
+    *,
+    finished: Sequence[str] = (),
+    look_only: bool = False,
 ) -> dict[str, int]:
     """Remove every generation, of some documents or of all, that is neither visible nor staged.
 
@@ -349,14 +360,14 @@ def sweep(
     return lost
 
 
-def _visible_tokens(place: Place, documents: Sequence[str] | None) -> set[str]:
+def _visible_tokens(place: ChromaCollection, documents: Sequence[str] | None) -> set[str]:
     if documents is None:
         return set(visible_generations(place.documents).values())
     found = place.documents.rows(ids=[document_entry(each) for each in documents])
     return {token for each in found if (token := visible_of(each)) is not None}
 
 
-def _remove_generations(place: Place, tokens: Iterable[str], finished: Sequence[str] = ()) -> int:
+def _remove_generations(place: ChromaCollection, tokens: Iterable[str], finished: Sequence[str] = ()) -> int:
     """Remove all entries of generations, then the finished ones; returns how many chunks went."""
     wanted = sorted(tokens)
     chunks: list[str] = []
@@ -370,7 +381,7 @@ def _remove_generations(place: Place, tokens: Iterable[str], finished: Sequence[
     return len(chunks)
 
 
-def staged_generations(place: Place) -> dict[str, str]:
+def staged_generations(place: ChromaCollection) -> dict[str, str]:
     """Map tokens of generations that are being collected to their documents."""
     visible = _visible_tokens(place, None)
     found = place.documents.rows(where={"kind": {"$eq": "staged"}})
@@ -378,7 +389,7 @@ def staged_generations(place: Place) -> dict[str, str]:
     return {token: document_id for token, document_id in tokens.items() if token not in visible}
 
 
-def _staged(place: Place, document_id: str, name: str) -> tuple[str | None, str | None]:
+def _staged(place: ChromaCollection, document_id: str, name: str) -> tuple[str | None, str | None]:
     """Name the token under which a generation is collected, None where there is none yet, and the visible one."""
     record, own = document_entry(document_id), staged_entry(document_id, name)
     found = {each.id: each for each in place.documents.rows(ids=[record, own])}
@@ -391,7 +402,9 @@ def _staged(place: Place, document_id: str, name: str) -> tuple[str | None, str 
     return token, visible
 
 
-def _token(place: Place, document_id: str, name: str, more: Callable[[str], list[Row]] = lambda _: []) -> str:
+def _token(
+    place: ChromaCollection, document_id: str, name: str, more: Callable[[str], list[ChromaRow]] = lambda _: []
+) -> str:
     """Name the token under which a generation is collected; of two processes that make it, one wins for both.
 
     What `more` makes of the token is written with it, in the same call where it is small.
@@ -414,6 +427,6 @@ def _token(place: Place, document_id: str, name: str, more: Callable[[str], list
     return token
 
 
-def _staged_of(place: Place, documents: Sequence[str] | None) -> dict[str, str]:
+def _staged_of(place: ChromaCollection, documents: Sequence[str] | None) -> dict[str, str]:
     """Map entries of staged generations, of some documents or of all, to their tokens."""
     return {each.id: str(each.metadata["generation"]) for each in holders_of(place, documents)}

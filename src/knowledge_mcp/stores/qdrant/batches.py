@@ -15,8 +15,8 @@ from qdrant_client import models
 
 from knowledge_mcp.model.collection import DocumentRecord, WholeDocument
 from knowledge_mcp.ports import Analyser
-from knowledge_mcp.stores.qdrant.connection import MOST_BYTES, MOST_POINTS, Connection
-from knowledge_mcp.stores.qdrant.layout import MOVING, STAGED, Place
+from knowledge_mcp.stores.qdrant.connection import MOST_BYTES, MOST_POINTS, QdrantConnection
+from knowledge_mcp.stores.qdrant.layout import MOVING, STAGED, QdrantCollection
 from knowledge_mcp.stores.qdrant.points import any_of, batches, chunk_payload, chunk_point
 from knowledge_mcp.stores.qdrant.reading import place_and_heads
 from knowledge_mcp.stores.qdrant.writing import (
@@ -63,7 +63,7 @@ class _Coming:
 
 
 def publish_whole(
-    connection: Connection, place: Place, analyser: Analyser, documents: Sequence[WholeDocument]
+    connection: QdrantConnection, place: QdrantCollection, analyser: Analyser, documents: Sequence[WholeDocument]
 ) -> Iterator[list[str]]:
     """Write documents in batches; yields the ids of those that have become visible, as soon as they are.
 
@@ -108,7 +108,7 @@ def _batches(documents: Iterator[_Coming]) -> Iterator[list[_Coming]]:
         yield list(batch.values())
 
 
-def _published(connection: Connection, place: Place, coming: Sequence[_Coming]) -> set[str]:
+def _published(connection: QdrantConnection, place: QdrantCollection, coming: Sequence[_Coming]) -> set[str]:
     """Try to publish documents under a generation of their own; returns the ids of those that are visible."""
     ids = [each.record.id for each in coming]
     place, heads = place_and_heads(connection, place, ids)
@@ -133,7 +133,11 @@ def _published(connection: Connection, place: Place, coming: Sequence[_Coming]) 
 
 
 def _write_points(
-    connection: Connection, place: Place, coming: Sequence[_Coming], generation: str, staged: Sequence[models.Record]
+    connection: QdrantConnection,
+    place: QdrantCollection,
+    coming: Sequence[_Coming],
+    generation: str,
+    staged: Sequence[models.Record],
 ) -> None:
     """Write the new points, armed; what is staged goes, and what is visible is unsettled before."""
     operations: list[models.UpdateOperation] = [unsettle([each.record.id for each in coming], generation)]
@@ -147,7 +151,7 @@ def _write_points(
     connection.write(place.home, operations)
 
 
-def _points(place: Place, coming: Sequence[_Coming], generation: str) -> Iterator[models.PointStruct]:
+def _points(place: QdrantCollection, coming: Sequence[_Coming], generation: str) -> Iterator[models.PointStruct]:
     sparse = place.lexical == "sparse"
     told = {"home": place.home, "name": generation, "generation": generation, "state": MOVING, "weights": place.weights}
     for each in coming:

@@ -23,7 +23,7 @@ from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy, retrying
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient, models
 
-__all__ = ["Connection", "QdrantConfig", "QdrantOptions", "config_of", "need_library", "plain_address"]
+__all__ = ["QdrantConfig", "QdrantConnection", "QdrantOptions", "config_of", "need_library", "plain_address"]
 
 PAGE = 1000
 """Points of one page of a scroll; a quarter of it where vectors come along."""
@@ -148,7 +148,7 @@ def plain_address(url: str) -> str:
     return f"{parts.scheme or 'http'}://{host}{port}{parts.path.rstrip('/')}"
 
 
-class Connection:
+class QdrantConnection:
     """Make the store's calls on one client, which is built at the first of them.
 
     Args:

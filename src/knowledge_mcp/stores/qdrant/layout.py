@@ -26,7 +26,7 @@ from qdrant_client import models
 
 from knowledge_mcp.model.collection import CollectionInfo, EmbeddingSpace
 from knowledge_mcp.model.errors import ConfigError, InvalidInputError, KnowledgeError, NotFoundError
-from knowledge_mcp.stores.qdrant.connection import Connection, QdrantConfig
+from knowledge_mcp.stores.qdrant.connection import QdrantConfig, QdrantConnection
 from knowledge_mcp.stores.shared.payload import space_from_json, space_to_json
 from knowledge_mcp.stores.shared.rules import checked_renames
 from knowledge_mcp.support.events import log_event
@@ -44,7 +44,7 @@ __all__ = [
     "RECORD_INDEXES",
     "STAGED",
     "VISIBLE",
-    "Place",
+    "QdrantCollection",
     "all_places",
     "create",
     "drop",
@@ -119,7 +119,7 @@ def schema_of(
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class QdrantCollection:
     """A collection as its describing point says.
 
     Attributes:
@@ -157,7 +157,7 @@ class Place:
         return f"{self.analyser} {self.mean!r}"
 
 
-def place_of(name: str, payload: Mapping[str, Any] | None) -> Place | None:
+def place_of(name: str, payload: Mapping[str, Any] | None) -> QdrantCollection | None:
     """Read a describing point; None while the collection is being dropped.
 
     Raises:
@@ -172,13 +172,13 @@ def place_of(name: str, payload: Mapping[str, Any] | None) -> Place | None:
         )
     if payload["state"] == "dropping":
         return None
-    return Place(
+    return QdrantCollection(
         name, payload["home"], space_from_json(payload["space"]), payload["created_at"], payload["analyser"],
         payload["lexical"], payload.get("mean"), payload.get("changed", ""), payload.get("coming", ""),
     )  # fmt: skip
 
 
-def look(connection: Connection, name: str) -> Place | None:
+def look(connection: QdrantConnection, name: str) -> QdrantCollection | None:
     """Look a collection up; None where there is none.
 
     Raises:
@@ -195,10 +195,10 @@ def look(connection: Connection, name: str) -> Place | None:
     return place_of(name, found[0].payload if found else None)
 
 
-def all_places(connection: Connection) -> list[Place]:
+def all_places(connection: QdrantConnection) -> list[QdrantCollection]:
     """Look up every collection of ours, by name."""
     aliases = connection.aliases()
-    found: list[Place] = []
+    found: list[QdrantCollection] = []
     for name in sorted(aliases):
         if records_of(name) in aliases:
             with contextlib.suppress(ConfigError):  # somebody else's, who likes such names
@@ -207,7 +207,7 @@ def all_places(connection: Connection) -> list[Place]:
     return found
 
 
-def create(connection: Connection, name: str, space: EmbeddingSpace, analyser: str) -> None:
+def create(connection: QdrantConnection, name: str, space: EmbeddingSpace, analyser: str) -> None:
     """Make both of Qdrant's collections with their indexes, then give them their names in one step.
 
     What an interrupted make has left is used, what an interrupted drop has left is removed.
@@ -247,13 +247,13 @@ def create(connection: Connection, name: str, space: EmbeddingSpace, analyser: s
     _tell(connection, home, {"state": "ready"})
 
 
-def drop(connection: Connection, place: Place) -> None:
+def drop(connection: QdrantConnection, place: QdrantCollection) -> None:
     """Remove a collection; a kill on the way leaves one that counts as gone and is removed by the next `create`."""
     _tell(connection, place.home, {"state": "dropping"})
     _remove(connection, place.name, place.home)
 
 
-def rename(connection: Connection, names: Mapping[str, str]) -> None:
+def rename(connection: QdrantConnection, names: Mapping[str, str]) -> None:
     """Give collections new names: they are aliases of Qdrant's, which it changes all at once."""
     places = {each.name: each for each in all_places(connection)}
     changed = checked_renames(names, places)
@@ -277,7 +277,7 @@ def _fits(name: str) -> bool:
     return bool(name) and len(name) <= MOST_NAME and not FORBIDDEN & set(name) and not _RESERVED.search(name)
 
 
-def _free_home(connection: Connection, name: str, taken: set[str], meta: Mapping[str, Any]) -> str:
+def _free_home(connection: QdrantConnection, name: str, taken: set[str], meta: Mapping[str, Any]) -> str:
     """Find the name under which Qdrant is to hold a new collection; what is nobody's any more is removed."""
     present = set(connection.names())
     for number in itertools.count(1):
@@ -313,18 +313,18 @@ def _unnamed(name: str) -> list[models.AliasOperations]:
     ]
 
 
-def _remove(connection: Connection, name: str, home: str) -> None:
+def _remove(connection: QdrantConnection, name: str, home: str) -> None:
     connection.alias(_unnamed(name))
     connection.drop(home)
     connection.drop(records_of(home))
 
 
-def _tell(connection: Connection, home: str, payload: Mapping[str, Any]) -> None:
+def _tell(connection: QdrantConnection, home: str, payload: Mapping[str, Any]) -> None:
     change = models.SetPayload(payload=dict(payload), points=[META])
     connection.write(records_of(home), [models.SetPayloadOperation(set_payload=change)], strong=True)
 
 
-def _made(connection: Connection, name: str, make: Callable[[QdrantClient], object]) -> None:
+def _made(connection: QdrantConnection, name: str, make: Callable[[QdrantClient], object]) -> None:
     """Make one of Qdrant's collections, unless it is there: another process may be making it too."""
     if connection.exists(name):
         return
@@ -369,7 +369,7 @@ def _quantization(config: QdrantConfig) -> models.QuantizationConfig | None:
     return None
 
 
-def _check_vectors(connection: Connection, name: str, space: EmbeddingSpace) -> None:
+def _check_vectors(connection: QdrantConnection, name: str, space: EmbeddingSpace) -> None:
     """Refuse a collection that was there already and is made otherwise."""
     params = connection.info(name).config.params
     dense = params.vectors.get(DENSE) if isinstance(params.vectors, dict) else None

@@ -12,15 +12,15 @@ from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure, StoreStatistics
 from knowledge_mcp.model.errors import InternalError, NotFoundError, sound
 from knowledge_mcp.ports import Analyser
-from knowledge_mcp.stores.qdrant.connection import Connection
-from knowledge_mcp.stores.qdrant.layout import DENSE, META, VISIBLE, Place, place_of, point_id
+from knowledge_mcp.stores.qdrant.connection import QdrantConnection
+from knowledge_mcp.stores.qdrant.layout import DENSE, META, VISIBLE, QdrantCollection, place_of, point_id
 from knowledge_mcp.stores.qdrant.points import any_of, equals, live, to_bytes
 from knowledge_mcp.stores.shared.payload import checked_part, chunk_from_json, record_from_json, structure_from_json
 
 __all__ = [
     "MARKS",
     "PARTS",
-    "Head",
+    "DocumentHead",
     "Judge",
     "PartKind",
     "chunks_by_id",
@@ -55,7 +55,7 @@ Point = TypeVar("Point", models.Record, models.ScoredPoint)
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class DocumentHead:
     """A document's record and what it names.
 
     Attributes:
@@ -91,14 +91,14 @@ def head_id(document_id: str) -> str:
     return point_id("document", document_id)
 
 
-def part_ids(head: Head, kind: PartKind) -> list[str]:
+def part_ids(head: DocumentHead, kind: PartKind) -> list[str]:
     """List the ids of the parts of a canonical text, or of sections and pages."""
     count = head.parts if kind == "text" else head.shapes
     return [point_id(kind, head.document_id, head.generation, str(part)) for part in range(count)]
 
 
-def _head(payload: Mapping[str, Any]) -> Head:
-    return Head(
+def _head(payload: Mapping[str, Any]) -> DocumentHead:
+    return DocumentHead(
         document_id=payload["document_id"],
         generation=payload["generation"],
         name=payload["name"],
@@ -112,25 +112,31 @@ def _head(payload: Mapping[str, Any]) -> Head:
     )
 
 
-def heads(connection: Connection, place: Place, *, whole: bool = False, most: int | None = None) -> Iterator[Head]:
+def heads(
+    connection: QdrantConnection, place: QdrantCollection, *, whole: bool = False, most: int | None = None
+) -> Iterator[DocumentHead]:
     """Yield all records, or at most so many; with `whole` the documents' own ones come along."""
     kept = models.Filter(must=[equals("kind", "document")])
     for point in connection.scroll(place.records, kept, [*_NUMBERS, "record"] if whole else _NUMBERS, most=most):
         yield _head(point.payload or {})
 
 
-def place_and_head(connection: Connection, place: Place, document_id: str) -> tuple[Place, Head | None]:
+def place_and_head(
+    connection: QdrantConnection, place: QdrantCollection, document_id: str
+) -> tuple[QdrantCollection, DocumentHead | None]:
     """Read a collection's description and a document's record as they are now, in one round trip."""
     now, found = place_and_heads(connection, place, [document_id])
     return now, found[0] if found else None
 
 
-def heads_of(connection: Connection, place: Place, document_ids: Sequence[str]) -> list[Head]:
+def heads_of(connection: QdrantConnection, place: QdrantCollection, document_ids: Sequence[str]) -> list[DocumentHead]:
     """Read the records of some documents as they are now, in one round trip; those that are not there are left out."""
     return place_and_heads(connection, place, document_ids)[1]
 
 
-def place_and_heads(connection: Connection, place: Place, document_ids: Sequence[str]) -> tuple[Place, list[Head]]:
+def place_and_heads(
+    connection: QdrantConnection, place: QdrantCollection, document_ids: Sequence[str]
+) -> tuple[QdrantCollection, list[DocumentHead]]:
     """Read a collection's description and the records of some documents as they are now, in one round trip."""
     names = [head_id(each) for each in document_ids]
     found = {str(each.id): each.payload or {} for each in connection.retrieve(place.records, [META, *names])}
@@ -147,7 +153,7 @@ class Judge:
         missed: whether the last `keep` found a document whose publish overtook the read.
     """
 
-    def __init__(self, connection: Connection, place: Place) -> None:
+    def __init__(self, connection: QdrantConnection, place: QdrantCollection) -> None:
         self._connection = connection
         self._place = place
         self._known: dict[str, str | None] = {}
@@ -188,7 +194,9 @@ def _is_of(payload: Mapping[str, Any], now: Mapping[str, str | None]) -> bool:
     return document_id not in now or now[document_id] == payload["generation"]
 
 
-def read_again(connection: Connection, place: Place, read: Callable[[], list[models.Record]]) -> list[models.Record]:
+def read_again(
+    connection: QdrantConnection, place: QdrantCollection, read: Callable[[], list[models.Record]]
+) -> list[models.Record]:
     """Read points until no publish has overtaken the read, and return the visible ones."""
     judge = Judge(connection, place)
     kept: list[models.Record] = []
@@ -205,14 +213,17 @@ _VECTORS = 250
 """Points read at once with their vectors: some more than keys, since a publish under way holds some twice."""
 
 
-def record(connection: Connection, place: Place, document_id: str) -> DocumentRecord | None:
+def record(connection: QdrantConnection, place: QdrantCollection, document_id: str) -> DocumentRecord | None:
     """Read a document's record."""
     _, head = place_and_head(connection, place, document_id)
     return next(iter(sound([] if head is None else [head], _announced)), None)
 
 
 def records(
-    connection: Connection, place: Place, document_ids: Sequence[str] | None = None, limit: int | None = None
+    connection: QdrantConnection,
+    place: QdrantCollection,
+    document_ids: Sequence[str] | None = None,
+    limit: int | None = None,
 ) -> list[DocumentRecord]:
     """Read records by id: all of them, any few, or those of some documents."""
     if document_ids is None:
@@ -222,18 +233,20 @@ def records(
     return sorted(sound(found, _announced), key=lambda each: each.id)[:limit]
 
 
-def document_text(connection: Connection, place: Place, document_id: str) -> str | None:
+def document_text(connection: QdrantConnection, place: QdrantCollection, document_id: str) -> str | None:
     """Read a canonical text."""
     return _parts(connection, place, document_id, "text")
 
 
-def document_structure(connection: Connection, place: Place, document_id: str) -> DocumentStructure | None:
+def document_structure(
+    connection: QdrantConnection, place: QdrantCollection, document_id: str
+) -> DocumentStructure | None:
     """Read sections and pages, empty where none were published."""
     found = _parts(connection, place, document_id, "structure")
     return None if found is None else structure_from_json(found)
 
 
-def _parts(connection: Connection, place: Place, document_id: str, kind: PartKind) -> str | None:
+def _parts(connection: QdrantConnection, place: QdrantCollection, document_id: str, kind: PartKind) -> str | None:
     """Read the parts that the record names."""
     for _ in range(READS):
         _, head = place_and_head(connection, place, document_id)
@@ -250,7 +263,7 @@ def _parts(connection: Connection, place: Place, document_id: str, kind: PartKin
     raise InternalError(f"Parts of the {kind} of '{document_id}' are missing.", suggestion="Ingest the document again.")
 
 
-def document_chunks(connection: Connection, place: Place, document_id: str) -> list[Chunk]:
+def document_chunks(connection: QdrantConnection, place: QdrantCollection, document_id: str) -> list[Chunk]:
     """Read the chunks of the generation that the record names."""
     found: list[models.Record] = []
     for _ in range(READS):
@@ -264,14 +277,14 @@ def document_chunks(connection: Connection, place: Place, document_id: str) -> l
     return sorted(_chunks(found), key=lambda each: (each.index, each.id))
 
 
-def chunks_by_id(connection: Connection, place: Place, chunk_ids: Sequence[str]) -> list[Chunk]:
+def chunks_by_id(connection: QdrantConnection, place: QdrantCollection, chunk_ids: Sequence[str]) -> list[Chunk]:
     """Read visible chunks in the order asked."""
     found = _by_keys(connection, place, "chunk_id", chunk_ids, ["chunk"])
     known = {each.id: each for each in _chunks(found)}
     return [known[chunk_id] for chunk_id in chunk_ids if chunk_id in known]
 
 
-def known_vectors(connection: Connection, place: Place, keys: Sequence[str]) -> dict[str, Vector]:
+def known_vectors(connection: QdrantConnection, place: QdrantCollection, keys: Sequence[str]) -> dict[str, Vector]:
     """Read vectors by their keys, staged ones too."""
     known: dict[str, Vector] = {}
     for some in _some(keys):
@@ -285,7 +298,9 @@ def known_vectors(connection: Connection, place: Place, keys: Sequence[str]) -> 
     return known
 
 
-def owners_of_content(connection: Connection, place: Place, hashes: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def owners_of_content(
+    connection: QdrantConnection, place: QdrantCollection, hashes: Sequence[str]
+) -> dict[str, tuple[str, ...]]:
     """Read which documents hold content."""
     owners: dict[str, set[str]] = {}
     for point in _by_keys(connection, place, "content_hash", hashes, ["content_hash"]):
@@ -294,13 +309,13 @@ def owners_of_content(connection: Connection, place: Place, hashes: Sequence[str
     return {content_hash: tuple(sorted(found)) for content_hash, found in owners.items()}
 
 
-def definitions(connection: Connection, place: Place, term_key: str) -> list[Chunk]:
+def definitions(connection: QdrantConnection, place: QdrantCollection, term_key: str) -> list[Chunk]:
     """Read the visible chunks that define a term."""
     found = _by_keys(connection, place, "terms", [term_key], ["chunk"])
     return sorted(_chunks(found), key=lambda each: (each.document_id, each.index, each.id))
 
 
-def defined_terms(connection: Connection, place: Place, analyser: Analyser) -> dict[str, str]:
+def defined_terms(connection: QdrantConnection, place: QdrantCollection, analyser: Analyser) -> dict[str, str]:
     """Read every defined term; the first chunk that has it says how it is printed, aliases come last."""
     kept = live()
     kept.must_not = [models.IsEmptyCondition(is_empty=models.PayloadField(key="terms"))]
@@ -313,7 +328,7 @@ def defined_terms(connection: Connection, place: Place, analyser: Analyser) -> d
     return terms
 
 
-def statistics(found: Iterable[Head]) -> StoreStatistics:
+def statistics(found: Iterable[DocumentHead]) -> StoreStatistics:
     """Sum up the records of a collection."""
     kept = list(found)
     return StoreStatistics(
@@ -325,7 +340,7 @@ def statistics(found: Iterable[Head]) -> StoreStatistics:
 
 
 def _by_keys(
-    connection: Connection, place: Place, field: str, keys: Sequence[str], payload: Sequence[str]
+    connection: QdrantConnection, place: QdrantCollection, field: str, keys: Sequence[str], payload: Sequence[str]
 ) -> Iterator[models.Record]:
     for some in _some(keys):
         kept = live(any_of(field, some))
@@ -346,5 +361,5 @@ def _chunks(points: Iterable[models.Record]) -> list[Chunk]:
     return sound(points, lambda each: chunk_from_json((each.payload or {}).get("chunk", "")))
 
 
-def _announced(head: Head) -> DocumentRecord:
+def _announced(head: DocumentHead) -> DocumentRecord:
     return head.announced

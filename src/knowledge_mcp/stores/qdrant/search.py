@@ -18,8 +18,8 @@ from knowledge_mcp.model.chunk import Vector, numbers_of
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError
 from knowledge_mcp.model.query import Filter, LegHit, LegResults
 from knowledge_mcp.ports import Analyser
-from knowledge_mcp.stores.qdrant.connection import Connection
-from knowledge_mcp.stores.qdrant.layout import BM25, DENSE, META, Place
+from knowledge_mcp.stores.qdrant.connection import QdrantConnection
+from knowledge_mcp.stores.qdrant.layout import BM25, DENSE, META, QdrantCollection
 from knowledge_mcp.stores.qdrant.points import any_of, conditions, defined, equals, live, query_sparse, weighted
 from knowledge_mcp.stores.qdrant.reading import MARKS, READS, Judge, heads, place_and_head
 from knowledge_mcp.stores.shared.bm25 import K1, B, inverse_frequency, term_counts
@@ -31,8 +31,8 @@ __all__ = [
     "CANDIDATES",
     "Corpus",
     "MovedError",
-    "Question",
-    "Weights",
+    "QdrantQuery",
+    "TermWeights",
     "cosines",
     "index_anew",
     "search",
@@ -56,7 +56,7 @@ class MovedError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class QdrantQuery:
     """What is asked of a collection.
 
     Attributes:
@@ -92,7 +92,9 @@ class _Leg:
     hits: list[LegHit] | None = None
 
 
-def search(connection: Connection, place: Place, question: Question, corpus: Callable[[], Corpus]) -> LegResults:
+def search(
+    connection: QdrantConnection, place: QdrantCollection, question: QdrantQuery, corpus: Callable[[], Corpus]
+) -> LegResults:
     """Run the legs asked for; where there are two and one fails, the other one's hits are given.
 
     Args:
@@ -131,7 +133,9 @@ def search(connection: Connection, place: Place, question: Question, corpus: Cal
     )
 
 
-def cosines(connection: Connection, place: Place, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
+def cosines(
+    connection: QdrantConnection, place: QdrantCollection, vector: Vector, chunk_ids: Sequence[str]
+) -> dict[str, float]:
     """Let Qdrant compare some chunks with a vector, without approximation; ids that are not visible are left out."""
     check_query(vector, place.space)
     itself = replace(place, name=place.home)  # whoever has the name meanwhile
@@ -139,14 +143,14 @@ def cosines(connection: Connection, place: Place, vector: Vector, chunk_ids: Seq
     wanted = list(dict.fromkeys(chunk_ids))
     for start in range(0, len(wanted), _COMPARED):
         some = wanted[start : start + _COMPARED]
-        question = Question(vector, None, None, len(some), exact=True)
+        question = QdrantQuery(vector, None, None, len(some), exact=True)
         legs = _legs(itself, question)
         _run(connection, itself, legs, [any_of("chunk_id", some)], question)
         found.update((hit.chunk_id, hit.score) for hit in legs[DENSE].hits or ())
     return found
 
 
-def _legs(place: Place, question: Question) -> dict[str, _Leg]:
+def _legs(place: QdrantCollection, question: QdrantQuery) -> dict[str, _Leg]:
     legs: dict[str, _Leg] = {}
     asked = question.limit + _BESIDE
     if question.vector is not None:
@@ -162,7 +166,11 @@ def _told(error: KnowledgeError | None) -> str:
 
 
 def _one_by_one(
-    connection: Connection, place: Place, legs: Mapping[str, _Leg], wanted: list[models.Condition], question: Question
+    connection: QdrantConnection,
+    place: QdrantCollection,
+    legs: Mapping[str, _Leg],
+    wanted: list[models.Condition],
+    question: QdrantQuery,
 ) -> dict[str, KnowledgeError]:
     """Run each leg by itself and return why it failed, if it did."""
     errors: dict[str, KnowledgeError] = {}
@@ -176,7 +184,11 @@ def _one_by_one(
 
 
 def _run(
-    connection: Connection, place: Place, legs: Mapping[str, _Leg], wanted: list[models.Condition], question: Question
+    connection: QdrantConnection,
+    place: QdrantCollection,
+    legs: Mapping[str, _Leg],
+    wanted: list[models.Condition],
+    question: QdrantQuery,
 ) -> None:
     """Ask for all legs at once until each has its hits."""
     judge = Judge(connection, place)
@@ -210,7 +222,7 @@ def _run(
         waiting = again
 
 
-def _params(connection: Connection, using: str, question: Question) -> models.SearchParams | None:
+def _params(connection: QdrantConnection, using: str, question: QdrantQuery) -> models.SearchParams | None:
     if using != DENSE:
         return None
     rescored = None
@@ -235,7 +247,11 @@ def _told_apart(hits: Sequence[LegHit], points: Sequence[models.ScoredPoint], li
 
 
 def _by_text(
-    connection: Connection, place: Place, question: Question, wanted: list[models.Condition], corpus: Corpus
+    connection: QdrantConnection,
+    place: QdrantCollection,
+    question: QdrantQuery,
+    wanted: list[models.Condition],
+    corpus: Corpus,
 ) -> list[LegHit]:
     """Rank what the full-text index finds by BM25."""
     terms = list(question.terms or ())
@@ -285,7 +301,7 @@ _OFTEN = 16
 _BATCH = 256
 
 
-class Weights:
+class TermWeights:
     """Watch over the mean length of collections that this process writes to."""
 
     def __init__(self, drift: float) -> None:
@@ -294,7 +310,7 @@ class Weights:
         self._documents: dict[str, int] = {}
         self._lock = threading.Lock()
 
-    def after_write(self, connection: Connection, place: Place, documents: int = 1) -> None:
+    def after_write(self, connection: QdrantConnection, place: QdrantCollection, documents: int = 1) -> None:
         """Weigh all anew if the mean has drifted, `documents` having been written; looks only now and then."""
         name = place.home
         with self._lock:
@@ -322,12 +338,12 @@ class Weights:
             )
 
 
-def unweighed(place: Place) -> models.Filter:
+def unweighed(place: QdrantCollection) -> models.Filter:
     """Keep searchable points whose weights are of another mean or analyser than the collection says."""
     return models.Filter(must=live().must, must_not=[equals("weights", place.weights)])
 
 
-def weigh(connection: Connection, place: Place) -> int:
+def weigh(connection: QdrantConnection, place: QdrantCollection) -> int:
     """Give all searchable points the weights of the collection's mean; returns how many had others."""
     if place.lexical != "sparse" or place.mean is None:
         return 0
@@ -351,7 +367,7 @@ def weigh(connection: Connection, place: Place) -> int:
     return done
 
 
-def index_anew(connection: Connection, place: Place, analyser: Analyser) -> None:
+def index_anew(connection: QdrantConnection, place: QdrantCollection, analyser: Analyser) -> None:
     """Make words, terms and weights again with a newer analyser than the collection's.
 
     The collection names the new analyser at the end only, so that a killed run begins again; that it is coming is
@@ -385,7 +401,7 @@ def index_anew(connection: Connection, place: Place, analyser: Analyser) -> None
     log_event(_logger, logging.INFO, "indexed_anew", collection=place.name, analyser=analyser.version, chunks=count)
 
 
-def _lengths_anew(connection: Connection, place: Place) -> None:
+def _lengths_anew(connection: QdrantConnection, place: QdrantCollection) -> None:
     """Sum the lengths of each document's chunks again."""
     from knowledge_mcp.stores.qdrant.reading import head_id
 

@@ -35,16 +35,22 @@ from knowledge_mcp.model.errors import (
 from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.model.query import Filter, LegResults
 from knowledge_mcp.ports import Analyser
-from knowledge_mcp.stores.qdrant.connection import Connection, QdrantConfig, QdrantOptions, config_of, need_library
+from knowledge_mcp.stores.qdrant.connection import (
+    QdrantConfig,
+    QdrantConnection,
+    QdrantOptions,
+    config_of,
+    need_library,
+)
 from knowledge_mcp.stores.shared.filters import check_filter
-from knowledge_mcp.stores.shared.rules import Held, check_query, check_vectors, is_newer, newer_index
+from knowledge_mcp.stores.shared.rules import SnapshotValues, check_query, check_vectors, is_newer, newer_index
 from knowledge_mcp.support.events import log_event
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
 
-    from knowledge_mcp.stores.qdrant.layout import Place
-    from knowledge_mcp.stores.qdrant.search import Weights
+    from knowledge_mcp.stores.qdrant.layout import QdrantCollection
+    from knowledge_mcp.stores.qdrant.search import TermWeights
 
 __all__ = ["QdrantStore", "from_options"]
 
@@ -71,13 +77,13 @@ class QdrantStore:
         self, config: QdrantConfig, analyser: Analyser, *, connect: Callable[[], QdrantClient] | None = None
     ) -> None:
         self._analyser = analyser
-        self._connection = Connection(config, connect)
-        self._known: dict[str, tuple[float, Place, int]] = {}
+        self._connection = QdrantConnection(config, connect)
+        self._known: dict[str, tuple[float, QdrantCollection, int]] = {}
         self._totals: dict[str, tuple[str, int, StoreStatistics, int]] = {}
         self._lock = threading.Lock()
         self._indexing = threading.Lock()
-        self._weights: Weights | None = None
-        self._held: Held[Place] = Held()
+        self._weights: TermWeights | None = None
+        self._held: SnapshotValues[QdrantCollection] = SnapshotValues()
 
     @property
     def backend(self) -> str:
@@ -302,13 +308,13 @@ class QdrantStore:
 
     # inside
 
-    def _look(self, name: str) -> Place | None:
+    def _look(self, name: str) -> QdrantCollection | None:
         need_library()
         from knowledge_mcp.stores.qdrant.layout import look
 
         return look(self._connection, name)
 
-    def _fresh(self, name: str) -> Place:
+    def _fresh(self, name: str) -> QdrantCollection:
         """Read a collection's description, and index it with this store's analyser if an older one did."""
         place = self._look(name)
         if place is None:
@@ -323,22 +329,22 @@ class QdrantStore:
             return self._fresh(name)
         return place
 
-    def _newer(self, place: Place) -> ConfigError | None:
+    def _newer(self, place: QdrantCollection) -> ConfigError | None:
         """Say that a newer version has indexed a collection, None where it has not."""
         latest = place.coming if is_newer(place.coming, place.analyser) else place.analyser
         newer = is_newer(latest, self._analyser.version)
         return newer_index(place.name, latest, self._analyser.version) if newer else None
 
-    def _check_index(self, place: Place) -> Place:
+    def _check_index(self, place: QdrantCollection) -> QdrantCollection:
         if (newer := self._newer(place)) is not None:
             raise newer
         return place
 
-    def _described(self, place: Place) -> CollectionInfo:
+    def _described(self, place: QdrantCollection) -> CollectionInfo:
         newer = self._newer(place)
         return place.info if newer is None else replace(place.info, degraded=newer.message)
 
-    def _read(self, name: str, read: Callable[[Place], T]) -> T:
+    def _read(self, name: str, read: Callable[[QdrantCollection], T]) -> T:
         """Read something of a collection; one that was dropped amid a snapshot is looked up again."""
         held = self._held.get(name)
         if held is not None:
@@ -348,7 +354,7 @@ class QdrantStore:
                 self._held.drop(name)
         return read(self._fresh(name))
 
-    def _place(self, name: str) -> tuple[Place, int, bool]:
+    def _place(self, name: str) -> tuple[QdrantCollection, int, bool]:
         """Return a collection's description, about how many points it has, and whether this was kept in mind."""
         held = self._held.get(name)
         with self._lock:
@@ -368,7 +374,7 @@ class QdrantStore:
 
     def _legs(
         self,
-        place: Place,
+        place: QdrantCollection,
         points: int,
         *,
         vector: Vector | None,
@@ -376,7 +382,7 @@ class QdrantStore:
         filter: Filter | None,
         limit: int,
     ) -> LegResults:
-        from knowledge_mcp.stores.qdrant.search import Corpus, Question, search
+        from knowledge_mcp.stores.qdrant.search import Corpus, QdrantQuery, search
 
         check_query(vector, place.space)
         newer = None if terms is None else self._newer(place)
@@ -388,24 +394,24 @@ class QdrantStore:
             return Corpus(counted.chunks, length / counted.chunks if length else 1.0)
 
         exact = points <= self._connection.config.exact_up_to
-        asked = Question(vector, terms if newer is None else None, filter, limit, exact)
+        asked = QdrantQuery(vector, terms if newer is None else None, filter, limit, exact)
         found = search(self._connection, place, asked, corpus)
         return found if newer is None else replace(found, lexical_error=newer.message)
 
-    def _written(self, place: Place, documents: int = 1) -> None:
+    def _written(self, place: QdrantCollection, documents: int = 1) -> None:
         """Look after the weights; a failure does not undo what was written, and the next writer looks again."""
-        from knowledge_mcp.stores.qdrant.search import Weights
+        from knowledge_mcp.stores.qdrant.search import TermWeights
 
         with self._lock:
             if self._weights is None:
-                self._weights = Weights(self._connection.config.drift)
+                self._weights = TermWeights(self._connection.config.drift)
             weights = self._weights
         try:
             weights.after_write(self._connection, place, documents)
         except KnowledgeError as exc:
             log_event(_logger, logging.WARNING, "bm25_not_weighed", collection=place.name, reason=exc.message)
 
-    def _sums(self, place: Place) -> tuple[StoreStatistics, int]:
+    def _sums(self, place: QdrantCollection) -> tuple[StoreStatistics, int]:
         """Count a collection as it was just described, and its chunks' terms; summed up only after each change."""
         from qdrant_client import models
 

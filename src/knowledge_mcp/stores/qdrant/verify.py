@@ -10,10 +10,19 @@ from typing import Any
 from qdrant_client import models
 
 from knowledge_mcp.model.ingest import Finding
-from knowledge_mcp.stores.qdrant.connection import Connection
-from knowledge_mcp.stores.qdrant.layout import BM25, DENSE, INDEXES, RECORD_INDEXES, STAGED, VISIBLE, Place, schema_of
+from knowledge_mcp.stores.qdrant.connection import QdrantConnection
+from knowledge_mcp.stores.qdrant.layout import (
+    BM25,
+    DENSE,
+    INDEXES,
+    RECORD_INDEXES,
+    STAGED,
+    VISIBLE,
+    QdrantCollection,
+    schema_of,
+)
 from knowledge_mcp.stores.qdrant.points import any_of, equals, live
-from knowledge_mcp.stores.qdrant.reading import PARTS, Head, heads, part_ids
+from knowledge_mcp.stores.qdrant.reading import PARTS, DocumentHead, heads, part_ids
 from knowledge_mcp.stores.qdrant.search import weigh
 from knowledge_mcp.stores.qdrant.writing import settle
 
@@ -34,7 +43,7 @@ class _Seen:
     unsettled: dict[str, list[models.Record]] = field(default_factory=dict[str, list[models.Record]])
 
 
-def verify(connection: Connection, place: Place, *, repair: bool) -> list[Finding]:
+def verify(connection: QdrantConnection, place: QdrantCollection, *, repair: bool) -> list[Finding]:
     """Check one collection; with `repair`, sweep what was left over and make again what is derived."""
     known = {each.document_id: each for each in heads(connection, place)}
     seen = _look(connection, place, known)
@@ -48,7 +57,7 @@ def verify(connection: Connection, place: Place, *, repair: bool) -> list[Findin
     return findings
 
 
-def _look(connection: Connection, place: Place, known: Mapping[str, Head]) -> _Seen:
+def _look(connection: QdrantConnection, place: QdrantCollection, known: Mapping[str, DocumentHead]) -> _Seen:
     seen = _Seen()
     for point in connection.scroll(place.home, None, ["document_id", "generation", "state"]):
         payload: Mapping[str, Any] = point.payload or {}
@@ -65,7 +74,9 @@ def _look(connection: Connection, place: Place, known: Mapping[str, Head]) -> _S
     return seen
 
 
-def _leftovers(connection: Connection, place: Place, seen: _Seen, *, repair: bool) -> Iterator[Finding]:
+def _leftovers(
+    connection: QdrantConnection, place: QdrantCollection, seen: _Seen, *, repair: bool
+) -> Iterator[Finding]:
     suggestion = "" if repair else _AGAIN
     for document_id, points in sorted(seen.left.items()):
         if repair:
@@ -90,14 +101,14 @@ def _leftovers(connection: Connection, place: Place, seen: _Seen, *, repair: boo
         )
 
 
-def _document(head: Head, seen: _Seen) -> Iterator[Finding]:
+def _document(head: DocumentHead, seen: _Seen) -> Iterator[Finding]:
     found = seen.current[head.document_id]
     if found != head.chunks:
         message = f"The record says {head.chunks} chunks, there are {found}."
         yield Finding(message, head.document_id, suggestion=_INGEST)
 
 
-def _vectors(connection: Connection, place: Place) -> Iterator[Finding]:
+def _vectors(connection: QdrantConnection, place: QdrantCollection) -> Iterator[Finding]:
     kept = models.Filter(must_not=[models.HasVectorCondition(has_vector=DENSE)])
     without = Counter(
         (each.payload or {})["document_id"] for each in connection.scroll(place.home, kept, ["document_id"])
@@ -106,7 +117,9 @@ def _vectors(connection: Connection, place: Place) -> Iterator[Finding]:
         yield Finding(f"{count} chunks have no vector.", document_id, suggestion=_INGEST)
 
 
-def _parts(connection: Connection, place: Place, known: Mapping[str, Head], *, repair: bool) -> Iterator[Finding]:
+def _parts(
+    connection: QdrantConnection, place: QdrantCollection, known: Mapping[str, DocumentHead], *, repair: bool
+) -> Iterator[Finding]:
     expected = {
         each: (head.document_id, kind) for head in known.values() for kind in PARTS for each in part_ids(head, kind)
     }
@@ -124,7 +137,7 @@ def _parts(connection: Connection, place: Place, known: Mapping[str, Head], *, r
         yield Finding(message, repaired=repair, suggestion="" if repair else _AGAIN)
 
 
-def _weights(connection: Connection, place: Place, *, repair: bool) -> Iterator[Finding]:
+def _weights(connection: QdrantConnection, place: QdrantCollection, *, repair: bool) -> Iterator[Finding]:
     if place.lexical != "sparse":
         return
     without = models.Filter(must=live().must, should=[
@@ -145,7 +158,7 @@ def _weights(connection: Connection, place: Place, *, repair: bool) -> Iterator[
     )
 
 
-def _indexes(connection: Connection, place: Place, *, repair: bool) -> Iterator[Finding]:
+def _indexes(connection: QdrantConnection, place: QdrantCollection, *, repair: bool) -> Iterator[Finding]:
     for name, wanted in ((place.home, INDEXES), (place.records, RECORD_INDEXES)):
         present = connection.info(name).payload_schema
         for key in sorted(wanted.keys() - present.keys()):
@@ -158,7 +171,7 @@ def _indexes(connection: Connection, place: Place, *, repair: bool) -> Iterator[
             )
 
 
-def _delete(connection: Connection, name: str, ids: list[models.ExtendedPointId]) -> None:
+def _delete(connection: QdrantConnection, name: str, ids: list[models.ExtendedPointId]) -> None:
     for start in range(0, len(ids), _BATCH):
         selected = models.PointIdsList(points=ids[start : start + _BATCH])
         connection.write(name, [models.DeleteOperation(delete=selected)])

@@ -15,12 +15,12 @@ from knowledge_mcp.model.chunk import EmbeddedChunk
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure
 from knowledge_mcp.model.errors import InternalError, KnowledgeError, NotFoundError
 from knowledge_mcp.ports import Analyser
-from knowledge_mcp.stores.qdrant.connection import Connection
-from knowledge_mcp.stores.qdrant.layout import BM25, LIVE, META, MOVING, STAGED, VISIBLE, Place
+from knowledge_mcp.stores.qdrant.connection import QdrantConnection
+from knowledge_mcp.stores.qdrant.layout import BM25, LIVE, META, MOVING, STAGED, VISIBLE, QdrantCollection
 from knowledge_mcp.stores.qdrant.points import any_of, batches, equals, live, staged_point, weighted
 from knowledge_mcp.stores.qdrant.reading import (
     PARTS,
-    Head,
+    DocumentHead,
     Judge,
     PartKind,
     head_id,
@@ -73,8 +73,8 @@ class Swap:
         left: generations of which an earlier publish that was not finished has left something.
     """
 
-    old: Head | None
-    fresh: Head
+    old: DocumentHead | None
+    fresh: DocumentHead
     parts: Parts
     left: tuple[str, ...] = ()
 
@@ -89,8 +89,8 @@ def _pieces(text: str) -> list[str]:
 
 
 def swap_of(
-    place: Place,
-    old: Head | None,
+    place: QdrantCollection,
+    old: DocumentHead | None,
     record: DocumentRecord,
     parts: Parts,
     *,
@@ -102,7 +102,7 @@ def swap_of(
     """Describe the swap of one document; `payloads` are those of its new points."""
     words = sum(len(each["words"].encode()) for each in payloads)
     kept = sum(len(piece.encode()) for pieces in parts.values() for piece in pieces)
-    fresh = Head(
+    fresh = DocumentHead(
         record.id, generation, name, len(parts["text"]), record.chunk_count, record.token_count,
         sum(each["length"] for each in payloads), kept + 3 * words + len(payloads) * (4 * place.space.dimensions + 500),
         record_to_json(record, "".join(parts["text"]), "".join(parts["structure"])), len(parts["structure"]),
@@ -122,7 +122,9 @@ def discarded(document_id: str, details: str = "") -> InternalError:
 # before the commit
 
 
-def with_mean(connection: Connection, place: Place, payloads: Sequence[Mapping[str, Any]]) -> Place:
+def with_mean(
+    connection: QdrantConnection, place: QdrantCollection, payloads: Sequence[Mapping[str, Any]]
+) -> QdrantCollection:
     """Fix the mean length at the first publish into a collection."""
     if place.mean is not None or not payloads:
         return place
@@ -132,7 +134,7 @@ def with_mean(connection: Connection, place: Place, payloads: Sequence[Mapping[s
     return place_and_head(connection, place, "")[0]
 
 
-def sparse_of(payload: Mapping[str, Any], place: Place) -> models.SparseVector:
+def sparse_of(payload: Mapping[str, Any], place: QdrantCollection) -> models.SparseVector:
     """Weigh the words of a point as the collection does at present."""
     return weighted(payload["words"].split(), place.mean or 1.0)
 
@@ -153,7 +155,7 @@ def unsettle(document_ids: Sequence[str], coming: str) -> models.UpdateOperation
 # the commit, and what is about it
 
 
-def swap(connection: Connection, place: Place, swaps: Sequence[Swap]) -> list[Swap]:
+def swap(connection: QdrantConnection, place: QdrantCollection, swaps: Sequence[Swap]) -> list[Swap]:
     """Make new generations visible whose points are armed; returns those that are, whole.
 
     The others were overtaken by another writer: to publish them after all is to begin again.
@@ -169,7 +171,7 @@ def swap(connection: Connection, place: Place, swaps: Sequence[Swap]) -> list[Sw
     return done
 
 
-def _write_parts(connection: Connection, place: Place, swaps: Sequence[Swap]) -> None:
+def _write_parts(connection: QdrantConnection, place: QdrantCollection, swaps: Sequence[Swap]) -> None:
     """Write what is not chunks and does not fit into a record, under the generation that the record will name."""
     points = (
         models.PointStruct(
@@ -186,14 +188,14 @@ def _write_parts(connection: Connection, place: Place, swaps: Sequence[Swap]) ->
         connection.write(place.records, [upsert])
 
 
-def _whole(connection: Connection, place: Place, swaps: Sequence[Swap]) -> list[Swap]:
+def _whole(connection: QdrantConnection, place: QdrantCollection, swaps: Sequence[Swap]) -> list[Swap]:
     """Keep those of which all new points are there: nobody has swept them away."""
     if not swaps or _counted(connection, place, swaps) == sum(each.fresh.chunks for each in swaps):
         return list(swaps)
     return [each for each in swaps if _counted(connection, place, [each]) == each.fresh.chunks]
 
 
-def _counted(connection: Connection, place: Place, swaps: Sequence[Swap]) -> int:
+def _counted(connection: QdrantConnection, place: QdrantCollection, swaps: Sequence[Swap]) -> int:
     kept = live(any_of("document_id", _ids(swaps)), any_of("generation", _generations(swaps)))
     return connection.count(place.home, kept)
 
@@ -206,7 +208,7 @@ def _generations(swaps: Sequence[Swap]) -> list[str]:
     return sorted({each.fresh.generation for each in swaps})
 
 
-def _commit(connection: Connection, place: Place, swaps: Sequence[Swap]) -> list[Swap]:
+def _commit(connection: QdrantConnection, place: QdrantCollection, swaps: Sequence[Swap]) -> list[Swap]:
     """Let each record name its new generation, if it still names the old one; returns those that do."""
     if not swaps:
         return []
@@ -226,7 +228,7 @@ def _commit(connection: Connection, place: Place, swaps: Sequence[Swap]) -> list
     return [each for each in swaps if now.get(each.fresh.document_id) == each.fresh.generation]
 
 
-def _head_point(fresh: Head) -> models.PointStruct:
+def _head_point(fresh: DocumentHead) -> models.PointStruct:
     payload = {
         "kind": "document", "document_id": fresh.document_id, "generation": fresh.generation, "name": fresh.name,
         "parts": fresh.parts, "chunks": fresh.chunks, "tokens": fresh.tokens, "length": fresh.length,
@@ -244,7 +246,9 @@ def changed(token: str) -> models.SetPayloadOperation:
 # after it
 
 
-def _sweep(connection: Connection, place: Place, done: Sequence[Swap], gone: Sequence[Head]) -> None:
+def _sweep(
+    connection: QdrantConnection, place: QdrantCollection, done: Sequence[Swap], gone: Sequence[DocumentHead]
+) -> None:
     """Remove what the published generations took the place of; if this fails, whoever writes next does it.
 
     Parts go first: as long as a document's points are not settled, whoever writes next knows that there is more.
@@ -259,7 +263,7 @@ def _sweep(connection: Connection, place: Place, done: Sequence[Swap], gone: Seq
         log_event(_logger, logging.WARNING, "publish_not_swept", document_id=", ".join(_ids(done)), reason=exc.message)
 
 
-def _without_parts(gone: Sequence[Head], behind: Sequence[Swap]) -> list[models.UpdateOperation]:
+def _without_parts(gone: Sequence[DocumentHead], behind: Sequence[Swap]) -> list[models.UpdateOperation]:
     """Remove parts of some generations, and what killed publishes of some documents have left."""
     operations: list[models.UpdateOperation] = []
     ids: list[models.ExtendedPointId] = [each for head in gone for kind in PARTS for each in part_ids(head, kind)]
@@ -293,8 +297,8 @@ def _settled(done: Sequence[Swap]) -> list[models.UpdateOperation]:
 
 
 def stage(
-    connection: Connection,
-    place: Place,
+    connection: QdrantConnection,
+    place: QdrantCollection,
     analyser: Analyser,
     document_id: str,
     generation: str,
@@ -319,8 +323,8 @@ def stage(
 
 
 def publish(
-    connection: Connection,
-    place: Place,
+    connection: QdrantConnection,
+    place: QdrantCollection,
     record: DocumentRecord,
     text: str,
     structure: DocumentStructure,
@@ -341,7 +345,7 @@ def publish(
     raise discarded(record.id)
 
 
-def discard_staged(connection: Connection, place: Place, document_id: str | None) -> int:
+def discard_staged(connection: QdrantConnection, place: QdrantCollection, document_id: str | None) -> int:
     """Drop staged points, and those that a killed publish or delete has left; settle what is visible."""
     mine = [] if document_id is None else [equals("document_id", document_id)]
     unsettled = models.Filter(must=[*mine, any_of("state", [STAGED, MOVING])])  # not `must_not`: an index finds these
@@ -361,7 +365,9 @@ def discard_staged(connection: Connection, place: Place, document_id: str | None
     return len(staged)
 
 
-def _drop_parts_left(connection: Connection, place: Place, document_id: str, generations: Iterable[str]) -> None:
+def _drop_parts_left(
+    connection: QdrantConnection, place: QdrantCollection, document_id: str, generations: Iterable[str]
+) -> None:
     """Drop parts of texts and structures of generations whose points are gone.
 
     A publish under way may have been taken for a killed one. It counts its points after its commit and begins again
@@ -378,7 +384,7 @@ def _drop_parts_left(connection: Connection, place: Place, document_id: str, gen
     connection.write(place.records, [gone])
 
 
-def settle(connection: Connection, name: str, points: Sequence[models.Record]) -> None:
+def settle(connection: QdrantConnection, name: str, points: Sequence[models.Record]) -> None:
     """Say of points that no publish is under way."""
     ids = [each.id for each in points]
     for start in range(0, len(ids), 1000):
@@ -387,7 +393,7 @@ def settle(connection: Connection, name: str, points: Sequence[models.Record]) -
         connection.write_present(name, [models.SetPayloadOperation(set_payload=change)])
 
 
-def delete_document(connection: Connection, place: Place, document_id: str) -> int:
+def delete_document(connection: QdrantConnection, place: QdrantCollection, document_id: str) -> int:
     """Remove a document: first its record, then all that it named."""
     place, head = place_and_head(connection, place, document_id)
     every = models.Filter(must=[equals("document_id", document_id)])
@@ -410,7 +416,11 @@ def delete_document(connection: Connection, place: Place, document_id: str) -> i
 
 
 def _staged(
-    connection: Connection, place: Place, record: DocumentRecord, generation: str, head: Head | None
+    connection: QdrantConnection,
+    place: QdrantCollection,
+    record: DocumentRecord,
+    generation: str,
+    head: DocumentHead | None,
 ) -> tuple[str, list[models.Record]]:
     """Return the points to publish: staged ones, or those that an attempt before this one has armed already."""
     kept = models.Filter(
@@ -430,7 +440,11 @@ def _staged(
 
 
 def _arm(
-    connection: Connection, place: Place, document_id: str, generation: str, staged: Sequence[models.Record]
+    connection: QdrantConnection,
+    place: QdrantCollection,
+    document_id: str,
+    generation: str,
+    staged: Sequence[models.Record],
 ) -> None:
     """Give the new points their sparse vectors, and let searches find them."""
     if not staged:
@@ -454,13 +468,13 @@ def _arm(
 # small things
 
 
-def _unique(head: Head | None, generation: str) -> str:
+def _unique(head: DocumentHead | None, generation: str) -> str:
     """Name a coming generation unlike any before it, the same for all that stage it in parts."""
     before = head.generation if head else ""
     return f"{generation[:80]}#{hashlib.sha256(f'{before}/{generation}'.encode()).hexdigest()[:16]}"
 
 
-def _delete(connection: Connection, name: str, points: Sequence[models.Record]) -> None:
+def _delete(connection: QdrantConnection, name: str, points: Sequence[models.Record]) -> None:
     ids = [each.id for each in points]
     for start in range(0, len(ids), 1000):
         selected = models.PointIdsList(points=ids[start : start + 1000])

@@ -15,7 +15,7 @@ from knowledge_mcp.model.errors import ConfigError, InternalError, InvalidInputE
 from knowledge_mcp.ports import Store
 
 __all__ = [
-    "Held",
+    "SnapshotValues",
     "check_announced",
     "check_query",
     "check_vectors",
@@ -138,7 +138,7 @@ def publish_singly(
 T = TypeVar("T")
 
 
-class Held(threading.local, Generic[T]):
+class SnapshotValues(threading.local, Generic[T]):
     """Keep one value for each collection that this thread holds a snapshot of."""
 
     def __init__(self) -> None:

@@ -27,7 +27,7 @@ from knowledge_mcp.stores.shared.products import products
 from knowledge_mcp.stores.sqlite.postings import posting_lists
 from knowledge_mcp.stores.sqlite.reading import visible_keys
 from knowledge_mcp.stores.sqlite.session import Session
-from knowledge_mcp.stores.sqlite.view import View, names_of, sign_bits, vectors_of
+from knowledge_mcp.stores.sqlite.view import SqliteView, names_of, sign_bits, vectors_of
 
 __all__ = [
     "COMPARE_ALL_HELD_UP_TO",
@@ -68,7 +68,7 @@ STRIDE = 16
 
 def legs(
     connection: Session,
-    view: View,
+    view: SqliteView,
     pool: Callable[[], ThreadPoolExecutor],
     *,
     vector: Vector | None,
@@ -119,7 +119,7 @@ def _leg(run: Callable[[], tuple[LegHit, ...]], *, alone: bool) -> tuple[tuple[L
         return None, exc.message if isinstance(exc, KnowledgeError) else f"{type(exc).__name__}: {exc}"
 
 
-def dense_candidates(view: View, mask: NDArray[np.bool_] | None, vector: Vector, limit: int) -> NDArray[np.int64]:
+def dense_candidates(view: SqliteView, mask: NDArray[np.bool_] | None, vector: Vector, limit: int) -> NDArray[np.int64]:
     """Choose the slots whose vectors are to be compared; needs no connection, so it can run beside the other leg."""
     possible = view.chunks if mask is None else int(np.count_nonzero(mask))
     wanted = max(FEWEST_NEAR, NEAR_PER_HIT * limit)
@@ -145,7 +145,7 @@ def dense_candidates(view: View, mask: NDArray[np.bool_] | None, vector: Vector,
     return _best_by_signs(view, near, vector, max(FEWEST_CANDIDATES, CANDIDATES_PER_HIT * limit))
 
 
-def _best_by_signs(view: View, near: NDArray[np.int64], vector: Vector, wanted: int) -> NDArray[np.int64]:
+def _best_by_signs(view: SqliteView, near: NDArray[np.int64], vector: Vector, wanted: int) -> NDArray[np.int64]:
     """Keep the slots on whose signs the query's own numbers sum up highest."""
     if len(near) <= wanted:
         return near
@@ -161,7 +161,7 @@ def _best_by_signs(view: View, near: NDArray[np.int64], vector: Vector, wanted: 
 
 
 def dense_hits(
-    connection: Session, view: View, vector: Vector, candidates: NDArray[np.int64], limit: int
+    connection: Session, view: SqliteView, vector: Vector, candidates: NDArray[np.int64], limit: int
 ) -> tuple[LegHit, ...]:
     """Score the candidates by cosine and name the best; every score is the same whatever it is computed with."""
     query = np.frombuffer(vector, "<f4")
@@ -188,13 +188,13 @@ def dense_hits(
     return _best(connection, view, candidates[likely[sound]], scores[sound], limit)
 
 
-def _leave_out(connection: Session, view: View, slots: NDArray[np.int64]) -> None:
+def _leave_out(connection: Session, view: SqliteView, slots: NDArray[np.int64]) -> None:
     """Name chunks whose vectors cannot be compared; their words can still be found."""
     for name in names_of(connection, view.keys[slots]):
         leave_out(DamagedError.of("vector", "", name, why="It is of another length, or no numbers."))
 
 
-def cosines(connection: Session, view: View, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
+def cosines(connection: Session, view: SqliteView, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
     """Score some chunks by cosine, as `dense_hits` does; ids that are not visible are left out."""
     held: dict[str, int] = {}
     found: dict[str, float] = {}
@@ -212,7 +212,7 @@ def cosines(connection: Session, view: View, vector: Vector, chunk_ids: Sequence
     return found
 
 
-def lexical_scores(connection: Session, view: View, terms: Sequence[str]) -> NDArray[np.float64]:
+def lexical_scores(connection: Session, view: SqliteView, terms: Sequence[str]) -> NDArray[np.float64]:
     """Sum every slot's BM25, `[size]`; dead slots may have any score."""
     scores = np.zeros(view.size, np.float64)
     for slots, counts in posting_lists(connection, view.collection, terms):
@@ -229,7 +229,7 @@ def lexical_scores(connection: Session, view: View, terms: Sequence[str]) -> NDA
 
 
 def lexical_hits(
-    connection: Session, view: View, mask: NDArray[np.bool_] | None, terms: Sequence[str], limit: int
+    connection: Session, view: SqliteView, mask: NDArray[np.bool_] | None, terms: Sequence[str], limit: int
 ) -> tuple[LegHit, ...]:
     """Name the best chunks that hold any of the terms."""
     if limit <= 0:
@@ -262,7 +262,7 @@ def _likely(scores: NDArray[np.float64], limit: int) -> NDArray[np.int64]:
 
 
 def _best(
-    connection: Session, view: View, slots: NDArray[np.int64], scores: NDArray[np.float64], limit: int
+    connection: Session, view: SqliteView, slots: NDArray[np.int64], scores: NDArray[np.float64], limit: int
 ) -> tuple[LegHit, ...]:
     """Name the best; of equal scores at the cut those with the smaller chunk ids, so all of them are looked up."""
     if limit <= 0 or not len(slots):

@@ -32,12 +32,12 @@ from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.shared.filters import check_filter
 from knowledge_mcp.stores.shared.index_memory import IndexMemory
 from knowledge_mcp.stores.shared.payload import space_to_json
-from knowledge_mcp.stores.shared.rules import Held, check_query, check_vectors, is_newer, newer_index
+from knowledge_mcp.stores.shared.rules import SnapshotValues, check_query, check_vectors, is_newer, newer_index
 from knowledge_mcp.stores.sqlite.places import Place, every_place, find_place, place_of
 
 if TYPE_CHECKING:
     from knowledge_mcp.stores.sqlite.session import FileIdentity, Session
-    from knowledge_mcp.stores.sqlite.view import View
+    from knowledge_mcp.stores.sqlite.view import SqliteView
 
 __all__ = ["SqliteOptions", "SqliteStore", "from_options"]
 
@@ -50,7 +50,7 @@ class _Snapshot:
 
     connection: Session
     place: Place
-    view: View | None = None
+    view: SqliteView | None = None
 
 
 class SqliteStore:
@@ -74,12 +74,12 @@ class SqliteStore:
 
         self._analyser = analyser
         self._database = Database(path, patience=patience)
-        self._views: dict[int, View] = {}
+        self._views: dict[int, SqliteView] = {}
         self._views_of: FileIdentity | None = None
         self._views_lock = threading.Lock()
         self._loading: dict[int, threading.Lock] = {}
         self._workers: ThreadPoolExecutor | None = None
-        self._held: Held[_Snapshot] = Held()
+        self._held: SnapshotValues[_Snapshot] = SnapshotValues()
         self._memory = memory or IndexMemory()
 
     @property
@@ -359,7 +359,7 @@ class SqliteStore:
             return self._workers
 
     @contextlib.contextmanager
-    def _searching(self, name: str) -> Generator[tuple[Session, Place, View]]:
+    def _searching(self, name: str) -> Generator[tuple[Session, Place, SqliteView]]:
         """Open a snapshot with the view that belongs to it."""
         held = self._held_indexed(name)
         if held is not None:
@@ -375,7 +375,7 @@ class SqliteStore:
                     yield connection, place, view
                     return
 
-    def _view_in(self, connection: Session, place: Place, *, behind: bool = False) -> View | None:
+    def _view_in(self, connection: Session, place: Place, *, behind: bool = False) -> SqliteView | None:
         """Make the view of a snapshot's state; None where others are ahead of it, unless that is wanted, at a price."""
         from knowledge_mcp.stores.sqlite.view import next_view, state_of
 

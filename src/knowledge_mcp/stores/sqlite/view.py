@@ -22,7 +22,7 @@ from knowledge_mcp.stores.shared.bm25 import K1, B
 from knowledge_mcp.stores.shared.filters import Simple, keeps_value, simple_filters
 from knowledge_mcp.stores.sqlite.session import Row, Session
 
-__all__ = ["FLOATS_UP_TO", "State", "View", "names_of", "next_view", "sign_bits", "state_of", "vectors_of"]
+__all__ = ["FLOATS_UP_TO", "SqliteView", "ViewState", "names_of", "next_view", "sign_bits", "state_of", "vectors_of"]
 
 FLOATS_UP_TO = 16_384
 """Slots up to which the vectors themselves are held too, and the names: 24 MiB of 384 components, and 2 MiB."""
@@ -117,7 +117,7 @@ class _Buffers:
 
 
 @dataclass
-class View:
+class SqliteView:
     """Hold one state of one collection.
 
     Attributes:
@@ -203,7 +203,7 @@ def sign_bits(vectors: NDArray[np.float32]) -> NDArray[np.uint8]:
     return np.pad(packed, ((0, 0), (0, missing))) if missing else packed
 
 
-class State(NamedTuple):
+class ViewState(NamedTuple):
     """Tell which state of a collection a snapshot sees: of two, the one with the greater version is the later one."""
 
     epoch: int
@@ -211,12 +211,16 @@ class State(NamedTuple):
     size: int
 
 
-def state_of(connection: Session, collection: int) -> State:
+def state_of(connection: Session, collection: int) -> ViewState:
     """Read the state of a collection."""
-    return State(*connection.rows("SELECT epoch, version, next_slot FROM collections WHERE id = ?", (collection,))[0])
+    return ViewState(
+        *connection.rows("SELECT epoch, version, next_slot FROM collections WHERE id = ?", (collection,))[0]
+    )
 
 
-def next_view(connection: Session, collection: int, dimensions: int, last: View | None, state: State) -> View:
+def next_view(
+    connection: Session, collection: int, dimensions: int, last: SqliteView | None, state: ViewState
+) -> SqliteView:
     """Bring the view to the snapshot's state, from the last one where that is possible."""
     epoch, version, size = state
     if last is not None and (last.epoch, last.version) == (epoch, version):
@@ -243,7 +247,7 @@ def next_view(connection: Session, collection: int, dimensions: int, last: View 
     everywhere = chunks == size
     mean = float(lengths.sum() if everywhere else lengths[alive].sum()) / max(chunks, 1) or 1.0
     norms = K1 * (1.0 - B + B * lengths / mean)
-    return View(
+    return SqliteView(
         collection=collection,
         epoch=epoch,
         version=version,

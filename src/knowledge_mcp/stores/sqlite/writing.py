@@ -25,7 +25,7 @@ from knowledge_mcp.stores.sqlite.view import sign_bits
 
 __all__ = [
     "SPARSE_SLACK",
-    "Prepared",
+    "PreparedChunks",
     "bury",
     "count_in",
     "delete_document",
@@ -47,7 +47,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedChunks:
     """Hold all that a publish writes about a generation's chunks.
 
     Attributes:
@@ -67,7 +67,9 @@ class Prepared:
     chunks: Sequence[EmbeddedChunk] = ()
 
 
-def prepare(connection: Session, collection: int, document_id: str, generation: str, analyser: Analyser) -> Prepared:
+def prepare(
+    connection: Session, collection: int, document_id: str, generation: str, analyser: Analyser
+) -> PreparedChunks:
     """Read what was staged and work out its block, postings and definitions."""
     found = connection.rows(
         "SELECT id FROM generations WHERE collection = ? AND document_id = ? AND name = ? AND visible = 0",
@@ -77,7 +79,7 @@ def prepare(connection: Session, collection: int, document_id: str, generation: 
     return work_out(connection, owner, analyser)
 
 
-def work_out(connection: Session, generation: int | None, analyser: Analyser) -> Prepared:
+def work_out(connection: Session, generation: int | None, analyser: Analyser) -> PreparedChunks:
     """Read a generation's chunks that have a vector, and work out their block, postings and definitions."""
     found = connection.rows(
         "SELECT c.key, CAST(c.payload AS BLOB), v.vector FROM chunks c JOIN vectors v ON v.key = c.key"
@@ -89,7 +91,7 @@ def work_out(connection: Session, generation: int | None, analyser: Analyser) ->
     return _worked_out(generation, keys, [chunk for _, chunk, _ in read], [vector for _, _, vector in read], analyser)
 
 
-def work_out_whole(document: WholeDocument, analyser: Analyser) -> Prepared:
+def work_out_whole(document: WholeDocument, analyser: Analyser) -> PreparedChunks:
     """Work out the same of a document that is not staged.
 
     Raises:
@@ -107,7 +109,7 @@ def _worked_out(
     chunks: Sequence[Chunk],
     vectors: Sequence[Vector],
     analyser: Analyser,
-) -> Prepared:
+) -> PreparedChunks:
     segment = Segment()
     lengths: list[int] = []
     definitions: list[tuple[int, Row]] = []
@@ -117,7 +119,7 @@ def _worked_out(
         lengths.append(sum(counts.values()))
         definitions.extend((slot, row) for row in _definitions(chunk, analyser))
     signs = sign_bits(np.frombuffer(b"".join(vectors), "<f4").reshape(len(chunks), -1)).tobytes() if chunks else b""
-    return Prepared(
+    return PreparedChunks(
         generation=generation,
         keys=keys,
         bits=signs,
@@ -197,7 +199,7 @@ def publish(
     record: DocumentRecord,
     text: str,
     structure: DocumentStructure,
-    prepared: Prepared,
+    prepared: PreparedChunks,
 ) -> None:
     """Let the prepared generation take the visible one's place.
 
@@ -216,7 +218,9 @@ def publish(
     renumber_if_sparse(connection, collection)
 
 
-def publish_whole(connection: Session, collection: int, documents: Sequence[tuple[WholeDocument, Prepared]]) -> None:
+def publish_whole(
+    connection: Session, collection: int, documents: Sequence[tuple[WholeDocument, PreparedChunks]]
+) -> None:
     """Let documents that were never staged take the visible ones' places, with one segment for all of them."""
     segment, base = Segment(), None
     for each, prepared in documents:
@@ -244,7 +248,7 @@ def write_document(
     record: DocumentRecord,
     text: str,
     structure: DocumentStructure,
-    prepared: Prepared,
+    prepared: PreparedChunks,
 ) -> int:
     """Write what hangs on a visible generation but its chunks and postings; returns its first slot."""
     generation = prepared.generation
@@ -274,7 +278,7 @@ def count_in(connection: Session, collection: int, records: Sequence[DocumentRec
     )
 
 
-def write_block(connection: Session, collection: int, document_id: str, prepared: Prepared) -> int:
+def write_block(connection: Session, collection: int, document_id: str, prepared: PreparedChunks) -> int:
     """Write a generation's block and definitions at the next free slots, and return the first of these."""
     generation = prepared.generation
     first_slot = int(connection.rows("SELECT next_slot FROM collections WHERE id = ?", (collection,))[0][0])
@@ -374,7 +378,7 @@ def renumber_if_sparse(connection: Session, collection: int, *, always: bool = F
     )
 
 
-def _take_over(connection: Session, collection: int, record: DocumentRecord, prepared: Prepared) -> int:
+def _take_over(connection: Session, collection: int, record: DocumentRecord, prepared: PreparedChunks) -> int:
     """Make sure that the staged generation is still the one that was prepared, and return its row's id."""
     if prepared.generation is None:
         staged: list[Row] = []

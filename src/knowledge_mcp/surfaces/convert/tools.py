@@ -7,11 +7,12 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from knowledge_mcp.engine.convert.conversion import ConversionDesk
+from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.errors import CancelledError, ConfigError, InvalidInputError
 from knowledge_mcp.model.library import COLLECTION_NAME, DEFAULT_COLLECTION
 from knowledge_mcp.surfaces.answers import ErrorEnvelope, render_error
 from knowledge_mcp.surfaces.arguments import WHOLE, Text
-from knowledge_mcp.surfaces.contract import Call, Request, Response, Surface, Tool
+from knowledge_mcp.surfaces.contract import Request, Response, Surface, Tool
 from knowledge_mcp.surfaces.following import follow
 
 __all__ = [

@@ -13,23 +13,23 @@ from knowledge_mcp.surfaces.arguments import WHOLE, Text, one_or_list
 from knowledge_mcp.surfaces.contract import Request, Response
 
 __all__ = [
+    "ApplicationDocument",
     "DeleteRequest",
     "DeleteResponse",
-    "DocumentSummary",
     "DocumentTextRequest",
     "DocumentTextResponse",
     "ErrorAnswer",
-    "IngestRequest",
-    "IngestResponse",
+    "IngestDocumentRequest",
+    "IngestDocumentResponse",
     "JobProgress",
     "JobRequest",
     "JobResponse",
-    "ListRequest",
-    "ListResponse",
+    "ListDocumentsRequest",
+    "ListDocumentsResponse",
     "PageRun",
-    "SearchRequest",
-    "SearchResponse",
-    "SearchResult",
+    "PlanningSearchRequest",
+    "PlanningSearchResponse",
+    "PlanningSearchResult",
     "SearchResultMetadata",
     "render_error",
 ]
@@ -51,7 +51,7 @@ DocumentTypes = Annotated[
 ]
 
 
-class IngestRequest(Request):
+class IngestDocumentRequest(Request):
     """Arguments of `ingest_document` (B-FR-001)."""
 
     file_path: Annotated[Text, Field(min_length=1, max_length=4096)] = Field(
@@ -87,7 +87,7 @@ class IngestRequest(Request):
         return self.file_path
 
 
-class SearchRequest(Request):
+class PlanningSearchRequest(Request):
     """Arguments of `search_application_docs` (B-FR-002)."""
 
     query: Annotated[Text, Field(min_length=1, max_length=2000)] = Field(
@@ -127,7 +127,7 @@ class DocumentTextRequest(Request):
         return self.document_id
 
 
-class ListRequest(Request):
+class ListDocumentsRequest(Request):
     """Arguments of `list_ingested_documents` (B-FR-004)."""
 
     application_ref: ApplicationRef = Field(description="Planning application, e.g. 25/01178/REM.")
@@ -208,7 +208,7 @@ class PageRun(Response):
     reason: str = ""
 
 
-class IngestResponse(Response):
+class IngestDocumentResponse(Response):
     """Answer of `ingest_document`."""
 
     status: Literal["success", "already_ingested", "skipped", "accepted"]
@@ -246,7 +246,7 @@ class SearchResultMetadata(Response):
     word_count: int
 
 
-class SearchResult(Response):
+class PlanningSearchResult(Response):
     """One passage."""
 
     chunk_id: str
@@ -255,13 +255,13 @@ class SearchResult(Response):
     metadata: SearchResultMetadata
 
 
-class SearchResponse(Response):
+class PlanningSearchResponse(Response):
     """Answer of `search_application_docs`."""
 
     status: Literal["success"]
     query: str
     results_count: int
-    results: list[SearchResult]
+    results: list[PlanningSearchResult]
     message: str = Field(default="", description="Why there is no result.")
     truncated: Truncation = _CUT
 
@@ -279,7 +279,7 @@ class DocumentTextResponse(Response):
     next_offset: int = Field(default=0, description="Where to go on, where the text was cut.")
 
 
-class DocumentSummary(Response):
+class ApplicationDocument(Response):
     """One document of an application (B-FR-004)."""
 
     document_id: str
@@ -294,13 +294,13 @@ class DocumentSummary(Response):
     warnings: list[str] = Field(default=[])
 
 
-class ListResponse(Response):
+class ListDocumentsResponse(Response):
     """Answer of `list_ingested_documents`."""
 
     status: Literal["success"]
     application_ref: str
     document_count: int = Field(description="Documents that fit, on this page of the list and on others.")
-    documents: list[DocumentSummary]
+    documents: list[ApplicationDocument]
     next_offset: int = Field(default=0, description="Where to go on, where the list was cut.")
     truncated: Truncation = _CUT
 
@@ -332,6 +332,6 @@ class JobResponse(Response):
     application_ref: str
     created_at: str
     updated_at: str
-    result: IngestResponse | ErrorAnswer | None = Field(
+    result: IngestDocumentResponse | ErrorAnswer | None = Field(
         default=None, description="What ingest_document would have answered, once it is done or failed."
     )

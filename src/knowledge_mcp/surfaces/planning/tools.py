@@ -8,28 +8,29 @@ from knowledge_mcp.engine.jobs.jobs import RunningJob
 from knowledge_mcp.engine.jobs.journal import Job
 from knowledge_mcp.engine.planning.desk import FilingDesk
 from knowledge_mcp.engine.planning.values import FilingError
+from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStatus
 from knowledge_mcp.model.errors import CancelledError, ConfigError, InternalError, KnowledgeError, NotFoundError
 from knowledge_mcp.model.query import Equals, Filter, Hit, In, SearchMode, SearchQuery
 from knowledge_mcp.ports import Knowledge
-from knowledge_mcp.surfaces.contract import Call, Surface, Tool
+from knowledge_mcp.surfaces.contract import Surface, Tool
 from knowledge_mcp.surfaces.following import watch
 from knowledge_mcp.surfaces.planning.shapes import (
+    ApplicationDocument,
     DeleteRequest,
     DeleteResponse,
-    DocumentSummary,
     DocumentTextRequest,
     DocumentTextResponse,
     ErrorAnswer,
-    IngestRequest,
-    IngestResponse,
+    IngestDocumentRequest,
+    IngestDocumentResponse,
     JobRequest,
     JobResponse,
-    ListRequest,
-    ListResponse,
-    SearchRequest,
-    SearchResponse,
-    SearchResult,
+    ListDocumentsRequest,
+    ListDocumentsResponse,
+    PlanningSearchRequest,
+    PlanningSearchResponse,
+    PlanningSearchResult,
     SearchResultMetadata,
     render_error,
 )
@@ -47,13 +48,15 @@ __all__ = [
 ]
 
 
-def ingest_document(knowledge: Knowledge, request: IngestRequest, call: Call | None = None) -> IngestResponse:
+def ingest_document(
+    knowledge: Knowledge, request: IngestDocumentRequest, call: Call | None = None
+) -> IngestDocumentResponse:
     """Answer `ingest_document`: wait for it with signs of life, or answer with the id of its job."""
     desk, asked = _desk(knowledge), request.filing()
     desk.check_path(asked)  # told at once, whoever waits
     running = desk.jobs.submit(asked.as_json(), journaled=not request.wait)
     if not request.wait:
-        return IngestResponse(
+        return IngestDocumentResponse(
             status="accepted",
             job_id=running.job.id,
             message="The document is being ingested; ask ingest_status what became of it.",
@@ -65,7 +68,7 @@ def ingest_document(knowledge: Knowledge, request: IngestRequest, call: Call | N
         raise InternalError(
             f"The ingest failed ({type(running.error).__name__}).", suggestion="The server's log has the reason."
         ) from running.error
-    return IngestResponse.model_validate(running.job.result)
+    return IngestDocumentResponse.model_validate(running.job.result)
 
 
 def ingest_status(knowledge: Knowledge, request: JobRequest) -> JobResponse:
@@ -78,7 +81,7 @@ def cancel_ingest(knowledge: Knowledge, request: JobRequest) -> JobResponse:
     return _job(_looked_up(knowledge, request.job_id, cancel=True))
 
 
-def search_application_docs(knowledge: Knowledge, request: SearchRequest) -> SearchResponse:
+def search_application_docs(knowledge: Knowledge, request: PlanningSearchRequest) -> PlanningSearchResponse:
     """Answer `search_application_docs`."""
     narrowed, nothing = _filter(knowledge, request)
     hits: tuple[Hit, ...] = ()
@@ -88,7 +91,9 @@ def search_application_docs(knowledge: Knowledge, request: SearchRequest) -> Sea
     records: dict[str, DocumentRecord | None] = {}
     results = [_result(knowledge, hit, records) for hit in hits]
     more: dict[str, Any] = {} if results else {"message": nothing or "No passage was found."}
-    return SearchResponse(status="success", query=request.query, results_count=len(results), results=results, **more)
+    return PlanningSearchResponse(
+        status="success", query=request.query, results_count=len(results), results=results, **more
+    )
 
 
 def get_document_text(knowledge: Knowledge, request: DocumentTextRequest) -> DocumentTextResponse:
@@ -117,7 +122,7 @@ def get_document_text(knowledge: Knowledge, request: DocumentTextRequest) -> Doc
     )
 
 
-def list_ingested_documents(knowledge: Knowledge, request: ListRequest) -> ListResponse:
+def list_ingested_documents(knowledge: Knowledge, request: ListDocumentsRequest) -> ListDocumentsResponse:
     """Answer `list_ingested_documents`; by file name, then by id."""
     reference = request.application_ref.strip()
     fitting = [
@@ -129,7 +134,7 @@ def list_ingested_documents(knowledge: Knowledge, request: ListRequest) -> ListR
     fitting.sort(key=lambda record: (_source_file(record), record.id))
     end = len(fitting) if request.limit is None else request.offset + request.limit
     more: dict[str, Any] = {"next_offset": end} if end < len(fitting) else {}
-    return ListResponse(
+    return ListDocumentsResponse(
         status="success",
         application_ref=request.application_ref,
         document_count=len(fitting),
@@ -199,7 +204,7 @@ def _job(job: Job) -> JobResponse:
 # ---- searching and reading
 
 
-def _filter(knowledge: Knowledge, request: SearchRequest) -> tuple[Filter | None, str]:
+def _filter(knowledge: Knowledge, request: PlanningSearchRequest) -> tuple[Filter | None, str]:
     """Build the engine's filter, and say why nothing can be found where that is known beforehand."""
     types = request.document_types
     if request.application_ref is None:
@@ -215,7 +220,7 @@ def _filter(knowledge: Knowledge, request: SearchRequest) -> tuple[Filter | None
     return None, f"Application {reference} has no document of these types; it has: {there}."
 
 
-def _result(knowledge: Knowledge, hit: Hit, records: dict[str, DocumentRecord | None]) -> SearchResult:
+def _result(knowledge: Knowledge, hit: Hit, records: dict[str, DocumentRecord | None]) -> PlanningSearchResult:
     chunk = hit.chunk
     if chunk.document_id not in records:
         try:
@@ -223,7 +228,7 @@ def _result(knowledge: Knowledge, hit: Hit, records: dict[str, DocumentRecord | 
         except NotFoundError:  # it went between the search and now
             records[chunk.document_id] = None
     record = records[chunk.document_id]
-    return SearchResult(
+    return PlanningSearchResult(
         chunk_id=chunk.id,
         text=chunk.content,
         relevance_score=round(hit.score, 4),
@@ -244,13 +249,13 @@ def _result(knowledge: Knowledge, hit: Hit, records: dict[str, DocumentRecord | 
     )
 
 
-def _summary(record: DocumentRecord) -> DocumentSummary:
+def _summary(record: DocumentRecord) -> ApplicationDocument:
     more: dict[str, Any] = {"pages": record.pages} if record.pages else {}
     if record.status is not DocumentStatus.READY:
         more["status"] = record.status.value
     if record.warnings:
         more["warnings"] = list(record.warnings)
-    return DocumentSummary.model_validate(
+    return ApplicationDocument.model_validate(
         {
             "document_id": record.id,
             "file_path": _file_path(record),
@@ -297,8 +302,8 @@ TOOLS = (
             "changed file under the same path replaces its earlier version. Image-based documents are skipped unless "
             "force_ocr is set. Long documents take minutes: pass wait=false for a job_id."
         ),
-        request=IngestRequest,
-        response=IngestResponse,
+        request=IngestDocumentRequest,
+        response=IngestDocumentResponse,
         run=ingest_document,
         run_long=ingest_document,
         writes=True,
@@ -310,8 +315,8 @@ TOOLS = (
             "Find passages by meaning in the ingested documents, in one application or in all, optionally of some "
             "document types only. Each result names its file and pages."
         ),
-        request=SearchRequest,
-        response=SearchResponse,
+        request=PlanningSearchRequest,
+        response=PlanningSearchResponse,
         run=search_application_docs,
         items="results",
     ),
@@ -333,8 +338,8 @@ TOOLS = (
             "List the documents that were ingested for an application, with their types and how they were read; "
             "optionally of some types or names only. An application without any gives an empty list."
         ),
-        request=ListRequest,
-        response=ListResponse,
+        request=ListDocumentsRequest,
+        response=ListDocumentsResponse,
         run=list_ingested_documents,
         items="documents",
     ),

@@ -14,22 +14,22 @@ from knowledge_mcp.surfaces.arguments import WHOLE, Text, as_text, one_or_list
 from knowledge_mcp.surfaces.contract import Request, Response
 
 __all__ = [
-    "CollectionSummary",
+    "CollectionEntry",
     "CollectionsResponse",
     "DocumentChunk",
     "DocumentRequest",
     "DocumentResponse",
-    "IngestResponse",
-    "IngestUrlRequest",
+    "IngestUrlArguments",
+    "IngestUrlResponse",
     "JobError",
-    "JobProgress",
-    "JobRequest",
-    "JobResponse",
-    "NoArguments",
-    "PassageMetadata",
-    "SearchRequest",
-    "SearchResponse",
-    "SearchResult",
+    "ListCollectionsRequest",
+    "RagPassageMetadata",
+    "RagSearchRequest",
+    "RagSearchResponse",
+    "RagSearchResult",
+    "UrlJobProgress",
+    "UrlJobRequest",
+    "UrlJobResponse",
 ]
 
 Collection = Annotated[
@@ -48,7 +48,7 @@ DocumentIds = Annotated[
 Value = Annotated[str, Field(max_length=2000)] | bool | int | float
 
 
-class SearchRequest(Request):
+class RagSearchRequest(Request):
     """Arguments of `search`."""
 
     query: Annotated[Text, Field(min_length=1, max_length=2000)] = Field(
@@ -113,7 +113,7 @@ class SearchRequest(Request):
         return parts[0] if len(parts) == 1 else And(tuple(parts)) if parts else None
 
 
-class IngestUrlRequest(Request):
+class IngestUrlArguments(Request):
     """Arguments of `ingest_url`."""
 
     uri: Annotated[Text, Field(min_length=1, max_length=4096)] = Field(
@@ -138,7 +138,7 @@ class IngestUrlRequest(Request):
         return Deposit(self.collection, url=self.uri.strip(), metadata=metadata, force=self.force)
 
 
-class JobRequest(Request):
+class UrlJobRequest(Request):
     """Arguments of `ingest_url_status` and `cancel_ingest_url`."""
 
     job_id: Annotated[Text, Field(min_length=1, max_length=64)] = Field(
@@ -150,7 +150,7 @@ class JobRequest(Request):
         return self.job_id
 
 
-class NoArguments(Request):
+class ListCollectionsRequest(Request):
     """Arguments of `list_collections`: none."""
 
 
@@ -176,7 +176,7 @@ class DocumentRequest(Request):
 _CUT = Truncation(omitted=0, note="")
 
 
-class PassageMetadata(Response):
+class RagPassageMetadata(Response):
     """Where a passage comes from."""
 
     source: str = Field(description="Address, path or name of the document.")
@@ -196,18 +196,18 @@ class PassageMetadata(Response):
     citation: str = Field(default="", description="To be pasted: title, section, page.")
 
 
-class SearchResult(Response):
+class RagSearchResult(Response):
     """One passage."""
 
     text: str
     score: float = Field(ge=0.0, le=1.0)
-    metadata: PassageMetadata
+    metadata: RagPassageMetadata
 
 
-class SearchResponse(Response):
+class RagSearchResponse(Response):
     """Answer of `search`."""
 
-    results: list[SearchResult]
+    results: list[RagSearchResult]
     query: str
     collection: str
     mode: Literal["hybrid", "semantic", "keyword"] = Field(description="How it was really searched.")
@@ -221,7 +221,7 @@ class SearchResponse(Response):
     truncated: Truncation = _CUT
 
 
-class IngestResponse(Response):
+class IngestUrlResponse(Response):
     """Answer of `ingest_url`."""
 
     status: Literal["ingested", "accepted"]
@@ -238,7 +238,7 @@ class IngestResponse(Response):
     message: str = ""
 
 
-class JobProgress(Response):
+class UrlJobProgress(Response):
     """How far a job is."""
 
     done: float
@@ -254,21 +254,21 @@ class JobError(Response):
     suggestion: str = ""
 
 
-class JobResponse(Response):
+class UrlJobResponse(Response):
     """Answer of `ingest_url_status` and `cancel_ingest_url`."""
 
     job_id: str
     state: Literal["queued", "running", "done", "failed", "cancelled"]
-    progress: JobProgress
+    progress: UrlJobProgress
     collection: str = ""
     source: str = ""
     created_at: str
     updated_at: str
-    result: IngestResponse | None = Field(default=None, description="What ingest_url would have answered.")
+    result: IngestUrlResponse | None = Field(default=None, description="What ingest_url would have answered.")
     failure: JobError | None = Field(default=None, description="Why it failed.")
 
 
-class CollectionSummary(Response):
+class CollectionEntry(Response):
     """One collection."""
 
     name: str
@@ -282,7 +282,7 @@ class CollectionSummary(Response):
 class CollectionsResponse(Response):
     """Answer of `list_collections`."""
 
-    collections: list[CollectionSummary]
+    collections: list[CollectionEntry]
     truncated: Truncation = _CUT
 
 
@@ -290,7 +290,7 @@ class DocumentChunk(Response):
     """One passage of a document."""
 
     text: str
-    metadata: PassageMetadata
+    metadata: RagPassageMetadata
 
 
 class DocumentResponse(Response):

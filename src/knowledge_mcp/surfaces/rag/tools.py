@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStatus
 from knowledge_mcp.model.errors import ConfigError, NotFoundError
@@ -14,25 +15,25 @@ from knowledge_mcp.model.library import Deposited, IngestJob, LibraryDocument
 from knowledge_mcp.model.query import Hit
 from knowledge_mcp.ports import Library
 from knowledge_mcp.surfaces.answers import MAX_ANSWER_CHARACTERS, ErrorEnvelope, in_words, render_error, size_of
-from knowledge_mcp.surfaces.contract import Call, Surface, Tool
+from knowledge_mcp.surfaces.contract import Surface, Tool
 from knowledge_mcp.surfaces.following import follow
 from knowledge_mcp.surfaces.rag.shapes import (
+    CollectionEntry,
     CollectionsResponse,
-    CollectionSummary,
     DocumentChunk,
     DocumentRequest,
     DocumentResponse,
-    IngestResponse,
-    IngestUrlRequest,
+    IngestUrlArguments,
+    IngestUrlResponse,
     JobError,
-    JobProgress,
-    JobRequest,
-    JobResponse,
-    NoArguments,
-    PassageMetadata,
-    SearchRequest,
-    SearchResponse,
-    SearchResult,
+    ListCollectionsRequest,
+    RagPassageMetadata,
+    RagSearchRequest,
+    RagSearchResponse,
+    RagSearchResult,
+    UrlJobProgress,
+    UrlJobRequest,
+    UrlJobResponse,
 )
 
 __all__ = [
@@ -52,13 +53,13 @@ _RESERVE = 1000
 """Size kept free for what the contract may add to an answer."""
 
 
-def search_result(hit: Hit, collection: str) -> SearchResult:
+def search_result(hit: Hit, collection: str) -> RagSearchResult:
     """Turn a hit into a result."""
     chunk = hit.chunk
     where = _place(chunk, collection, _name_of(chunk.source_path))
     where["citation"] = hit.citation
     score = round(min(max(hit.score, 0.0), 1.0), 4)
-    return SearchResult(text=chunk.content, score=score, metadata=PassageMetadata(**where))
+    return RagSearchResult(text=chunk.content, score=score, metadata=RagPassageMetadata(**where))
 
 
 def document_answer(document: LibraryDocument, request: DocumentRequest) -> DocumentResponse:
@@ -71,7 +72,7 @@ def document_answer(document: LibraryDocument, request: DocumentRequest) -> Docu
     running = _Running(document)
     shown: list[DocumentChunk] = []
     for chunk in document.chunks[request.offset : most]:
-        place = PassageMetadata(**_place(chunk, document.collection, name))
+        place = RagPassageMetadata(**_place(chunk, document.collection, name))
         passage = DocumentChunk(text=chunk.content, metadata=place)
         room -= size_of(passage.model_dump(mode="json", exclude_unset=True)) + 1
         if request.include_text:
@@ -162,7 +163,7 @@ def _name_of(source: str) -> str:
     return PurePosixPath(unquote(path).replace("\\", "/")).name
 
 
-def search(knowledge: Any, request: SearchRequest) -> SearchResponse:
+def search(knowledge: Any, request: RagSearchRequest) -> RagSearchResponse:
     """Answer `search`."""
     answer = _library(knowledge).search_in(request.collection, request.search())
     kept = [hit for hit in answer.hits if hit.score >= request.min_score]
@@ -177,7 +178,7 @@ def search(knowledge: Any, request: SearchRequest) -> SearchResponse:
         more["degraded"] = list(answer.degraded)
     if not kept:
         more["message"], more["suggestions"] = _why_nothing(request, answer.searched_documents, below)
-    return SearchResponse(
+    return RagSearchResponse(
         results=[search_result(hit, request.collection) for hit in kept],
         query=request.query,
         collection=request.collection,
@@ -187,12 +188,12 @@ def search(knowledge: Any, request: SearchRequest) -> SearchResponse:
     )
 
 
-def ingest_url(knowledge: Any, request: IngestUrlRequest, call: Call | None = None) -> IngestResponse:
+def ingest_url(knowledge: Any, request: IngestUrlArguments, call: Call | None = None) -> IngestUrlResponse:
     """Answer `ingest_url`: wait for it with signs of life, or answer with the id of its job."""
     library, deposit = _library(knowledge), request.deposit()
     if not request.wait:
         job = library.submit(deposit)
-        return IngestResponse(
+        return IngestUrlResponse(
             status="accepted",
             job_id=job.id,
             collection=request.collection,
@@ -206,21 +207,21 @@ def ingest_url(knowledge: Any, request: IngestUrlRequest, call: Call | None = No
     return _ingested(done)
 
 
-def ingest_url_status(knowledge: Any, request: JobRequest) -> JobResponse:
+def ingest_url_status(knowledge: Any, request: UrlJobRequest) -> UrlJobResponse:
     """Answer `ingest_url_status`."""
     return _job(_library(knowledge).job(request.job_id))
 
 
-def cancel_ingest_url(knowledge: Any, request: JobRequest) -> JobResponse:
+def cancel_ingest_url(knowledge: Any, request: UrlJobRequest) -> UrlJobResponse:
     """Answer `cancel_ingest_url`."""
     return _job(_library(knowledge).cancel_job(request.job_id))
 
 
-def list_collections(knowledge: Any, _: NoArguments) -> CollectionsResponse:
+def list_collections(knowledge: Any, _: ListCollectionsRequest) -> CollectionsResponse:
     """Answer `list_collections`."""
     return CollectionsResponse(
         collections=[
-            CollectionSummary(
+            CollectionEntry(
                 name=each.name,
                 doc_count=each.documents,
                 chunk_count=each.chunks,
@@ -251,7 +252,7 @@ def _library(knowledge: Any) -> Library:
     return library
 
 
-def _why_nothing(request: SearchRequest, documents: int, below: int) -> tuple[str, list[str]]:
+def _why_nothing(request: RagSearchRequest, documents: int, below: int) -> tuple[str, list[str]]:
     if below:
         return f"All {below} results were below min_score={request.min_score}.", ["Use a smaller min_score."]
     if not documents:
@@ -267,29 +268,29 @@ def _why_nothing(request: SearchRequest, documents: int, below: int) -> tuple[st
     return "No passage was found.", ["Try broader terms, or another collection."]
 
 
-def _ingested(done: Deposited) -> IngestResponse:
+def _ingested(done: Deposited) -> IngestUrlResponse:
     more: dict[str, Any] = {
         name: value for name in ("title", "source", "pages", "unchanged", "replaced") if (value := getattr(done, name))
     }
     if done.warnings:
         more["warnings"] = list(done.warnings)
-    return IngestResponse(
+    return IngestUrlResponse(
         status="ingested", doc_id=done.document_id, chunks=done.chunks, collection=done.collection, **more
     )
 
 
-def _job(job: IngestJob) -> JobResponse:
+def _job(job: IngestJob) -> UrlJobResponse:
     more: dict[str, Any] = {}
     if job.result is not None:
         more["result"] = _ingested(job.result)
     if job.state == "failed":
         suggestion: dict[str, Any] = {"suggestion": job.suggestion} if job.suggestion else {}
         more["failure"] = JobError(code=job.error or "internal_error", message=job.message, **suggestion)
-    return JobResponse.model_validate(
+    return UrlJobResponse.model_validate(
         {
             "job_id": job.id,
             "state": job.state,
-            "progress": JobProgress(done=job.done, message=job.message),
+            "progress": UrlJobProgress(done=job.done, message=job.message),
             "collection": job.collection,
             "source": job.source,
             "created_at": job.created_at,
@@ -308,8 +309,8 @@ TOOLS = (
             "its text, a score from 0 to 1, and where it stands: source, page, section, and a citation to paste. "
             "Nothing found gives an empty list."
         ),
-        request=SearchRequest,
-        response=SearchResponse,
+        request=RagSearchRequest,
+        response=RagSearchResponse,
         run=search,
         items="results",
     ),
@@ -321,8 +322,8 @@ TOOLS = (
             "collection, which is created where it is new. The same document again changes nothing; a changed one "
             "replaces its earlier version. Long documents take minutes: pass wait=false for a job_id."
         ),
-        request=IngestUrlRequest,
-        response=IngestResponse,
+        request=IngestUrlArguments,
+        response=IngestUrlResponse,
         run=ingest_url,
         run_long=ingest_url,
         writes=True,
@@ -331,7 +332,7 @@ TOOLS = (
         name="list_collections",
         title="List the collections",
         description="List all collections with how many documents each holds.",
-        request=NoArguments,
+        request=ListCollectionsRequest,
         response=CollectionsResponse,
         run=list_collections,
         items="collections",
@@ -352,16 +353,16 @@ TOOLS = (
         name="ingest_url_status",
         title="Ask for an ingestion",
         description="Tell how far an ingestion is that ingest_url began with wait=false, and what came of it.",
-        request=JobRequest,
-        response=JobResponse,
+        request=UrlJobRequest,
+        response=UrlJobResponse,
         run=ingest_url_status,
     ),
     Tool(
         name="cancel_ingest_url",
         title="Cancel an ingestion",
         description="Stop an ingestion that ingest_url began with wait=false; nothing of it is kept.",
-        request=JobRequest,
-        response=JobResponse,
+        request=UrlJobRequest,
+        response=UrlJobResponse,
         run=cancel_ingest_url,
         writes=True,
     ),

@@ -11,9 +11,12 @@ from knowledge_mcp.surfaces.arguments import WHOLE, Text
 from knowledge_mcp.surfaces.contract import Request, Response
 
 __all__ = [
+    "CodeSearchRequest",
+    "CodeSearchResponse",
+    "CodeSearchResult",
     "FileMetadata",
-    "ListRequest",
-    "ListResponse",
+    "ListRepositoriesRequest",
+    "ListRepositoriesResponse",
     "ReadLinesRequest",
     "ReadLinesResponse",
     "RefreshRequest",
@@ -21,16 +24,13 @@ __all__ = [
     "RepositoryEntry",
     "RepositoryFreshness",
     "SearchMetadata",
-    "SearchRequest",
-    "SearchResponse",
-    "SearchResult",
     "Summary",
 ]
 
 RepositoryName = Annotated[Text, Field(min_length=1, max_length=200)]
 
 
-class SearchRequest(Request):
+class CodeSearchRequest(Request):
     """Arguments of `semantic_search` (C 3.2)."""
 
     query: Annotated[Text, Field(min_length=1, max_length=1000)] = Field(
@@ -70,7 +70,7 @@ class SearchRequest(Request):
         return self.query
 
 
-class ListRequest(Request):
+class ListRepositoriesRequest(Request):
     """Arguments of `list_indexed_repositories`: none (C 3.3)."""
 
 
@@ -121,7 +121,7 @@ class FileMetadata(Response):
     file_modified_at: str = ""
 
 
-class SearchResult(Response):
+class CodeSearchResult(Response):
     """One piece of code."""
 
     file_path: str = Field(description="Relative path within the repository.")
@@ -165,10 +165,10 @@ class SearchMetadata(Response):
     degraded: list[str] = Field(default=[], description="What failed on the way, and why; results may be incomplete.")
 
 
-class SearchResponse(Response):
+class CodeSearchResponse(Response):
     """Answer of `semantic_search`."""
 
-    results: list[SearchResult]
+    results: list[CodeSearchResult]
     metadata: SearchMetadata
     message: str = Field(default="", description="Why nothing was found.")
     suggestions: list[str] = Field(default=[])
@@ -206,7 +206,7 @@ class Summary(Response):
     total_chunks: int
 
 
-class ListResponse(Response):
+class ListRepositoriesResponse(Response):
     """Answer of `list_indexed_repositories`."""
 
     repositories: list[RepositoryEntry]

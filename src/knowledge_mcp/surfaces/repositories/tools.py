@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from knowledge_mcp.engine.jobs.jobs import Line
 from knowledge_mcp.engine.repositories.desk import RepositoryDesk
 from knowledge_mcp.engine.repositories.manifest import path_of
 from knowledge_mcp.engine.repositories.values import CodeAnswer, CodeHit, CodeQuery, Freshness, RepositoryInfo
+from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import ConfigError, InvalidInputError
 from knowledge_mcp.surfaces.answers import ErrorEnvelope, render_error
-from knowledge_mcp.surfaces.contract import Call, Surface, Tool
+from knowledge_mcp.surfaces.contract import Surface, Tool
 from knowledge_mcp.surfaces.repositories.shapes import (
+    CodeSearchRequest,
+    CodeSearchResponse,
+    CodeSearchResult,
     FileMetadata,
-    ListRequest,
-    ListResponse,
+    ListRepositoriesRequest,
+    ListRepositoriesResponse,
     ReadLinesRequest,
     ReadLinesResponse,
     RefreshRequest,
@@ -24,9 +27,6 @@ from knowledge_mcp.surfaces.repositories.shapes import (
     RepositoryEntry,
     RepositoryFreshness,
     SearchMetadata,
-    SearchRequest,
-    SearchResponse,
-    SearchResult,
     Summary,
 )
 
@@ -77,7 +77,7 @@ def link(
     return {"permalink": found} if found else {}
 
 
-def result(desk: RepositoryDesk, hit: CodeHit) -> SearchResult:
+def result(desk: RepositoryDesk, hit: CodeHit) -> CodeSearchResult:
     """Turn a hit into a result."""
     chunk, record, info = hit.chunk, hit.record, hit.repository
     labels = dict(record.metadata) if record is not None else {}
@@ -100,7 +100,7 @@ def result(desk: RepositoryDesk, hit: CodeHit) -> SearchResult:
         about["language"] = labels["language"]
     if labels.get("modified_at"):
         about["file_modified_at"] = labels["modified_at"]
-    return SearchResult(
+    return CodeSearchResult(
         file_path=path,
         repository=info.name,
         content_snippet=shown,
@@ -162,7 +162,7 @@ _LINES = 200
 _MOST_CHARACTERS = 60_000
 
 
-def semantic_search(knowledge: object, request: SearchRequest) -> SearchResponse:
+def semantic_search(knowledge: object, request: CodeSearchRequest) -> CodeSearchResponse:
     """Answer `semantic_search`."""
     desk = _desk(knowledge)
     limits = desk.limits
@@ -193,7 +193,7 @@ def semantic_search(knowledge: object, request: SearchRequest) -> SearchResponse
     said: dict[str, Any] = {}
     if not answer.hits:
         said["message"], said["suggestions"] = _why_nothing(request, answer, threshold)
-    return SearchResponse(
+    return CodeSearchResponse(
         results=[result(desk, hit) for hit in answer.hits],
         metadata=SearchMetadata(
             total_matches=answer.total_matches,
@@ -208,11 +208,11 @@ def semantic_search(knowledge: object, request: SearchRequest) -> SearchResponse
     )
 
 
-def list_indexed_repositories(knowledge: object, _: ListRequest) -> ListResponse:
+def list_indexed_repositories(knowledge: object, _: ListRepositoriesRequest) -> ListRepositoriesResponse:
     """Answer `list_indexed_repositories`."""
     desk = _desk(knowledge)
     found = desk.repositories()
-    return ListResponse(
+    return ListRepositoriesResponse(
         repositories=[entry(*each) for each in zip(found, desk.freshness_of(found), strict=True)],
         summary=Summary(
             total_repositories=len(found),
@@ -278,7 +278,7 @@ def refresh_repository(knowledge: object, request: RefreshRequest, call: Call | 
             **more,
         )
     line = call or Call()
-    done = desk.refresh(info.name, Line(_rising(line), line.cancelled))
+    done = desk.refresh(info.name, Call(_rising(line), line.cancelled))
     more = {"errors": list(done.errors)} if done.errors else {}
     return RefreshResponse(
         repository=done.repository,
@@ -328,7 +328,7 @@ def _freshness(info: RepositoryInfo, fresh: Freshness) -> RepositoryFreshness:
     return RepositoryFreshness(repository=info.name, status=info.status, **more)
 
 
-def _why_nothing(request: SearchRequest, answer: CodeAnswer, threshold: float) -> tuple[str, list[str]]:
+def _why_nothing(request: CodeSearchRequest, answer: CodeAnswer, threshold: float) -> tuple[str, list[str]]:
     if not answer.searched:
         return "No repository is indexed yet.", ["Index one with `pk-mcp index URL`."]
     if answer.notes:
@@ -353,8 +353,8 @@ TOOLS = (
             "Search indexed code repositories using natural language queries. Returns relevant code snippets ranked by "
             "semantic similarity."
         ),
-        request=SearchRequest,
-        response=SearchResponse,
+        request=CodeSearchRequest,
+        response=CodeSearchResponse,
         run=semantic_search,
         items="results",
     ),
@@ -365,8 +365,8 @@ TOOLS = (
             "List all repositories currently indexed in the knowledge base. Shows repository names, file counts, and "
             "indexing status."
         ),
-        request=ListRequest,
-        response=ListResponse,
+        request=ListRepositoriesRequest,
+        response=ListRepositoriesResponse,
         run=list_indexed_repositories,
         items="repositories",
     ),

@@ -10,13 +10,13 @@ from typing import Any
 from knowledge_mcp.model import evidence
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.document import Box, Span
-from knowledge_mcp.model.evidence import Passage, QuoteAnswer, QuotePlace, QuoteVerdict, ReadAnswer, ReferenceLink
+from knowledge_mcp.model.evidence import Excerpt, QuoteAnswer, QuotePlace, QuoteVerdict, ReadAnswer, ReferenceLink
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.surfaces.answers import MAX_ANSWER_CHARACTERS, size_of
 from knowledge_mcp.surfaces.contract import Response, Tool
 from knowledge_mcp.surfaces.standards.evidence_shapes import (
     DifferenceResult,
-    Locator,
+    EvidenceLocator,
     OutlineRequest,
     OutlineResponse,
     QuotePlaceResult,
@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 
-def locator(place: evidence.Locator) -> Locator:
+def locator(place: evidence.Locator) -> EvidenceLocator:
     """Turn the engine's locator into an answer's; what is empty is left out."""
     return _built(
         place.document_id,
@@ -57,7 +57,7 @@ def locator(place: evidence.Locator) -> Locator:
     )
 
 
-def locator_of_chunk(chunk: Chunk) -> Locator:
+def locator_of_chunk(chunk: Chunk) -> EvidenceLocator:
     """Locate a whole chunk."""
     return _built(
         chunk.document_id,
@@ -110,7 +110,7 @@ def _built(
     labels: Sequence[str],
     boxes: Sequence[Box],
     lines: tuple[int, int] | None,
-) -> Locator:
+) -> EvidenceLocator:
     more: dict[str, Any] = {}
     if pages:
         more["page_numbers"] = list(pages)
@@ -120,7 +120,7 @@ def _built(
         more["boxes"] = merged_boxes(boxes)
     if lines is not None:
         more["lines"] = list(lines)
-    return Locator(document_id=document_id, span=[span.start, span.end], content_hash=content_hash, **more)
+    return EvidenceLocator(document_id=document_id, span=[span.start, span.end], content_hash=content_hash, **more)
 
 
 _ROOM = MAX_ANSWER_CHARACTERS - 1_000
@@ -222,7 +222,7 @@ def _reference(link: ReferenceLink) -> ReferenceResult:
     )
 
 
-def _reference_place(passage: Passage) -> ReferencePlace:
+def _reference_place(passage: Excerpt) -> ReferencePlace:
     place = passage.locator
     more: dict[str, Any] = {"page_numbers": list(place.page_numbers)} if place.page_numbers else {}
     return ReferencePlace(

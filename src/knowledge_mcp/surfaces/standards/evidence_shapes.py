@@ -15,7 +15,7 @@ from knowledge_mcp.surfaces.contract import Request, Response
 
 __all__ = [
     "DifferenceResult",
-    "Locator",
+    "EvidenceLocator",
     "OutlineRequest",
     "OutlineResponse",
     "OutlineSection",
@@ -148,7 +148,7 @@ _CUT = Truncation(omitted=0, note="")
 _CITATION = "Ready to paste: title, edition, clause, page."
 
 
-class Locator(Response):
+class EvidenceLocator(Response):
     """Where words stand, so that a program finds them again."""
 
     document_id: str
@@ -167,7 +167,7 @@ class ReadPassage(Response):
 
     text: str
     citation: str = Field(description=_CITATION)
-    locator: Locator
+    locator: EvidenceLocator
 
 
 class ReadResponse(Response):
@@ -276,7 +276,7 @@ class QuotePlaceResult(Response):
     quoted: str = Field(default="", description="The part of the quote, where it is not all of it.")
     text: str = Field(description="The printed words.")
     citation: str = Field(description=_CITATION)
-    locator: Locator
+    locator: EvidenceLocator
     similarity: float = Field(default=1.0, ge=0.0, le=1.0)
     differences: list[DifferenceResult] = Field(default=[])
 

@@ -16,12 +16,12 @@ from knowledge_mcp.surfaces.arguments import nearest
 from knowledge_mcp.surfaces.standards.evidence import locator_of_chunk
 from knowledge_mcp.surfaces.standards.shapes import (
     BriefSource,
-    Leg,
-    Metadata,
+    LegRank,
+    PassageSource,
     RequirementsRequest,
     ScopedRequest,
-    SearchResult,
-    Source,
+    StandardsMetadata,
+    StandardsSearchResult,
 )
 
 __all__ = [
@@ -73,7 +73,7 @@ def brief_source(chunk: Chunk, citation: str, clause_number: str | None = None) 
     return BriefSource(document_id=chunk.document_id, document_title=chunk.document_title, citation=citation, **more)
 
 
-def search_result(hit: Hit) -> SearchResult:
+def search_result(hit: Hit) -> StandardsSearchResult:
     """Turn a hit into a result."""
     chunk = hit.chunk
     legs = {"dense": hit.dense, "lexical": hit.lexical}
@@ -82,12 +82,12 @@ def search_result(hit: Hit) -> SearchResult:
         more["also_in"] = list(hit.also_in[:_MOST_ALSO_IN])
     if len(hit.also_in) > _MOST_ALSO_IN:
         more["also_in_more"] = len(hit.also_in) - _MOST_ALSO_IN
-    return SearchResult(
+    return StandardsSearchResult(
         id=chunk.id,
         content=chunk.content,
         score=rounded(hit.score),
         source=_source(chunk, hit.citation),
-        metadata=Metadata(
+        metadata=StandardsMetadata(
             chunk_type=chunk.chunk_type,
             normative=chunk.normative,
             section_hierarchy=list(chunk.section_hierarchy),
@@ -99,11 +99,11 @@ def search_result(hit: Hit) -> SearchResult:
     )
 
 
-def _leg(leg: LegScore) -> Leg:
-    return Leg(rank=leg.rank, score=round(leg.score, 4))
+def _leg(leg: LegScore) -> LegRank:
+    return LegRank(rank=leg.rank, score=round(leg.score, 4))
 
 
-def _source(chunk: Chunk, citation: str) -> Source:
+def _source(chunk: Chunk, citation: str) -> PassageSource:
     more: dict[str, Any] = {}
     if chunk.clause_number:
         more["clause_number"] = chunk.clause_number
@@ -111,7 +111,7 @@ def _source(chunk: Chunk, citation: str) -> Source:
         more["page_labels"] = list(chunk.page_labels)
     if chunk.lines is not None:
         more["lines"] = list(chunk.lines)
-    return Source(
+    return PassageSource(
         document_id=chunk.document_id,
         document_title=chunk.document_title,
         document_type=chunk.document_type,
@@ -130,7 +130,7 @@ _SENTENCE = re.compile(r"[^\n.!?]*(?:[.!?](?!\s)[^\n.!?]*)*(?:[.!?]+(?=\s|$)|\n|
 _WORD = re.compile(r"\w{2,}")
 
 
-def within(results: Sequence[SearchResult], tokens: int, question: str) -> list[SearchResult]:
+def within(results: Sequence[StandardsSearchResult], tokens: int, question: str) -> list[StandardsSearchResult]:
     """Keep the passages within a budget of tokens, as `tokens_about` estimates them.
 
     The first passage is always given, whole or as a snippet. One that does not fit is cut to the sentences that share
@@ -139,7 +139,7 @@ def within(results: Sequence[SearchResult], tokens: int, question: str) -> list[
     """
     room = tokens
     words = {word.casefold() for word in _WORD.findall(question)}
-    kept: list[SearchResult] = []
+    kept: list[StandardsSearchResult] = []
     for place, result in enumerate(results):
         later = len(results) - place - 1
         share = max(LEAST, room - later * LEAST)

@@ -12,7 +12,7 @@ from knowledge_mcp.model.query import And, Equals, Filter, In, Prefix, SearchMod
 from knowledge_mcp.surfaces.answers import ABOUT, ALSO_ASKED, Answerability, Truncation
 from knowledge_mcp.surfaces.arguments import WHOLE, Text, one_or_list
 from knowledge_mcp.surfaces.contract import Request, Response
-from knowledge_mcp.surfaces.standards.evidence_shapes import Locator
+from knowledge_mcp.surfaces.standards.evidence_shapes import EvidenceLocator
 
 __all__ = [
     "BriefSource",
@@ -25,20 +25,20 @@ __all__ = [
     "HealthResponse",
     "KeywordSearchRequest",
     "KnowledgeBase",
-    "Leg",
+    "LegRank",
     "LookupRequest",
     "LookupResponse",
-    "Metadata",
     "NoArguments",
     "PagedRequest",
+    "PassageSource",
     "RequirementResult",
     "RequirementsRequest",
     "RequirementsResponse",
     "ScopedRequest",
-    "SearchRequest",
-    "SearchResponse",
-    "SearchResult",
-    "Source",
+    "StandardsMetadata",
+    "StandardsSearchRequest",
+    "StandardsSearchResponse",
+    "StandardsSearchResult",
     "StatsResponse",
     "VectorStore",
 ]
@@ -117,7 +117,7 @@ class PagedRequest(ScopedRequest):
     )
 
 
-class SearchRequest(PagedRequest):
+class StandardsSearchRequest(PagedRequest):
     """Arguments of `knowledge_search` (A-REQ-TOOL-001)."""
 
     query: Annotated[Text, Field(min_length=1, max_length=2000)] = Field(
@@ -197,7 +197,7 @@ class FilterValues(Response):
     clause_exact: bool = False
 
 
-class Leg(Response):
+class LegRank(Response):
     """A result's place in one of the two rankings that were fused."""
 
     rank: int = Field(description="From 1.")
@@ -214,7 +214,7 @@ class BriefSource(Response):
     clause_number: str = ""
 
 
-class Source(Response):
+class PassageSource(Response):
     """Where a passage stands."""
 
     document_id: str
@@ -229,7 +229,7 @@ class Source(Response):
     lines: list[int] = Field(default=[], description="First and last line of the source file.")
 
 
-class Metadata(Response):
+class StandardsMetadata(Response):
     """What a passage is."""
 
     chunk_type: ChunkType
@@ -238,27 +238,27 @@ class Metadata(Response):
     references: list[str]
 
 
-class SearchResult(Response):
+class StandardsSearchResult(Response):
     """One passage found."""
 
     id: str
     content: str = Field(description="The passage word for word, or a part of it where snippet is true.")
     score: float = Field(ge=0.0, le=1.0)
-    source: Source
-    metadata: Metadata
-    locator: Locator = Field(description="Where it stands, for programs.")
+    source: PassageSource
+    metadata: StandardsMetadata
+    locator: EvidenceLocator = Field(description="Where it stands, for programs.")
     uri: str = Field(description="Resource that holds the passage.")
-    dense: Leg = Field(default=Leg(rank=0, score=0.0), description="Place by meaning, where it was found so.")
-    lexical: Leg = Field(default=Leg(rank=0, score=0.0), description="Place by words, where it was found so.")
+    dense: LegRank = Field(default=LegRank(rank=0, score=0.0), description="Place by meaning, where it was found so.")
+    lexical: LegRank = Field(default=LegRank(rank=0, score=0.0), description="Place by words, where it was found so.")
     snippet: bool = Field(default=False, description="True where the passage was cut to fit max_tokens.")
     also_in: list[str] = Field(default=[], description="Citations of passages that say the same.")
     also_in_more: int = Field(default=0, description="Further ones that are not listed.")
 
 
-class SearchResponse(Response):
+class StandardsSearchResponse(Response):
     """Answer of `knowledge_search` and `knowledge_keyword_search`."""
 
-    results: list[SearchResult]
+    results: list[StandardsSearchResult]
     total: int = Field(description="Number of results returned.")
     query: str
     search_type: SearchMode

@@ -47,8 +47,8 @@ from knowledge_mcp.surfaces.standards.shapes import (
     RequirementResult,
     RequirementsRequest,
     RequirementsResponse,
-    SearchRequest,
-    SearchResponse,
+    StandardsSearchRequest,
+    StandardsSearchResponse,
     StatsResponse,
     VectorStore,
 )
@@ -65,7 +65,7 @@ __all__ = [
 ]
 
 
-def search(knowledge: Knowledge, request: SearchRequest) -> SearchResponse:
+def search(knowledge: Knowledge, request: StandardsSearchRequest) -> StandardsSearchResponse:
     """Answer `knowledge_search`."""
     mode = SearchMode.HYBRID if request.use_hybrid else SearchMode.SEMANTIC
     weight = request.hybrid_weight if "hybrid_weight" in request.model_fields_set else None
@@ -73,7 +73,7 @@ def search(knowledge: Knowledge, request: SearchRequest) -> SearchResponse:
     return _answer_search(knowledge, request, query)
 
 
-def keyword_search(knowledge: Knowledge, request: KeywordSearchRequest) -> SearchResponse:
+def keyword_search(knowledge: Knowledge, request: KeywordSearchRequest) -> StandardsSearchResponse:
     """Answer `knowledge_keyword_search`."""
     query = SearchQuery(request.query, request.n_results, SearchMode.KEYWORD, filter=request.filter())
     return _answer_search(knowledge, request, query)
@@ -162,7 +162,7 @@ def health(knowledge: Knowledge, _: NoArguments) -> HealthResponse:
     )
 
 
-def _answer_search(knowledge: Knowledge, request: PagedRequest, query: SearchQuery) -> SearchResponse:
+def _answer_search(knowledge: Knowledge, request: PagedRequest, query: SearchQuery) -> StandardsSearchResponse:
     query = dataclasses.replace(query, offset=request.cursor, per_document=request.max_per_document, fold=True)
     answer = knowledge.search(query)
     more: dict[str, Any] = {}
@@ -186,7 +186,7 @@ def _answer_search(knowledge: Knowledge, request: PagedRequest, query: SearchQue
         more["next_cursor"] = query.offset + len(results)
     if omitted := len(answer.hits) - len(results):
         more["truncated"] = Truncation(omitted=omitted, note="The answer was cut to fit; next_cursor leads on.")
-    return SearchResponse(
+    return StandardsSearchResponse(
         results=results,
         total=len(results),
         query=query.text,
@@ -248,8 +248,8 @@ TOOLS = (
             "definition use knowledge_lookup, for mandatory statements knowledge_requirements, for an exact identifier "
             "or phrase knowledge_keyword_search."
         ),
-        request=SearchRequest,
-        response=SearchResponse,
+        request=StandardsSearchRequest,
+        response=StandardsSearchResponse,
         run=search,
         items="results",
     ),
@@ -285,7 +285,7 @@ TOOLS = (
             "it when the exact wording is known; use knowledge_search when only the meaning is."
         ),
         request=KeywordSearchRequest,
-        response=SearchResponse,
+        response=StandardsSearchResponse,
         run=keyword_search,
         items="results",
     ),

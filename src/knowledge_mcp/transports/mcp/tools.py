@@ -19,12 +19,12 @@ from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult, ContentBlock, ResourceLink, TextContent
 
-from knowledge_mcp.engine.jobs.jobs import Progress
+from knowledge_mcp.model.call import Call, Progress
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.surfaces.answers import compact, shorten
 from knowledge_mcp.surfaces.arguments import parse
-from knowledge_mcp.surfaces.contract import Call, Resource, Surface, Tool, ToolDesk
+from knowledge_mcp.surfaces.contract import Resource, Surface, Tool, ToolDesk
 from knowledge_mcp.transports.shared.provider import CALLERS_MISTAKES, KnowledgeProviders, crash, error_result
 from knowledge_mcp.transports.shared.threads import Threads, telling
 

@@ -16,7 +16,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from knowledge_mcp.transports.rest.errors import Refusal, from_http, send_failure
+from knowledge_mcp.transports.rest.errors import RefusedRequest, from_http, send_failure
 
 __all__ = ["BodyGate", "JsonRoute", "media_type_of_body", "parse_json"]
 
@@ -90,7 +90,9 @@ class BodyGate:
                 message = await receive()
             if message is None:
                 whole = True
-                raise Refusal(408, "The request body did not come in time.", "Send it again.", {"Connection": "close"})
+                raise RefusedRequest(
+                    408, "The request body did not come in time.", "Send it again.", {"Connection": "close"}
+                )
             size += len(message.get("body", b""))
             whole = message["type"] != "http.request" or not message.get("more_body", False)
             if size > limit:
@@ -111,8 +113,8 @@ class BodyGate:
                 more = message["type"] == "http.request" and message.get("more_body", False)
 
 
-def _too_large(limit: int) -> Refusal:
-    return Refusal(
+def _too_large(limit: int) -> RefusedRequest:
+    return RefusedRequest(
         413, f"The request body has more than {limit} bytes.", "Send less at a time.", {"Connection": "close"}
     )
 
@@ -125,13 +127,13 @@ def media_type_of_body(request: Request) -> str:
     """
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in {"", "identity"}:
-        raise Refusal(415, "The request body is compressed.", "Send it without Content-Encoding.")
+        raise RefusedRequest(415, "The request body is compressed.", "Send it without Content-Encoding.")
     given = request.headers.get("content-type", "")
     reader = HeaderReader()
     reader["content-type"] = given.replace("\n", " ").replace("\r", " ")
     charset = reader.get_content_charset("utf-8")
     if charset not in {"utf-8", "utf8", "us-ascii"}:
-        raise Refusal(415, "The request body is not in UTF-8.", "Send UTF-8.")
+        raise RefusedRequest(415, "The request body is not in UTF-8.", "Send UTF-8.")
     return reader.get_content_type() if given.strip() else ""
 
 
@@ -172,11 +174,11 @@ async def _read(request: Request) -> object:
     media_type = media_type_of_body(request)
     if media_type != "application/json":
         named = f"'{media_type[:100]}'" if media_type else "of no type"
-        raise Refusal(415, f"The request body is {named}.", "Send JSON with `Content-Type: application/json`.")
+        raise RefusedRequest(415, f"The request body is {named}.", "Send JSON with `Content-Type: application/json`.")
     try:
         body = await request.body()
     except ClientDisconnect:
-        raise Refusal(400, "The client left before its request was complete.") from None
+        raise RefusedRequest(400, "The client left before its request was complete.") from None
     if len(body) > _IN_A_THREAD:
         return await anyio.to_thread.run_sync(parse_json, body)
     return parse_json(body)
@@ -246,5 +248,5 @@ def _look_at_text(text: str) -> None:
         raise _UnfitError("a text holds half of a surrogate pair") from None
 
 
-def _no_json(why: str) -> Refusal:
-    return Refusal(400, f"The request body is not valid JSON: {why}.", "Send one JSON object in UTF-8.")
+def _no_json(why: str) -> RefusedRequest:
+    return RefusedRequest(400, f"The request body is not valid JSON: {why}.", "Send one JSON object in UTF-8.")

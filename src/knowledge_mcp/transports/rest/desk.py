@@ -21,7 +21,7 @@ from knowledge_mcp.model.library import Deposit, Deposited
 from knowledge_mcp.model.query import Check, HealthReport
 from knowledge_mcp.ports import SharedLibrary
 from knowledge_mcp.support.events import log_event
-from knowledge_mcp.transports.rest.errors import REQUEST_ID, Refusal, failure_of
+from knowledge_mcp.transports.rest.errors import REQUEST_ID, RefusedRequest, failure_of
 from knowledge_mcp.transports.rest.observing import RestMetrics, Tracing
 from knowledge_mcp.transports.shared.provider import KnowledgeProvider
 from knowledge_mcp.transports.shared.threads import Threads
@@ -99,7 +99,7 @@ class RestDesk:
         """
         if self._ingests.places.statistics().tasks_waiting >= MAX_WAITING:
             text = f"{MAX_WAITING} ingestions wait already."
-            raise Refusal(503, text, "Try again later, or with wait=false.", {"Retry-After": "10"})
+            raise RefusedRequest(503, text, "Try again later, or with wait=false.", {"Retry-After": "10"})
         stop = threading.Event()
         left = False
         found: list[Deposited | Exception] = []
@@ -132,7 +132,7 @@ class RestDesk:
         if left and isinstance(outcome, KnowledgeError):
             self.metrics.ingest("cancelled")
             log_event(logger, logging.WARNING, "ingest_cancelled", request_id=request.scope[REQUEST_ID])
-            raise Refusal(499, "The client left before the ingestion was done.")
+            raise RefusedRequest(499, "The client left before the ingestion was done.")
         self.metrics.ingest("failed")
         raise outcome
 

@@ -27,6 +27,7 @@ from fastapi.responses import JSONResponse
 from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 
+from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.errors import (
     AuthError,
     InvalidInputError,
@@ -41,7 +42,7 @@ from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.remote.failures import error_object
 from knowledge_mcp.remote.values import RIGHTS, codec_of, method_of, opened
 from knowledge_mcp.surfaces.arguments import parse
-from knowledge_mcp.surfaces.contract import Call, Surface, Tool, load_surfaces
+from knowledge_mcp.surfaces.contract import Surface, Tool, load_surfaces
 from knowledge_mcp.transports.rest.streaming import Streaming, Tell
 from knowledge_mcp.transports.shared.provider import crash
 from knowledge_mcp.transports.shared.threads import Threads

@@ -35,7 +35,7 @@ __all__ = [
     "FAILURE",
     "REQUEST_ID",
     "Failure",
-    "Refusal",
+    "RefusedRequest",
     "crashed",
     "failure_of",
     "from_http",
@@ -107,7 +107,7 @@ class Failure:
         return json.dumps(content, ensure_ascii=False).encode("utf-8", "replace")
 
 
-class Refusal(HTTPException):
+class RefusedRequest(HTTPException):
     """Refuse a request from wherever it is read or judged; the frameworks let it pass to our own handler."""
 
     def __init__(
@@ -157,7 +157,7 @@ def failure_of(error: KnowledgeError) -> Failure:
 
 def from_http(error: HTTPException) -> Failure:
     """Map what the frameworks raise, and our own refusals."""
-    own = error if isinstance(error, Refusal) else None
+    own = error if isinstance(error, RefusedRequest) else None
     detail = str(error.detail)
     if own is None and detail == HTTPStatus(error.status_code).phrase:
         detail = {

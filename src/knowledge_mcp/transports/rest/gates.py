@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from knowledge_mcp.model.errors import AuthError
 from knowledge_mcp.ports import Library, SharedLibrary
 from knowledge_mcp.support.events import log_event
-from knowledge_mcp.transports.rest.errors import FAILURE, REQUEST_ID, Failure, Refusal, crashed, send_failure
+from knowledge_mcp.transports.rest.errors import FAILURE, REQUEST_ID, Failure, RefusedRequest, crashed, send_failure
 from knowledge_mcp.transports.rest.observing import RestMetrics, Tracing
 from knowledge_mcp.transports.shared.guards import HostGuard
 from knowledge_mcp.transports.shared.keys import ANONYMOUS, Key, KeyRing
@@ -353,7 +353,7 @@ def reachable(library: SharedLibrary, key: Key) -> Library:
 def need_write(key: Key, collection: str) -> None:
     """Refuse a key that may not write a collection with 403, whether there is such a collection or not."""
     if not key.may_write(collection):
-        raise Refusal(
+        raise RefusedRequest(
             403,
             f"The key '{key.name}' may not write the collection '{collection}'.",
             "Use another key, or ask for the right.",

@@ -17,7 +17,7 @@ from starlette.responses import Response
 from knowledge_mcp.model.query import HealthReport
 from knowledge_mcp.transports.rest.answers import BEARER, CheckAnswer, HealthAnswer, ReadyAnswer, failures
 from knowledge_mcp.transports.rest.desk import RestDesk
-from knowledge_mcp.transports.rest.errors import Refusal
+from knowledge_mcp.transports.rest.errors import RefusedRequest
 from knowledge_mcp.transports.rest.gates import ROUTE
 from knowledge_mcp.transports.rest.observing import CONTENT_TYPE
 
@@ -92,7 +92,7 @@ class _Operating:
         if kind is not None and _FILE.fullmatch(name):
             content = await anyio.to_thread.run_sync(_console_file, name)
         if content is None:
-            raise Refusal(404, "There is no such file of the console.")
+            raise RefusedRequest(404, "There is no such file of the console.")
         tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
         headers = {
             "Content-Security-Policy": CONSOLE_POLICY,

@@ -38,7 +38,7 @@ from knowledge_mcp.transports.rest.answers import (
 )
 from knowledge_mcp.transports.rest.bodies import JsonRoute, media_type_of_body, parse_json
 from knowledge_mcp.transports.rest.desk import RestDesk
-from knowledge_mcp.transports.rest.errors import REQUEST_ID, Refusal, failure_of
+from knowledge_mcp.transports.rest.errors import REQUEST_ID, RefusedRequest, failure_of
 from knowledge_mcp.transports.rest.gates import key_of, need_write, reachable, readable
 from knowledge_mcp.transports.rest.models import (
     CollectionName,
@@ -121,17 +121,19 @@ class _Ingesting:
     async def ingest_file(self, request: Request, key: Annotated[Key, Depends(key_of)]) -> Response:
         """Take in a file of any kind that can be read; its name says what it is, else the type it is sent with."""
         if media_type_of_body(request) != "multipart/form-data":
-            raise Refusal(415, "The request body is no form.", "Send the file as `multipart/form-data`.")
+            raise RefusedRequest(415, "The request body is no form.", "Send the file as `multipart/form-data`.")
         try:
             form = await request.form(max_files=1, max_fields=MAX_FIELDS, max_part_size=MAX_FIELD_BYTES)
         except ClientDisconnect:
-            raise Refusal(400, "The client left before its request was complete.") from None
+            raise RefusedRequest(400, "The client left before its request was complete.") from None
         except HTTPException as exc:
-            if isinstance(exc, Refusal):
+            if isinstance(exc, RefusedRequest):
                 raise
-            raise Refusal(400, f"The form cannot be read: {exc.detail}.", "Send one file and its fields.") from None
+            raise RefusedRequest(
+                400, f"The form cannot be read: {exc.detail}.", "Send one file and its fields."
+            ) from None
         except UnicodeDecodeError:
-            raise Refusal(400, "The form cannot be read: a name in it is not UTF-8.", "Send UTF-8.") from None
+            raise RefusedRequest(400, "The form cannot be read: a name in it is not UTF-8.", "Send UTF-8.") from None
         async with contextlib.AsyncExitStack() as stack:
             stack.push_async_callback(form.close)
             file, fields, metadata = _parts(form)
@@ -229,7 +231,7 @@ def _parts(form: FormData) -> tuple[UploadFile, UploadFields, Metadata]:
     if fields.metadata.strip():
         try:
             given = parse_json(fields.metadata)
-        except Refusal as exc:
+        except RefusedRequest as exc:
             raise RequestValidationError(
                 [{"loc": ("body", "metadata"), "msg": str(exc.detail), "type": "json_invalid"}]
             ) from None
@@ -266,7 +268,7 @@ def _told_type(file: UploadFile) -> str | None:
 def _job_id(text: str) -> str:
     """Keep ids to what ids can be; another is no job."""
     if not text.isascii() or not text.isalnum():
-        raise Refusal(404, "There is no such job.", "Use the job_id that the ingestion was answered with.")
+        raise RefusedRequest(404, "There is no such job.", "Use the job_id that the ingestion was answered with.")
     return text
 
 
@@ -425,7 +427,7 @@ def _names(record: DocumentRecord) -> str:
 def _document_id(text: str) -> str:
     """Keep ids to what ids can be; another is no document."""
     if not _DOCUMENT_ID.fullmatch(text):
-        raise Refusal(404, "There is no such document.", "List the documents and use one of their ids.")
+        raise RefusedRequest(404, "There is no such document.", "List the documents and use one of their ids.")
     return text
 
 

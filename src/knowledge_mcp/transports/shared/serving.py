@@ -32,11 +32,11 @@ from knowledge_mcp.model.errors import InternalError, InvalidInputError
 from knowledge_mcp.support.events import log_event
 
 __all__ = [
-    "Connection",
+    "ConnectionLimits",
     "Connections",
-    "Limits",
+    "EventTally",
+    "HttpConnection",
     "Listener",
-    "Tally",
     "address_of",
     "listen",
     "serve_until_told",
@@ -51,7 +51,7 @@ _AT_ONCE = 16
 _NOTHING_LEFT = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 
-class Tally:
+class EventTally:
     """Log how often something happened, by reason, at most once a second.
 
     Args:
@@ -89,7 +89,7 @@ class Listener(socket.socket):
         super().__init__(*arguments, **named)
         self._spare: int | None = None
         self._in_a_row = 0
-        self._tally = Tally(logger, "connections_not_accepted")
+        self._tally = EventTally(logger, "connections_not_accepted")
         self._keep_spare()
 
     def accept(self) -> tuple[socket.socket, Any]:
@@ -194,7 +194,7 @@ _FULL = (
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ConnectionLimits:
     """Bound the connections of a server.
 
     Attributes:
@@ -208,10 +208,10 @@ class Limits:
     header_seconds: float = 10.0
 
 
-def usual_limits() -> Limits:
+def usual_limits() -> ConnectionLimits:
     """Choose limits that stay below the process's descriptors; one address gets half of all connections."""
     most = max(_LEAST, min(_MOST, _descriptors() * 3 // 4, _descriptors() - _RESERVE))
-    return Limits(most, most // 2)
+    return ConnectionLimits(most, most // 2)
 
 
 def _descriptors() -> int:
@@ -231,19 +231,19 @@ class Connections:
         proxies: addresses and networks through which many clients come; they have no limit of their own.
     """
 
-    def __init__(self, limits: Limits, proxies: Iterable[str] = ()) -> None:
+    def __init__(self, limits: ConnectionLimits, proxies: Iterable[str] = ()) -> None:
         self.limits = limits
-        self.tally = Tally(logger, "connections_closed")
+        self.tally = EventTally(logger, "connections_closed")
         self._proxies = [ipaddress.ip_network(each, strict=False) for each in proxies]
-        self._held: dict[Connection, str] = {}
+        self._held: dict[HttpConnection, str] = {}
         self._by_address: Counter[str] = Counter()
-        self._waiting: dict[Connection, None] = {}
+        self._waiting: dict[HttpConnection, None] = {}
 
     def __len__(self) -> int:
         """Count those that are open."""
         return len(self._held)
 
-    def admit(self, connection: Connection, host: str) -> bool:
+    def admit(self, connection: HttpConnection, host: str) -> bool:
         """Take a connection in, where need be in the place of one without a request; False where there is no place."""
         address, proxied = self._sender(host)
         crowded = not proxied and self._by_address[address] >= self.limits.by_address
@@ -257,14 +257,14 @@ class Connections:
         self._by_address[address] += 1
         return True
 
-    def has_request(self, connection: Connection, has: bool) -> None:
+    def has_request(self, connection: HttpConnection, has: bool) -> None:
         """Note whether a request of this connection is being answered."""
         if has or connection not in self._held:
             self._waiting.pop(connection, None)
         else:
             self._waiting.setdefault(connection)
 
-    def leave(self, connection: Connection) -> None:
+    def leave(self, connection: HttpConnection) -> None:
         """Forget a connection; idempotent."""
         self._waiting.pop(connection, None)
         address = self._held.pop(connection, None)
@@ -295,7 +295,7 @@ class Connections:
         return str(ipaddress.ip_network((found, 64), strict=False) if found.version == 6 else found), proxied
 
 
-class Connection(H11Protocol):
+class HttpConnection(H11Protocol):
     """Speak HTTP on one connection, within the server's limits."""
 
     def __init__(
@@ -405,7 +405,7 @@ def serve_until_told(
         lifespan="on",
         ws="none",
         # h11: httptools, which uvicorn takes where it finds it, leaves blanks around header values
-        http=cast("type[Connection]", functools.partial(Connection, Connections(usual_limits(), proxies))),
+        http=cast("type[HttpConnection]", functools.partial(HttpConnection, Connections(usual_limits(), proxies))),
         proxy_headers=bool(proxies),
         forwarded_allow_ips=list(proxies),
         loop="asyncio",

@@ -18,7 +18,7 @@ import anyio.to_thread
 from mcp.server.mcpserver import Context
 
 from knowledge_mcp.engine.core.base import wanted_until
-from knowledge_mcp.engine.jobs.jobs import Progress, tell_nobody
+from knowledge_mcp.model.call import Progress, tell_nobody
 from knowledge_mcp.model.errors import RateLimitedError
 
 __all__ = [

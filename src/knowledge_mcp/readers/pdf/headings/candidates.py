@@ -12,7 +12,7 @@ from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, is_figu
 
 __all__ = [
     "Body",
-    "Candidate",
+    "HeadingCandidate",
     "NumberKey",
     "best_chain",
     "body_of",
@@ -138,7 +138,7 @@ class Body:
 
 
 @dataclass(slots=True)
-class Candidate:
+class HeadingCandidate:
     """One line, or the lines of one title, with what is around it.
 
     Attributes:
@@ -213,7 +213,7 @@ def is_semi_strong(line: Line, body: Body) -> bool:
     return line.font != body.font and line.size >= body.size - 0.1 and not (line.code or line.is_italic)
 
 
-def candidates(page: PageLayout, body: Body) -> Iterator[Candidate]:
+def candidates(page: PageLayout, body: Body) -> Iterator[HeadingCandidate]:
     """Yield every line of a page as a candidate, titles of several lines as one."""
     lines = [line for line in page.lines if not line.rotated]
     edges = _right_edges(lines)
@@ -229,7 +229,7 @@ def candidates(page: PageLayout, body: Body) -> Iterator[Candidate]:
         text = " ".join(line.text for line in used)
         numbered = _read(text, is_strong(used[-1], body))
         following = lines[end] if end < len(lines) else None
-        yield Candidate(
+        yield HeadingCandidate(
             lines=used,
             text=text,
             numbered=numbered,

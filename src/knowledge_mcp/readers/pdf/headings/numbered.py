@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from knowledge_mcp.model.document import HeadingSource
 from knowledge_mcp.readers.pdf.headings.candidates import (
     Body,
-    Candidate,
+    HeadingCandidate,
     best_chain,
     candidates,
     is_semi_strong,
@@ -39,9 +39,9 @@ _LATEST_FIRST = 2
 _LONGEST_STEP = 2
 
 
-def numbered_notes(found: Sequence[Candidate], body: Body) -> list[Candidate]:
+def numbered_notes(found: Sequence[HeadingCandidate], body: Body) -> list[HeadingCandidate]:
     """Pick the candidates that open a section named by the number of its note; none where the numbers begin anew."""
-    styles: defaultdict[tuple[float, bool, str], list[Candidate]] = defaultdict(list)
+    styles: defaultdict[tuple[float, bool, str], list[HeadingCandidate]] = defaultdict(list)
     for candidate in found:
         alone = not (candidate.beside or candidate.flows or candidate.cut is not None)
         if alone and is_strong(candidate.line, body) and _NOTE.match(candidate.text):
@@ -49,7 +49,7 @@ def numbered_notes(found: Sequence[Candidate], body: Body) -> list[Candidate]:
     return [candidate for members in styles.values() if _is_series(members) for candidate in members]
 
 
-def _is_series(members: Sequence[Candidate]) -> bool:
+def _is_series(members: Sequence[HeadingCandidate]) -> bool:
     """Tell numbers that go up through the document; a note that is continued says its number again."""
     numbers = [int(match["number"]) for member in members if (match := _NOTE.match(member.text))]
     steps = [later - earlier for earlier, later in itertools.pairwise(numbers)]
@@ -96,7 +96,7 @@ class Heading:
         return self.lines[0].page
 
 
-def heading_of(candidate: Candidate, level: int, source: HeadingSource, confidence: float) -> Heading:
+def heading_of(candidate: HeadingCandidate, level: int, source: HeadingSource, confidence: float) -> Heading:
     """Make a heading of a candidate."""
     numbered = candidate.numbered
     title = numbered.title
@@ -166,12 +166,12 @@ def _put_below(headings: Sequence[Heading], listed: Collection[int], notes: Coll
             heading.level = max(heading.level, above + 1)
 
 
-def _is_anchored(candidate: Candidate, anchors: Collection[int]) -> bool:
+def _is_anchored(candidate: HeadingCandidate, anchors: Collection[int]) -> bool:
     return any(id(line) in anchors for line in candidate.lines)
 
 
 def _findings(
-    chosen: Sequence[Candidate], listed: Sequence[Heading], body: Body, pages: Sequence[PageLayout]
+    chosen: Sequence[HeadingCandidate], listed: Sequence[Heading], body: Body, pages: Sequence[PageLayout]
 ) -> Numbered:
     """Say what the headings so far tell about the styles that headings are set in."""
     findings = Numbered(body, listed_from=min((heading.page for heading in listed), default=0))
@@ -194,10 +194,10 @@ def _is_counted(number: str | None) -> bool:
 # ---- with a number --------------------------------------------------------------------------------------------------
 
 
-def _numbered(found: Sequence[Candidate], body: Body, anchors: Collection[int]) -> list[Candidate]:
+def _numbered(found: Sequence[HeadingCandidate], body: Body, anchors: Collection[int]) -> list[HeadingCandidate]:
     """Pick the numbered candidates that are links of the document's numbering."""
     tight = _tight_lists(found, body)
-    possible: list[Candidate] = []
+    possible: list[HeadingCandidate] = []
     for candidate in found:
         if not candidate.key:
             continue
@@ -226,11 +226,11 @@ def _numbered(found: Sequence[Candidate], body: Body, anchors: Collection[int]) 
     ]
 
 
-def _setting(candidate: Candidate) -> tuple[float, bool, str, bool]:
+def _setting(candidate: HeadingCandidate) -> tuple[float, bool, str, bool]:
     return (*candidate.line.style, candidate.cut is not None)
 
 
-def _tight_lists(found: Sequence[Candidate], body: Body) -> set[int]:
+def _tight_lists(found: Sequence[HeadingCandidate], body: Body) -> set[int]:
     """Find numbered lines in plain print that follow one another line by line: a list, no headings without text."""
     tight: set[int] = set()
     for one, other in itertools.pairwise(found):
@@ -243,7 +243,7 @@ def _tight_lists(found: Sequence[Candidate], body: Body) -> set[int]:
     return tight
 
 
-def _lists(links: Sequence[int], possible: Sequence[Candidate], body: Body) -> set[int]:
+def _lists(links: Sequence[int], possible: Sequence[HeadingCandidate], body: Body) -> set[int]:
     """Find runs of four and more plain numbers that nothing but their numbers makes headings: lists, table rows.
 
     Titles that run into their text are no list where clauses of the second depth are set so as well.
@@ -259,11 +259,11 @@ def _lists(links: Sequence[int], possible: Sequence[Candidate], body: Body) -> s
     return weak
 
 
-def _is_plain(candidate: Candidate, body: Body) -> bool:
+def _is_plain(candidate: HeadingCandidate, body: Body) -> bool:
     return len(candidate.key or ()) == 1 and not candidate.numbered.keyword and not is_semi_strong(candidate.line, body)
 
 
-def _may_be_numbered(candidate: Candidate, body: Body) -> bool:
+def _may_be_numbered(candidate: HeadingCandidate, body: Body) -> bool:
     line, title = candidate.line, candidate.numbered.title
     number, strong = candidate.numbered.number or "", is_strong(candidate.line, body)
     if len(candidate.text) > 170 or not _WORD.search(title) or (line.code and not line.bold):
@@ -281,7 +281,7 @@ def _may_be_numbered(candidate: Candidate, body: Body) -> bool:
     return not ((title[-1] in ".;,:" and not run_in) or re.match(r"[=<>+*/(%]", title) or _MONTH.match(title))
 
 
-def _cut_run_in(candidate: Candidate, body: Body) -> None:
+def _cut_run_in(candidate: HeadingCandidate, body: Body) -> None:
     """Find where the heading ends in "1.2 Application. The ..." where its face does not tell."""
     title, number = candidate.numbered.title, candidate.numbered.number or ""
     if candidate.cut is not None or is_strong(candidate.line, body):
@@ -291,14 +291,14 @@ def _cut_run_in(candidate: Candidate, body: Body) -> None:
         candidate.cut = len(candidate.text) - len(title) + match.end("title")
 
 
-def _is_text(candidate: Candidate, body: Body) -> bool:
+def _is_text(candidate: HeadingCandidate, body: Body) -> bool:
     """Tell a numbered paragraph from a heading: in plain print, and too long or going on in the next line."""
     if is_semi_strong(candidate.line, body):
         return False
     return candidate.flows or len(candidate.numbered.title) > 90
 
 
-def _score(candidate: Candidate, body: Body, settings: Counter[tuple[float, bool, str, bool]]) -> float:
+def _score(candidate: HeadingCandidate, body: Body, settings: Counter[tuple[float, bool, str, bool]]) -> float:
     line, title = candidate.line, candidate.numbered.title
     strong = is_strong(line, body)
     score = 2.0 if strong else 1.4 if is_semi_strong(line, body) else 0.6
@@ -313,12 +313,12 @@ def _score(candidate: Candidate, body: Body, settings: Counter[tuple[float, bool
     return score
 
 
-def _unlisted(named: Sequence[Candidate], listed: Sequence[Heading], body: Body) -> list[Candidate]:
+def _unlisted(named: Sequence[HeadingCandidate], listed: Sequence[Heading], body: Body) -> list[HeadingCandidate]:
     """Leave out what the contents would have named: other lines with a number they give, plain ones beside such."""
     keys = {key for heading in listed if heading.number and (key := number_key(heading.number))}
     families = Counter(key[:-1] for key in keys)
     others = Counter((candidate.key or ())[:-1] for candidate in named)
-    kept: list[Candidate] = []
+    kept: list[HeadingCandidate] = []
     for candidate in named:
         key = candidate.key or ()
         siblings = families[key[:-1]]
@@ -329,7 +329,7 @@ def _unlisted(named: Sequence[Candidate], listed: Sequence[Heading], body: Body)
     return kept
 
 
-def _numbered_headings(kept: Sequence[Candidate], listed: Sequence[Heading], body: Body) -> Iterator[Heading]:
+def _numbered_headings(kept: Sequence[HeadingCandidate], listed: Sequence[Heading], body: Body) -> Iterator[Heading]:
     """Yield them, each as far below its listed parents as its number says."""
     levels: dict[tuple[int, ...], int] = {}
     for heading in listed:

@@ -10,7 +10,7 @@ from difflib import SequenceMatcher
 
 from knowledge_mcp.language.headings import split_clause_number
 from knowledge_mcp.model.document import HeadingSource
-from knowledge_mcp.readers.pdf.engine import OutlineEntry, TaggedHeading
+from knowledge_mcp.readers.pdf.engine import Bookmark, TaggedHeading
 from knowledge_mcp.readers.pdf.headings.contents import Entry
 from knowledge_mcp.readers.pdf.headings.numbered import Heading
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, letters_of
@@ -26,7 +26,7 @@ _CUT_TITLE, _LOOSE = 40, 3
 _LISTED, _LISTED_SHARE = 0.95, 0.25
 
 
-def outline_headings(entries: Sequence[OutlineEntry], pages: Sequence[PageLayout]) -> list[Heading]:
+def outline_headings(entries: Sequence[Bookmark], pages: Sequence[PageLayout]) -> list[Heading]:
     """Find the lines that bookmarks name; empty where fewer than three or less than 40 % of them can be found.
 
     A bookmark whose words are not printed (a cover page, a title that is a picture) names the place it points to.
@@ -38,7 +38,7 @@ def outline_headings(entries: Sequence[OutlineEntry], pages: Sequence[PageLayout
 
 def listed_headings(entries: Sequence[Entry], pages: Sequence[PageLayout]) -> list[Heading]:
     """Find the lines that printed contents name, letter by letter; empty where too few of them can be found."""
-    placed = [OutlineEntry(entry.title, entry.level, entry.page, None) for entry in entries if entry.page is not None]
+    placed = [Bookmark(entry.title, entry.level, entry.page, None) for entry in entries if entry.page is not None]
     found = _named(placed, pages, exact=True)
     if len(found) < max(3, _LISTED_SHARE * len(entries)):
         return []
@@ -51,12 +51,12 @@ def listed_headings(entries: Sequence[Entry], pages: Sequence[PageLayout]) -> li
     return found
 
 
-def _named(entries: Sequence[OutlineEntry], pages: Sequence[PageLayout], *, exact: bool) -> list[Heading]:
+def _named(entries: Sequence[Bookmark], pages: Sequence[PageLayout], *, exact: bool) -> list[Heading]:
     lines = {page.number: [line for line in page.lines if not line.rotated] for page in pages}
     heights = {page.number: page.height for page in pages}
     used: set[int] = set()
     found: list[Heading] = []
-    missing: list[OutlineEntry] = []
+    missing: list[Bookmark] = []
     for entry in entries:
         for number in (entry.page, entry.page + 1, entry.page - 1):
             top = heights[number] - entry.top if entry.top is not None and number == entry.page else None
@@ -76,7 +76,7 @@ def _named(entries: Sequence[OutlineEntry], pages: Sequence[PageLayout], *, exac
     return _in_order(found, pages)
 
 
-def _placed(entries: Sequence[OutlineEntry], found: Sequence[Heading], pages: Sequence[PageLayout]) -> list[Heading]:
+def _placed(entries: Sequence[Bookmark], found: Sequence[Heading], pages: Sequence[PageLayout]) -> list[Heading]:
     """Put bookmarks whose words are not printed where they point to: at a line that opens something there.
 
     Captions stay captions, and names like "Page 3" name no section.

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from knowledge_mcp.readers.pdf.headings.candidates import Body, Candidate
+from knowledge_mcp.readers.pdf.headings.candidates import Body, HeadingCandidate
 from knowledge_mcp.readers.pdf.headings.contents import is_title_of_list
 from knowledge_mcp.readers.shared.layout import Line, letters_of
 
@@ -119,7 +119,9 @@ def _family(font: str) -> str:
     return _VARIANT.split(font, maxsplit=1)[0].lower()
 
 
-def unnumbered(rest: Sequence[Candidate], findings: Numbered, found: Sequence[Candidate]) -> list[Candidate]:
+def unnumbered(
+    rest: Sequence[HeadingCandidate], findings: Numbered, found: Sequence[HeadingCandidate]
+) -> list[HeadingCandidate]:
     """Pick from `rest` the candidates that are headings; `found` are all candidates of the document."""
     texts = Counter((letters_of(candidate.text), candidate.line.style) for candidate in found)
     styles = Counter(line.style for candidate in found for line in candidate.lines)
@@ -139,7 +141,7 @@ def unnumbered(rest: Sequence[Candidate], findings: Numbered, found: Sequence[Ca
     ]
 
 
-def _purity(found: Sequence[Candidate]) -> dict[_Style, float]:
+def _purity(found: Sequence[HeadingCandidate]) -> dict[_Style, float]:
     """Tell for each style what share of its lines stands alone; few lines of a style tell little."""
     alone: Counter[_Style] = Counter()
     every: Counter[_Style] = Counter()
@@ -151,7 +153,7 @@ def _purity(found: Sequence[Candidate]) -> dict[_Style, float]:
     return {style: alone[style] / count for style, count in every.items()}
 
 
-def _reads_like_a_title(candidate: Candidate, findings: Numbered, purity: float) -> bool:
+def _reads_like_a_title(candidate: HeadingCandidate, findings: Numbered, purity: float) -> bool:
     text = candidate.text
     words = len(text.split())
     pure = purity >= _PURE and len(candidate.lines) <= 3
@@ -172,7 +174,7 @@ def _reads_like_a_title(candidate: Candidate, findings: Numbered, purity: float)
     return re.match(r'["“(]?[A-Z0-9À-Þ]', text) is not None or findings.depth_of(candidate.line) is not None
 
 
-def _stands_like_a_title(candidate: Candidate, findings: Numbered, purity: float) -> bool:
+def _stands_like_a_title(candidate: HeadingCandidate, findings: Numbered, purity: float) -> bool:
     line, body = candidate.line, findings.body
     known = _is_known(candidate)
     alike = findings.alike(line)
@@ -200,16 +202,16 @@ def _stands_like_a_title(candidate: Candidate, findings: Numbered, purity: float
     return heavier and apart and line.x0 < 0.45 * candidate.page_width
 
 
-def _is_known(candidate: Candidate) -> bool:
+def _is_known(candidate: HeadingCandidate) -> bool:
     return len(candidate.text) < 60 and _KNOWN.match(candidate.text) is not None
 
 
-def _alone(found: Sequence[Candidate], style: _Style) -> int:
+def _alone(found: Sequence[HeadingCandidate], style: _Style) -> int:
     """Count the lines of a style that could be titles: contents that name most of them know the others to be none."""
     return sum(candidate.line.style == style and not (candidate.beside or candidate.flows) for candidate in found)
 
 
-def _stands_among_numbered(candidate: Candidate, findings: Numbered, purity: float) -> bool:
+def _stands_among_numbered(candidate: HeadingCandidate, findings: Numbered, purity: float) -> bool:
     line, body, alike = candidate.line, findings.body, findings.alike(candidate.line)
     if candidate.page < findings.first_page:
         # a front page is set in large print, too: only pages of running text have headings on them
@@ -224,7 +226,7 @@ def _stands_among_numbered(candidate: Candidate, findings: Numbered, purity: flo
 # ---- how deep -------------------------------------------------------------------------------------------------------
 
 
-def levels_of(accepted: Sequence[Candidate], findings: Numbered) -> list[tuple[Candidate, int]]:
+def levels_of(accepted: Sequence[HeadingCandidate], findings: Numbered) -> list[tuple[HeadingCandidate, int]]:
     """Give each the depth of the known headings in its style, else of the next smaller ones, else rank by weight."""
     by_size: defaultdict[float, Counter[int]] = defaultdict(Counter)
     for style, counts in findings.depths.items():
@@ -232,7 +234,7 @@ def levels_of(accepted: Sequence[Candidate], findings: Numbered) -> list[tuple[C
     deepest = max((counts.most_common(1)[0][0] for counts in by_size.values()), default=0)
     unknown = [candidate for candidate in accepted if findings.depth_of(candidate.line) is None]
     weights = sorted({_weight(candidate) for candidate in unknown}, reverse=True)
-    levels: list[tuple[Candidate, int]] = []
+    levels: list[tuple[HeadingCandidate, int]] = []
     for candidate in accepted:
         level = findings.depth_of(candidate.line)
         if level is None:
@@ -245,6 +247,6 @@ def levels_of(accepted: Sequence[Candidate], findings: Numbered) -> list[tuple[C
     return levels
 
 
-def _weight(candidate: Candidate) -> tuple[float, bool, bool, bool]:
+def _weight(candidate: HeadingCandidate) -> tuple[float, bool, bool, bool]:
     line = candidate.line
     return (round(line.size * 2) / 2, line.bold, candidate.text.isupper(), not line.is_italic)

@@ -1,0 +1,29 @@
+"""A call that may take long: how it tells its caller how far it is, and how it learns that the caller gave up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+__all__ = ["Call", "Progress", "tell_nobody"]
+
+Progress = Callable[[float, float | None, str], None]
+"""Tell how far work is: done, of how much (None where that is not known), and in words."""
+
+
+def tell_nobody(done: float, total: float | None, message: str) -> None:
+    """Take progress that nobody asked for."""
+    del done, total, message
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Connect long work to whoever asked for it.
+
+    Attributes:
+        progress: tell how far it is; thread-safe, never raises.
+        cancelled: whether the caller has given up; thread-safe.
+    """
+
+    progress: Progress = tell_nobody
+    cancelled: Callable[[], bool] = bool
