@@ -88,6 +88,10 @@ def cut_at_blanks(data: st.DataObject, text: str) -> str:
     return quote
 
 
+def test_words_are_exact_where_a_place_that_only_looks_alike_overlaps_them() -> None:
+    assert verdict_of("aa aa\naa aa", "aa\naa") is QuoteVerdict.EXACT
+
+
 @given(texts(), st.data())
 def test_any_words_of_any_text_are_exact(text: str, data: st.DataObject) -> None:
     assert verdict_of(text, cut_at_blanks(data, text)) is QuoteVerdict.EXACT

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from knowledge_mcp.engine.core.documents import HeldDocument, held_document, outline_of
@@ -80,11 +80,11 @@ def test_what_is_read_is_the_text_word_for_word_with_citation_and_locator(world:
     assert only.text == only.locator.span.of(text)
     assert only.locator.content_hash == hashlib.sha256(only.text.encode()).hexdigest()
     assert only.locator.page_numbers == (2, 3)
-    assert only.citation == "ISO 4711:2020 Ferries, 5.3.2 Care of lines, pp. 2-3"
+    assert only.citation == "ISO 4711:2020 Ferries, 5.3.2 Care of lines, pp. 2-3 [ferries.md, title claimed]"
     assert answer.tokens == world.embedder.count_tokens(only.text)
     assert answer.whole.contains(only.locator.span)
     several = world.knowledge.read(ReadQuery("ferries", "2")).passages[0]
-    assert several.citation == "ISO 4711:2020 Ferries, 2 Terms to 2.2 draught, p. 1"
+    assert several.citation == "ISO 4711:2020 Ferries, 2 Terms to 2.2 draught, p. 1 [ferries.md, title claimed]"
 
 
 @pytest.mark.parametrize(
@@ -293,6 +293,7 @@ def test_any_text_is_read_to_its_end_without_a_word_lost_or_cut(text: str, limit
 
 @settings(max_examples=60, deadline=None)
 @given(TEXTS, st.integers(1, 60))
+@example('0 0 0 0 0 0: 0\ud7fc 0::0:0." ¹ ', 17)
 def test_a_cut_never_goes_through_a_word_that_would_fit(text: str, limit: int) -> None:
     whole = Span(len(text) - len(text.lstrip()), len(text))
     end = cut_within(text, whole, limit, MEASURE)

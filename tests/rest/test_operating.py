@@ -18,6 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from knowledge_mcp.model.errors import ConnectionFailedError
 from knowledge_mcp.model.query import Check, HealthReport
+from knowledge_mcp.surfaces.contract import DATA_NOT_INSTRUCTIONS
 from knowledge_mcp.testing.library import FakeLibrary
 from knowledge_mcp.transports.rest import desk as rest_desk
 from knowledge_mcp.transports.shared.keys import KeyRing
@@ -141,6 +142,7 @@ async def test_the_figures_count_what_happened() -> None:
 async def test_the_description_names_every_route_with_its_failures_and_an_example() -> None:
     async with make_world() as world:
         document = (await world.client.get("/openapi.json")).json()
+        assert DATA_NOT_INSTRUCTIONS in document["info"]["description"]
         operations = {
             (method.upper(), path): operation
             for path, each in document["paths"].items()

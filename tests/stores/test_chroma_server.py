@@ -36,12 +36,12 @@ from typing import Any
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.stores.chroma.store import ChromaStore
 from knowledge_mcp.stores.chroma.client import Address
-from knowledge_mcp.stores.chroma.slots import Limits
+from knowledge_mcp.stores.chroma.slots import ViewLimits
 from knowledge_mcp.testing.store_values import SPACE
 from tests.stores.processes import read, say, write
 part, port, seed, seconds, limit = sys.argv[1:]
 address = Address(Path(), host="127.0.0.1", port=int(port))
-store = ChromaStore(address, EnglishAnalyser(), limits=Limits(vectors=int(limit)))
+store = ChromaStore(address, EnglishAnalyser(), limits=ViewLimits(vectors=int(limit)))
 store.create_collection("c", SPACE)
 say("ready")
 write(store, int(seed), float(seconds)) if part == "write" else read(store, float(seconds))

@@ -102,7 +102,10 @@ def test_a_clause_is_read_with_its_citation() -> None:
     assert set(answer) == {"document_id", "document_title", "passages", "tokens", "span"}
     only = answer["passages"][0]
     assert only["text"].startswith("5.3.1 Verification planning\nThe supplier shall keep")
-    assert only["citation"] == "Example Standard for Widget Engineering, 5.3.1 Verification planning, p. 7"
+    assert (
+        only["citation"]
+        == "Example Standard for Widget Engineering, 5.3.1 Verification planning, p. 7 [example-standard.md]"
+    )
     text = FakeKnowledge().document_text("example-standard")
     assert text[slice(*only["locator"]["span"])] == only["text"]
 
@@ -251,7 +254,9 @@ def test_references_lead_out_and_in() -> None:
     assert "destination" not in nowhere
     assert nowhere["reason"] == "The document is not in the knowledge base."
     back = ask("knowledge_references", knowledge, document_id="iso-4711", clause="5.2")
-    assert [each["source"]["citation"] for each in back["incoming"]] == ["ISO 4711 Ferries, 5.1 Lines, p. 3"]
+    assert [each["source"]["citation"] for each in back["incoming"]] == [
+        "ISO 4711 Ferries, 5.1 Lines, p. 3 [iso-4711.md]"
+    ]
     whole = ask("knowledge_references", knowledge, document_id="iso-4711")
     assert [each["source"]["document_id"] for each in whole["incoming"]] == ["piers"]
     assert ask("knowledge_references", knowledge, document_id="iso-4711", limit=1)["more"] == 1

@@ -115,6 +115,8 @@ _TRIES = 8
 _BLOCK = re.compile(r"\n[ \t]*\n")
 _SENTENCE = re.compile(r"(?<=[.!?…])[\"”’')\]»]*\s+(?=[\"“‘'(\[«]*[^\W\d_a-z])|(?<=[;:])\s*\n")
 _LINE = re.compile(r"\n")
+_CLOSING = "\"”’')]»"
+"""What may close a sentence after its full stop, and belongs to it."""
 _BLANK = re.compile(r"\s+")
 
 
@@ -127,13 +129,12 @@ def cut_within(text: str, span: Span, limit: int, measure: TokenMeasure) -> int:
     far = _reach(text, span, limit, measure)
     if far >= span.end:
         return span.end
-    for _ in range(_TRIES):
-        end = _border(text, span.start, far)
-        if end is None:
-            return max(far, span.start + 1)
+    tries = 0
+    while (end := _border(text, span.start, far)) is not None:
         if measure.count_tokens(text[span.start : end].rstrip()) <= limit:
             return end
-        far = end - 1
+        tries += 1
+        far = end - 1 if tries < _TRIES else span.start + (end - span.start) // 2
     return max(far, span.start + 1)
 
 
@@ -156,11 +157,12 @@ def _border(text: str, start: int, far: int) -> int | None:
         last = None
         # one character more, so that a border that begins exactly at `far` is seen
         for match in pattern.finditer(text, max(least, start + 1), min(far + 2, len(text))):
-            if match.start() > far:
+            end = match.end() - len(match[0].lstrip(_CLOSING))
+            if end > far:
                 break
-            last = match
-        if last is not None and text[start : last.start()].strip():
-            return last.start()
+            last = end
+        if last is not None and text[start:last].strip():
+            return last
     return None
 
 

@@ -8,12 +8,16 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from urllib.parse import unquote, urlsplit
 
 from knowledge_mcp.model.chunk import EmbeddedChunk
 from knowledge_mcp.model.document import Anchor, Span
 from knowledge_mcp.model.hidden import Hidden
 
 __all__ = [
+    "CLAIMED",
+    "DESIGNATION_KEYS",
+    "FILE_NAME_KEYS",
     "NO_STRUCTURE",
     "CollectionInfo",
     "DocumentRecord",
@@ -25,7 +29,15 @@ __all__ = [
     "PageCoverage",
     "StoreStatistics",
     "WholeDocument",
+    "file_name_of",
 ]
+
+CLAIMED = "claimed"
+"""Name in a record's metadata: which facts only the file's own front matter or properties say, by comma."""
+FILE_NAME_KEYS = ("filename", "source_file")
+"""Names in a record's metadata under which whoever ingests says what the file is called."""
+DESIGNATION_KEYS = ("designation", "identifier", "number", "document_number", "standard", "reference", "docname")
+"""Names in a document's metadata under which it may say what it is referred to by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +127,22 @@ class DocumentRecord:
     def label(self, name: str) -> str:
         """Return one value of its metadata, empty where it has none of that name."""
         return next((value for key, value in self.metadata if key == name), "")
+
+    @property
+    def file_name(self) -> str:
+        """Name of the file that it was read from, as it was told when it was ingested, else the end of its source."""
+        told = [self.label(name) for name in FILE_NAME_KEYS]
+        return next((name for name in told if name), "") or file_name_of(self.source_path)
+
+    def claims(self, name: str) -> bool:
+        """Tell whether a fact is what only the file says of itself: `title`, `document_type`, `document_id` …."""
+        return name in self.label(CLAIMED).split(", ")
+
+
+def file_name_of(source: str) -> str:
+    """Name the file that a source names; empty where it names none."""
+    path = urlsplit(source).path if "://" in source else source
+    return unquote(path).replace("\\", "/").rpartition("/")[2]
 
 
 @dataclass(frozen=True, slots=True)

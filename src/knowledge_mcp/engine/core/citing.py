@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from collections.abc import Sequence
+from urllib.parse import urlsplit
 
 from knowledge_mcp.engine.core.base import Records
 from knowledge_mcp.model.chunk import Chunk, Statement
-from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentRecord, DocumentStructure
+from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentRecord, DocumentStructure, file_name_of
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.errors import DamagedError
 from knowledge_mcp.model.evidence import Excerpt, Locator
@@ -23,9 +24,11 @@ _EDITION_KEYS = ("edition", "version")
 
 
 def cite(chunk: Chunk, record: DocumentRecord | None) -> str:
-    """Name a chunk by title, edition, clause and title, and page or lines.
+    """Name a chunk by title, edition, clause and title, and page or lines, with the file that says so.
 
-    Example: `Weather stations (2nd edition), 5.3.1 Wind load, p. 12`.
+    A title that only the file's front matter or properties give, but not its text, is marked as claimed.
+
+    Example: `Weather stations (2nd edition), 5.3.1 Wind load, p. 12 [weather.pdf]`.
     """
     return _join(chunk, record, chunk.section_hierarchy[-1] if chunk.section_hierarchy else chunk.section_title)
 
@@ -41,7 +44,18 @@ def _join(chunk: Chunk, record: DocumentRecord | None, clause: str) -> str:
     if chunk.clause_number and not _names(clause, chunk.clause_number):
         clause = f"{chunk.clause_number} {chunk.section_title}".strip()
     parts = [_title(chunk, record), clause, _place(chunk)]
-    return ", ".join(part for part in parts if part)
+    return ", ".join(part for part in parts if part) + _origin(chunk.source_path, record)
+
+
+def _origin(source: str, record: DocumentRecord | None) -> str:
+    """Name the file, or the site and page, in brackets."""
+    name = record.file_name if record is not None else file_name_of(source)
+    if source.startswith(("http://", "https://")):
+        name = f"{urlsplit(source).netloc}/{name}".rstrip("/")
+    told = [name] if name else []
+    if record is not None and record.claims("title"):
+        told.append("title claimed")
+    return f" [{', '.join(told)}]" if told else ""
 
 
 def _names(clause: str, number: str) -> bool:
@@ -141,7 +155,7 @@ def _labels(span: Span, holding: Sequence[Chunk], structure: DocumentStructure) 
 def _citation(locator: Locator, holding: Sequence[Chunk], record: DocumentRecord | None) -> str:
     """Cite the clause that the span begins in, with all of the span's pages or lines."""
     if not holding:
-        return record.title if record is not None else locator.document_id
+        return f"{record.title}{_origin(record.source_path, record)}" if record is not None else locator.document_id
     placed = dataclasses.replace(
         holding[0], page_numbers=locator.page_numbers, page_labels=locator.page_labels, lines=locator.lines
     )

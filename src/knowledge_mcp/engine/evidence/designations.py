@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
 from knowledge_mcp.engine.core.base import while_wanted
-from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.collection import DESIGNATION_KEYS, DocumentRecord
 
 __all__ = ["Designation", "Directory", "Likeness", "designation_of", "designations", "names_of"]
 
@@ -22,7 +22,6 @@ _GENERIC = frozenset(
 """Words before a number that say nothing of who issued it; "SP" alone is no issuer either."""
 _EDITIONS = frozenset({"r", "rev", "revision", "ed", "edition", "v", "ver", "version"})
 _CONNECTING = frozenset("a an and as at by for from in of on or per the to under with".split())
-_METADATA = ("designation", "identifier", "number", "document_number", "standard", "reference", "docname")
 _CLAUSE = re.compile(r"(?:[A-Z]\.)?\d{1,3}(?:\.\d{1,3})*|[A-Z](?:\.\d{1,3})+")
 _MOST_WORDS = 6
 
@@ -174,7 +173,7 @@ def names_of(record: DocumentRecord) -> list[tuple[str, bool]]:
     """List what a record is called, each with whether it is a slug: title, metadata, id, file name."""
     path = unquote(urlsplit(record.source_path).path) or record.source_path
     metadata = dict(record.metadata)
-    told = [metadata[key] for key in _METADATA if metadata.get(key)]
+    told = [metadata[key] for key in DESIGNATION_KEYS if metadata.get(key)]
     stem = PurePosixPath(path.replace("\\", "/")).stem
     return [(record.title, False), *((each, False) for each in told), (record.id, True), (stem, True)]
 

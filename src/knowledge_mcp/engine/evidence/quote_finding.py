@@ -322,7 +322,19 @@ class Searched:
                     break
             if len(found) >= limit:
                 break
+        if found and all(span.of(self.text) != part.quoted for span in found):
+            found += self._exact(part.quoted)  # it may overlap one that only looks like it
         return found
+
+    def _exact(self, quoted: str) -> list[Span]:
+        """Find the first place that is the quote to the letter, and cuts no word."""
+        start = self.text.find(quoted)
+        while start >= 0:
+            span = Span(start, start + len(quoted))
+            if whole_span(self.text, span) == span:
+                return [span]
+            start = self.text.find(quoted, start + 1)
+        return []
 
     def longest(self, part: Sought, first: int, seed: int) -> tuple[int, Span | None]:
         """Find the longest run of the quote's words and marks from one on; returns its end, and where it stands.

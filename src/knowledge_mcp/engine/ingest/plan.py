@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 
 from knowledge_mcp import __version__
 from knowledge_mcp.engine.core.base import Base
+from knowledge_mcp.engine.ingest.claims import claims_of
 from knowledge_mcp.engine.ingest.structure import STRUCTURE_VERSION
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector, embedding_key
-from knowledge_mcp.model.collection import DocumentRecord, DocumentStatus
+from knowledge_mcp.model.collection import CLAIMED, FILE_NAME_KEYS, DocumentRecord, DocumentStatus
 from knowledge_mcp.model.document import Classification, Document
 from knowledge_mcp.model.errors import KnowledgeError, UnreadableDocumentError, UnreadableReason, noticing
 from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, SkippedFile
@@ -260,6 +261,10 @@ class Names:
         self._claimed[record.id] = record.source_path
 
 
+_NOT_ITS_OWN = frozenset({CLAIMED, *FILE_NAME_KEYS})
+"""Names in metadata that are the ingest's."""
+
+
 def prepare(
     base: Base,
     pipeline: Pipeline,
@@ -280,7 +285,7 @@ def prepare(
     document_id = names.claim(item, item.document_id or read.id)
     document = dataclasses.replace(read, id=document_id, title=item.title or read.title)
     kind = _kind(pipeline, item, document)
-    document = dataclasses.replace(document, metadata=_merged(document.metadata, kind, item))
+    document = dataclasses.replace(document, metadata=_merged(document, kind, item))
     chunks = pipeline.chunker.chunk(document, kind.kind, base.embedder)
     if not chunks:
         raise UnreadableDocumentError("No text was found in the file.", reason=UnreadableReason.EMPTY, source=item.uri)
@@ -313,15 +318,17 @@ def _kind(pipeline: Pipeline, item: SourceItem, document: Document) -> Classific
     return pipeline.classify(document) if given is None else Classification(str(given))
 
 
-def _merged(
-    metadata: tuple[tuple[str, str], ...], kind: Classification, item: SourceItem
-) -> tuple[tuple[str, str], ...]:
-    """Join what the document says, how it was classified and what the source knows; the last of a name wins."""
+def _merged(document: Document, kind: Classification, item: SourceItem) -> tuple[tuple[str, str], ...]:
+    """Join what the document says, how it was classified and what the source knows; the last of a name wins.
+
+    What the file is called, and what is a claim, a document cannot say.
+    """
     told: dict[str, str] = {}
     if kind.confidence is not None:
         told = {"document_type_confidence": f"{kind.confidence:.2f}", "document_type_reason": kind.reason}
-    added = told | dict(item.labels)
-    return (*((name, value) for name, value in metadata if name not in added), *added.items())
+    added = told | dict(item.labels) | dict(claims_of(document, item))
+    own = ((name, value) for name, value in document.metadata if name not in added and name not in _NOT_ITS_OWN)
+    return (*own, *added.items())
 
 
 def _record(

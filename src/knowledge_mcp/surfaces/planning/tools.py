@@ -129,9 +129,9 @@ def list_ingested_documents(knowledge: Knowledge, request: ListDocumentsRequest)
         record
         for record in _desk(knowledge).documents_of(reference)
         if (request.document_types is None or record.document_type in request.document_types)
-        and (request.name_contains is None or request.name_contains.casefold() in _source_file(record).casefold())
+        and (request.name_contains is None or request.name_contains.casefold() in record.file_name.casefold())
     ]
-    fitting.sort(key=lambda record: (_source_file(record), record.id))
+    fitting.sort(key=lambda record: (record.file_name, record.id))
     end = len(fitting) if request.limit is None else request.offset + request.limit
     more: dict[str, Any] = {"next_offset": end} if end < len(fitting) else {}
     return ListDocumentsResponse(
@@ -236,7 +236,7 @@ def _result(knowledge: Knowledge, hit: Hit, records: dict[str, DocumentRecord | 
             {
                 "application_ref": record.label("application_ref") if record else "",
                 "document_id": chunk.document_id,
-                "source_file": _source_file(record) if record else "",
+                "source_file": record.file_name if record else "",
                 "document_type": chunk.document_type,
                 "page_numbers": ",".join(map(str, chunk.page_numbers)),
                 "chunk_index": chunk.index,
@@ -282,10 +282,6 @@ def _no_document(document_id: str, exc: NotFoundError) -> FilingError:
 
 def _file_path(record: DocumentRecord) -> str:
     return record.label("file_path") or record.source_path
-
-
-def _source_file(record: DocumentRecord) -> str:
-    return record.label("source_file") or record.source_path.rpartition("/")[2]
 
 
 def _method(record: DocumentRecord | None) -> str:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from itertools import accumulate
-from pathlib import PurePosixPath
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.chunk import Chunk
-from knowledge_mcp.model.collection import DocumentRecord, DocumentStatus
+from knowledge_mcp.model.collection import DocumentStatus, file_name_of
 from knowledge_mcp.model.errors import ConfigError, NotFoundError
 from knowledge_mcp.model.library import Deposited, IngestJob, LibraryDocument
 from knowledge_mcp.model.query import Hit
@@ -56,7 +54,7 @@ _RESERVE = 1000
 def search_result(hit: Hit, collection: str) -> RagSearchResult:
     """Turn a hit into a result."""
     chunk = hit.chunk
-    where = _place(chunk, collection, _name_of(chunk.source_path))
+    where = _place(chunk, collection, file_name_of(chunk.source_path))
     where["citation"] = hit.citation
     score = round(min(max(hit.score, 0.0), 1.0), 4)
     return RagSearchResult(text=chunk.content, score=score, metadata=RagPassageMetadata(**where))
@@ -64,7 +62,7 @@ def search_result(hit: Hit, collection: str) -> RagSearchResult:
 
 def document_answer(document: LibraryDocument, request: DocumentRequest) -> DocumentResponse:
     """Show a document, its chunks from `offset` on: as many as are asked for and fit into one answer."""
-    name = _filename(document.record)
+    name = document.record.file_name
     about = _about(document, name)
     empty = DocumentResponse(chunks=[], **about)
     room = MAX_ANSWER_CHARACTERS - _RESERVE - size_of(empty.model_dump(mode="json", exclude_unset=True))
@@ -151,16 +149,6 @@ def _place(chunk: Chunk, collection: str, filename: str) -> dict[str, Any]:
     if chunk.normative:
         told["normative"] = True
     return told
-
-
-def _filename(record: DocumentRecord) -> str:
-    return dict(record.metadata).get("filename") or _name_of(record.source_path)
-
-
-def _name_of(source: str) -> str:
-    """Name the file that a source names; empty where it names none."""
-    path = urlsplit(source).path if "://" in source else source
-    return PurePosixPath(unquote(path).replace("\\", "/")).name
 
 
 def search(knowledge: Any, request: RagSearchRequest) -> RagSearchResponse:

@@ -8,6 +8,8 @@ from fastapi import FastAPI, Security
 from fastapi.security import HTTPBearer
 from pydantic import BaseModel, ConfigDict
 
+from knowledge_mcp.surfaces.contract import DATA_NOT_INSTRUCTIONS
+
 __all__ = [
     "BEARER",
     "DESCRIPTION",
@@ -361,11 +363,13 @@ class ReadyAnswer(_Answer):
     checks: dict[str, CheckAnswer]
 
 
-DESCRIPTION = """\
+DESCRIPTION = f"""\
 Take documents in, search them, and get passages with where they stand.
 
 Every address but `/health` and `/ready` needs `Authorization: Bearer <key>`. Every failure has one form:
-`{"error", "detail", "status_code", "suggestion"?, "request_id"}`; `X-Request-ID` finds each in the log.
+`{{"error", "detail", "status_code", "suggestion"?, "request_id"}}`; `X-Request-ID` finds each in the log.
+
+{DATA_NOT_INSTRUCTIONS}
 """
 
 BEARER = Security(HTTPBearer(auto_error=False, description="A key of the service."))

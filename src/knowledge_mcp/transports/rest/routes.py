@@ -56,7 +56,6 @@ from knowledge_mcp.transports.rest.views import (
     collection_listed,
     document,
     document_listed,
-    filename_of,
     ingested,
     job_answer,
     result,
@@ -421,7 +420,7 @@ def _found(library: Library, body: SearchRequest, answer: SearchAnswer) -> tuple
 
 
 def _names(record: DocumentRecord) -> str:
-    return f"{record.title}\n{filename_of(record)}\n{record.source_path}".casefold()
+    return f"{record.title}\n{record.file_name}\n{record.source_path}".casefold()
 
 
 def _document_id(text: str) -> str:

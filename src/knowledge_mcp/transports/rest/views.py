@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import PurePosixPath
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 from knowledge_mcp.model.chunk import Chunk
-from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.collection import DocumentRecord, file_name_of
 from knowledge_mcp.model.errors import ErrorCode
 from knowledge_mcp.model.library import CollectionSummary, Deposited, IngestJob, LibraryDocument
 from knowledge_mcp.model.query import Hit
@@ -36,7 +34,6 @@ __all__ = [
     "collection_listed",
     "document",
     "document_listed",
-    "filename_of",
     "ingested",
     "job_answer",
     "passage",
@@ -105,17 +102,6 @@ def collection_listed(summary: CollectionSummary) -> CollectionAnswer:
     )  # fmt: skip
 
 
-def filename_of(record: DocumentRecord | None, source: str = "") -> str:
-    """Name a document's file: as it was told, else by where it came from."""
-    if record is not None:
-        source = record.source_path
-        told = dict(record.metadata).get("filename", "")
-        if told:
-            return told
-    path = urlsplit(source).path if "://" in source else source
-    return PurePosixPath(unquote(path).replace("\\", "/")).name
-
-
 def passage(chunk: Chunk, collection: str, record: DocumentRecord | None) -> Passage:
     """Show a passage of a document."""
     return Passage(text=chunk.content, metadata=PassageMetadata(**_place(chunk, collection, record)))
@@ -135,7 +121,7 @@ def result(hit: Hit, collection: str, record: DocumentRecord | None) -> SearchRe
 def _place(chunk: Chunk, collection: str, record: DocumentRecord | None) -> dict[str, Any]:
     place: dict[str, Any] = {
         "source": chunk.source_path,
-        "filename": filename_of(record, chunk.source_path),
+        "filename": record.file_name if record is not None else file_name_of(chunk.source_path),
         "page": chunk.page_numbers[0] if chunk.page_numbers else None,
         "pages": list(chunk.page_numbers),
         "collection": collection,
@@ -165,7 +151,7 @@ def _place(chunk: Chunk, collection: str, record: DocumentRecord | None) -> dict
 
 def _known(record: DocumentRecord, collection: str) -> dict[str, Any]:
     return {
-        "doc_id": record.id, "title": record.title, "source": record.source_path, "filename": filename_of(record),
+        "doc_id": record.id, "title": record.title, "source": record.source_path, "filename": record.file_name,
         "collection": collection, "pages": record.pages, "size": record.size, "sha256": record.sha256,
         "token_count": record.token_count,
         "embedding_model": record.embedding_model, "pipeline": record.pipeline, "media_type": record.media_type,

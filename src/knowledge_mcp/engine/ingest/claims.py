@@ -1,0 +1,47 @@
+"""What a file says of itself where its readers do not see it: claims, which a citation marks as such."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+from knowledge_mcp.model.collection import CLAIMED, DESIGNATION_KEYS
+from knowledge_mcp.model.document import Document
+from knowledge_mcp.model.source import SourceItem
+
+__all__ = ["claims_of"]
+
+_BEGINNING = 20_000
+"""Characters, about ten printed pages, in which a document prints its own title and designation."""
+
+
+def claims_of(document: Document, item: SourceItem) -> tuple[tuple[str, str], ...]:
+    """Name what only the file's front matter or properties say, as a pair of the document's metadata.
+
+    A title or a designation that is printed at the beginning of the text is no claim: it can be checked there. Nor is
+    what whoever ingests has said of the document.
+
+    Args:
+        document: as it was read, with its own id, title, type and metadata.
+        item: what whoever ingests says of it.
+
+    Returns:
+        Nothing, or the pair `("claimed", "title, document_type, …")`.
+    """
+    metadata = dict(document.metadata)
+    told = dict(item.labels)
+    beginning = _plain(document.text[:_BEGINNING])
+    found: list[str] = []
+    if item.title is None and document.title not in {item.name, PurePath(item.name).stem}:
+        found += ["title"] * (_plain(document.title.removesuffix(" …")) not in beginning)
+    if item.document_type is None and document.document_type is not None:
+        found.append("document_type")
+    if item.document_id is None and metadata.get("document_id"):
+        found.append("document_id")
+    for name in DESIGNATION_KEYS:
+        if metadata.get(name) and name not in told and _plain(metadata[name]) not in beginning:
+            found.append(name)
+    return ((CLAIMED, ", ".join(found)),) if found else ()
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).casefold()
