@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import PurePath
 
 from knowledge_mcp.model.collection import CLAIMED, DESIGNATION_KEYS
@@ -10,6 +11,7 @@ from knowledge_mcp.model.source import SourceItem
 
 __all__ = ["claims_of"]
 
+_MARKS = re.compile(r"[\W_]+")
 _BEGINNING = 20_000
 """Characters, about ten printed pages, in which a document prints its own title and designation."""
 
@@ -44,4 +46,5 @@ def claims_of(document: Document, item: SourceItem) -> tuple[tuple[str, str], ..
 
 
 def _plain(text: str) -> str:
-    return " ".join(text.split()).casefold()
+    """Keep letters and digits, for print may set blanks and marks otherwise."""
+    return _MARKS.sub("", text.casefold())
