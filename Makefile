@@ -17,7 +17,7 @@ SOURCES := $(wildcard src tests benchmarks examples tools)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint check format lock clean
+.PHONY: help demo test lint house check format lock clean
 
 help: ## Show the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ lint: $(VENV)/.installed-lint ## Ruff, Pyright (strict) and the import contracts
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/pyright
+
+house: $(VENV)/.installed-test ## Count what there is to read, and how far a search and an ingest run through it
+	$(BIN)/python tools/house.py --where
 
 check: lint test ## Everything that CI runs
 
