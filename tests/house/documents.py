@@ -30,7 +30,7 @@ def documents(root: Path) -> list[Path]:
 def unlinked_files(folder: Path) -> list[str]:
     """Return the Markdown files of a folder to which its README.md has no link, and the links that lead nowhere."""
     index = (folder / "README.md").read_text(encoding="utf-8")
-    linked = set(re.findall(r"\]\(([^)#]+\.md)\)", index))
+    linked = {name for name in re.findall(r"\]\(([^)#]+\.md)\)", index) if "/" not in name}
     there = {path.name for path in folder.glob("*.md")} - {"README.md"}
     return sorted(
         [f"{name} is not linked" for name in there - linked]

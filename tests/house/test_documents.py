@@ -42,8 +42,16 @@ def test_the_make_targets_in_a_document_exist(path: Path) -> None:
     assert unknown_targets(path.read_text(encoding="utf-8"), makefile) == []
 
 
-def test_every_decision_record_is_linked_from_the_index() -> None:
+def test_every_page_and_every_decision_record_is_linked_from_its_index() -> None:
     assert unlinked_files(DECISIONS) == []
+    assert unlinked_files(DECISIONS.parent) == []
+
+
+def test_the_page_on_the_architecture_names_every_room() -> None:
+    page = (DECISIONS.parent / "architecture.md").read_text(encoding="utf-8")
+    rooms = [path.parent.name for path in (ROOT / "src" / "knowledge_mcp").glob("*/__init__.py")]
+    assert len(rooms) > 10
+    assert [room for room in rooms if f"`{room}/" not in page] == []
 
 
 def test_every_decision_record_has_its_three_parts() -> None:
