@@ -267,7 +267,7 @@ def as_knowledge_error(error: Exception, path: Path) -> KnowledgeError:
         return ConnectionFailedError(
             f"'{path}' cannot be opened for writing.",
             details=details,
-            suggestion="Check the permissions of the file and of its folder and the room on its disk, or set DATA_PATH.",
+            suggestion="Check the permissions of the file and its folder and the room on its disk, or set DATA_PATH.",
         )
     if isinstance(error, (apsw.IOError, apsw.NoLFSError)):
         return ConnectionFailedError(
