@@ -17,21 +17,38 @@ SOURCES := $(wildcard src tests benchmarks examples tools)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint house check format lock clean
+.PHONY: help demo test test-slow coverage coverage-report lint house check format lock clean
 
 help: ## Show the targets
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.installed ## Install into .venv, ingest a sample standard and search it
 	$(BIN)/python examples/demo.py
 
 # Files go to the workers whole, which keeps their shared fixtures to one of them, and in their order: the longest stand
 # first. Bytecode is made before, for an environment that forbids writing it: hundreds of processes import the package.
-test: $(VENV)/.installed-test ## Run the tests with coverage, and hold the coverage to its minimum
-	@mkdir -p build
+PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses=$(WORKERS) --dist loadfile --no-loadscope-reorder
+COVERAGE ?=
+MEASURED := $(if $(COVERAGE),--cov --cov-append --cov-report=)
+
+test: $(VENV)/.installed-test ## Run the tests but the slow ones
 	$(BIN)/python -m compileall -q src tests
-	$(BIN)/python -m pytest -n logical --maxprocesses=$(WORKERS) --dist loadfile --no-loadscope-reorder \
-		--cov --cov-report=term:skip-covered --cov-report=json:build/coverage.json $(PYTEST_ARGS)
+	$(PYTEST) -m "not slow" $(MEASURED) $(PYTEST_ARGS)
+
+test-slow: $(VENV)/.installed-test ## Run the slow tests: state machines, fuzzing, whole services, memory
+	$(BIN)/python -m compileall -q src tests
+	$(PYTEST) -m slow $(MEASURED) $(PYTEST_ARGS)
+
+coverage: ## Run all tests with coverage, and hold the coverage to its minimum
+	rm -f .coverage .coverage.*
+	$(MAKE) test COVERAGE=1
+	$(MAKE) test-slow COVERAGE=1
+	$(MAKE) coverage-report
+
+coverage-report: $(VENV)/.installed-test
+	@mkdir -p build
+	$(BIN)/python -m coverage report --skip-covered
+	$(BIN)/python -m coverage json -q -o build/coverage.json
 	$(BIN)/python tools/coverage_gate.py build/coverage.json
 
 lint: $(VENV)/.installed-lint ## Ruff, Pyright (strict) and the import contracts
@@ -43,7 +60,7 @@ lint: $(VENV)/.installed-lint ## Ruff, Pyright (strict) and the import contracts
 house: $(VENV)/.installed-test ## Count what there is to read, and how far a search and an ingest run through it
 	$(BIN)/python tools/house.py --where
 
-check: lint test ## Everything that CI runs
+check: lint coverage ## Everything that CI runs
 
 format: $(VENV)/.installed-lint ## Sort the imports and format the code
 	$(BIN)/ruff check --select I --fix .

@@ -49,6 +49,7 @@ def stats(data: Path, **variables: str) -> dict[str, dict[str, object]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("A-REQ-IF-002", "A-REQ-IF-003", "A-REQ-MAINT-002")
 def test_documents_go_through_openai_into_qdrant_and_are_found_with_what_it_cost(
     tmp_path: Path, openai: OpenAIServer
@@ -78,6 +79,7 @@ def test_documents_go_through_openai_into_qdrant_and_are_found_with_what_it_cost
         qdrant.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("A-REQ-IF-002", "A-REQ-IF-003")
 def test_azure_is_reached_by_endpoint_key_and_deployment(tmp_path: Path) -> None:
     with OpenAIServer(deployments={"our-embedding": "text-embedding-3-small"}) as server:
@@ -95,6 +97,7 @@ def test_azure_is_reached_by_endpoint_key_and_deployment(tmp_path: Path) -> None
         qdrant.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("CLARIFY-002", "A-REQ-IF-002")
 @pytest.mark.parametrize(
     ("fault", "code", "words"),
@@ -113,6 +116,7 @@ def test_a_service_that_refuses_ends_the_ingest_with_the_specified_code(
     assert len(openai.requests) <= 4, "neither is tried again"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("CLARIFY-005", "A-REQ-IF-003", "A-REQ-TOOL-005")
 def test_chromadb_takes_over_when_qdrant_does_not_answer_with_a_warning(tmp_path: Path, openai: OpenAIServer) -> None:
     with ChromaServer(tmp_path / "server") as chroma:
@@ -129,6 +133,7 @@ def test_chromadb_takes_over_when_qdrant_does_not_answer_with_a_warning(tmp_path
     assert "qdrant does not answer" in str(told["notes"])
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("CLARIFY-005", "A-REQ-REL-003", "A-REQ-CLI-002")
 def test_a_server_without_any_store_says_which_were_tried_and_what_to_check_and_exits_with_3(tmp_path: Path) -> None:
     done = run(

@@ -96,6 +96,7 @@ def test_a_guard_lets_every_alternative_pass(name: str) -> None:
     assert needed <= passing, f"the guard stops {needed - passing}"
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(text=st.from_regex(REFERENCE))
 def test_every_reference_holds_what_is_looked_for_first(text: str) -> None:

@@ -221,6 +221,7 @@ def terminal_says(terminal: int) -> bytes:
         return b""
 
 
+@pytest.mark.slow
 def test_a_migration_shows_a_bar_on_a_terminal_and_can_be_interrupted(kb: Store, home: Path) -> None:
     fill(kb, documents=60, chunks=300, collection=NAME)
     own, theirs = pty.openpty()

@@ -164,6 +164,7 @@ def test_the_same_words_are_identifiers_as_before_the_pattern_was_made_linear(to
     assert (is_coded.fullmatch(token) is None) == (OLD_CODED.fullmatch(token) is None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("word", ["a1" + "_" * 50_000 + "!", "REQ_" + "_1" * 25_000 + "(", ")" * 50_000, "a-0" * 99])
 def test_a_question_of_one_endless_word_is_read_at_once(word: str) -> None:
     for name in asked_for(word).names:

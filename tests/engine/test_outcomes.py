@@ -151,6 +151,7 @@ def test_a_lost_document_is_an_error_that_names_it() -> None:
 _moods = st.lists(st.one_of(st.sampled_from(["well", "some", "many", "all"]), st.sampled_from(_ERRORS)), max_size=12)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(
     sizes=st.lists(st.integers(1, 23), min_size=1, max_size=6),

@@ -33,9 +33,9 @@ def _report(folder: Path, lines: int, branches: int, functions: int, **component
 
 @pytest.mark.requirement("A-REQ-TEST-001", "C-12.1-coverage")
 def test_coverage_at_its_minima_passes_the_gate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([_report(tmp_path, 90, 85, 95)]) == 0
+    assert main([_report(tmp_path, 95, 90, 95)]) == 0
     told = capsys.readouterr().out
-    assert "line coverage      90.00 %" in told
+    assert "line coverage      95.00 %" in told
     assert "function coverage  95.00 %  (95 of 100)" in told
 
 
@@ -43,8 +43,8 @@ def test_coverage_at_its_minima_passes_the_gate(tmp_path: Path, capsys: pytest.C
 @pytest.mark.parametrize(
     ("lines", "branches", "functions", "message"),
     [
-        (89, 100, 100, "line coverage is 89.00 %, below 90 %"),
-        (100, 84, 100, "branch coverage is 84.00 %, below 85 %"),
+        (94, 100, 100, "line coverage is 94.00 %, below 95 %"),
+        (100, 89, 100, "branch coverage is 89.00 %, below 90 %"),
         (100, 100, 94, "function coverage is 94.00 %, below 95 %"),
     ],
 )
@@ -64,8 +64,8 @@ def test_each_shortfall_alone_fails_the_gate(
     ],
 )  # fmt: skip
 def test_a_component_below_its_own_minimum_fails_the_gate(component: str, minimum: int, tmp_path: Path) -> None:
-    assert main([_report(tmp_path, 90, 85, 95, **{component: minimum})]) == 0
-    assert main([_report(tmp_path, 90, 85, 95, **{component: minimum - 1})]) == 1
+    assert main([_report(tmp_path, 95, 90, 95, **{component: minimum})]) == 0
+    assert main([_report(tmp_path, 95, 90, 95, **{component: minimum - 1})]) == 1
     (told,) = component_shortfalls(tmp_path / "coverage.json")
     assert told == f"line coverage of {component} is {minimum - 1:.2f} %, below {minimum} %"
 

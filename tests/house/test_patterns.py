@@ -31,6 +31,7 @@ def test_every_pattern_of_the_package_takes_time_in_proportion_to_its_text() -> 
     assert ended.stdout.endswith("done\n"), f"{ended.stdout[-200:]}{ended.stderr[-2000:]}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [r"(?=.*\d)\w+(?:[-_.]\w+)*", r"(?:a+)+b", r"\s+$", r"a.*b", r"“[^”]*”", r"(?:\.[ .]*){3,}\d"],
@@ -47,6 +48,7 @@ def test_a_pattern_that_only_looks_slow_passes(words: str) -> None:
     assert run(words).returncode == 0
 
 
+@pytest.mark.slow
 def test_patterns_are_found_wherever_they_are_written() -> None:
     found, _ = collected(ROOT)
     written = {each.pattern.pattern for each in found}

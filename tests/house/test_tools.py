@@ -86,9 +86,11 @@ def test_ci_runs_what_a_developer_runs() -> None:
     script = ROOT / ".ci" / "run"
     assert os.access(script, os.X_OK)
     text = script.read_text(encoding="utf-8")
-    assert "make lint" in text
-    assert "make test" in text
-    assert "coverage_gate.py" in recipe("test")
+    for step in ("make lint", "make test COVERAGE=1", "make test-slow COVERAGE=1", "make coverage-report"):
+        assert step in text
+    assert "coverage_gate.py" in recipe("coverage-report")
+    assert '-m "not slow"' in recipe("test")
+    assert "-m slow" in recipe("test-slow")
 
 
 def test_layers_name_every_room_and_are_exhaustive() -> None:

@@ -59,6 +59,7 @@ async def until(condition: Callable[[], bool]) -> None:
             await anyio.to_thread.run_sync(threading.Event().wait, 0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("document-store-api:FR-009", "document-store-api:FR-001", "document-store-api:OUT-errors")
 @pytest.mark.parametrize("transport", ["stdio", "http", "sse"])
 async def test_a_document_s_whole_life_over_each_transport(transport: str, tmp_path: Path) -> None:

@@ -305,6 +305,7 @@ def test_a_pipe_and_a_file_that_may_not_be_read_end_nothing(tmp_path: Path) -> N
 def test_a_folder_of_very_many_files_is_read_with_bounded_memory(tmp_path: Path) -> None:
     for number in range(3000):
         (tmp_path / f"f{number:05d}.py").write_bytes(b"x = %d\n" % number)
+    assert next(iter(RepositoryScan(tmp_path).items())), "what is imported once is not measured"
     tracemalloc.start()
     count = sum(1 for _ in RepositoryScan(tmp_path).items())
     peak = tracemalloc.get_traced_memory()[1]

@@ -88,6 +88,7 @@ def found(store: ChromaStore, text: str, filter: Filter | None = None) -> list[s
     return sorted(hit.chunk_id for hit in legs.lexical or ())
 
 
+@pytest.mark.slow
 def test_a_second_process_is_refused_by_name_and_let_in_once_the_first_is_gone(folder: Path) -> None:
     command = [sys.executable, "-c", OPENING, str(folder)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as holder:
@@ -307,6 +308,7 @@ def contents(store: ChromaStore) -> tuple[Sequence[object], ...]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("work", ["publish", "publish whole", "publish whole in two steps", "delete", "discard"])
 @pytest.mark.requirement("CLARIFY-006")
 def test_a_kill_between_any_two_steps_leaves_one_version_whole_and_the_next_run_mends_it(

@@ -260,6 +260,7 @@ def server() -> Iterator[QdrantServer]:
     made.stop()
 
 
+@pytest.mark.slow
 def test_processes_that_write_and_read_at_once_never_see_a_mix(server: QdrantServer) -> None:
     """Another process and this one write the same documents, and this one looks at them all the time."""
     arguments = [sys.executable, "-m", "tests.stores.qdrant_processes", server.url]

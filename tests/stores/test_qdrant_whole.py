@@ -118,6 +118,7 @@ def test_the_requests_grow_with_the_batches_and_not_with_the_documents(server: Q
     assert store.verify("c") == []
 
 
+@pytest.mark.slow
 def test_what_is_too_large_for_one_request_is_cut(server: QdrantServer) -> None:
     store = connected(server)
     store.create_collection("c", SPACE)
@@ -144,6 +145,7 @@ def test_a_document_given_twice_in_one_call_stands_as_it_was_given_last() -> Non
     assert store.verify("c") == []
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("CLARIFY-006")
 @pytest.mark.parametrize("kind", ["status", "lose"])
 def test_a_request_that_fails_leaves_each_document_old_or_new(
@@ -211,6 +213,7 @@ def test_a_process_killed_before_any_of_its_requests_leaves_each_document_old_or
             break
 
 
+@pytest.mark.slow
 def test_a_write_of_several_whose_answer_was_lost_is_made_again_without_harm(server: QdrantServer) -> None:
     store = connected(server, (0.0,))
     for turn in range(15):

@@ -318,6 +318,7 @@ def test_a_term_said_a_thousand_times_scores_as_in_the_memory_store(tmp_path: Pa
     store.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("held", [False, True])
 def test_a_larger_collection_is_searched_by_sign_bits_with_hardly_a_loss(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, held: bool

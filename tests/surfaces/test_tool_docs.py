@@ -12,6 +12,7 @@ def test_the_reference_of_the_tools_is_up_to_date() -> None:
     assert PAGE.read_text(encoding="utf-8") == tools_page(), "run `python -m tools.generate_tool_docs`"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [each.name for each in (*SURFACE.tools, *SURFACE.prompts)])
 def test_every_tool_and_prompt_stands_in_the_reference(name: str) -> None:
     assert f"`{name}`" in tools_page()

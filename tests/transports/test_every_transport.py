@@ -59,6 +59,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("era", ["auto", "legacy"])
 @pytest.mark.parametrize("transport", ["stdio", "http", "sse"])
 @pytest.mark.requirement("A-REQ-IF-001")
