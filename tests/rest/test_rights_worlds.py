@@ -61,9 +61,10 @@ class Made:
 
 
 KEYS = st.builds(
-    lambda read, write: Key("limited", tuple(read), tuple(write)),
-    st.lists(st.sampled_from(PATTERNS), max_size=3, unique=True),
-    st.lists(st.sampled_from(PATTERNS), min_size=1, max_size=3, unique=True),
+    Key,
+    st.just("limited"),
+    st.lists(st.sampled_from(PATTERNS), max_size=3, unique=True).map(tuple),
+    st.lists(st.sampled_from(PATTERNS), min_size=1, max_size=3, unique=True).map(tuple),
 )
 PLACES = st.tuples(st.sampled_from(COLLECTIONS), st.sampled_from(FILES))
 HOLDINGS = st.dictionaries(PLACES, st.sampled_from(TEXTS), min_size=2, max_size=7)
