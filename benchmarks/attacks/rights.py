@@ -23,11 +23,11 @@ _KEYS = 8
 _OWNER = "an-owner-key-of-thirty-two-characters"
 _SECOND = "a-second-key-of-thirty-two-characters"
 _ABSENT = ("tenant-nobody", "0123456789abcdee", "fedcba9876543210")
-_INITIALIZE = {
+_INITIALIZE: dict[str, Any] = {
     "jsonrpc": "2.0", "id": 1, "method": "initialize",
     "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
 }  # fmt: skip
-_LIST = {"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {}}
+_LIST: dict[str, Any] = {"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {}}
 _BOTH = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 
 
