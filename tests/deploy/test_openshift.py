@@ -189,6 +189,7 @@ def test_the_template_of_keys_is_one_that_the_service_reads_and_gives_prometheus
     keys = {key.name: key for key in parse_keys(re.sub("CHANGE-ME", lambda _: next(numbers) * 64, text))}
     assert set(keys) == {"rag-mcp", "developers", "prometheus"}
     assert not keys["prometheus"].may_read("default")
+    assert keys["prometheus"].may_read_totals
     assert keys["rag-mcp"].may_write("default")
     assert not keys["developers"].may_write("default")
 

@@ -81,6 +81,17 @@ def test_a_plain_file_of_names_and_keys_gives_all_rights(tmp_path: Path, text: s
     assert ring.recognise(b"b:2") == Key("bob")
 
 
+def test_a_pattern_of_collections_gives_no_right_to_an_engine() -> None:
+    key = Key("eng", ("eng*", "[e]*"), ("*e*",))
+    assert key.may_read("engineering")
+    assert key.may_write("engineering")
+    assert not key.may_read("engine:standards")
+    assert not key.may_write("engine:standards")
+    assert Key("engine", ("engine:s*",), ("engine:*",)).may_read("engine:standards")
+    assert Key("engine", ("engine:s*",), ("engine:*",)).may_write("engine:standards")
+    assert Key("all").may_read("engine:standards")
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from knowledge_mcp.cli.shared.logs import JsonFormatter
+from knowledge_mcp.cli.shared.logs import JsonFormatter, TextFormatter
 from knowledge_mcp.model.errors import ConnectionFailedError, InternalError, NotFoundError
 from tests.rest.world import DEPLOYING, KEY, events, make_world
 
@@ -38,6 +38,38 @@ async def test_every_request_is_logged_in_one_line_with_its_template_and_key(cap
         everything = repr([vars(record) for record in caplog.records if not record.name.startswith("http")])
         for hidden in (KEY, "secret-path", "Roll out", "Somebody-Private"):
             assert hidden not in everything
+
+
+HOSTILE = '10.0.0.1\x1b[2J\x85{"message": "request"}\x9b31m' + "9" * 500
+"""An address that would begin a line and move a terminal's cursor."""
+
+
+async def test_what_clients_write_into_headers_is_logged_in_one_line_escaped_and_cut(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    said = HOSTILE.encode("latin-1")
+    async with make_world() as world:
+        await world.client.get("/health", headers=[(b"X-Forwarded-For", said)])
+        await world.client.get("/health", headers=[(b"Host", said)])
+        await world.client.get("/%1b%5b2J%c2%85", headers={"Authorization": "Bearer wrong"})
+    (read, *_), (host,), (key,) = (
+        events(caplog, name) for name in ("request", "host_refused", "authentication_failed")
+    )
+    for shown, most in ((read["forwarded_for"], 200), (host["hosts"][0], 100), (key["path"], 200)):
+        assert shown.isprintable()
+        assert "\\x1b[2J\\x85" in shown
+        assert len(shown) <= most
+    forms = (JsonFormatter(), TextFormatter())
+    assert all(form.format(each).isprintable() for form in forms for each in caplog.records)
+
+
+def test_a_line_of_json_holds_no_control_character_of_any_kind_and_is_read_back_as_it_was() -> None:
+    odd = "a\x1b\x7f\x85\x9b\u2028\u202e\U000e0041b\n"
+    record = logging.LogRecord("x", logging.INFO, "", 0, odd, (), None)
+    line = JsonFormatter().format(record)
+    assert line.isprintable()
+    assert json.loads(line)["message"] == odd
 
 
 @pytest.mark.requirement("D-REQ-9.2")

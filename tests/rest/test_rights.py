@@ -189,6 +189,27 @@ async def test_what_a_key_may_not_read_is_answered_like_what_is_not_there(tmp_pa
             assert "secret" not in seen[1][0][1], (method, path)
 
 
+@pytest.mark.parametrize(
+    ("read", "write", "shown"),
+    [
+        (["docs"], [], False), (["docs"], ["docs"], False), ([], ["docs"], False), ([], ["*"], False),
+        (["d*", "?*"], ["*"], False), (["*"], ["docs"], True), (["*"], ["*"], True), ([], [], True),
+    ],
+)  # fmt: skip
+async def test_figures_of_all_collections_are_for_who_reads_all_or_touches_none_as_prometheus_does(
+    tmp_path: Path, read: list[str], write: list[str], shown: bool
+) -> None:
+    content = {"keys": [{"name": "k", "key": "k-key", "read": read, "write": write}]}
+    async with make_world(keys=KeyRing(KEY, keys_file(tmp_path, json.dumps(content))), key="k-key") as world:
+        before = await world.client.get("/metrics")
+        await filled(world)
+        answer = await world.client.get("/metrics")
+        assert answer.status_code == (200 if shown else 403)
+        assert ("rag_api_ingests_total" in answer.text) == shown
+        if not shown:
+            assert told(answer, {}) == told(before, {})
+
+
 @pytest.mark.parametrize("wait", [True, False])
 async def test_a_key_that_may_only_write_is_not_told_what_was_there_before(tmp_path: Path, *, wait: bool) -> None:
     ring = KeyRing(KEY, keys_file(tmp_path, json.dumps(LIMITED)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-__all__ = ["EVENT_FIELDS", "log_event"]
+__all__ = ["EVENT_FIELDS", "in_one_line", "log_event"]
 
 EVENT_FIELDS = "knowledge_event_fields"
 """Attribute of a `LogRecord` that holds the event's fields."""
@@ -26,3 +26,18 @@ def log_event(logger: logging.Logger, level: int, event: str, /, **fields: Any) 
     """
     if logger.isEnabledFor(level):
         logger.log(level, event, extra={EVENT_FIELDS: fields})
+
+
+def in_one_line(text: str, most: int) -> str:
+    """Escape what cannot be shown, so that nobody who is logged can begin a line or move a terminal's cursor.
+
+    Args:
+        text: as somebody gave it.
+        most: characters that are kept.
+    """
+    cut = text[:most]
+    return cut if cut.isprintable() else "".join(map(_shown, cut))[:most]
+
+
+def _shown(letter: str) -> str:
+    return letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii")

@@ -13,7 +13,7 @@ import traceback
 from datetime import UTC, datetime
 from typing import Any, Literal, cast
 
-from knowledge_mcp.support.events import EVENT_FIELDS
+from knowledge_mcp.support.events import EVENT_FIELDS, in_one_line
 
 __all__ = ["JsonFormatter", "TextFormatter", "set_up_logging"]
 
@@ -89,11 +89,16 @@ class JsonFormatter(logging.Formatter):
         if record.exc_info is not None and record.exc_info[1] is not None:
             exc = record.exc_info[1]
             line["error"] = {"name": type(exc).__name__, "message": str(exc), "stack": _exception(record)}
-        return json.dumps(line, ensure_ascii=False, default=str)
+        return _escaped(json.dumps(line, ensure_ascii=False, default=str))
 
 
 def _one_line(text: str) -> str:
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text[:_TEXT_LIMIT])
+    return in_one_line(text, _TEXT_LIMIT)
+
+
+def _escaped(line: str) -> str:
+    """Escape what JSON itself leaves as it is: control characters beyond ASCII, separators of lines, directions."""
+    return line if line.isprintable() else "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in line)
 
 
 def _plain(value: object) -> str:

@@ -297,9 +297,12 @@ class LibraryDesk:
         return base_of(self._base, collection)
 
     def _existing(self, collection: str) -> Base:
-        """Return the base of a collection that is there; `default` need not be."""
+        """Return the base of a collection that is there; `default` need not be.
+
+        The store is asked after none that may not be reached: a server takes longer to say that one is there.
+        """
         base = self._of(checked_name(collection, self._is_reserved))
-        if (collection != DEFAULT_COLLECTION and not base.exists()) or not self._may_reach(collection):
+        if not self._may_reach(collection) or (collection != DEFAULT_COLLECTION and not base.exists()):
             raise self._no_collection(collection)
         return base
 

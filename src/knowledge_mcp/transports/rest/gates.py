@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from knowledge_mcp.model.errors import AuthError
 from knowledge_mcp.ports import Library, SharedLibrary
-from knowledge_mcp.support.events import log_event
+from knowledge_mcp.support.events import in_one_line, log_event
 from knowledge_mcp.transports.rest.errors import FAILURE, REQUEST_ID, Failure, RefusedRequest, crashed, send_failure
 from knowledge_mcp.transports.rest.observing import RestMetrics, Tracing
 from knowledge_mcp.transports.shared.guards import HostGuard
@@ -133,7 +133,7 @@ class AccessLayer:
             "client": client_of(scope),
         }
         if forwarded := Headers(scope=scope).get("x-forwarded-for"):
-            fields["forwarded_for"] = forwarded[:200]
+            fields["forwarded_for"] = in_one_line(forwarded, 200)
         if failure is not None:
             fields.update(error=failure.code, detail=failure.detail[:500])
         level = logging.ERROR if status >= 500 else logging.WARNING if failure is not None else logging.INFO
@@ -199,7 +199,8 @@ class HostGate:
             return
         log_event(
             logger, logging.WARNING, "host_refused", request_id=scope[REQUEST_ID], client=client_of(scope),
-            hosts=[host[:100] for host in hosts], origins=[origin[:100] for origin in origins],
+            hosts=[in_one_line(each, 100) for each in hosts[:4]],
+            origins=[in_one_line(each, 100) for each in origins[:4]],
         )  # fmt: skip
         await send_failure(scope, send, failure)
 
@@ -314,7 +315,7 @@ class KeyGate:
         log_event(
             logger, logging.WARNING, "authentication_failed", request_id=scope[REQUEST_ID],
             reason="missing" if missing else "wrong", client=client_of(scope), method=scope["method"],
-            path=str(scope["path"])[:200],
+            path=in_one_line(str(scope["path"]), 200),
         )  # fmt: skip
         if missing:
             text, headers = "A key is needed: `Authorization: Bearer <key>`.", {"WWW-Authenticate": _CHALLENGE}

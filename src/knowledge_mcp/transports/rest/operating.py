@@ -8,18 +8,19 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Annotated, Any
 
 import anyio.to_thread
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
 from knowledge_mcp.model.query import HealthReport
 from knowledge_mcp.transports.rest.answers import BEARER, CheckAnswer, HealthAnswer, ReadyAnswer, failures
 from knowledge_mcp.transports.rest.desk import RestDesk
 from knowledge_mcp.transports.rest.errors import RefusedRequest
-from knowledge_mcp.transports.rest.gates import ROUTE
+from knowledge_mcp.transports.rest.gates import ROUTE, key_of
 from knowledge_mcp.transports.rest.observing import CONTENT_TYPE
+from knowledge_mcp.transports.shared.keys import Key
 
 __all__ = ["is_open", "operating_routes"]
 
@@ -72,8 +73,11 @@ class _Operating:
         status = 200 if answer.status == "ready" else 503
         return _json(answer.model_dump_json(), status)
 
-    async def metrics(self) -> Response:
-        """Give the figures in Prometheus' text form."""
+    async def metrics(self, key: Annotated[Key, Depends(key_of)]) -> Response:
+        """Give the figures of all collections in Prometheus' text form, to who may read all, or none as Prometheus."""
+        if not key.may_read_totals:
+            text = f"The key '{key.name}' is limited to some collections, and these figures are of all."
+            raise RefusedRequest(403, text, "Use a key that may read all collections, or one with no rights at all.")
         text = await anyio.to_thread.run_sync(self._desk.metrics.text)
         return Response(text, media_type=CONTENT_TYPE)
 

@@ -50,7 +50,11 @@ class KeyOptions(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """Name who asks, and the collections that may be read and written: patterns with `*`, `?` and `[…]`."""
+    """Name who asks, and the collections that may be read and written: patterns with `*`, `?` and `[…]`.
+
+    What is no collection has a name with a colon, such as `engine:standards`: only `*`, or a pattern that begins with
+    what stands up to the colon, gives a right to it.
+    """
 
     name: str
     read: tuple[str, ...] = _EVERYTHING
@@ -58,16 +62,29 @@ class Key:
 
     def may_read(self, collection: str) -> bool:
         """Tell whether a collection may be read."""
-        return any(fnmatchcase(collection, pattern) for pattern in self.read)
+        return _names(self.read, collection)
 
     def may_write(self, collection: str) -> bool:
         """Tell whether a collection may be written."""
-        return any(fnmatchcase(collection, pattern) for pattern in self.write)
+        return _names(self.write, collection)
 
     @property
     def may_do_everything(self) -> bool:
         """Tell whether the key is limited to no collection, neither in reading nor in writing."""
         return "*" in self.read and "*" in self.write
+
+    @property
+    def may_read_totals(self) -> bool:
+        """Tell whether figures of all collections together may be read: by who reads all, or touches none."""
+        return "*" in self.read or not (self.read or self.write)
+
+
+def _names(patterns: Iterable[str], what: str) -> bool:
+    kind, colon, _ = what.partition(":")
+    return any(
+        fnmatchcase(what, pattern) and (pattern == "*" or not colon or pattern.startswith(f"{kind}:"))
+        for pattern in patterns
+    )
 
 
 ANONYMOUS = Key("anonymous")
