@@ -18,6 +18,7 @@ class HiddenReason(StrEnum):
 
     NOT_DISPLAYED = "not displayed"
     MARKED = "marked as hidden"
+    INVISIBLE = "drawn invisibly"
     TRANSPARENT = "transparent"
     TOO_SMALL = "too small to see"
     COLOUR = "in the colour of its background"

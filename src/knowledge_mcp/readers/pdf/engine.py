@@ -6,17 +6,21 @@ Only code that runs in the sandbox's child calls this. Both libraries are import
 from __future__ import annotations
 
 import contextlib
+import io
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from knowledge_mcp.readers.pdf.hidden import HiddenText, hidden_text, is_parsed, leave_out, take_out
 from knowledge_mcp.readers.pdf.lines import lay_out
 from knowledge_mcp.readers.shared.layout import PageLayout
 from knowledge_mcp.support.sandbox_worker import Refusal
 
 if TYPE_CHECKING:
-    from liteparse.types import StructureTreeElement
+    from liteparse.parser import LiteParse
+    from liteparse.types import ParsedPage, StructureTreeElement
 
 __all__ = [
     "BATCH",
@@ -68,10 +72,11 @@ class TaggedHeading:
 
 @dataclass(frozen=True, slots=True)
 class ParsedBatch:
-    """Some pages one after the other, with the headings that tags name on them."""
+    """Some pages one after the other, with the headings that tags name on them, and what nobody sees on them."""
 
     pages: list[PageLayout]
     tagged: list[TaggedHeading]
+    hidden: Counter[str]
 
 
 def inspect(path: str, *, thorough: bool = True) -> Facts:
@@ -194,14 +199,47 @@ def pages(path: str, *, count: int, batch: int = BATCH) -> Iterator[ParsedBatch]
     )
     try:
         for parsed in parser.parse_batches(path, batch_size=batch):
-            layouts = [lay_out(page) for page in parsed.result.pages]
+            found = list(parsed.result.pages)
+            hidden = _without_hidden(path, found, parser)
+            layouts = [lay_out(page) for page in found]
             tagged: list[TaggedHeading] = []
-            for page in parsed.result.pages:
+            for page in found:
                 for root in page.structure_tree.roots if page.structure_tree else []:
                     tagged.extend(_tagged(root, page.page_num))
-            yield ParsedBatch(layouts, tagged)
+            yield ParsedBatch(layouts, tagged, hidden)
     except ParseError as error:
         raise Refusal("corrupted", "The PDF's pages cannot be parsed.", details=f"liteparse: {error}"[:500]) from error
+
+
+def _without_hidden(path: str, pages: list[ParsedPage], parser: LiteParse) -> Counter[str]:
+    """Parse pages again without the text that nobody sees on them; returns how many characters, by reason."""
+    import pypdfium2
+
+    counted: Counter[str] = Counter()
+    document: Any
+    cleaned: Any
+    with (
+        contextlib.closing(pypdfium2.PdfDocument(path)) as document,
+        contextlib.closing(pypdfium2.PdfDocument.new()) as cleaned,
+    ):
+        again: dict[int, list[HiddenText]] = {}
+        for index, parsed in enumerate(pages):
+            with contextlib.closing(document[parsed.page_num - 1]) as page:
+                hidden = hidden_text(page, parsed)
+                for each in hidden:
+                    counted[each.reason] += len("".join(each.text.split()))
+                if any(is_parsed(each, parsed) for each in hidden):
+                    take_out(page, hidden)
+                    again[index] = hidden
+        if again:
+            cleaned.import_pages(document, [pages[index].page_num - 1 for index in again])
+            written = io.BytesIO()
+            cleaned.save(written)
+            for index, page in zip(again, parser.parse(written.getvalue()).pages, strict=True):
+                page.page_num = pages[index].page_num
+                leave_out(page, again[index])
+                pages[index] = page
+    return counted
 
 
 def _tagged(element: StructureTreeElement, page: int) -> Iterator[TaggedHeading]:

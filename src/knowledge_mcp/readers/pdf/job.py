@@ -1,13 +1,14 @@
 """What runs in the sandbox's child: a PDF's bytes to messages of plain JSON values.
 
-Messages of `read`, in this order: `progress` as pages are parsed, `facts` once, then `items` (headings and blocks, some
-hundred at a time) and a final `pages`. Where pages need text recognition first, and it is asked for, `scans` names them
-and is the last message; the next call is given what was recognised.
+Messages of `read`, in this order: `progress` as pages are parsed, `hidden` where text is, `facts` once, then `items`
+(headings and blocks, some hundred at a time) and a final `pages`. Where pages need text recognition first, and it is
+asked for, `scans` names them and is the last message; the next call is given what was recognised.
 """
 
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -23,14 +24,13 @@ from knowledge_mcp.readers.pdf.headings.outline import (
     outline_headings,
     tagged_headings,
 )
-from knowledge_mcp.readers.pdf.scans import marks_of, pages_to_recognise, take_recognised, without_copies
+from knowledge_mcp.readers.pdf.scans import COVERED, marks_of, pages_to_recognise, take_recognised, without_copies
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table
 from knowledge_mcp.support.sandbox_worker import Refusal
 
 __all__ = ["check", "compose", "read", "survey"]
 
 _PER_MESSAGE = 400
-_COVERED = 0.5
 
 
 def check(path: str) -> Iterator[dict[str, Any]]:
@@ -79,14 +79,18 @@ def read(
     facts = engine.inspect(path)
     pages: list[PageLayout] = []
     tagged: list[engine.TaggedHeading] = []
+    hidden: Counter[str] = Counter()
     yield {"progress": [0, facts.pages]}
     for batch in engine.pages(path, count=facts.pages):
         pages.extend(batch.pages)
         tagged.extend(batch.tagged)
+        hidden += batch.hidden
         yield {"progress": [len(pages), facts.pages]}
     if scans and (needed := pages_to_recognise(path, pages, force=scans == "all")):
         yield {"scans": [[number, reason] for number, reason in needed.items()]}
         return
+    if hidden:
+        yield {"hidden": dict(hidden)}
     taken = take_recognised(pages, recognised) if recognised else set[int]()
     outline, marked = (facts.outline, tagged) if use_outline else ([], [])
     described = {"facts": facts.metadata, "labels": facts.labels}
@@ -141,7 +145,7 @@ def _pictured(path: str, numbers: Collection[int]) -> set[int]:
     """Tell which of these pages pictures cover for the most part, as they do a scanned page; none without a file."""
     if not path:
         return set()
-    return {marks.number for marks in marks_of(path, sorted(numbers)) if marks.image_ratio > _COVERED}
+    return {marks.number for marks in marks_of(path, sorted(numbers)) if marks.image_ratio > COVERED}
 
 
 def _headings(

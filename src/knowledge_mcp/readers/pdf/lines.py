@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "lay_out",
+    "size_of",
     "tables_of",
 ]
 
@@ -282,8 +283,8 @@ def _parts(row: Sequence[TextItem], places: dict[int, float]) -> list[list[TextI
         previous = parts[-1][-1] if parts else None
         if previous is not None:
             gap = item.x - (previous.x + previous.width)
-            near = gap <= max(_size(item), _size(previous), 0.6 * item.height)
-            if near or (places[id(previous)] == places[id(item)] and gap < 8 * _size(item)):
+            near = gap <= max(size_of(item), size_of(previous), 0.6 * item.height)
+            if near or (places[id(previous)] == places[id(item)] and gap < 8 * size_of(item)):
                 parts[-1].append(item)
                 continue
         parts.append([item])
@@ -305,7 +306,7 @@ def _line(items: Sequence[TextItem], page: int, places: dict[int, float]) -> Lin
     x0, y0 = items[0].x, items[0].y
     x1, y1 = x0 + items[0].width, y0 + items[0].height
     for item in items:
-        size, x, y = _size(item), item.x, item.y
+        size, x, y = size_of(item), item.x, item.y
         words = " ".join(_despaced(item.text).split())
         if previous is not None:
             text += _joint(previous, item, size)
@@ -357,7 +358,8 @@ def _lead(faces: Sequence[tuple[int, bool]]) -> int:
     return faces[last][0]
 
 
-def _size(item: TextItem) -> float:
+def size_of(item: TextItem) -> float:
+    """Measure the type of an item, in points."""
     height = item.font_height or 0.0
     if height <= 0.5:
         height = item.height / 1.3 if not _is_rotated(item) else item.width / 1.3

@@ -14,15 +14,18 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from knowledge_mcp.readers.pdf.geometry import SAME, Matrix, matrix_of, placed, raw, times
 from knowledge_mcp.readers.scans.layout import load_recognised
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, letters_of
 
 __all__ = [
+    "COVERED",
     "FORCED",
     "GARBLED",
     "NO_TEXT",
     "STAMP",
     "PageGraphics",
+    "graphics_of",
     "is_garbled",
     "marks_of",
     "pages_to_recognise",
@@ -36,9 +39,6 @@ _GRID = 1200.0
 _BATCH = 25
 _UPRIGHT = 0.02
 _EXAMINED = 4000
-
-_Matrix = tuple[float, float, float, float, float, float]
-_SAME: _Matrix = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
 
 
 @dataclass(slots=True)
@@ -72,28 +72,29 @@ def marks_of(path: str, numbers: Iterable[int]) -> Iterator[PageGraphics]:
         with contextlib.closing(pypdfium2.PdfDocument(path)) as document:
             for number in some:
                 with contextlib.closing(document[number - 1]) as page:
-                    yield _marks(page, number)
+                    yield graphics_of(page, number)
 
 
-def _marks(page: Any, number: int) -> PageGraphics:
-    pdfium = _raw()
+def graphics_of(page: Any, number: int) -> PageGraphics:
+    """Count what is on an open page beside its text."""
+    pdfium = raw()
     marks = PageGraphics(number)
     count = pdfium.FPDFPage_CountObjects(page)
     found = (pdfium.FPDFPage_GetObject(page, index) for index in range(min(count, _MOST_OBJECTS)))
-    _walk(found, _SAME, marks, 0)
+    _walk(found, SAME, marks, 0)
     if marks.quads:
         marks.image_ratio = _covered(page.get_bbox(), marks.quads)
     return marks
 
 
-def _walk(objects: Iterable[Any], outer: _Matrix, marks: PageGraphics, depth: int) -> None:
-    pdfium = _raw()
+def _walk(objects: Iterable[Any], outer: Matrix, marks: PageGraphics, depth: int) -> None:
+    pdfium = raw()
     for one in objects:
         kind = pdfium.FPDFPageObj_GetType(one)
         if kind == pdfium.FPDF_PAGEOBJ_IMAGE:
             marks.images += 1
-            within = _times(_matrix(one), outer)
-            marks.quads.append([_place(within, x, y) for x, y in ((0, 0), (1, 0), (1, 1), (0, 1))])
+            within = times(matrix_of(one), outer)
+            marks.quads.append([placed(within, x, y) for x, y in ((0, 0), (1, 0), (1, 1), (0, 1))])
         elif kind == pdfium.FPDF_PAGEOBJ_PATH:
             marks.paths += 1
             if marks.paths <= _EXAMINED and _is_slanted(one):
@@ -101,12 +102,12 @@ def _walk(objects: Iterable[Any], outer: _Matrix, marks: PageGraphics, depth: in
         elif kind == pdfium.FPDF_PAGEOBJ_FORM and depth < _DEPTH:
             count = pdfium.FPDFFormObj_CountObjects(one)
             inside = (pdfium.FPDFFormObj_GetObject(one, index) for index in range(min(count, _MOST_OBJECTS)))
-            _walk(inside, _times(_matrix(one), outer), marks, depth + 1)
+            _walk(inside, times(matrix_of(one), outer), marks, depth + 1)
 
 
 def _is_slanted(path: Any) -> bool:
     """Tell whether a path has a curve, or a line that is neither upright nor level: no rule, frame or cell has."""
-    pdfium = _raw()
+    pdfium = raw()
     x, y = ctypes.c_float(), ctypes.c_float()
     before: tuple[float, float] | None = None
     for index in range(min(pdfium.FPDFPath_CountSegments(path), 12)):
@@ -124,34 +125,7 @@ def _is_slanted(path: Any) -> bool:
     return False
 
 
-def _raw() -> Any:
-    """Return PDFium's own functions; the library has no types for them."""
-    import pypdfium2.raw
-
-    return pypdfium2.raw
-
-
 # ---- geometry -------------------------------------------------------------------------------------------------------
-
-
-def _matrix(one: Any) -> _Matrix:
-    pdfium = _raw()
-    found = pdfium.FS_MATRIX()
-    if not pdfium.FPDFPageObj_GetMatrix(one, found):
-        return _SAME
-    return (found.a, found.b, found.c, found.d, found.e, found.f)
-
-
-def _times(one: _Matrix, other: _Matrix) -> _Matrix:
-    """Return the matrix that applies `one`, then `other`."""
-    a, b, c, d, e, f = one
-    g, h, i, j, k, m = other
-    return (a * g + b * i, a * h + b * j, c * g + d * i, c * h + d * j, e * g + f * i + k, e * h + f * j + m)
-
-
-def _place(matrix: _Matrix, x: float, y: float) -> tuple[float, float]:
-    a, b, c, d, e, f = matrix
-    return a * x + c * y + e, b * x + d * y + f
 
 
 def _covered(box: tuple[float, float, float, float], quads: Sequence[Sequence[tuple[float, float]]]) -> float:
@@ -181,7 +155,8 @@ _NO_TEXT = 10
 """Characters below which a page has no text (B-FR-005)."""
 _STAMP = 400
 """Letters below which the text on a page covered by a picture may be a stamp."""
-_COVERED = 0.5
+COVERED = 0.5
+"""Share of a page from which on pictures make it a scanned one."""
 _ADDS = 1.3
 _NO_SCRIPT = re.compile("[\x00-\x08\x0e-\x1f\x80-\x9f\ue000-\uf8ff\ufffd]")
 _LATIN_WORDS = re.compile(r"(?<![\w/.-])[A-Za-z]{3,}(?![\w/.-])")
@@ -206,7 +181,7 @@ def pages_to_recognise(path: str, pages: Sequence[PageLayout], *, force: bool) -
         if len("".join(texts[marks.number].split())) < _NO_TEXT:
             if marks.images or marks.paths:
                 found[marks.number] = NO_TEXT
-        elif marks.image_ratio > _COVERED:
+        elif marks.image_ratio > COVERED:
             found[marks.number] = STAMP
     return dict(sorted(found.items()))
 

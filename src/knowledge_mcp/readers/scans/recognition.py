@@ -264,6 +264,8 @@ class Assembly:
                     progress(*message["progress"])
             elif "scans" in message:
                 self.scans = dict(message["scans"])
+            elif "hidden" in message:
+                self.builder.leave_out(message["hidden"])
             elif "facts" in message:
                 self.facts, self.headline = message["facts"], message["headline"]
             elif "items" in message:

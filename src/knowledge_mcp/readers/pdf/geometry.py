@@ -1,0 +1,39 @@
+"""PDFium's own functions, and how its objects lie on a page."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+__all__ = ["SAME", "Matrix", "matrix_of", "placed", "raw", "times"]
+
+Matrix: TypeAlias = tuple[float, float, float, float, float, float]
+SAME: Matrix = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
+
+
+def raw() -> Any:
+    """Return PDFium's own functions; the library has no types for them."""
+    import pypdfium2.raw
+
+    return pypdfium2.raw
+
+
+def matrix_of(one: Any) -> Matrix:
+    """Return how an object lies in what it is part of."""
+    pdfium = raw()
+    found = pdfium.FS_MATRIX()
+    if not pdfium.FPDFPageObj_GetMatrix(one, found):
+        return SAME
+    return (found.a, found.b, found.c, found.d, found.e, found.f)
+
+
+def times(one: Matrix, other: Matrix) -> Matrix:
+    """Return the matrix that applies `one`, then `other`."""
+    a, b, c, d, e, f = one
+    g, h, i, j, k, m = other
+    return (a * g + b * i, a * h + b * j, c * g + d * i, c * h + d * j, e * g + f * i + k, e * h + f * j + m)
+
+
+def placed(matrix: Matrix, x: float, y: float) -> tuple[float, float]:
+    """Return where a point comes to lie."""
+    a, b, c, d, e, f = matrix
+    return a * x + c * y + e, b * x + d * y + f

@@ -1,0 +1,344 @@
+"""Text of a PDF page that nobody sees: found among the page's objects, and taken out of the page.
+
+Text without ink is hidden, but for the words below the picture of a scanned page; so is what is off the page and
+outside its clip. Text that is white, transparent or in a layer that is switched off is hidden where the picture of the
+page shows nothing at its place. In doubt text stays.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from knowledge_mcp.model.hidden import HiddenReason
+from knowledge_mcp.readers.pdf.geometry import SAME, Matrix, matrix_of, placed, raw, times
+from knowledge_mcp.readers.pdf.lines import size_of
+from knowledge_mcp.readers.pdf.scans import COVERED, graphics_of
+from knowledge_mcp.readers.shared.layout import letters_of
+
+if TYPE_CHECKING:
+    from liteparse.types import ParsedPage, TextItem
+
+__all__ = ["HiddenText", "hidden_text", "is_parsed", "leave_out", "take_out"]
+
+_DEPTH = 8
+_MOST_OBJECTS = 200_000
+_MOST_SEGMENTS = 200
+_PALE = 200
+"""Least of red, green and blue from which on ink may be the colour of paper: the picture of the page then tells."""
+_FAINT = 128
+"""Opacity, of 255, below which the picture of the page tells."""
+_SMALL = 1.5
+"""Points of type below which nobody reads a letter; the smallest print of real documents has four."""
+_CONTRAST = 12
+"""Steps of 255 by which the lightest and darkest pixel of a place differ at least where something is seen."""
+_SCALE = 2.0
+_WITHOUT_INK = (3, 7)
+"""Modes of drawing text that leave no ink: none at all, and only adding to the clip."""
+_LEFT_TO_THE_PARSER = frozenset({HiddenReason.OFF_PAGE, HiddenReason.CLIPPED})
+_DOUBTFUL = frozenset({HiddenReason.COLOUR, HiddenReason.TRANSPARENT, HiddenReason.NOT_DISPLAYED})
+
+_Box = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenText:
+    """One run of text that nobody sees.
+
+    Attributes:
+        reason: why.
+        text: its words.
+        box: where it stands on the page, from the top left, in points.
+        handle: PDFium's own, good while the page is open.
+        in_form: whether it is a part of a form on the page.
+    """
+
+    reason: HiddenReason
+    text: str
+    box: _Box
+    handle: Any
+    in_form: bool
+
+
+def hidden_text(page: Any, parsed: ParsedPage) -> list[HiddenText]:
+    """List what is hidden on an open page of PDFium; `parsed` is the same page as the parser has it."""
+    suspects = [each for each in _Search(page).texts() if each.reason is not None]
+    if any(each.reason is HiddenReason.INVISIBLE for each in suspects) and (
+        graphics_of(page, parsed.page_num).image_ratio > COVERED
+    ):  # words that were recognised, below the picture of the page
+        suspects = [each for each in suspects if each.reason is not HiddenReason.INVISIBLE]
+    return [each for each in _judged(page, suspects) if _is_hidden(each, parsed)] if suspects else []
+
+
+def _is_hidden(found: HiddenText, parsed: ParsedPage) -> bool:
+    """Tell what is hidden from what only seems so: small type, and what the parser finds on the page and its clip."""
+    inside = [item for item in parsed.text_items if _is_within(item, found.box)]
+    if found.reason is HiddenReason.TOO_SMALL:  # a font may measure its type otherwise
+        return any(size_of(item) < _SMALL for item in inside)
+    return found.reason not in _LEFT_TO_THE_PARSER or not any(_are_words_of(item, found) for item in inside)
+
+
+def is_parsed(found: HiddenText, parsed: ParsedPage) -> bool:
+    """Tell whether the parser may have taken hidden text for text of the page; it leaves some out by itself."""
+    if found.reason is HiddenReason.INVISIBLE:
+        return any(_are_words_of(item, found) for item in parsed.text_items if _is_within(item, found.box))
+    return found.reason not in _LEFT_TO_THE_PARSER
+
+
+def take_out(page: Any, hidden: Sequence[HiddenText]) -> None:
+    """Take hidden text out of an open page of PDFium, but for what is in its forms, which it does not write again."""
+    for each in hidden:
+        if not each.in_form:
+            raw().FPDFPage_RemoveObject(page.raw, each.handle)
+    raw().FPDFPage_GenerateContent(page.raw)
+
+
+def leave_out(parsed: ParsedPage, hidden: Sequence[HiddenText]) -> None:
+    """Leave out of a parsed page the words that are hidden in its forms."""
+    within = [each for each in hidden if each.in_form]
+    parsed.text_items = [
+        item
+        for item in parsed.text_items
+        if not any(_is_within(item, each.box) and _are_words_of(item, each) for each in within)
+    ]
+
+
+def _are_words_of(item: TextItem, hidden: HiddenText) -> bool:
+    return letters_of(item.text) in letters_of(hidden.text)
+
+
+def _is_within(item: TextItem, box: _Box) -> bool:
+    """Tell whether an item stands in a box, whose edges may be those of its ink."""
+    x, y = item.x + item.width / 2, item.y + item.height / 2
+    return box[0] - 1 <= x <= box[2] + 1 and box[1] - item.height / 2 <= y <= box[3] + item.height / 2
+
+
+# ---- objects of a page ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _TextObject:
+    """A text object: its box in the page's own space, why it may be hidden, and its ink where that is why."""
+
+    handle: Any
+    box: _Box
+    reason: HiddenReason | None
+    ink: tuple[int, ...] | None
+    in_form: bool
+
+    @property
+    def needs_a_look(self) -> bool:
+        """Tell whether only the picture of the page says if it is hidden."""
+        return self.reason in _DOUBTFUL
+
+
+class _Search:
+    """Go through the objects of a page, of which there may be one for each letter: what is passed to PDFium is kept.
+
+    Args:
+        page: of PDFium.
+    """
+
+    def __init__(self, page: Any) -> None:
+        self._pdfium = raw()
+        self._page = page
+        self._paper = _paper(page)
+        self._edges = [ctypes.c_float() for _ in range(4)]
+        self._inks = [ctypes.c_uint() for _ in range(4)]
+        self._clips: dict[tuple[int, float, float], _Box | None] = {}
+
+    def texts(self) -> Iterator[_TextObject]:
+        """Yield the text objects of the page, those within other objects too."""
+        get, handle = self._pdfium.FPDFPage_GetObject, self._page.raw
+        count = min(self._pdfium.FPDFPage_CountObjects(handle), _MOST_OBJECTS)
+        return self._walk((get(handle, index) for index in range(count)), SAME, 0)
+
+    def _walk(self, objects: Iterator[Any], outer: Matrix, depth: int) -> Iterator[_TextObject]:
+        pdfium = self._pdfium
+        text, nested, kind_of = pdfium.FPDF_PAGEOBJ_TEXT, pdfium.FPDF_PAGEOBJ_FORM, pdfium.FPDFPageObj_GetType
+        for one in objects:
+            kind = kind_of(one)
+            if kind == text:
+                box = self._box(one, outer)
+                reason = self._why(one, outer, box)
+                ink = tuple(each.value for each in self._inks[:3]) if reason is HiddenReason.COLOUR else None
+                yield _TextObject(one, box, reason, ink, depth > 0)
+            elif kind == nested and depth < _DEPTH:
+                count = min(pdfium.FPDFFormObj_CountObjects(one), _MOST_OBJECTS)
+                inside = (pdfium.FPDFFormObj_GetObject(one, index) for index in range(count))
+                yield from self._walk(inside, times(matrix_of(one), outer), depth + 1)
+
+    def _why(self, one: Any, outer: Matrix, box: _Box) -> HiddenReason | None:
+        pdfium = self._pdfium
+        if pdfium.FPDFTextObj_GetTextRenderMode(one) in _WITHOUT_INK:
+            return HiddenReason.INVISIBLE
+        if _are_apart(box, self._paper):
+            return HiddenReason.OFF_PAGE
+        if (box[2] - box[0] < _SMALL or box[3] - box[1] < _SMALL) and self._size(one, outer) < _SMALL:
+            return HiddenReason.TOO_SMALL
+        red, green, blue, alpha = self._inks
+        if pdfium.FPDFPageObj_GetFillColor(one, red, green, blue, alpha):
+            if alpha.value < _FAINT:
+                return HiddenReason.TRANSPARENT
+            if red.value >= _PALE and green.value >= _PALE and blue.value >= _PALE:
+                return HiddenReason.COLOUR
+        if (marks := pdfium.FPDFPageObj_CountMarks(one)) and self._in_layer(one, marks):
+            return HiddenReason.NOT_DISPLAYED
+        clip = pdfium.FPDFPageObj_GetClipPath(one)
+        if clip and (paths := pdfium.FPDFClipPath_CountPaths(clip)) > 0 and self._is_clipped(clip, paths, outer, box):
+            return HiddenReason.CLIPPED
+        return None
+
+    def _box(self, one: Any, outer: Matrix) -> _Box:
+        left, bottom, right, top = self._edges
+        if not self._pdfium.FPDFPageObj_GetBounds(one, left, bottom, right, top):
+            return (0.0, 0.0, 0.0, 0.0)
+        box = (left.value, bottom.value, right.value, top.value)
+        return box if outer is SAME else _around([placed(outer, x, y) for x in box[::2] for y in box[1::2]])
+
+    def _size(self, one: Any, outer: Matrix) -> float:
+        """Measure the type as it is printed, in points; fonts drawn by the file itself may measure otherwise."""
+        size = self._edges[0]
+        self._pdfium.FPDFTextObj_GetFontSize(one, size)
+        a, b, c, d, _, _ = times(matrix_of(one), outer)
+        return abs(size.value) * math.sqrt(abs(a * d - b * c))
+
+    def _in_layer(self, one: Any, marks: int) -> bool:
+        """Tell whether an object belongs to a layer that can be switched off (optional content)."""
+        pdfium = self._pdfium
+        name, size = (ctypes.c_ushort * 4)(), ctypes.c_ulong()
+        for index in range(marks):
+            mark = pdfium.FPDFPageObj_GetMark(one, index)
+            known = pdfium.FPDFPageObjMark_GetName(mark, name, ctypes.sizeof(name), size)
+            if known and bytes(name)[:6] == b"O\0C\0\0\0":
+                return True
+        return False
+
+    def _is_clipped(self, clip: Any, paths: int, outer: Matrix, box: _Box) -> bool:
+        """Tell whether a clip lets nothing of an object through; of a clip the box around it counts."""
+        return any(
+            around is not None and _are_apart(box, around)
+            for around in (self._clip(clip, path, outer) for path in range(paths))
+        )
+
+    def _clip(self, clip: Any, path: int, outer: Matrix) -> _Box | None:
+        """Measure one path of a clip; clips of as many corners that begin at the same place are taken for one."""
+        pdfium = self._pdfium
+        x, y = self._edges[:2]
+        count = min(pdfium.FPDFClipPath_CountPathSegments(clip, path), _MOST_SEGMENTS)
+        if count <= 0:
+            return None
+        pdfium.FPDFPathSegment_GetPoint(pdfium.FPDFClipPath_GetPathSegment(clip, path, 0), x, y)
+        known = (count, *placed(outer, x.value, y.value))
+        if known not in self._clips:
+            segments = (pdfium.FPDFClipPath_GetPathSegment(clip, path, index) for index in range(count))
+            points = [
+                placed(outer, x.value, y.value)
+                for segment in segments
+                if pdfium.FPDFPathSegment_GetPoint(segment, x, y)
+            ]
+            self._clips[known] = _around(points) if points else None
+        return self._clips[known]
+
+
+def _are_apart(one: _Box, other: _Box) -> bool:
+    return one[2] <= other[0] or one[0] >= other[2] or one[3] <= other[1] or one[1] >= other[3]
+
+
+def _paper(page: Any) -> _Box:
+    """Return the part of a page that is shown, in the page's own space, however it is turned."""
+    crop, media = page.get_cropbox(), page.get_mediabox()
+    return max(crop[0], media[0]), max(crop[1], media[1]), min(crop[2], media[2]), min(crop[3], media[3])
+
+
+def _around(points: Sequence[tuple[float, float]]) -> _Box:
+    return (
+        min(x for x, _ in points), min(y for _, y in points), max(x for x, _ in points), max(y for _, y in points),
+    )  # fmt: skip
+
+
+# ---- the picture of a page ------------------------------------------------------------------------------------------
+
+
+def _judged(page: Any, suspects: Sequence[_TextObject]) -> list[HiddenText]:
+    """Look at the page where it takes that, and read the words of what is hidden."""
+    boxes = [_on_paper(page, each.box) for each in suspects]
+    doubtful = [box for each, box in zip(suspects, boxes, strict=True) if each.needs_a_look]
+    picture = _Picture(page, doubtful) if doubtful else None
+    found: list[HiddenText] = []
+    with contextlib.closing(page.get_textpage()) as text:
+        for each, box in zip(suspects, boxes, strict=True):
+            if each.reason is None or (picture is not None and each.needs_a_look and picture.shows(box, each.ink)):
+                continue
+            words = _words(each.handle, text)
+            if words.strip():
+                found.append(HiddenText(each.reason, words, box, each.handle, each.in_form))
+    return found
+
+
+class _Picture:
+    """A page as it is printed, as far as some boxes reach."""
+
+    def __init__(self, page: Any, boxes: Sequence[_Box]) -> None:
+        width, height = page.get_size()
+        around = _around([point for x0, y0, x1, y1 in boxes for point in ((x0, y0), (x1, y1))])
+        self._left, self._top = max(math.floor(around[0]) - 2, 0), max(math.floor(around[1]) - 2, 0)
+        right, bottom = max(width - around[2] - 2, 0), max(height - around[3] - 2, 0)
+        crop = (self._left, math.floor(bottom), math.floor(right), self._top)
+        self._image: Any = page.render(scale=_SCALE, crop=crop).to_pil().convert("RGB")
+
+    def shows(self, box: _Box, ink: tuple[int, ...] | None) -> bool:
+        """Tell whether words within a box can be seen: in an ink that is not the colour around them; else anything."""
+        x0, x1 = ((value - self._left) * _SCALE for value in box[::2])
+        y0, y1 = ((value - self._top) * _SCALE for value in box[1::2])
+        left, top = max(math.floor(x0), 0), max(math.floor(y0), 0)
+        right, bottom = min(math.ceil(x1), self._image.width), min(math.ceil(y1), self._image.height)
+        if right <= left or bottom <= top:
+            return False
+        part = self._image.crop((left, top, right, bottom))
+        if ink is None:
+            return any(high - low >= _CONTRAST for low, high in part.getextrema())
+        ground = self._around(left, top, right, bottom)
+        return any(abs(one - other) >= _CONTRAST for one, other in zip(ink, ground, strict=True))
+
+    def _around(self, left: int, top: int, right: int, bottom: int) -> tuple[int, int, int]:
+        """Return the colour that there is most of in a frame around some words."""
+        left, top = max(left - 2, 0), max(top - 2, 0)
+        right, bottom = min(right + 2, self._image.width), min(bottom + 2, self._image.height)
+        strips = (
+            (left, top, right, top + 1),
+            (left, bottom - 1, right, bottom),
+            (left, top, left + 1, bottom),
+            (right - 1, top, right, bottom),
+        )
+        colours: Counter[tuple[int, int, int]] = Counter()
+        for strip in strips:
+            part = self._image.crop(strip)
+            colours.update({colour: count for count, colour in part.getcolors(part.width * part.height)})
+        return colours.most_common(1)[0][0]
+
+
+def _on_paper(page: Any, box: _Box) -> _Box:
+    """Turn a box of the page's own space into points from the top left of the page as it is shown."""
+    width, height = page.get_size()
+    scale = 16  # the function counts in whole units
+    corners: list[tuple[float, float]] = []
+    x, y = ctypes.c_int(), ctypes.c_int()
+    for across in box[::2]:
+        for up in box[1::2]:
+            raw().FPDF_PageToDevice(page, 0, 0, round(width * scale), round(height * scale), 0, across, up, x, y)
+            corners.append((x.value / scale, y.value / scale))
+    return _around(corners)
+
+
+def _words(one: Any, text: Any) -> str:
+    pdfium = raw()
+    length = pdfium.FPDFTextObj_GetText(one, text, None, 0)
+    buffer = (ctypes.c_ushort * max(length, 1))()
+    written = pdfium.FPDFTextObj_GetText(one, text, buffer, length)
+    return bytes(buffer)[: max(written - 1, 0) * 2].decode("utf-16-le", errors="ignore").rstrip("\0")
