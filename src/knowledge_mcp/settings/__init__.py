@@ -9,7 +9,6 @@ from knowledge_mcp.settings.choices import (
     choose_embedding,
     choose_store,
     contradictions,
-    missing_adapters,
 )
 from knowledge_mcp.settings.fields import Settings, Variable, variables
 from knowledge_mcp.settings.reading import (
@@ -36,7 +35,6 @@ __all__ = [
     "contradictions",
     "find_env_file",
     "load_settings",
-    "missing_adapters",
     "network_environment",
     "read_settings",
     "variables",

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 from knowledge_mcp.settings.fields import Settings
 from knowledge_mcp.settings.groups import LOCAL_RERANKER
@@ -19,13 +18,11 @@ __all__ = [
     "choose_embedding",
     "choose_store",
     "contradictions",
-    "missing_adapters",
 ]
 
 LOCAL_MODEL = "all-MiniLM-L6-v2"
 OPENAI_MODEL = "text-embedding-3-small"
 LOCAL_DIMENSIONS = 384
-Backend = Literal["sqlite", "qdrant", "chromadb"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +39,7 @@ class EmbeddingChoice:
 class StoreChoice:
     """Name the store in force, and why."""
 
-    backend: Backend
+    backend: Literal["sqlite", "qdrant", "chromadb"]
     reason: str
 
 
@@ -83,37 +80,6 @@ def choose_store(settings: Settings) -> StoreChoice:
 def blends_scores(settings: Settings, surface: str = "standards") -> bool:
     """Tell whether a surface's hybrid searches that name no weight blend scores, or fuse ranks."""
     return settings.hybrid_fusion == "scores" or (settings.hybrid_fusion == "auto" and surface != "standards")
-
-
-def missing_adapters(
-    settings: Settings,
-    surface: str = "standards",
-    *,
-    embedders: Collection[str] = ("local",),
-    stores: Collection[str] = ("sqlite",),
-) -> list[str]:
-    """List what the settings select and this build does not have, each with the variable to change.
-
-    Args:
-        settings: what was read.
-        surface: whose embedding provider is meant.
-        embedders: names of the providers that this build has.
-        stores: names of the stores that this build has.
-    """
-    problems: list[str] = []
-    embedding, store = choose_embedding(settings, surface), choose_store(settings)
-    if embedding.provider not in embedders:
-        problems.append(
-            f"The embedding provider '{embedding.provider}' is selected ({embedding.reason}), but this build has only: "
-            f"{', '.join(sorted(embedders))}. Set EMBEDDING_PROVIDER=local to embed on this machine."
-        )
-    if store.backend not in stores:
-        selectable = sorted(set(stores) & set(get_args(Backend)))  # the registry also knows the store of the tests
-        problems.append(
-            f"The vector store '{store.backend}' is selected ({store.reason}), but this build has only: "
-            f"{', '.join(selectable)}. Set VECTOR_STORE=sqlite to use the embedded store."
-        )
-    return problems
 
 
 def contradictions(settings: Settings, surface: str = "standards") -> list[str]:

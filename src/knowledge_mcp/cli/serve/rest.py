@@ -134,7 +134,7 @@ def _serve(arguments: RestArguments) -> int:
     from knowledge_mcp import registry, wiring
     from knowledge_mcp.settings import read_settings
 
-    reading = read_settings(arguments.config, surface="rag", adapters=(registry.EMBEDDERS, registry.STORES))
+    reading = read_settings(arguments.config, surface="rag")
     settings = reading.settings
     level = arguments.log_level or settings.log_level
     set_up_logging(level, settings.log_format)
