@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict
 
@@ -44,19 +44,35 @@ class Request(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, defer_build=True, allow_inf_nan=False)
 
+    SUBJECT: ClassVar[str] = ""
+    """Name of the argument that says what is asked for."""
+    FILTERS: ClassVar[frozenset[str]] = frozenset()
+    """Names of the arguments that narrow the answer."""
+
     def filters(self) -> dict[str, Any]:
         """List the filters that were given, for the log and for the answer; never the query itself."""
-        return {}
+        return self.model_dump(mode="json", include=set(self.FILTERS), exclude_defaults=True)
 
     def subject(self) -> str:
         """Return what is asked for; the log keeps only its hash."""
-        return ""
+        return str(getattr(self, self.SUBJECT)) if self.SUBJECT else ""
 
 
 class Response(BaseModel):
     """Base of every tool's answer; only fields that were set are sent."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    def without_defaults(self) -> Self:
+        """Leave out every field that holds its default: it counts as not set, and is not sent."""
+        fields = type(self).model_fields
+        same = {name for name in self.model_fields_set if getattr(self, name) == fields[name].default}
+        self.model_fields_set.difference_update(same)
+        return self
+
+    def sent(self) -> dict[str, Any]:
+        """Return what is sent, as plain JSON values: the fields that were set."""
+        return self.model_dump(mode="json", exclude_unset=True)
 
 
 @runtime_checkable

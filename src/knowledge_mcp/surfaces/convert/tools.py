@@ -35,6 +35,9 @@ Uri = Annotated[
 class ConvertRequest(Request):
     """Arguments of `convert_to_text` (D-REQ-1)."""
 
+    SUBJECT = "uri"
+    FILTERS = frozenset({"pages"})
+
     uri: Uri
     pages: Annotated[str, Field(pattern=r"^[1-9]\d{0,5}(-[1-9]\d{0,5})?$")] | None = Field(
         default=None, description="Only these pages or slides, e.g. 12 or 12-20; leave it out for all."
@@ -60,17 +63,11 @@ class ConvertRequest(Request):
             raise InvalidInputError(f"The pages end before they begin: {self.pages}", suggestion="Write 12-20.")
         return found
 
-    def filters(self) -> dict[str, Any]:
-        """List the pages, where they were given."""
-        return {} if self.pages is None else {"pages": self.pages}
-
-    def subject(self) -> str:
-        """Return the uri."""
-        return self.uri
-
 
 class ConvertAndIngestRequest(Request):
     """Arguments of `convert_and_ingest` (D-REQ-1A)."""
+
+    SUBJECT = "uri"
 
     uri: Uri
     collection: Annotated[str, Field(pattern=f"^{COLLECTION_NAME}$")] = Field(
@@ -81,10 +78,6 @@ class ConvertAndIngestRequest(Request):
     def filters(self) -> dict[str, Any]:
         """List the collection."""
         return {"collection": self.collection}
-
-    def subject(self) -> str:
-        """Return the uri."""
-        return self.uri
 
 
 class ConvertResponse(Response):

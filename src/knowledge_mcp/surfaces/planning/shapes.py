@@ -54,6 +54,8 @@ DocumentTypes = Annotated[
 class IngestDocumentRequest(Request):
     """Arguments of `ingest_document` (B-FR-001)."""
 
+    SUBJECT = "file_path"
+
     file_path: Annotated[Text, Field(min_length=1, max_length=4096)] = Field(
         description="Absolute path of the file: .pdf, .png, .jpg, .jpeg, .tiff, .tif or .bmp."
     )
@@ -82,13 +84,12 @@ class IngestDocumentRequest(Request):
             ocr_language=self.ocr_language,
         )
 
-    def subject(self) -> str:
-        """Return the path."""
-        return self.file_path
-
 
 class PlanningSearchRequest(Request):
     """Arguments of `search_application_docs` (B-FR-002)."""
+
+    SUBJECT = "query"
+    FILTERS = frozenset({"application_ref", "document_types"})
 
     query: Annotated[Text, Field(min_length=1, max_length=2000)] = Field(
         description="What to find, as a question or in a few words."
@@ -97,22 +98,11 @@ class PlanningSearchRequest(Request):
     document_types: DocumentTypes | None = None
     max_results: Annotated[int, Field(ge=1, le=100), WHOLE] = Field(default=10, description="Most results to return.")
 
-    def filters(self) -> dict[str, Any]:
-        """List the filters that were given."""
-        given: dict[str, Any] = {}
-        if self.application_ref is not None:
-            given["application_ref"] = self.application_ref
-        if self.document_types is not None:
-            given["document_types"] = list(self.document_types)
-        return given
-
-    def subject(self) -> str:
-        """Return the query."""
-        return self.query
-
 
 class DocumentTextRequest(Request):
     """Arguments of `get_document_text` (B-FR-003)."""
+
+    SUBJECT = "document_id"
 
     document_id: DocumentId
     offset: Annotated[int, Field(ge=0, le=1_000_000_000), WHOLE] = Field(
@@ -122,13 +112,11 @@ class DocumentTextRequest(Request):
         default=None, description="Return at most so many characters; next_offset tells where to go on."
     )
 
-    def subject(self) -> str:
-        """Return the id."""
-        return self.document_id
-
 
 class ListDocumentsRequest(Request):
     """Arguments of `list_ingested_documents` (B-FR-004)."""
+
+    SUBJECT = "application_ref"
 
     application_ref: ApplicationRef = Field(description="Planning application, e.g. 25/01178/REM.")
     document_types: DocumentTypes | None = None
@@ -142,31 +130,23 @@ class ListDocumentsRequest(Request):
         default=None, description="Most documents to return; next_offset tells where to go on."
     )
 
-    def subject(self) -> str:
-        """Return the application."""
-        return self.application_ref
-
 
 class DeleteRequest(Request):
     """Arguments of `delete_document`."""
 
-    document_id: DocumentId
+    SUBJECT = "document_id"
 
-    def subject(self) -> str:
-        """Return the id."""
-        return self.document_id
+    document_id: DocumentId
 
 
 class JobRequest(Request):
     """Arguments of `ingest_status` and `cancel_ingest`."""
 
+    SUBJECT = "job_id"
+
     job_id: Annotated[Text, Field(min_length=1, max_length=64)] = Field(
         description="As ingest_document gave it with wait=false."
     )
-
-    def subject(self) -> str:
-        """Return the id."""
-        return self.job_id
 
 
 class ErrorAnswer(BaseModel):

@@ -11,8 +11,9 @@ from knowledge_mcp.engine.planning.values import FilingError
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStatus
 from knowledge_mcp.model.errors import CancelledError, ConfigError, InternalError, KnowledgeError, NotFoundError
-from knowledge_mcp.model.query import Equals, Filter, Hit, In, SearchMode, SearchQuery
+from knowledge_mcp.model.query import Filter, Hit, In, SearchMode, SearchQuery
 from knowledge_mcp.ports import Knowledge
+from knowledge_mcp.surfaces.arguments import among_documents
 from knowledge_mcp.surfaces.contract import Surface, Tool
 from knowledge_mcp.surfaces.following import watch
 from knowledge_mcp.surfaces.planning.shapes import (
@@ -211,9 +212,9 @@ def _filter(knowledge: Knowledge, request: PlanningSearchRequest) -> tuple[Filte
         return (None if types is None else In("document_type", tuple(types))), ""
     reference = request.application_ref.strip()
     own = _desk(knowledge).documents_of(reference)
-    ids = tuple(record.id for record in own if types is None or record.document_type in types)
+    ids = [record.id for record in own if types is None or record.document_type in types]
     if ids:
-        return (Equals("document_id", ids[0]) if len(ids) == 1 else In("document_id", ids)), ""
+        return among_documents(ids), ""
     if not own:
         return None, f"No document of application {reference} has been ingested."
     there = ", ".join(sorted({record.document_type for record in own}))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from knowledge_mcp.model.chunk import ChunkType
 from knowledge_mcp.model.library import COLLECTION_NAME, DEFAULT_COLLECTION, Deposit
-from knowledge_mcp.model.query import And, Equals, Filter, In, Prefix, SearchMode, SearchQuery
+from knowledge_mcp.model.query import SearchMode, SearchQuery
 from knowledge_mcp.surfaces.answers import ABOUT, ALSO_ASKED, Answerability, Truncation
-from knowledge_mcp.surfaces.arguments import WHOLE, Text, as_text, one_or_list
+from knowledge_mcp.surfaces.arguments import WHOLE, Text, as_text, narrowed, one_or_list
 from knowledge_mcp.surfaces.contract import Request, Response
 
 __all__ = [
@@ -51,6 +51,9 @@ Value = Annotated[str, Field(max_length=2000)] | bool | int | float
 class RagSearchRequest(Request):
     """Arguments of `search`."""
 
+    SUBJECT = "query"
+    FILTERS = frozenset({"doc_id", "document_type", "chunk_type", "normative_only", "clause_number"})
+
     query: Annotated[Text, Field(min_length=1, max_length=2000)] = Field(
         description="What to find, as a question or in a few words."
     )
@@ -74,47 +77,22 @@ class RagSearchRequest(Request):
         default=None, description="Only this numbered section and what lies below it: 5.3 finds 5.3.1, not 5.30."
     )
 
-    def filters(self) -> dict[str, Any]:
-        """List the filters that were given, as they were given."""
-        given: dict[str, Any] = {}
-        if self.doc_id is not None:
-            given["doc_id"] = list(self.doc_id)
-        if self.document_type is not None:
-            given["document_type"] = self.document_type
-        if self.chunk_type is not None:
-            given["chunk_type"] = self.chunk_type.value
-        if self.normative_only:
-            given["normative_only"] = True
-        if self.clause_number is not None:
-            given["clause_number"] = self.clause_number
-        return given
-
-    def subject(self) -> str:
-        """Return the query."""
-        return self.query
-
     def search(self) -> SearchQuery:
         """Build the engine's question."""
-        return SearchQuery(self.query, self.top_k, SearchMode(self.mode), filter=self._filter())
-
-    def _filter(self) -> Filter | None:
-        parts: list[Filter] = []
-        if self.doc_id is not None:
-            ids = tuple(self.doc_id)
-            parts.append(Equals("document_id", ids[0]) if len(ids) == 1 else In("document_id", ids))
-        if self.document_type is not None:
-            parts.append(Equals("document_type", self.document_type))
-        if self.chunk_type is not None:
-            parts.append(Equals("chunk_type", self.chunk_type.value))
-        if self.normative_only:
-            parts.append(Equals("normative", value=True))
-        if self.clause_number is not None:
-            parts.append(Prefix("clause_number", self.clause_number))
-        return parts[0] if len(parts) == 1 else And(tuple(parts)) if parts else None
+        kept = narrowed(
+            document_ids=self.doc_id,
+            document_type=self.document_type,
+            chunk_type=self.chunk_type,
+            normative_only=self.normative_only,
+            clause_number=self.clause_number,
+        )
+        return SearchQuery(self.query, self.top_k, SearchMode(self.mode), filter=kept)
 
 
 class IngestUrlArguments(Request):
     """Arguments of `ingest_url`."""
+
+    SUBJECT = "uri"
 
     uri: Annotated[Text, Field(min_length=1, max_length=4096)] = Field(
         description="https address of a page or a file, e.g. https://example.com/doc.pdf."
@@ -128,10 +106,6 @@ class IngestUrlArguments(Request):
         default=True, description="false answers at once with a job_id; ask ingest_url_status what became of it."
     )
 
-    def subject(self) -> str:
-        """Return the address."""
-        return self.uri
-
     def deposit(self) -> Deposit:
         """Return what is asked of the library."""
         metadata = tuple((name, as_text(value)) for name, value in (self.metadata or {}).items())
@@ -141,13 +115,11 @@ class IngestUrlArguments(Request):
 class UrlJobRequest(Request):
     """Arguments of `ingest_url_status` and `cancel_ingest_url`."""
 
+    SUBJECT = "job_id"
+
     job_id: Annotated[Text, Field(min_length=1, max_length=64)] = Field(
         description="As ingest_url gave it with wait=false."
     )
-
-    def subject(self) -> str:
-        """Return the id."""
-        return self.job_id
 
 
 class ListCollectionsRequest(Request):
@@ -156,6 +128,8 @@ class ListCollectionsRequest(Request):
 
 class DocumentRequest(Request):
     """Arguments of `get_document`."""
+
+    SUBJECT = "doc_id"
 
     doc_id: DocumentId = Field(description="Document id, as search and ingest_url give it.")
     offset: Annotated[int, Field(ge=0, le=1_000_000), WHOLE] = Field(
@@ -167,10 +141,6 @@ class DocumentRequest(Request):
     include_text: bool = Field(
         default=False, description="Also return the running text of these chunks, every passage once and in order."
     )
-
-    def subject(self) -> str:
-        """Return the id."""
-        return self.doc_id
 
 
 _CUT = Truncation(omitted=0, note="")

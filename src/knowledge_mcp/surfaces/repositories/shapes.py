@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -33,6 +33,9 @@ RepositoryName = Annotated[Text, Field(min_length=1, max_length=200)]
 class CodeSearchRequest(Request):
     """Arguments of `semantic_search` (C 3.2)."""
 
+    SUBJECT = "query"
+    FILTERS = frozenset({"repository", "language", "path", "symbol"})
+
     query: Annotated[Text, Field(min_length=1, max_length=1000)] = Field(
         description="Natural language search query describing what you're looking for"
     )
@@ -59,15 +62,6 @@ class CodeSearchRequest(Request):
     mode: Literal["hybrid", "dense", "keyword"] = Field(
         default="hybrid", description="hybrid ranks by meaning and words, dense by meaning alone, keyword by words."
     )
-
-    def filters(self) -> dict[str, Any]:
-        """List the filters that were given."""
-        given = {name: getattr(self, name) for name in ("repository", "language", "path", "symbol")}
-        return {name: value for name, value in given.items() if value is not None}
-
-    def subject(self) -> str:
-        """Return the query."""
-        return self.query
 
 
 class ListRepositoriesRequest(Request):
@@ -96,14 +90,12 @@ class ReadLinesRequest(Request):
 class RefreshRequest(Request):
     """Arguments of `refresh_repository`."""
 
+    SUBJECT = "repository"
+
     repository: RepositoryName = Field(description="Repository name, as list_indexed_repositories gives it.")
     check_only: bool = Field(
         default=False, description="Only tell whether the repository has changed since it was indexed."
     )
-
-    def subject(self) -> str:
-        """Return the name."""
-        return self.repository
 
 
 _CUT = Field(default=Truncation(omitted=0, note=""), description="Set when the answer was cut to fit.")

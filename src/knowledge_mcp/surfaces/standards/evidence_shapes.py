@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -42,15 +42,13 @@ Cursor = Annotated[int, Field(ge=0, le=1_000_000_000), WHOLE]
 class PlaceRequest(Request):
     """A place in a document: a clause, or a passage that a search found."""
 
+    FILTERS = frozenset({"document_id"})
+
     document_id: Name | None = Field(default=None, description="The document; not needed with chunk_id.")
     clause: Clause | None = Field(
         default=None, description="A clause with all below it, by number or title, e.g. 5.3, Annex B or Wind load."
     )
     chunk_id: Name | None = Field(default=None, description="A passage: the id of a search result.")
-
-    def filters(self) -> dict[str, Any]:
-        """Name the document, where one was given."""
-        return {} if self.document_id is None else {"document_id": self.document_id}
 
     def subject(self) -> str:
         """Return what in it is asked for."""
@@ -79,21 +77,14 @@ class ReadRequest(PlaceRequest):
         if self.last_page is not None and self.first_page is None:
             raise InvalidInputError("last_page needs first_page.", suggestion="Give both, or first_page alone.")
         pages = None if self.first_page is None else (self.first_page, self.last_page or self.first_page)
-        return ReadQuery(
-            self.document_id,
-            self.clause,
-            pages,
-            self.chunk_id,
-            self.before,
-            self.after,
-            self.parents,
-            max_tokens,
-            self.cursor,
-        )
+        place = (self.document_id, self.clause, pages, self.chunk_id)
+        return ReadQuery(*place, self.before, self.after, self.parents, max_tokens, self.cursor)
 
 
 class OutlineRequest(Request):
     """Arguments of `knowledge_outline`."""
+
+    FILTERS = frozenset({"document_id"})
 
     document_id: Name = Field(description="The document.")
     clause: Clause | None = Field(default=None, description="Only this clause and what lies below it.")
@@ -103,10 +94,6 @@ class OutlineRequest(Request):
     )
     limit: Annotated[int, Field(ge=1, le=200), WHOLE] = Field(default=100, description="Most entries in one answer.")
     cursor: Cursor | None = Field(default=None, description="next_cursor of the answer before; repeat the rest.")
-
-    def filters(self) -> dict[str, Any]:
-        """Name the document."""
-        return {"document_id": self.document_id}
 
     def subject(self) -> str:
         """Return the clause, else the document."""
@@ -126,18 +113,13 @@ class ReferencesRequest(PlaceRequest):
 class VerifyQuoteRequest(Request):
     """Arguments of `knowledge_verify_quote`."""
 
+    SUBJECT = "quote"
+    FILTERS = frozenset({"document_id"})
+
     quote: Annotated[Text, Field(min_length=1, max_length=10_000)] = Field(
         description="The words as quoted; ... or [...] marks what was left out."
     )
     document_id: Name | None = Field(default=None, description="Where it is said to stand; left out, all are searched.")
-
-    def filters(self) -> dict[str, Any]:
-        """Name the document, where one was given."""
-        return {} if self.document_id is None else {"document_id": self.document_id}
-
-    def subject(self) -> str:
-        """Return the quote."""
-        return self.quote
 
     def query(self) -> QuoteQuery:
         """Build the engine's query."""
