@@ -5,15 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
-from typing import Any
 
-from knowledge_mcp.model import evidence
 from knowledge_mcp.model.chunk import Chunk
-from knowledge_mcp.model.document import Box, Span
-from knowledge_mcp.model.evidence import Excerpt, QuoteAnswer, QuotePlace, QuoteVerdict, ReadAnswer, ReferenceLink
+from knowledge_mcp.model.document import Box
+from knowledge_mcp.model.evidence import (
+    Excerpt,
+    Locator,
+    QuotePlace,
+    QuoteVerdict,
+    ReadAnswer,
+    ReferenceLink,
+)
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.surfaces.answers import MAX_ANSWER_CHARACTERS, size_of
-from knowledge_mcp.surfaces.contract import Response, Tool
+from knowledge_mcp.surfaces.contract import Tool
 from knowledge_mcp.surfaces.standards.evidence_shapes import (
     DifferenceResult,
     EvidenceLocator,
@@ -35,7 +40,6 @@ from knowledge_mcp.surfaces.standards.outlines import outline
 __all__ = [
     "EVIDENCE_TOOLS",
     "locator",
-    "locator_of_chunk",
     "merged_boxes",
     "outline",
     "read",
@@ -44,30 +48,18 @@ __all__ = [
 ]
 
 
-def locator(place: evidence.Locator) -> EvidenceLocator:
-    """Turn the engine's locator into an answer's; what is empty is left out."""
-    return _built(
-        place.document_id,
-        place.span,
-        place.content_hash,
-        pages=place.page_numbers,
-        labels=place.page_labels,
-        boxes=place.boxes,
-        lines=place.lines,
-    )
-
-
-def locator_of_chunk(chunk: Chunk) -> EvidenceLocator:
-    """Locate a whole chunk."""
-    return _built(
-        chunk.document_id,
-        chunk.span,
-        chunk.content_hash,
-        pages=chunk.page_numbers,
-        labels=chunk.page_labels,
-        boxes=chunk.boxes,
-        lines=chunk.lines,
-    )
+def locator(place: Locator | Chunk) -> EvidenceLocator:
+    """Say where words stand; what is empty is left out."""
+    labels = list(place.page_labels)
+    return EvidenceLocator(
+        document_id=place.document_id,
+        span=[place.span.start, place.span.end],
+        content_hash=place.content_hash,
+        page_numbers=list(place.page_numbers),
+        page_labels=labels if labels != [str(page) for page in place.page_numbers] else [],
+        boxes=merged_boxes(place.boxes),
+        lines=list(place.lines or ()),
+    ).without_defaults()
 
 
 def merged_boxes(boxes: Iterable[Box]) -> list[list[int]]:
@@ -101,28 +93,6 @@ def _outwards(box: Box) -> tuple[int, int, int, int]:
     return math.floor(box.left), math.floor(box.top), math.ceil(box.right), math.ceil(box.bottom)
 
 
-def _built(
-    document_id: str,
-    span: Span,
-    content_hash: str,
-    *,
-    pages: Sequence[int],
-    labels: Sequence[str],
-    boxes: Sequence[Box],
-    lines: tuple[int, int] | None,
-) -> EvidenceLocator:
-    more: dict[str, Any] = {}
-    if pages:
-        more["page_numbers"] = list(pages)
-    if labels and list(labels) != [str(page) for page in pages]:
-        more["page_labels"] = list(labels)
-    if boxes:
-        more["boxes"] = merged_boxes(boxes)
-    if lines is not None:
-        more["lines"] = list(lines)
-    return EvidenceLocator(document_id=document_id, span=[span.start, span.end], content_hash=content_hash, **more)
-
-
 _ROOM = MAX_ANSWER_CHARACTERS - 1_000
 _LEAST_TOKENS = 50
 
@@ -141,7 +111,7 @@ def read(knowledge: Knowledge, request: ReadRequest) -> ReadResponse:
     tokens = request.max_tokens
     while True:
         response = _read_response(knowledge.read(request.query(tokens)))
-        size = _size(response)
+        size = size_of(response.sent())
         if size <= _ROOM or tokens <= _LEAST_TOKENS:
             return response
         tokens = max(_LEAST_TOKENS, tokens * _ROOM * 9 // (size * 10))
@@ -154,35 +124,32 @@ def references(knowledge: Knowledge, request: ReferencesRequest) -> ReferencesRe
     incoming = [_reference(link) for link in answer.incoming]
     kept_outgoing, kept_incoming = _that_fit(outgoing, incoming)
     left_out = len(outgoing) + len(incoming) - len(kept_outgoing) - len(kept_incoming)
-    more: dict[str, Any] = {}
-    if answer.more + left_out:
-        more["more"] = answer.more + left_out
-    if not outgoing and not incoming:
-        more["message"] = "No cross-references were found from this place or to it."
-    if answer.degraded:
-        more["degraded"] = list(answer.degraded)
-    return ReferencesResponse(outgoing=kept_outgoing, incoming=kept_incoming, **more)
+    found = bool(outgoing or incoming)
+    return ReferencesResponse(
+        outgoing=kept_outgoing,
+        incoming=kept_incoming,
+        more=answer.more + left_out,
+        message="" if found else "No cross-references were found from this place or to it.",
+        degraded=list(answer.degraded),
+    ).without_defaults()
 
 
 def verify_quote(knowledge: Knowledge, request: VerifyQuoteRequest) -> VerifyQuoteResponse:
     """Answer `knowledge_verify_quote`."""
     answer = knowledge.verify_quote(request.query())
-    more: dict[str, Any] = {"degraded": list(answer.degraded)} if answer.degraded else {}
+    message = _VERDICTS[answer.verdict]
+    if answer.verdict is QuoteVerdict.NOT_FOUND and answer.places:
+        message = f"{message} The nearest passage is given."
     return VerifyQuoteResponse(
         verdict=answer.verdict,
-        message=_told(answer),
+        message=message,
         places=[_quote_place(place, request.quote) for place in answer.places],
         searched_documents=answer.searched_documents,
-        **more,
-    )
-
-
-def _size(response: Response) -> int:
-    return size_of(response.model_dump(mode="json", exclude_unset=True))
+        degraded=list(answer.degraded),
+    ).without_defaults()
 
 
 def _read_response(answer: ReadAnswer) -> ReadResponse:
-    more: dict[str, Any] = {} if answer.next_cursor is None else {"next_cursor": answer.next_cursor}
     return ReadResponse(
         document_id=answer.document_id,
         document_title=answer.document_title,
@@ -192,8 +159,8 @@ def _read_response(answer: ReadAnswer) -> ReadResponse:
         ],
         tokens=answer.tokens,
         span=[answer.whole.start, answer.whole.end],
-        **more,
-    )
+        next_cursor=answer.next_cursor or 0,
+    ).without_defaults()
 
 
 def _that_fit(
@@ -205,56 +172,40 @@ def _that_fit(
     for pair in zip_longest(outgoing, incoming):
         for side, each in enumerate(pair):
             if each is not None and room >= 0:
-                room -= _size(each) + 1
+                room -= size_of(each.sent()) + 1
                 if room >= 0:
                     kept[side].append(each)
     return kept
 
 
 def _reference(link: ReferenceLink) -> ReferenceResult:
-    more: dict[str, Any] = {}
-    if link.destination is not None:
-        more["destination"] = _reference_place(link.destination)
-    if link.reason:
-        more["reason"] = link.reason
+    found = {} if link.destination is None else {"destination": _reference_place(link.destination)}
+    source = _reference_place(link.source)
     return ReferenceResult(
-        text=link.text, kind=link.kind, target=link.target, source=_reference_place(link.source), **more
-    )
+        text=link.text, kind=link.kind, target=link.target, source=source, reason=link.reason, **found
+    ).without_defaults()
 
 
 def _reference_place(passage: Excerpt) -> ReferencePlace:
     place = passage.locator
-    more: dict[str, Any] = {"page_numbers": list(place.page_numbers)} if place.page_numbers else {}
     return ReferencePlace(
         document_id=place.document_id,
         citation=passage.citation,
         text=passage.text,
         span=[place.span.start, place.span.end],
-        **more,
-    )
+        page_numbers=list(place.page_numbers),
+    ).without_defaults()
 
 
 def _quote_place(place: QuotePlace, quote: str) -> QuotePlaceResult:
-    more: dict[str, Any] = {}
-    if place.quoted.strip() != quote.strip():
-        more["quoted"] = place.quoted
-    if place.similarity < 1.0:
-        more["similarity"] = round(place.similarity, 4)
-    if place.differences:
-        more["differences"] = [DifferenceResult(quoted=each.quoted, printed=each.printed) for each in place.differences]
     return QuotePlaceResult(
+        quoted=place.quoted if place.quoted.strip() != quote.strip() else "",
         text=place.passage.text,
         citation=place.passage.citation,
         locator=locator(place.passage.locator),
-        **more,
-    )
-
-
-def _told(answer: QuoteAnswer) -> str:
-    message = _VERDICTS[answer.verdict]
-    if answer.verdict is QuoteVerdict.NOT_FOUND and answer.places:
-        return f"{message} The nearest passage is given."
-    return message
+        similarity=round(place.similarity, 4),
+        differences=[DifferenceResult(quoted=each.quoted, printed=each.printed) for each in place.differences],
+    ).without_defaults()
 
 
 EVIDENCE_TOOLS = (

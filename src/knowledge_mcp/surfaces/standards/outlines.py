@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure, OutlineEntry, PageCoverage
 from knowledge_mcp.model.errors import InvalidInputError
@@ -28,35 +28,35 @@ def outline(knowledge: Knowledge, request: OutlineRequest) -> OutlineResponse:
     record = knowledge.document(request.document_id)
     structure = knowledge.document_structure(record.id)
     scope = _scope(knowledge, structure, request)
-    more: dict[str, Any] = {}
-    if record.pages:
-        more["pages"] = record.pages
-    if record.warnings:
-        more["warnings"] = [warning[:_LONGEST] for warning in record.warnings[:_WARNINGS]]
+    warnings = [warning[:_LONGEST] for warning in record.warnings[:_WARNINGS]]
+    room = ROOM_FOR_RESULTS - size_of(warnings)
+    message = ""
     if request.coverage:
         pages = _pages(structure, scope)
-        total = len(pages)
-        if structure.hidden:
-            more["hidden"] = dict(structure.hidden)
-        more["coverage"] = _part([_page(page) for page in _asked(pages, request)], total, request, more)
+        total, shown = len(pages), _that_fit([_page(page) for page in _asked(pages, request)], room)
         if not pages:
-            more["message"] = _no_pages(record)
+            message = _no_pages(record)
     else:
         entries = _to_depth(scope, request.depth)
-        total = len(entries)
         labels = {page.number: page.label for page in structure.pages}
-        shown = [_section(entry, below, labels) for entry, below in _asked(entries, request)]
-        more["sections"] = _part(shown, total, request, more)
+        sections = [_section(entry, below, labels) for entry, below in _asked(entries, request)]
+        total, shown = len(entries), _that_fit(sections, room)
         if not entries:
-            more["message"] = "No headings were found in this document: read it by pages, or whole."
-    return OutlineResponse(
+            message = "No headings were found in this document: read it by pages, or whole."
+    end = (request.cursor or 0) + len(shown)
+    answer = OutlineResponse(
         document_id=record.id,
         document_title=record.title,
         document_type=record.document_type,
         status=record.status.value,
+        pages=record.pages,
+        hidden=dict(structure.hidden) if request.coverage else {},
         total=total,
-        **more,
-    )
+        next_cursor=end if end < total else 0,
+        message=message,
+        warnings=warnings,
+    ).without_defaults()
+    return answer.model_copy(update={"coverage" if request.coverage else "sections": shown})
 
 
 def _scope(knowledge: Knowledge, structure: DocumentStructure, request: OutlineRequest) -> Sequence[OutlineEntry]:
@@ -101,41 +101,35 @@ def _asked(found: Sequence[_T], request: OutlineRequest) -> Sequence[_T]:
     return found[start : start + request.limit]
 
 
-def _part(shown: list[_R], total: int, request: OutlineRequest, more: dict[str, Any]) -> list[_R]:
-    """Keep as many as one answer holds; `more` is told where to go on."""
-    room = ROOM_FOR_RESULTS - size_of(more.get("warnings", []))
-    kept = shown[: max(1, fitting_count([each.model_dump(mode="json", exclude_unset=True) for each in shown], room))]
-    end = (request.cursor or 0) + len(kept)
-    if end < total:
-        more["next_cursor"] = end
-    return kept
+def _that_fit(shown: Sequence[_R], room: int) -> Sequence[_R]:
+    """Keep as many as one answer holds, and at least one."""
+    return shown[: max(1, fitting_count([each.sent() for each in shown], room))]
 
 
 def _section(entry: OutlineEntry, below: int, labels: Mapping[int, str]) -> OutlineSection:
-    more: dict[str, Any] = {}
-    if entry.number:
-        more["number"] = entry.number
-    if entry.page:
-        more["page"] = entry.page
-        label = labels.get(entry.page, "")
-        if label and label != str(entry.page):
-            more["page_label"] = label[:_LONGEST]
-    if entry.informative:
-        more["informative"] = True
-    if below:
-        more["below"] = below
-    title = " ".join(entry.title.split())[:_LONGEST]
-    return OutlineSection(title=title, level=entry.level, start=entry.span.start, **more)
+    label = labels.get(entry.page, "") if entry.page else ""
+    return OutlineSection(
+        number=entry.number or "",
+        title=" ".join(entry.title.split())[:_LONGEST],
+        level=entry.level,
+        page=entry.page or 0,
+        page_label=label[:_LONGEST] if label != str(entry.page) else "",
+        start=entry.span.start,
+        informative=entry.informative,
+        below=below,
+    ).without_defaults()
 
 
 def _page(page: PageCoverage) -> PageResult:
-    more: dict[str, Any] = {}
-    if page.label and page.label != str(page.number):
-        more["label"] = page.label[:_LONGEST]
-    more |= {name: count for name, count in (("tables", page.tables), ("figures", page.figures)) if count}
-    if page.note:
-        more["note"] = page.note[:_LONGEST]
-    return PageResult(page=page.number, method=page.method, characters=page.characters, **more)
+    return PageResult(
+        page=page.number,
+        label=page.label[:_LONGEST] if page.label != str(page.number) else "",
+        method=page.method,
+        characters=page.characters,
+        tables=page.tables,
+        figures=page.figures,
+        note=page.note[:_LONGEST],
+    ).without_defaults()
 
 
 def _no_pages(record: DocumentRecord) -> str:

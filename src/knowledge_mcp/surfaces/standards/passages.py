@@ -9,11 +9,11 @@ from urllib.parse import quote
 
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.errors import NotFoundError
-from knowledge_mcp.model.query import Hit, LegScore, RequirementAnswer, SearchAnswer, SearchMode, SearchQuery
+from knowledge_mcp.model.query import Hit, RequirementAnswer, SearchAnswer, SearchMode, SearchQuery
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.surfaces.answers import tokens_about
 from knowledge_mcp.surfaces.arguments import nearest
-from knowledge_mcp.surfaces.standards.evidence import locator_of_chunk
+from knowledge_mcp.surfaces.standards.evidence import locator
 from knowledge_mcp.surfaces.standards.shapes import (
     BriefSource,
     LegRank,
@@ -65,23 +65,22 @@ def section_label(chunk: Chunk) -> str:
 
 def brief_source(chunk: Chunk, citation: str, clause_number: str | None = None) -> BriefSource:
     """Tell where a statement stands, in the three specified fields; page and clause where there are any."""
-    more: dict[str, Any] = {}
-    if chunk.page_numbers:
-        more["page_numbers"] = list(chunk.page_numbers)
-    if clause := clause_number or chunk.clause_number:
-        more["clause_number"] = clause
-    return BriefSource(document_id=chunk.document_id, document_title=chunk.document_title, citation=citation, **more)
+    return BriefSource(
+        document_id=chunk.document_id,
+        document_title=chunk.document_title,
+        citation=citation,
+        page_numbers=list(chunk.page_numbers),
+        clause_number=clause_number or chunk.clause_number or "",
+    ).without_defaults()
 
 
 def search_result(hit: Hit) -> StandardsSearchResult:
     """Turn a hit into a result."""
     chunk = hit.chunk
     legs = {"dense": hit.dense, "lexical": hit.lexical}
-    more: dict[str, Any] = {name: _leg(leg) for name, leg in legs.items() if leg is not None}
-    if hit.also_in:
-        more["also_in"] = list(hit.also_in[:_MOST_ALSO_IN])
-    if len(hit.also_in) > _MOST_ALSO_IN:
-        more["also_in_more"] = len(hit.also_in) - _MOST_ALSO_IN
+    ranks: dict[str, Any] = {
+        name: LegRank(rank=leg.rank, score=round(leg.score, 4)) for name, leg in legs.items() if leg is not None
+    }
     return StandardsSearchResult(
         id=chunk.id,
         content=chunk.content,
@@ -93,24 +92,16 @@ def search_result(hit: Hit) -> StandardsSearchResult:
             section_hierarchy=list(chunk.section_hierarchy),
             references=list(chunk.references),
         ),
-        locator=locator_of_chunk(chunk),
+        locator=locator(chunk),
         uri=chunk_uri(chunk.id),
-        **more,
-    )
-
-
-def _leg(leg: LegScore) -> LegRank:
-    return LegRank(rank=leg.rank, score=round(leg.score, 4))
+        also_in=list(hit.also_in[:_MOST_ALSO_IN]),
+        also_in_more=max(0, len(hit.also_in) - _MOST_ALSO_IN),
+        **ranks,
+    ).without_defaults()
 
 
 def _source(chunk: Chunk, citation: str) -> PassageSource:
-    more: dict[str, Any] = {}
-    if chunk.clause_number:
-        more["clause_number"] = chunk.clause_number
-    if list(chunk.page_labels) != [str(number) for number in chunk.page_numbers]:
-        more["page_labels"] = list(chunk.page_labels)
-    if chunk.lines is not None:
-        more["lines"] = list(chunk.lines)
+    labels = list(chunk.page_labels)
     return PassageSource(
         document_id=chunk.document_id,
         document_title=chunk.document_title,
@@ -119,8 +110,10 @@ def _source(chunk: Chunk, citation: str) -> PassageSource:
         page_numbers=list(chunk.page_numbers),
         section=section_label(chunk),
         citation=citation,
-        **more,
-    )
+        clause_number=chunk.clause_number or "",
+        page_labels=labels if labels != [str(number) for number in chunk.page_numbers] else [],
+        lines=list(chunk.lines or ()),
+    ).without_defaults()
 
 
 LEAST = 40

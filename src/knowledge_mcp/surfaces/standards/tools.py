@@ -82,47 +82,39 @@ def keyword_search(knowledge: Knowledge, request: KeywordSearchRequest) -> Stand
 def lookup(knowledge: Knowledge, request: LookupRequest) -> LookupResponse:
     """Answer `knowledge_lookup`."""
     answer = knowledge.lookup(request.term)
-    more: dict[str, Any] = {"degraded": list(answer.degraded)} if answer.degraded else {}
+    degraded = list(answer.degraded)
     if answer.definitions:
         found = [_definition(hit) for hit in answer.definitions]
-        return LookupResponse(term=request.term, found=True, definitions=found, **more)
+        return LookupResponse(term=request.term, found=True, definitions=found, degraded=degraded).without_defaults()
     message, suggestions = explain_no_definition(knowledge, request.term, answer.similar_terms)
-    return LookupResponse(
-        term=request.term,
-        found=False,
-        message=message,
-        similar_terms=list(answer.similar_terms),
-        suggestions=suggestions,
-        **more,
-    )
+    similar = list(answer.similar_terms)
+    response = LookupResponse(
+        term=request.term, found=False, message=message, suggestions=suggestions, degraded=degraded
+    ).without_defaults()
+    return response.model_copy(update={"similar_terms": similar})
 
 
 def requirements(knowledge: Knowledge, request: RequirementsRequest) -> RequirementsResponse:
     """Answer `knowledge_requirements`."""
     answer = knowledge.requirements(RequirementQuery(request.topic, request.standard, request.n_results))
-    more: dict[str, Any] = {}
-    if not answer.hits:
-        more["message"], more["suggestions"] = explain_no_requirement(knowledge, request, answer)
-    if answer.documents:
-        more["documents"] = list(answer.documents)
-    if answer.also_asked:
-        more["also_asked"] = list(answer.also_asked)
-    if answer.degraded:
-        more["degraded"] = list(answer.degraded)
+    message, suggestions = ("", []) if answer.hits else explain_no_requirement(knowledge, request, answer)
     return RequirementsResponse(
         results=[_requirement(hit) for hit in answer.hits],
         topic=request.topic,
         standard_filter=request.standard,
         total=len(answer.hits),
-        **more,
-    )
+        also_asked=list(answer.also_asked),
+        message=message,
+        suggestions=suggestions,
+        documents=list(answer.documents or ()),
+        degraded=list(answer.degraded),
+    ).without_defaults()
 
 
 def stats(knowledge: Knowledge, _: NoArguments) -> StatsResponse:
     """Answer `knowledge_stats`."""
     found = knowledge.stats()
     counts, space = found.statistics, found.space
-    more: dict[str, Any] = {"notes": list(found.notes)} if found.notes else {}
     return StatsResponse(
         knowledge_base=KnowledgeBase(
             total_chunks=counts.chunks,
@@ -146,8 +138,8 @@ def stats(knowledge: Knowledge, _: NoArguments) -> StatsResponse:
         embedding=Embedding(
             model=space.model, dimensions=space.dimensions, provider=space.provider, variant=space.variant
         ),
-        **more,
-    )
+        notes=list(found.notes),
+    ).without_defaults()
 
 
 def health(knowledge: Knowledge, _: NoArguments) -> HealthResponse:
@@ -165,73 +157,60 @@ def health(knowledge: Knowledge, _: NoArguments) -> HealthResponse:
 def _answer_search(knowledge: Knowledge, request: PagedRequest, query: SearchQuery) -> StandardsSearchResponse:
     query = dataclasses.replace(query, offset=request.cursor, per_document=request.max_per_document, fold=True)
     answer = knowledge.search(query)
-    more: dict[str, Any] = {}
-    if not answer.hits:
-        more["message"], more["suggestions"] = explain_no_result(knowledge, request, query, answer)
+    message, suggestions = ("", []) if answer.hits else explain_no_result(knowledge, request, query, answer)
+    filters = request.filters()
+    more: dict[str, Any] = {"filters_applied": FilterValues(**filters)} if filters else {}
     if answer.answerability is not None:
         more["answerability"] = in_words(answer.answerability)
-    if answer.also_asked:
-        more["also_asked"] = list(answer.also_asked)
-    if filters := request.filters():
-        more["filters_applied"] = FilterValues(**filters)
-    if answer.degraded:
-        more["degraded"] = list(answer.degraded)
     results = [search_result(hit) for hit in answer.hits]
     if request.max_tokens is not None:
         results = within(results, request.max_tokens, query.text)
-    sizes = [each.model_dump(mode="json", exclude_unset=True) for each in results]
-    about = [query.text, request.filters(), answer.degraded, answer.also_asked]
-    results = results[: max(1, fitting_count(sizes, ROOM_FOR_RESULTS - size_of(about)))]
-    if answer.more or len(results) < len(answer.hits):
-        more["next_cursor"] = query.offset + len(results)
+    about = [query.text, filters, answer.degraded, answer.also_asked]
+    room = ROOM_FOR_RESULTS - size_of(about)
+    results = results[: max(1, fitting_count([each.sent() for each in results], room))]
     if omitted := len(answer.hits) - len(results):
         more["truncated"] = Truncation(omitted=omitted, note="The answer was cut to fit; next_cursor leads on.")
-    return StandardsSearchResponse(
+    response = StandardsSearchResponse(
         results=results,
         total=len(results),
         query=query.text,
         search_type=answer.mode,
-        **more,
-    )
+        also_asked=list(answer.also_asked),
+        message=message,
+        suggestions=suggestions,
+        degraded=list(answer.degraded),
+        next_cursor=query.offset + len(results) if answer.more or omitted else 0,
+    ).without_defaults()
+    return response.model_copy(update=more)
 
 
 def _definition(hit: DefinitionHit) -> DefinitionResult:
     definition = hit.definition
-    more: dict[str, Any] = {}
-    if definition.aliases:
-        more["aliases"] = list(definition.aliases)
-    if definition.domain:
-        more["domain"] = definition.domain
-    if definition.notes:
-        more["notes"] = list(definition.notes)
-    if definition.origin:
-        more["origin"] = definition.origin
     return DefinitionResult(
         definition=definition.text,
         source=brief_source(hit.chunk, hit.citation, definition.clause_number),
         term=definition.term,
+        aliases=list(definition.aliases),
+        domain=definition.domain or "",
+        notes=list(definition.notes),
+        origin=definition.origin,
         uri=chunk_uri(hit.chunk.id),
-        **more,
-    )
+    ).without_defaults()
 
 
 def _requirement(hit: RequirementHit) -> RequirementResult:
     statement = hit.statement
     clause = statement.clause_number or hit.chunk.clause_number
-    more: dict[str, Any] = {}
-    if statement.identifier:
-        more["identifier"] = statement.identifier
-    if statement.negated:
-        more["negated"] = True
     return RequirementResult(
         requirement_text=statement.text,
         requirement_id=clause or statement.identifier or "",
         source=brief_source(hit.chunk, hit.citation, clause),
         normative=statement.modality is Modality.REQUIREMENT,
         score=rounded(hit.score),
+        identifier=statement.identifier or "",
+        negated=statement.negated,
         uri=chunk_uri(hit.chunk.id),
-        **more,
-    )
+    ).without_defaults()
 
 
 def _check(check: Check) -> CheckResult:
