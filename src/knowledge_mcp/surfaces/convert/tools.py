@@ -125,22 +125,18 @@ def convert_to_text(knowledge: Any, request: ConvertRequest, call: Call | None =
             suggestion="Begin at next_offset of the part before, or at 0.",
         )
     end = len(text) if request.max_chars is None else request.offset + request.max_chars
-    more: dict[str, Any] = {"next_offset": end} if end < len(text) else {}
-    if converted.pages:
-        more["pages"] = converted.pages
-    if converted.metadata:
-        more["metadata"] = dict(converted.metadata)
-    if converted.warnings:
-        more["warnings"] = list(converted.warnings)
     return ConvertResponse(
         status="converted",
         text=text[request.offset : end],
         title=converted.title,
         filename=converted.filename,
         media_type=converted.media_type,
+        pages=converted.pages,
         total_chars=len(text),
-        **more,
-    )
+        next_offset=end if end < len(text) else 0,
+        metadata=dict(converted.metadata),
+        warnings=list(converted.warnings),
+    ).without_defaults()
 
 
 def convert_and_ingest(
@@ -155,15 +151,6 @@ def convert_and_ingest(
         call or Call(),
         give_up=_cancelled,
     )
-    more: dict[str, Any] = {}
-    if deposited.pages:
-        more["pages"] = deposited.pages
-    if deposited.unchanged:
-        more["unchanged"] = True
-    if deposited.replaced:
-        more["replaced"] = True
-    if deposited.warnings:
-        more["warnings"] = list(deposited.warnings)
     return ConvertAndIngestResponse(
         status="ingested",
         doc_id=deposited.document_id,
@@ -171,8 +158,11 @@ def convert_and_ingest(
         collection=deposited.collection,
         title=deposited.title,
         source=deposited.source,
-        **more,
-    )
+        pages=deposited.pages,
+        unchanged=deposited.unchanged,
+        replaced=deposited.replaced,
+        warnings=list(deposited.warnings),
+    ).without_defaults()
 
 
 def _desk(knowledge: Any) -> ConversionDesk:

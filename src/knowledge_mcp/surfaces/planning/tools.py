@@ -9,7 +9,7 @@ from knowledge_mcp.engine.jobs.journal import Job
 from knowledge_mcp.engine.planning.desk import FilingDesk
 from knowledge_mcp.engine.planning.values import FilingError
 from knowledge_mcp.model.call import Call
-from knowledge_mcp.model.collection import DocumentRecord, DocumentStatus
+from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import CancelledError, ConfigError, InternalError, KnowledgeError, NotFoundError
 from knowledge_mcp.model.query import Filter, Hit, In, SearchMode, SearchQuery
 from knowledge_mcp.ports import Knowledge
@@ -91,10 +91,10 @@ def search_application_docs(knowledge: Knowledge, request: PlanningSearchRequest
         hits = knowledge.search(query).hits
     records: dict[str, DocumentRecord | None] = {}
     results = [_result(knowledge, hit, records) for hit in hits]
-    more: dict[str, Any] = {} if results else {"message": nothing or "No passage was found."}
+    message = "" if results else nothing or "No passage was found."
     return PlanningSearchResponse(
-        status="success", query=request.query, results_count=len(results), results=results, **more
-    )
+        status="success", query=request.query, results_count=len(results), results=results, message=message
+    ).without_defaults()
 
 
 def get_document_text(knowledge: Knowledge, request: DocumentTextRequest) -> DocumentTextResponse:
@@ -134,14 +134,13 @@ def list_ingested_documents(knowledge: Knowledge, request: ListDocumentsRequest)
     ]
     fitting.sort(key=lambda record: (record.file_name, record.id))
     end = len(fitting) if request.limit is None else request.offset + request.limit
-    more: dict[str, Any] = {"next_offset": end} if end < len(fitting) else {}
     return ListDocumentsResponse(
         status="success",
         application_ref=request.application_ref,
         document_count=len(fitting),
         documents=[_summary(record) for record in fitting[request.offset : end]],
-        **more,
-    )
+        next_offset=end if end < len(fitting) else 0,
+    ).without_defaults()
 
 
 def delete_document(knowledge: Knowledge, request: DeleteRequest) -> DeleteResponse:
@@ -233,41 +232,34 @@ def _result(knowledge: Knowledge, hit: Hit, records: dict[str, DocumentRecord | 
         chunk_id=chunk.id,
         text=chunk.content,
         relevance_score=round(hit.score, 4),
-        metadata=SearchResultMetadata.model_validate(
-            {
-                "application_ref": record.label("application_ref") if record else "",
-                "document_id": chunk.document_id,
-                "source_file": record.file_name if record else "",
-                "document_type": chunk.document_type,
-                "page_numbers": ",".join(map(str, chunk.page_numbers)),
-                "chunk_index": chunk.index,
-                "total_chunks": record.chunk_count if record else 0,
-                "extraction_method": _method(record),
-                "char_count": len(chunk.content),
-                "word_count": len(chunk.content.split()),
-            }
+        metadata=SearchResultMetadata(
+            application_ref=record.label("application_ref") if record else "",
+            document_id=chunk.document_id,
+            source_file=record.file_name if record else "",
+            document_type=chunk.document_type,
+            page_numbers=",".join(map(str, chunk.page_numbers)),
+            chunk_index=chunk.index,
+            total_chunks=record.chunk_count if record else 0,
+            extraction_method=_method(record),
+            char_count=len(chunk.content),
+            word_count=len(chunk.content.split()),
         ),
     )
 
 
 def _summary(record: DocumentRecord) -> ApplicationDocument:
-    more: dict[str, Any] = {"pages": record.pages} if record.pages else {}
-    if record.status is not DocumentStatus.READY:
-        more["status"] = record.status.value
-    if record.warnings:
-        more["warnings"] = list(record.warnings)
-    return ApplicationDocument.model_validate(
-        {
-            "document_id": record.id,
-            "file_path": _file_path(record),
-            "document_type": record.document_type,
-            "chunk_count": record.chunk_count,
-            "ingested_at": record.updated_at,
-            "extraction_method": _method(record),
-            "contains_drawings": record.label("contains_drawings") == "true",
-            **more,
-        }
-    )
+    return ApplicationDocument(
+        document_id=record.id,
+        file_path=_file_path(record),
+        document_type=record.document_type,
+        chunk_count=record.chunk_count,
+        ingested_at=record.updated_at,
+        extraction_method=_method(record),
+        contains_drawings=record.label("contains_drawings") == "true",
+        pages=record.pages,
+        status=record.status.value,
+        warnings=list(record.warnings),
+    ).without_defaults()
 
 
 def _record(knowledge: Knowledge, document_id: str) -> DocumentRecord:
@@ -285,7 +277,7 @@ def _file_path(record: DocumentRecord) -> str:
     return record.label("file_path") or record.source_path
 
 
-def _method(record: DocumentRecord | None) -> str:
+def _method(record: DocumentRecord | None) -> Any:
     return (record.label("extraction_method") if record else "") or "text_layer"
 
 

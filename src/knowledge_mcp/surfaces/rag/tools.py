@@ -7,7 +7,7 @@ from typing import Any
 
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.chunk import Chunk
-from knowledge_mcp.model.collection import DocumentStatus, file_name_of
+from knowledge_mcp.model.collection import file_name_of
 from knowledge_mcp.model.errors import ConfigError, NotFoundError
 from knowledge_mcp.model.library import Deposited, IngestJob, LibraryDocument
 from knowledge_mcp.model.query import Hit
@@ -54,25 +54,36 @@ _RESERVE = 1000
 def search_result(hit: Hit, collection: str) -> RagSearchResult:
     """Turn a hit into a result."""
     chunk = hit.chunk
-    where = _place(chunk, collection, file_name_of(chunk.source_path))
-    where["citation"] = hit.citation
+    where = _place(chunk, collection, file_name_of(chunk.source_path)).model_copy(update={"citation": hit.citation})
     score = round(min(max(hit.score, 0.0), 1.0), 4)
-    return RagSearchResult(text=chunk.content, score=score, metadata=RagPassageMetadata(**where))
+    return RagSearchResult(text=chunk.content, score=score, metadata=where)
 
 
 def document_answer(document: LibraryDocument, request: DocumentRequest) -> DocumentResponse:
     """Show a document, its chunks from `offset` on: as many as are asked for and fit into one answer."""
     name = document.record.file_name
-    about = _about(document, name)
-    empty = DocumentResponse(chunks=[], **about)
-    room = MAX_ANSWER_CHARACTERS - _RESERVE - size_of(empty.model_dump(mode="json", exclude_unset=True))
+    record = document.record
+    empty = DocumentResponse(
+        doc_id=record.id,
+        title=record.title,
+        source=record.source_path,
+        filename=name,
+        collection=document.collection,
+        metadata=dict(record.metadata),
+        chunk_count=len(document.chunks),
+        pages=record.pages,
+        status=record.status.value,
+        warnings=list(record.warnings),
+        chunks=[],
+    ).without_defaults()
+    answer = empty.model_copy(update={"created_at": record.created_at, "updated_at": record.updated_at})
+    room = MAX_ANSWER_CHARACTERS - _RESERVE - size_of(answer.sent())
     most = len(document.chunks) if request.limit is None else request.offset + request.limit
     running = _Running(document)
     shown: list[DocumentChunk] = []
     for chunk in document.chunks[request.offset : most]:
-        place = RagPassageMetadata(**_place(chunk, document.collection, name))
-        passage = DocumentChunk(text=chunk.content, metadata=place)
-        room -= size_of(passage.model_dump(mode="json", exclude_unset=True)) + 1
+        passage = DocumentChunk(text=chunk.content, metadata=_place(chunk, document.collection, name))
+        room -= size_of(passage.sent()) + 1
         if request.include_text:
             place_of_text = request.offset + len(shown)
             room -= size_of(running.between(place_of_text, place_of_text + 1))
@@ -83,30 +94,7 @@ def document_answer(document: LibraryDocument, request: DocumentRequest) -> Docu
     more: dict[str, Any] = {"next_offset": end} if shown and end < len(document.chunks) else {}
     if request.include_text and shown:
         more["text"] = running.between(request.offset, end)
-    return DocumentResponse(chunks=shown, **about, **more)
-
-
-def _about(document: LibraryDocument, name: str) -> dict[str, Any]:
-    record = document.record
-    told: dict[str, Any] = {
-        "doc_id": record.id,
-        "title": record.title,
-        "source": record.source_path,
-        "collection": document.collection,
-        "metadata": dict(record.metadata),
-        "chunk_count": len(document.chunks),
-        "created_at": record.created_at,
-        "updated_at": record.updated_at,
-    }
-    if name:
-        told["filename"] = name
-    if record.pages:
-        told["pages"] = record.pages
-    if record.status is not DocumentStatus.READY:
-        told["status"] = record.status.value
-    if record.warnings:
-        told["warnings"] = list(record.warnings)
-    return told
+    return answer.model_copy(update={"chunks": shown, **more})
 
 
 class _Running:
@@ -124,56 +112,47 @@ class _Running:
         return self._text[self._ends[first - 1] if first else 0 : last]
 
 
-def _place(chunk: Chunk, collection: str, filename: str) -> dict[str, Any]:
-    pages = chunk.page_numbers
-    told: dict[str, Any] = {
-        "source": chunk.source_path,
-        "page": pages[0] if pages else None,
-        "collection": collection,
-        "doc_id": chunk.document_id,
-        "chunk_id": chunk.id,
-        "chunk_index": chunk.index,
-        "title": chunk.document_title,
-    }
-    if filename:
-        told["filename"] = filename
-    if chunk.section_title:
-        told["section"] = chunk.section_title
-    if len(pages) > 1:
-        told["pages"] = list(pages)
-    if chunk.clause_number:
-        told["clause_number"] = chunk.clause_number
-    if chunk.lines is not None:
-        told["lines"] = list(chunk.lines)
-    told["chunk_type"] = chunk.chunk_type.value
-    if chunk.normative:
-        told["normative"] = True
-    return told
+def _place(chunk: Chunk, collection: str, filename: str) -> RagPassageMetadata:
+    pages = list(chunk.page_numbers)
+    place = RagPassageMetadata(
+        source=chunk.source_path,
+        page=pages[0] if pages else None,
+        filename=filename,
+        collection=collection,
+        doc_id=chunk.document_id,
+        chunk_id=chunk.id,
+        chunk_index=chunk.index,
+        title=chunk.document_title,
+        section=chunk.section_title,
+        pages=pages if len(pages) > 1 else [],
+        clause_number=chunk.clause_number or "",
+        lines=list(chunk.lines or ()),
+        chunk_type=chunk.chunk_type.value,
+        normative=chunk.normative,
+    )
+    return place.without_defaults()
 
 
 def search(knowledge: Any, request: RagSearchRequest) -> RagSearchResponse:
     """Answer `search`."""
     answer = _library(knowledge).search_in(request.collection, request.search())
     kept = [hit for hit in answer.hits if hit.score >= request.min_score]
-    more: dict[str, Any] = {}
-    if below := len(answer.hits) - len(kept):
-        more["below_min_score"] = below
-    if answer.answerability is not None:
-        more["answerability"] = in_words(answer.answerability)
-    if answer.also_asked:
-        more["also_asked"] = list(answer.also_asked)
-    if answer.degraded:
-        more["degraded"] = list(answer.degraded)
-    if not kept:
-        more["message"], more["suggestions"] = _why_nothing(request, answer.searched_documents, below)
-    return RagSearchResponse(
+    below = len(answer.hits) - len(kept)
+    message, suggestions = ("", []) if kept else _why_nothing(request, answer.searched_documents, below)
+    response = RagSearchResponse(
         results=[search_result(hit, request.collection) for hit in kept],
         query=request.query,
         collection=request.collection,
         mode=answer.mode.value,
         total=len(kept),
-        **more,
-    )
+        below_min_score=below,
+        also_asked=list(answer.also_asked),
+        message=message,
+        suggestions=suggestions,
+        degraded=list(answer.degraded),
+    ).without_defaults()
+    estimate = answer.answerability
+    return response if estimate is None else response.model_copy(update={"answerability": in_words(estimate)})
 
 
 def ingest_url(knowledge: Any, request: IngestUrlArguments, call: Call | None = None) -> IngestUrlResponse:
@@ -257,14 +236,17 @@ def _why_nothing(request: RagSearchRequest, documents: int, below: int) -> tuple
 
 
 def _ingested(done: Deposited) -> IngestUrlResponse:
-    more: dict[str, Any] = {
-        name: value for name in ("title", "source", "pages", "unchanged", "replaced") if (value := getattr(done, name))
-    }
-    if done.warnings:
-        more["warnings"] = list(done.warnings)
-    return IngestUrlResponse(
-        status="ingested", doc_id=done.document_id, chunks=done.chunks, collection=done.collection, **more
-    )
+    response = IngestUrlResponse(
+        status="ingested",
+        title=done.title,
+        source=done.source,
+        pages=done.pages,
+        unchanged=done.unchanged,
+        replaced=done.replaced,
+        warnings=list(done.warnings),
+    ).without_defaults()
+    always = {"doc_id": done.document_id, "chunks": done.chunks, "collection": done.collection}
+    return response.model_copy(update=always)
 
 
 def _job(job: IngestJob) -> UrlJobResponse:

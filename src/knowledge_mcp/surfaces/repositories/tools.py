@@ -67,14 +67,11 @@ def commit_of(info: RepositoryInfo, record: DocumentRecord | None) -> tuple[str,
     return ("" if uncommitted else labels.get("commit", "")), uncommitted
 
 
-def link(
-    desk: RepositoryDesk, info: RepositoryInfo, commit: str, path: str, lines: tuple[int, int] | None
-) -> dict[str, str]:
-    """Build the permalink's field; empty where there is none: no commit, a host not known, a part of a repository."""
+def link(desk: RepositoryDesk, info: RepositoryInfo, commit: str, path: str, lines: tuple[int, int] | None) -> str:
+    """Build the permalink; empty where there is none: no commit, a host not known, a part of a repository."""
     if not commit or not info.url or info.partial_tree:
-        return {}
-    found = desk.parts.permalink(info.url, commit, path, lines)
-    return {"permalink": found} if found else {}
+        return ""
+    return desk.parts.permalink(info.url, commit, path, lines) or ""
 
 
 def result(desk: RepositoryDesk, hit: CodeHit) -> CodeSearchResult:
@@ -85,73 +82,58 @@ def result(desk: RepositoryDesk, hit: CodeHit) -> CodeSearchResult:
     shown = snippet(chunk.content, desk.limits.snippet)
     first, last = chunk.lines or (1, 1)
     commit, uncommitted = commit_of(info, record)
-    more: dict[str, Any] = dict(link(desk, info, commit, path, chunk.lines))
-    if commit:
-        more["commit"] = commit
-    if uncommitted:
-        more["uncommitted"] = True
-    if hit.exact_symbol:
-        more["exact_symbol"] = True
-    above = [each for each in chunk.section_hierarchy if each != chunk.section_title]
-    if chunk.section_title or above:
-        more["symbol"] = " > ".join([*above, *([chunk.section_title] if chunk.section_title else [])])
-    about: dict[str, Any] = {}
-    if labels.get("language"):
-        about["language"] = labels["language"]
-    if labels.get("modified_at"):
-        about["file_modified_at"] = labels["modified_at"]
+    symbols = [*(each for each in chunk.section_hierarchy if each != chunk.section_title), chunk.section_title]
+    metadata = FileMetadata(
+        file_extension=labels.get("extension", ""),
+        file_size_bytes=record.size if record is not None else 0,
+        indexed_at=_utc(record.updated_at) if record is not None else info.last_indexed,
+        language=labels.get("language", ""),
+        content_hash=chunk.content_hash,
+        file_modified_at=labels.get("modified_at", ""),
+    ).without_defaults()
+    total = record.chunk_count if record is not None else 0
     return CodeSearchResult(
         file_path=path,
         repository=info.name,
         content_snippet=shown,
         similarity_score=round(min(max(hit.similarity, 0.0), 1.0), 4),
         chunk_index=chunk.index,
-        metadata=FileMetadata(
-            file_extension=labels.get("extension", ""),
-            file_size_bytes=record.size if record is not None else 0,
-            indexed_at=_utc(record.updated_at) if record is not None else info.last_indexed,
-            total_chunks=record.chunk_count if record is not None else 0,
-            content_hash=chunk.content_hash,
-            **about,
-        ),
+        metadata=metadata.model_copy(update={"total_chunks": total}),
         id=f"{info.name}:{path}:{chunk.index}",
         start_line=first,
         end_line=last,
         snippet_end_line=min(first + shown.count("\n"), last),
-        **more,
-    )
+        symbol=" > ".join(filter(None, symbols)),
+        permalink=link(desk, info, commit, path, chunk.lines),
+        commit=commit,
+        uncommitted=uncommitted,
+        exact_symbol=hit.exact_symbol,
+    ).without_defaults()
 
 
 def entry(info: RepositoryInfo, freshness: Freshness) -> RepositoryEntry:
     """Describe a repository; what is not known is left out."""
-    more: dict[str, Any] = {}
-    if info.index_duration_ms:
-        more["index_duration_ms"] = info.index_duration_ms
-    if info.error_message:
-        more["error_message"] = info.error_message
-    told = (
-        ("branch", info.branch),
-        ("local_path", info.local_path if info.local else ""),
-        ("indexed_commit", freshness.indexed_commit),
-        ("head_commit", freshness.head_commit),
-        ("head_checked_at", freshness.checked_at),
-        ("dirty_files", freshness.dirty_files),
-        ("problems", list(info.problems)),
-    )
-    more |= {name: value for name, value in told if value}
-    if freshness.stale is not None:
-        more["stale"] = freshness.stale
+    more: dict[str, Any] = {} if freshness.stale is None else {"stale": freshness.stale}
     if info.progress is not None:
         more["files_done"], more["files_total"] = info.progress
-    return RepositoryEntry(
+    response = RepositoryEntry(
         name=info.name,
         url=info.url or info.local_path,
         file_count=info.file_count,
         chunk_count=info.chunk_count,
         last_indexed=info.last_indexed,
         status=info.status,
-        **more,
-    )
+        index_duration_ms=info.index_duration_ms,
+        error_message=info.error_message,
+        branch=info.branch,
+        local_path=info.local_path if info.local else "",
+        indexed_commit=freshness.indexed_commit,
+        head_commit=freshness.head_commit,
+        head_checked_at=freshness.checked_at,
+        dirty_files=freshness.dirty_files,
+        problems=list(info.problems),
+    ).without_defaults()
+    return response.model_copy(update=more)
 
 
 def _utc(moment: str) -> str:
@@ -186,13 +168,8 @@ def semantic_search(knowledge: object, request: CodeSearchRequest) -> CodeSearch
             mode=request.mode,
         )
     )
-    more: dict[str, Any] = {"degraded": list(answer.degraded)} if answer.degraded else {}
-    if answer.searched:
-        known = desk.freshness_of(answer.searched)
-        more["freshness"] = [_freshness(*each) for each in zip(answer.searched, known, strict=True)]
-    said: dict[str, Any] = {}
-    if not answer.hits:
-        said["message"], said["suggestions"] = _why_nothing(request, answer, threshold)
+    freshness = zip(answer.searched, desk.freshness_of(answer.searched), strict=True) if answer.searched else ()
+    message, suggestions = ("", []) if answer.hits else _why_nothing(request, answer, threshold)
     return CodeSearchResponse(
         results=[result(desk, hit) for hit in answer.hits],
         metadata=SearchMetadata(
@@ -202,10 +179,12 @@ def semantic_search(knowledge: object, request: CodeSearchRequest) -> CodeSearch
             mode=request.mode,
             threshold=threshold,
             below_threshold=answer.below_threshold,
-            **more,
-        ),
-        **said,
-    )
+            freshness=[_freshness(*each) for each in freshness],
+            degraded=list(answer.degraded),
+        ).without_defaults(),
+        message=message,
+        suggestions=suggestions,
+    ).without_defaults()
 
 
 def list_indexed_repositories(knowledge: object, _: ListRepositoriesRequest) -> ListRepositoriesResponse:
@@ -243,15 +222,6 @@ def read_file_lines(knowledge: object, request: ReadLinesRequest) -> ReadLinesRe
     last = first + len(chosen) - 1
     commit, uncommitted = commit_of(info, record)
     path = record.id.partition(":")[2]
-    more: dict[str, Any] = dict(link(desk, info, commit, path, (first, last)))
-    if commit:
-        more["commit"] = commit
-    if uncommitted:
-        more["uncommitted"] = True
-    if last < len(lines):
-        more["more"] = True
-    if language := dict(record.metadata).get("language"):
-        more["language"] = language
     return ReadLinesResponse(
         repository=info.name,
         file_path=path,
@@ -259,8 +229,12 @@ def read_file_lines(knowledge: object, request: ReadLinesRequest) -> ReadLinesRe
         end_line=last,
         total_lines=len(lines),
         content="\n".join(chosen),
-        **more,
-    )
+        language=record.label("language"),
+        commit=commit,
+        permalink=link(desk, info, commit, path, (first, last)),
+        uncommitted=uncommitted,
+        more=last < len(lines),
+    ).without_defaults()
 
 
 def refresh_repository(knowledge: object, request: RefreshRequest, call: Call | None = None) -> RefreshResponse:
@@ -316,16 +290,14 @@ def _desk(knowledge: object) -> RepositoryDesk:
 
 
 def _freshness(info: RepositoryInfo, fresh: Freshness) -> RepositoryFreshness:
-    more: dict[str, Any] = {}
-    if fresh.indexed_commit:
-        more["indexed_commit"] = fresh.indexed_commit
-    if fresh.head_commit:
-        more["head_commit"] = fresh.head_commit
-    if fresh.stale is not None:
-        more["stale"] = fresh.stale
-    if fresh.dirty_files:
-        more["dirty_files"] = fresh.dirty_files
-    return RepositoryFreshness(repository=info.name, status=info.status, **more)
+    response = RepositoryFreshness(
+        repository=info.name,
+        status=info.status,
+        indexed_commit=fresh.indexed_commit,
+        head_commit=fresh.head_commit,
+        dirty_files=fresh.dirty_files,
+    ).without_defaults()
+    return response if fresh.stale is None else response.model_copy(update={"stale": fresh.stale})
 
 
 def _why_nothing(request: CodeSearchRequest, answer: CodeAnswer, threshold: float) -> tuple[str, list[str]]:
