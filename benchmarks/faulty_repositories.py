@@ -17,7 +17,7 @@ from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.settings import Settings
 from knowledge_mcp.sources.git import source
 from knowledge_mcp.sources.git.source import GitClones, from_options
-from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+from knowledge_mcp.testing.embedders import HashingEmbedder
 
 __all__ = ["clones", "embedder"]
 

@@ -279,12 +279,13 @@ def build_desk(
         return build_conversion(settings, roots)
     if surface == "rag" and settings.rag_api_url is None:
         return build_library(settings, start=start)
-    from knowledge_mcp.remote import client, knowledge, tools
+    from knowledge_mcp.remote import client, knowledge
 
     if surface == "rag":
         return client.from_options(settings)
     # desks that are more than a knowledge base run their tools whole where they are
-    return (knowledge if surface == "standards" else tools).from_options(settings, surface)
+    build = knowledge.from_options if surface == "standards" else knowledge.desk_from_options
+    return build(settings, surface)
 
 
 def build_local(

@@ -31,7 +31,7 @@ from knowledge_mcp.ports import TokenMeasure
 from knowledge_mcp.remote.knowledge import RemoteKnowledge
 from knowledge_mcp.settings import read_settings
 from knowledge_mcp.sources.scan.files import RepositoryScan
-from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.cli.running import ROOT, environment
 from tests.remote.serving import AT_ONCE, KEY, rest_service
 from tests.repositories.world import World, make_desk
