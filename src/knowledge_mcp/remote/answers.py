@@ -49,6 +49,10 @@ class _Told(BaseModel):
             return value
         return {key: each for key, each in cast("dict[str, Any]", value).items() if each is not None}
 
+    def values_of(self, kind: type[_Told]) -> dict[str, Any]:
+        """Return the values of the fields that a base declares."""
+        return {name: getattr(self, name) for name in kind.model_fields}
+
 
 def read(model: type[M], payload: Mapping[str, Any]) -> M:
     """Read an answer.
@@ -70,7 +74,7 @@ def read(model: type[M], payload: Mapping[str, Any]) -> M:
 class Ingested(_Told):
     """What became of an ingestion."""
 
-    doc_id: str
+    document_id: str = Field(validation_alias="doc_id")
     chunks: int
     collection: str = ""
     title: str = ""
@@ -84,10 +88,8 @@ class Ingested(_Told):
 
     def value(self, collection: str = "") -> Deposited:
         """Return the value; `collection` is the one asked for."""
-        return Deposited(
-            self.doc_id, self.collection or collection, self.title, self.source, self.chunks, self.pages,
-            self.unchanged, self.replaced, self.embedded, self.reused, self.warnings,
-        )  # fmt: skip
+        values: dict[str, Any] = {**dict(self), "collection": self.collection or collection}
+        return Deposited(**values)
 
 
 class Accepted(_Told):
@@ -157,29 +159,33 @@ _CLASS = {
 }
 
 
-class _Metadata(_Told):
-    source: str = ""
+class _OfChunk(_Told):
+    """What a chunk takes as it comes."""
+
+    id: str = Field(default="", validation_alias="chunk_id")
+    document_id: str = Field(default="", validation_alias="doc_id")
+    document_title: str = Field(default="", validation_alias="title")
+    document_type: str = ""
+    index: int = Field(default=0, validation_alias="chunk_index")
+    context: str = ""
+    token_count: int = 0
+    section_title: str = Field(default="", validation_alias="section")
+    clause_number: str | None = None
+    parent_chunk_id: str | None = None
+    normative: bool = False
+    source_path: str = Field(default="", validation_alias="source")
+    lines: tuple[int, int] | None = None
+    references: tuple[str, ...] = ()
+
+
+class _Metadata(_OfChunk):
     pages: tuple[int, ...] = ()
     page: int | None = None
     page_labels: tuple[str, ...] = ()
-    collection: str = ""
-    doc_id: str = ""
-    chunk_id: str = ""
-    chunk_index: int = 0
-    title: str = ""
-    document_type: str = ""
     chunk_type: str = ""
-    normative: bool = False
-    section: str = ""
     sections: tuple[str, ...] = ()
     section_hierarchy: tuple[str, ...] = ()
-    clause_number: str | None = None
-    lines: tuple[int, int] | None = None
     span: tuple[int, int] = (0, 0)
-    token_count: int = 0
-    context: str = ""
-    references: tuple[str, ...] = ()
-    parent_chunk_id: str | None = None
     citation: str = ""
 
 
@@ -192,27 +198,14 @@ class _Passage(_Told):
         pages = about.pages or ((about.page,) if about.page is not None else ())
         known = about.chunk_type in ChunkType.__members__.values()
         return Chunk(
-            id=about.chunk_id,
-            document_id=about.doc_id,
-            document_title=about.title,
-            document_type=about.document_type,
-            index=about.chunk_index,
+            **about.values_of(_OfChunk),
             content=self.text,
             content_hash=hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest(),
-            context=about.context,
-            token_count=about.token_count,
             span=Span(*about.span),
             section_hierarchy=about.section_hierarchy or about.sections,
-            section_title=about.section,
-            clause_number=about.clause_number,
-            parent_chunk_id=about.parent_chunk_id,
             chunk_type=ChunkType(about.chunk_type) if known else ChunkType.GUIDANCE,
-            normative=about.normative,
-            source_path=about.source,
             page_numbers=pages,
             page_labels=about.page_labels if len(about.page_labels) == len(pages) else tuple(map(str, pages)),
-            lines=about.lines,
-            references=about.references,
         )
 
 
@@ -257,9 +250,9 @@ class FoundPassages(_Told):
 
 class _Collection(_Told):
     name: str
-    doc_count: int
-    chunk_count: int = 0
-    token_count: int = 0
+    documents: int = Field(validation_alias="doc_count")
+    chunks: int = Field(default=0, validation_alias="chunk_count")
+    tokens: int = Field(default=0, validation_alias="token_count")
     embedding_model: str = ""
     created_at: str = ""
 
@@ -272,57 +265,41 @@ class CollectionPage(_Told):
 
     def values(self) -> list[CollectionSummary]:
         """Return the values."""
-        return [
-            CollectionSummary(
-                each.name, each.doc_count, each.chunk_count, each.token_count, each.embedding_model, each.created_at
-            )
-            for each in self.collections
-        ]
+        return [CollectionSummary(**dict(each)) for each in self.collections]
 
 
-class _Document(_Told):
-    doc_id: str
+class _OfRecord(_Told):
+    """What a document's record takes as it comes."""
+
+    id: str = Field(validation_alias="doc_id")
     title: str = ""
-    source: str = ""
-    collection: str = ""
     document_type: str = ""
+    source_path: str = Field(default="", validation_alias="source")
     sha256: str = ""
     pipeline: str = ""
     size: int = 0
     pages: int = 0
     token_count: int = 0
     embedding_model: str = ""
-    media_type: str = ""
-    status: str = ""
-    warnings: tuple[str, ...] = ()
     created_at: str = ""
     updated_at: str = ""
+    media_type: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+class _Document(_OfRecord):
+    collection: str = ""
+    status: str = ""
     metadata: dict[str, Any] = {}
 
     def record(self, chunk_count: int) -> DocumentRecord:
         known = self.status in DocumentStatus.__members__.values()
         return DocumentRecord(
-            id=self.doc_id,
-            title=self.title,
-            document_type=self.document_type,
-            source_path=self.source,
-            sha256=self.sha256,
-            pipeline=self.pipeline,
-            size=self.size,
-            pages=self.pages,
+            **self.values_of(_OfRecord),
             chunk_count=chunk_count,
-            token_count=self.token_count,
-            embedding_model=self.embedding_model,
-            created_at=self.created_at,
-            updated_at=self.updated_at,
-            media_type=self.media_type,
             status=DocumentStatus(self.status) if known else DocumentStatus.READY,
-            metadata=tuple((name, value if isinstance(value, str) else str(value)) for name, value in self._pairs()),
-            warnings=self.warnings,
+            metadata=tuple((name, str(value)) for name, value in self.metadata.items()),
         )
-
-    def _pairs(self) -> list[tuple[str, Any]]:
-        return list(self.metadata.items())
 
 
 class _Listed(_Document):
