@@ -192,7 +192,7 @@ def test_source_tests_configuration_documents_and_stand_ins_have_their_places() 
         assert (ROOT / place).exists(), place
     for name in ("openai_server.py", "qdrant_server.py", "git_server.py"):
         assert (ROOT / "tests" / "servers" / name).is_file(), name
-    assert (ROOT / "src" / "knowledge_mcp" / "testing" / "hashing_embedder.py").is_file()
+    assert (ROOT / "src" / "knowledge_mcp" / "testing" / "embedders.py").is_file()
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 from urllib.parse import quote
 
+from knowledge_mcp.model.call import Progress
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, NotFoundError, TimedOutError
 from knowledge_mcp.model.library import CollectionSummary, Deposit, Deposited, IngestJob, LibraryDocument
@@ -103,7 +104,7 @@ class RemoteLibrary:
         self,
         deposit: Deposit,
         *,
-        on_progress: Callable[[float, float | None, str], None] | None = None,
+        on_progress: Progress | None = None,
         cancelled: Callable[[], bool] | None = None,
     ) -> Deposited:
         """Bring a document and wait until it is searchable; giving up cancels its job."""
@@ -215,7 +216,7 @@ class RemoteLibrary:
     def _followed(
         self,
         job_id: str,
-        on_progress: Callable[[float, float | None, str], None] | None,
+        on_progress: Progress | None,
         cancelled: Callable[[], bool] | None,
     ) -> Ingested:
         """Wait for a job to end, and tell how far it is when that has changed."""

@@ -9,6 +9,7 @@ from contextlib import closing
 from typing import Any, cast
 from urllib.parse import quote
 
+from knowledge_mcp.model.call import Progress
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure
 from knowledge_mcp.model.errors import ConnectionFailedError, InternalError, KnowledgeError
@@ -56,22 +57,18 @@ def from_options(options: RemoteOptions, surface: str) -> RemoteKnowledge:
     Raises:
         ConfigError: address or key is missing or cannot be used.
     """
-    url, key = of_options(options)
-    return RemoteKnowledge(url, key, surface)
+    return RemoteKnowledge(*of_options(options), surface)
 
 
-class RemoteKnowledge:
-    """Ask one surface's engine on another machine (`ports.Knowledge`). Thread-safe.
-
-    Values and errors come back as the very classes that the engine gave there. What does no more when it is done twice,
-    which is all but `remove`, is asked again where the connection fails.
+class _RemoteEngine:
+    """Reach the engine of one surface on another machine.
 
     Args:
         url: address of the REST service.
         key: sent as bearer token to this address only; empty for none.
         surface: whose engine is asked.
-        timeout: seconds for one call as a whole; while files are ingested, for each sign of life.
-        policy: retries; None for the specified ones.
+        timeout: seconds for one call as a whole; where an answer comes in lines, for each sign of life.
+        policy: retries of what may be asked again; None for the specified ones.
 
     Raises:
         ConfigError: address or key cannot be used.
@@ -83,6 +80,20 @@ class RemoteKnowledge:
         self._connection = ServiceConnection(url, key, timeout=timeout, policy=policy)
         self._timeout = timeout
         self._path = f"/engine/{quote(surface, safe='')}"
+
+    def close(self) -> None:
+        """Close the connections; the engine there goes on."""
+        self._connection.close()
+
+
+class RemoteKnowledge(_RemoteEngine):
+    """Ask one surface's engine on another machine (`ports.Knowledge`). Thread-safe.
+
+    Values and errors come back as the very classes that the engine gave there. What does no more when it is done twice,
+    which is all but `remove`, is asked again where the connection fails.
+
+    Arguments and errors are those of every remote engine.
+    """
 
     def search(self, query: SearchQuery) -> SearchAnswer:
         """Find the best chunks."""
@@ -173,10 +184,6 @@ class RemoteKnowledge:
     def warm_up(self) -> None:
         """Load what the first query would have to load, there."""
         self._call("warm_up")
-
-    def close(self) -> None:
-        """Close the connections; the engine there goes on."""
-        self._connection.close()
 
     def _call(self, name: str, *, repeatable: bool = True, **arguments: Any) -> Any:
         method = method_of(name)
@@ -296,39 +303,23 @@ def desk_from_options(options: RemoteOptions, surface: str) -> RemoteDesk:
     Raises:
         ConfigError: address or key is missing or cannot be used.
     """
-    url, key = of_options(options)
-    return RemoteDesk(url, key, surface)
+    return RemoteDesk(*of_options(options), surface)
 
 
-class RemoteDesk:
+class RemoteDesk(_RemoteEngine):
     """Run tools of one surface on another machine. Thread-safe.
 
     Paths that such tools take are the other machine's, below the folders that it allows.
 
-    Args:
-        url: address of the REST service.
-        key: sent as bearer token to this address only; empty for none.
-        surface: whose tools are run.
-        timeout: seconds for each sign of life.
-        policy: retries of tools that change nothing; None for the specified ones.
-
-    Raises:
-        ConfigError: address or key cannot be used.
+    Arguments and errors are those of every remote engine.
     """
-
-    def __init__(
-        self, url: str, key: str, surface: str, *, timeout: float = 60.0, policy: RetryPolicy | None = None
-    ) -> None:
-        self._connection = ServiceConnection(url, key, timeout=timeout, policy=policy)
-        self._timeout = timeout
-        self._path = f"/engine/{quote(surface, safe='')}"
 
     def call_tool(
         self,
         name: str,
         arguments: Mapping[str, Any],
         *,
-        on_progress: Callable[[float, float | None, str], None],
+        on_progress: Progress,
         cancelled: Callable[[], bool],
         repeatable: bool,
     ) -> dict[str, Any]:
@@ -345,13 +336,7 @@ class RemoteDesk:
     def warm_up(self) -> None:
         """Do nothing: the engine there does."""
 
-    def close(self) -> None:
-        """Close the connections; the engine there goes on."""
-        self._connection.close()
-
-    def _once(
-        self, ask: Ask, tell: Callable[[float, float | None, str], None], cancelled: Callable[[], bool]
-    ) -> dict[str, Any]:
+    def _once(self, ask: Ask, tell: Progress, cancelled: Callable[[], bool]) -> dict[str, Any]:
         with closing(self._connection.lines(ask, cancelled=cancelled, seconds=self._timeout)) as lines:
             for line in lines:
                 if isinstance(moved := line.get("progress"), list) and len(cast("list[Any]", moved)) == 3:

@@ -5,6 +5,7 @@ The documentation (`docs/settings.md`, `.env.example`), `knowledge config show` 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -198,15 +199,7 @@ def variables() -> tuple[Variable, ...]:
     """List every setting in the order of its declaration."""
     found: list[Variable] = []
     for field, info in Settings.model_fields.items():
-        extra = cast("dict[str, Any]", info.json_schema_extra)
-        about: dict[str, Any] = extra["variable"]
-        found.append(
-            Variable(
-                field=field,
-                default=_written(info.default),
-                text=info.description or "",
-                secret="SecretStr" in str(info.annotation),
-                **about,
-            )
-        )
+        declared: Variable = cast("dict[str, Any]", info.json_schema_extra)["variable"]
+        secret = "SecretStr" in str(info.annotation)
+        found.append(replace(declared, field=field, default=_written(info.default), secret=secret))
     return tuple(found)

@@ -33,35 +33,35 @@ class Variable:
 
     Attributes:
         name: environment variable.
-        field: attribute of `Settings`.
-        default: as one would write it; empty where unset means something of its own (then `text` says what).
-        surface: whose specification names it: `standards`, `planning`, `repositories`, `rag`, or `all` for ours.
         text: what it does, one or two sentences.
-        secret: never shown, never logged.
-        config: dotted key in a `--config` file beside its own name, empty for none.
         group: heading in the documentation.
+        surface: whose specification names it: `standards`, `planning`, `repositories`, `rag`, or `all` for ours.
+        config: dotted key in a `--config` file beside its own name, empty for none.
         example: written after the commented name in `.env.example` where there is no default.
         older: other variable names that mean the same; the first name wins.
         low: smallest value allowed, None for no range.
         high: largest value allowed, None for no range.
         key: variable of the secret that is sent to this address, or that this one adds to; empty for none.
         widens: whether it says who may come in, or what may be reached.
+        field: attribute of `Settings`; this and what follows is known once `Settings` is declared.
+        default: as one would write it; empty where unset means something of its own (then `text` says what).
+        secret: never shown, never logged.
     """
 
     name: str
-    field: str
-    default: str
-    surface: str
     text: str
-    secret: bool
-    config: str
     group: str
-    example: str
-    older: tuple[str, ...]
-    low: float | None
-    high: float | None
+    surface: str = "all"
+    config: str = ""
+    example: str = ""
+    older: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
     key: str = ""
     widens: bool = False
+    field: str = ""
+    default: str = ""
+    secret: bool = False
 
 
 def _split(value: object) -> object:
@@ -111,18 +111,7 @@ def setting(
     widens: bool = False,
 ) -> Any:
     """Declare one field of `Settings` with what `Variable` tells of it."""
-    about = {
-        "name": name,
-        "surface": surface,
-        "group": group,
-        "config": config,
-        "example": example,
-        "older": older,
-        "low": ge,
-        "high": le,
-        "key": key,
-        "widens": widens,
-    }
+    about = Variable(name, text, group, surface, config, example, older, ge, le, key, widens)
     return Field(default, ge=ge, le=le, description=text, json_schema_extra={"variable": cast("Any", about)})
 
 

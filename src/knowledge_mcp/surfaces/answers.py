@@ -30,6 +30,7 @@ __all__ = [
     "fitting_count",
     "in_words",
     "render_error",
+    "rounded",
     "shorten",
     "size_of",
     "tokens_about",
@@ -184,6 +185,11 @@ def in_words(estimate: float) -> Answerability:
     if estimate < _UNLIKELY:
         return "unlikely"
     return "likely" if estimate > _LIKELY else "uncertain"
+
+
+def rounded(score: float) -> float:
+    """Keep a score within 0..1 and to four decimals, which is more than a ranking means."""
+    return round(min(max(score, 0.0), 1.0), 4)
 
 
 MAX_DETAILS = 2000

@@ -13,9 +13,10 @@ from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 from pydantic import BaseModel, ConfigDict
 
 from knowledge_mcp import registry
-from knowledge_mcp.model.call import Call
+from knowledge_mcp.model.call import Call, Progress
 from knowledge_mcp.model.errors import ConfigError, KnowledgeError
 from knowledge_mcp.ports import Knowledge
+from knowledge_mcp.surfaces.answers import ErrorEnvelope, render_error
 
 __all__ = [
     "DATA_NOT_INSTRUCTIONS",
@@ -84,7 +85,7 @@ class ToolDesk(Protocol):
         name: str,
         arguments: Mapping[str, Any],
         *,
-        on_progress: Callable[[float, float | None, str], None],
+        on_progress: Progress,
         cancelled: Callable[[], bool],
         repeatable: bool,
     ) -> dict[str, Any]:
@@ -186,14 +187,14 @@ class Surface:
         instructions: tell an assistant when to use which tool.
         completers: by argument name, for prompts and resource templates alike.
         error_model: schema of what `render_error` returns.
-        render_error: put an error into this surface's form.
+        render_error: put an error into this surface's form, where it has one.
     """
 
     name: str
     instructions: str
     tools: tuple[Tool, ...]
-    error_model: type[BaseModel]
-    render_error: Callable[[KnowledgeError], dict[str, Any]]
+    error_model: type[BaseModel] = ErrorEnvelope
+    render_error: Callable[[KnowledgeError], dict[str, Any]] = render_error
     prompts: tuple[Prompt, ...] = ()
     resources: tuple[Resource, ...] = ()
     completers: Mapping[str, Completer] | None = None

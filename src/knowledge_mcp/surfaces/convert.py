@@ -10,7 +10,6 @@ from knowledge_mcp.engine.convert.conversion import ConversionDesk
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.errors import CancelledError, ConfigError, InvalidInputError
 from knowledge_mcp.model.library import COLLECTION_NAME, DEFAULT_COLLECTION
-from knowledge_mcp.surfaces.answers import ErrorEnvelope, render_error
 from knowledge_mcp.surfaces.arguments import WHOLE, Text
 from knowledge_mcp.surfaces.contract import Request, Response, Surface, Tool
 from knowledge_mcp.surfaces.following import follow
@@ -216,6 +215,4 @@ SURFACE = Surface(
         "searchable. Nothing is indexed or searched here: the remote RAG server has the tool search."
     ),
     tools=TOOLS,
-    error_model=ErrorEnvelope,
-    render_error=render_error,
 )

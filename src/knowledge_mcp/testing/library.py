@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from knowledge_mcp.model.call import Progress
 from knowledge_mcp.model.chunk import Chunk, ChunkType
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.document import Span
@@ -187,7 +188,7 @@ class FakeLibrary:
         self,
         deposit: Deposit,
         *,
-        on_progress: Callable[[float, float | None, str], None] | None = None,
+        on_progress: Progress | None = None,
         cancelled: Callable[[], bool] | None = None,
     ) -> Deposited:
         """Keep a text, one chunk a paragraph."""
@@ -311,10 +312,10 @@ class FakeLibrary:
     def _take(
         self,
         deposit: Deposit,
-        on_progress: Callable[[float, float | None, str], None] | None,
+        on_progress: Progress | None,
         cancelled: Callable[[], bool] | None,
     ) -> Deposited:
-        tell: Callable[[float, float | None, str], None] = on_progress or (lambda _done, _of, _words: None)
+        tell: Progress = on_progress or (lambda _done, _of, _words: None)
         tell(0.0, 100.0, "reading")
         document = document_of(deposit, self._read(deposit))
         if cancelled is not None and cancelled():

@@ -12,27 +12,10 @@ from knowledge_mcp.model.errors import ConfigError, NotFoundError
 from knowledge_mcp.model.library import Deposited, IngestJob, LibraryDocument
 from knowledge_mcp.model.query import Hit
 from knowledge_mcp.ports import Library
-from knowledge_mcp.surfaces.answers import MAX_ANSWER_CHARACTERS, ErrorEnvelope, in_words, render_error, size_of
+from knowledge_mcp.surfaces.answers import MAX_ANSWER_CHARACTERS, in_words, rounded, size_of
 from knowledge_mcp.surfaces.contract import Surface, Tool
 from knowledge_mcp.surfaces.following import follow
-from knowledge_mcp.surfaces.rag.shapes import (
-    CollectionEntry,
-    CollectionsResponse,
-    DocumentChunk,
-    DocumentRequest,
-    DocumentResponse,
-    IngestUrlArguments,
-    IngestUrlResponse,
-    JobError,
-    ListCollectionsRequest,
-    RagPassageMetadata,
-    RagSearchRequest,
-    RagSearchResponse,
-    RagSearchResult,
-    UrlJobProgress,
-    UrlJobRequest,
-    UrlJobResponse,
-)
+from knowledge_mcp.surfaces.rag import shapes
 
 __all__ = [
     "SURFACE",
@@ -51,19 +34,18 @@ _RESERVE = 1000
 """Size kept free for what the contract may add to an answer."""
 
 
-def search_result(hit: Hit, collection: str) -> RagSearchResult:
+def search_result(hit: Hit, collection: str) -> shapes.RagSearchResult:
     """Turn a hit into a result."""
     chunk = hit.chunk
     where = _place(chunk, collection, file_name_of(chunk.source_path)).model_copy(update={"citation": hit.citation})
-    score = round(min(max(hit.score, 0.0), 1.0), 4)
-    return RagSearchResult(text=chunk.content, score=score, metadata=where)
+    return shapes.RagSearchResult(text=chunk.content, score=rounded(hit.score), metadata=where)
 
 
-def document_answer(document: LibraryDocument, request: DocumentRequest) -> DocumentResponse:
+def document_answer(document: LibraryDocument, request: shapes.DocumentRequest) -> shapes.DocumentResponse:
     """Show a document, its chunks from `offset` on: as many as are asked for and fit into one answer."""
     name = document.record.file_name
     record = document.record
-    empty = DocumentResponse(
+    empty = shapes.DocumentResponse(
         doc_id=record.id,
         title=record.title,
         source=record.source_path,
@@ -80,9 +62,9 @@ def document_answer(document: LibraryDocument, request: DocumentRequest) -> Docu
     room = MAX_ANSWER_CHARACTERS - _RESERVE - size_of(answer.sent())
     most = len(document.chunks) if request.limit is None else request.offset + request.limit
     running = _Running(document)
-    shown: list[DocumentChunk] = []
+    shown: list[shapes.DocumentChunk] = []
     for chunk in document.chunks[request.offset : most]:
-        passage = DocumentChunk(text=chunk.content, metadata=_place(chunk, document.collection, name))
+        passage = shapes.DocumentChunk(text=chunk.content, metadata=_place(chunk, document.collection, name))
         room -= size_of(passage.sent()) + 1
         if request.include_text:
             place_of_text = request.offset + len(shown)
@@ -112,9 +94,9 @@ class _Running:
         return self._text[self._ends[first - 1] if first else 0 : last]
 
 
-def _place(chunk: Chunk, collection: str, filename: str) -> RagPassageMetadata:
+def _place(chunk: Chunk, collection: str, filename: str) -> shapes.RagPassageMetadata:
     pages = list(chunk.page_numbers)
-    place = RagPassageMetadata(
+    place = shapes.RagPassageMetadata(
         source=chunk.source_path,
         page=pages[0] if pages else None,
         filename=filename,
@@ -133,13 +115,13 @@ def _place(chunk: Chunk, collection: str, filename: str) -> RagPassageMetadata:
     return place.without_defaults()
 
 
-def search(knowledge: Any, request: RagSearchRequest) -> RagSearchResponse:
+def search(knowledge: Any, request: shapes.RagSearchRequest) -> shapes.RagSearchResponse:
     """Answer `search`."""
     answer = _library(knowledge).search_in(request.collection, request.search())
     kept = [hit for hit in answer.hits if hit.score >= request.min_score]
     below = len(answer.hits) - len(kept)
     message, suggestions = ("", []) if kept else _why_nothing(request, answer.searched_documents, below)
-    response = RagSearchResponse(
+    response = shapes.RagSearchResponse(
         results=[search_result(hit, request.collection) for hit in kept],
         query=request.query,
         collection=request.collection,
@@ -155,12 +137,14 @@ def search(knowledge: Any, request: RagSearchRequest) -> RagSearchResponse:
     return response if estimate is None else response.model_copy(update={"answerability": in_words(estimate)})
 
 
-def ingest_url(knowledge: Any, request: IngestUrlArguments, call: Call | None = None) -> IngestUrlResponse:
+def ingest_url(
+    knowledge: Any, request: shapes.IngestUrlArguments, call: Call | None = None
+) -> shapes.IngestUrlResponse:
     """Answer `ingest_url`: wait for it with signs of life, or answer with the id of its job."""
     library, deposit = _library(knowledge), request.deposit()
     if not request.wait:
         job = library.submit(deposit)
-        return IngestUrlResponse(
+        return shapes.IngestUrlResponse(
             status="accepted",
             job_id=job.id,
             collection=request.collection,
@@ -174,21 +158,21 @@ def ingest_url(knowledge: Any, request: IngestUrlArguments, call: Call | None = 
     return _ingested(done)
 
 
-def ingest_url_status(knowledge: Any, request: UrlJobRequest) -> UrlJobResponse:
+def ingest_url_status(knowledge: Any, request: shapes.UrlJobRequest) -> shapes.UrlJobResponse:
     """Answer `ingest_url_status`."""
     return _job(_library(knowledge).job(request.job_id))
 
 
-def cancel_ingest_url(knowledge: Any, request: UrlJobRequest) -> UrlJobResponse:
+def cancel_ingest_url(knowledge: Any, request: shapes.UrlJobRequest) -> shapes.UrlJobResponse:
     """Answer `cancel_ingest_url`."""
     return _job(_library(knowledge).cancel_job(request.job_id))
 
 
-def list_collections(knowledge: Any, _: ListCollectionsRequest) -> CollectionsResponse:
+def list_collections(knowledge: Any, _: shapes.ListCollectionsRequest) -> shapes.CollectionsResponse:
     """Answer `list_collections`."""
-    return CollectionsResponse(
+    return shapes.CollectionsResponse(
         collections=[
-            CollectionEntry(
+            shapes.CollectionEntry(
                 name=each.name,
                 doc_count=each.documents,
                 chunk_count=each.chunks,
@@ -201,7 +185,7 @@ def list_collections(knowledge: Any, _: ListCollectionsRequest) -> CollectionsRe
     )
 
 
-def get_document(knowledge: Any, request: DocumentRequest) -> DocumentResponse:
+def get_document(knowledge: Any, request: shapes.DocumentRequest) -> shapes.DocumentResponse:
     """Answer `get_document`."""
     try:
         document = _library(knowledge).find(request.doc_id.strip())
@@ -219,7 +203,7 @@ def _library(knowledge: Any) -> Library:
     return library
 
 
-def _why_nothing(request: RagSearchRequest, documents: int, below: int) -> tuple[str, list[str]]:
+def _why_nothing(request: shapes.RagSearchRequest, documents: int, below: int) -> tuple[str, list[str]]:
     if below:
         return f"All {below} results were below min_score={request.min_score}.", ["Use a smaller min_score."]
     if not documents:
@@ -235,8 +219,8 @@ def _why_nothing(request: RagSearchRequest, documents: int, below: int) -> tuple
     return "No passage was found.", ["Try broader terms, or another collection."]
 
 
-def _ingested(done: Deposited) -> IngestUrlResponse:
-    response = IngestUrlResponse(
+def _ingested(done: Deposited) -> shapes.IngestUrlResponse:
+    response = shapes.IngestUrlResponse(
         status="ingested",
         title=done.title,
         source=done.source,
@@ -249,18 +233,18 @@ def _ingested(done: Deposited) -> IngestUrlResponse:
     return response.model_copy(update=always)
 
 
-def _job(job: IngestJob) -> UrlJobResponse:
+def _job(job: IngestJob) -> shapes.UrlJobResponse:
     more: dict[str, Any] = {}
     if job.result is not None:
         more["result"] = _ingested(job.result)
     if job.state == "failed":
         suggestion: dict[str, Any] = {"suggestion": job.suggestion} if job.suggestion else {}
-        more["failure"] = JobError(code=job.error or "internal_error", message=job.message, **suggestion)
-    return UrlJobResponse.model_validate(
+        more["failure"] = shapes.JobError(code=job.error or "internal_error", message=job.message, **suggestion)
+    return shapes.UrlJobResponse.model_validate(
         {
             "job_id": job.id,
             "state": job.state,
-            "progress": UrlJobProgress(done=job.done, message=job.message),
+            "progress": shapes.UrlJobProgress(done=job.done, message=job.message),
             "collection": job.collection,
             "source": job.source,
             "created_at": job.created_at,
@@ -279,8 +263,8 @@ TOOLS = (
             "its text, a score from 0 to 1, and where it stands: source, page, section, and a citation to paste. "
             "Nothing found gives an empty list."
         ),
-        request=RagSearchRequest,
-        response=RagSearchResponse,
+        request=shapes.RagSearchRequest,
+        response=shapes.RagSearchResponse,
         run=search,
         items="results",
     ),
@@ -292,8 +276,8 @@ TOOLS = (
             "collection, which is created where it is new. The same document again changes nothing; a changed one "
             "replaces its earlier version. Long documents take minutes: pass wait=false for a job_id."
         ),
-        request=IngestUrlArguments,
-        response=IngestUrlResponse,
+        request=shapes.IngestUrlArguments,
+        response=shapes.IngestUrlResponse,
         run=ingest_url,
         run_long=ingest_url,
         writes=True,
@@ -302,8 +286,8 @@ TOOLS = (
         name="list_collections",
         title="List the collections",
         description="List all collections with how many documents each holds.",
-        request=ListCollectionsRequest,
-        response=CollectionsResponse,
+        request=shapes.ListCollectionsRequest,
+        response=shapes.CollectionsResponse,
         run=list_collections,
         items="collections",
     ),
@@ -314,8 +298,8 @@ TOOLS = (
             "Get a document by its id: all its chunks in order with their places, its metadata and its source. What is "
             "too long for one answer goes on at next_offset."
         ),
-        request=DocumentRequest,
-        response=DocumentResponse,
+        request=shapes.DocumentRequest,
+        response=shapes.DocumentResponse,
         run=get_document,
         items="chunks",
     ),
@@ -323,16 +307,16 @@ TOOLS = (
         name="ingest_url_status",
         title="Ask for an ingestion",
         description="Tell how far an ingestion is that ingest_url began with wait=false, and what came of it.",
-        request=UrlJobRequest,
-        response=UrlJobResponse,
+        request=shapes.UrlJobRequest,
+        response=shapes.UrlJobResponse,
         run=ingest_url_status,
     ),
     Tool(
         name="cancel_ingest_url",
         title="Cancel an ingestion",
         description="Stop an ingestion that ingest_url began with wait=false; nothing of it is kept.",
-        request=UrlJobRequest,
-        response=UrlJobResponse,
+        request=shapes.UrlJobRequest,
+        response=shapes.UrlJobResponse,
         run=cancel_ingest_url,
         writes=True,
     ),
@@ -349,7 +333,5 @@ SURFACE = Surface(
         "failed on the way."
     ),
     tools=TOOLS,
-    error_model=ErrorEnvelope,
-    render_error=render_error,
 )
 """The surface `rag` (specification D)."""

@@ -2,33 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from knowledge_mcp.engine.repositories.desk import RepositoryDesk
 from knowledge_mcp.engine.repositories.manifest import path_of
 from knowledge_mcp.engine.repositories.values import CodeAnswer, CodeHit, CodeQuery, Freshness, RepositoryInfo
-from knowledge_mcp.model.call import Call
+from knowledge_mcp.model.call import Call, Progress
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import ConfigError, InvalidInputError
-from knowledge_mcp.surfaces.answers import ErrorEnvelope, render_error
+from knowledge_mcp.surfaces.answers import rounded
 from knowledge_mcp.surfaces.contract import Surface, Tool
-from knowledge_mcp.surfaces.repositories.shapes import (
-    CodeSearchRequest,
-    CodeSearchResponse,
-    CodeSearchResult,
-    FileMetadata,
-    ListRepositoriesRequest,
-    ListRepositoriesResponse,
-    ReadLinesRequest,
-    ReadLinesResponse,
-    RefreshRequest,
-    RefreshResponse,
-    RepositoryEntry,
-    RepositoryFreshness,
-    SearchMetadata,
-    Summary,
-)
+from knowledge_mcp.surfaces.repositories import shapes
 
 __all__ = [
     "SURFACE",
@@ -74,7 +58,7 @@ def link(desk: RepositoryDesk, info: RepositoryInfo, commit: str, path: str, lin
     return desk.parts.permalink(info.url, commit, path, lines) or ""
 
 
-def result(desk: RepositoryDesk, hit: CodeHit) -> CodeSearchResult:
+def result(desk: RepositoryDesk, hit: CodeHit) -> shapes.CodeSearchResult:
     """Turn a hit into a result."""
     chunk, record, info = hit.chunk, hit.record, hit.repository
     labels = dict(record.metadata) if record is not None else {}
@@ -83,7 +67,7 @@ def result(desk: RepositoryDesk, hit: CodeHit) -> CodeSearchResult:
     first, last = chunk.lines or (1, 1)
     commit, uncommitted = commit_of(info, record)
     symbols = [*(each for each in chunk.section_hierarchy if each != chunk.section_title), chunk.section_title]
-    metadata = FileMetadata(
+    metadata = shapes.FileMetadata(
         file_extension=labels.get("extension", ""),
         file_size_bytes=record.size if record is not None else 0,
         indexed_at=_utc(record.updated_at) if record is not None else info.last_indexed,
@@ -92,11 +76,11 @@ def result(desk: RepositoryDesk, hit: CodeHit) -> CodeSearchResult:
         file_modified_at=labels.get("modified_at", ""),
     ).without_defaults()
     total = record.chunk_count if record is not None else 0
-    return CodeSearchResult(
+    return shapes.CodeSearchResult(
         file_path=path,
         repository=info.name,
         content_snippet=shown,
-        similarity_score=round(min(max(hit.similarity, 0.0), 1.0), 4),
+        similarity_score=rounded(hit.similarity),
         chunk_index=chunk.index,
         metadata=metadata.model_copy(update={"total_chunks": total}),
         id=f"{info.name}:{path}:{chunk.index}",
@@ -111,12 +95,12 @@ def result(desk: RepositoryDesk, hit: CodeHit) -> CodeSearchResult:
     ).without_defaults()
 
 
-def entry(info: RepositoryInfo, freshness: Freshness) -> RepositoryEntry:
+def entry(info: RepositoryInfo, freshness: Freshness) -> shapes.RepositoryEntry:
     """Describe a repository; what is not known is left out."""
     more: dict[str, Any] = {} if freshness.stale is None else {"stale": freshness.stale}
     if info.progress is not None:
         more["files_done"], more["files_total"] = info.progress
-    response = RepositoryEntry(
+    response = shapes.RepositoryEntry(
         name=info.name,
         url=info.url or info.local_path,
         file_count=info.file_count,
@@ -144,7 +128,7 @@ _LINES = 200
 _MOST_CHARACTERS = 60_000
 
 
-def semantic_search(knowledge: object, request: CodeSearchRequest) -> CodeSearchResponse:
+def semantic_search(knowledge: object, request: shapes.CodeSearchRequest) -> shapes.CodeSearchResponse:
     """Answer `semantic_search`."""
     desk = _desk(knowledge)
     limits = desk.limits
@@ -170,9 +154,9 @@ def semantic_search(knowledge: object, request: CodeSearchRequest) -> CodeSearch
     )
     freshness = zip(answer.searched, desk.freshness_of(answer.searched), strict=True) if answer.searched else ()
     message, suggestions = ("", []) if answer.hits else _why_nothing(request, answer, threshold)
-    return CodeSearchResponse(
+    return shapes.CodeSearchResponse(
         results=[result(desk, hit) for hit in answer.hits],
-        metadata=SearchMetadata(
+        metadata=shapes.SearchMetadata(
             total_matches=answer.total_matches,
             query_time_ms=answer.milliseconds,
             repositories_searched=[info.name for info in answer.searched],
@@ -187,13 +171,13 @@ def semantic_search(knowledge: object, request: CodeSearchRequest) -> CodeSearch
     ).without_defaults()
 
 
-def list_indexed_repositories(knowledge: object, _: ListRepositoriesRequest) -> ListRepositoriesResponse:
+def list_indexed_repositories(knowledge: object, _: shapes.ListRepositoriesRequest) -> shapes.ListRepositoriesResponse:
     """Answer `list_indexed_repositories`."""
     desk = _desk(knowledge)
     found = desk.repositories()
-    return ListRepositoriesResponse(
+    return shapes.ListRepositoriesResponse(
         repositories=[entry(*each) for each in zip(found, desk.freshness_of(found), strict=True)],
-        summary=Summary(
+        summary=shapes.Summary(
             total_repositories=len(found),
             total_files_indexed=sum(info.file_count for info in found),
             total_chunks=sum(info.chunk_count for info in found),
@@ -201,7 +185,7 @@ def list_indexed_repositories(knowledge: object, _: ListRepositoriesRequest) -> 
     )
 
 
-def read_file_lines(knowledge: object, request: ReadLinesRequest) -> ReadLinesResponse:
+def read_file_lines(knowledge: object, request: shapes.ReadLinesRequest) -> shapes.ReadLinesResponse:
     """Answer `read_file_lines`: from the text as it was indexed, so that nothing but indexed files can be read."""
     desk = _desk(knowledge)
     info, record, text = desk.file(request.repository, request.file_path)
@@ -222,7 +206,7 @@ def read_file_lines(knowledge: object, request: ReadLinesRequest) -> ReadLinesRe
     last = first + len(chosen) - 1
     commit, uncommitted = commit_of(info, record)
     path = record.id.partition(":")[2]
-    return ReadLinesResponse(
+    return shapes.ReadLinesResponse(
         repository=info.name,
         file_path=path,
         start_line=first,
@@ -237,14 +221,16 @@ def read_file_lines(knowledge: object, request: ReadLinesRequest) -> ReadLinesRe
     ).without_defaults()
 
 
-def refresh_repository(knowledge: object, request: RefreshRequest, call: Call | None = None) -> RefreshResponse:
+def refresh_repository(
+    knowledge: object, request: shapes.RefreshRequest, call: Call | None = None
+) -> shapes.RefreshResponse:
     """Answer `refresh_repository`."""
     desk = _desk(knowledge)
     info = desk.repository(request.repository)
     if request.check_only:
         fresh = desk.freshness(info, ask=True)
         more: dict[str, Any] = {"head_commit": fresh.head_commit} if fresh.head_commit else {}
-        return RefreshResponse(
+        return shapes.RefreshResponse(
             repository=info.name,
             status="stale" if fresh.stale else "unchanged",
             indexed_commit=fresh.indexed_commit,
@@ -254,7 +240,7 @@ def refresh_repository(knowledge: object, request: RefreshRequest, call: Call | 
     line = call or Call()
     done = desk.refresh(info.name, Call(_rising(line), line.cancelled))
     more = {"errors": list(done.errors)} if done.errors else {}
-    return RefreshResponse(
+    return shapes.RefreshResponse(
         repository=done.repository,
         status="unchanged" if done.method == "unchanged" else done.status,
         indexed_commit=done.commit,
@@ -272,7 +258,7 @@ def refresh_repository(knowledge: object, request: RefreshRequest, call: Call | 
     )
 
 
-def _rising(call: Call) -> Callable[[float, float | None, str], None]:
+def _rising(call: Call) -> Progress:
     """Tell progress that is greater each time, as MCP asks, also while files are fetched and none is done yet."""
     told = [-1.0]
 
@@ -289,8 +275,8 @@ def _desk(knowledge: object) -> RepositoryDesk:
     return knowledge
 
 
-def _freshness(info: RepositoryInfo, fresh: Freshness) -> RepositoryFreshness:
-    response = RepositoryFreshness(
+def _freshness(info: RepositoryInfo, fresh: Freshness) -> shapes.RepositoryFreshness:
+    response = shapes.RepositoryFreshness(
         repository=info.name,
         status=info.status,
         indexed_commit=fresh.indexed_commit,
@@ -300,7 +286,7 @@ def _freshness(info: RepositoryInfo, fresh: Freshness) -> RepositoryFreshness:
     return response if fresh.stale is None else response.model_copy(update={"stale": fresh.stale})
 
 
-def _why_nothing(request: CodeSearchRequest, answer: CodeAnswer, threshold: float) -> tuple[str, list[str]]:
+def _why_nothing(request: shapes.CodeSearchRequest, answer: CodeAnswer, threshold: float) -> tuple[str, list[str]]:
     if not answer.searched:
         return "No repository is indexed yet.", ["Index one with `pk-mcp index URL`."]
     if answer.notes:
@@ -325,8 +311,8 @@ TOOLS = (
             "Search indexed code repositories using natural language queries. Returns relevant code snippets ranked by "
             "semantic similarity."
         ),
-        request=CodeSearchRequest,
-        response=CodeSearchResponse,
+        request=shapes.CodeSearchRequest,
+        response=shapes.CodeSearchResponse,
         run=semantic_search,
         items="results",
     ),
@@ -337,8 +323,8 @@ TOOLS = (
             "List all repositories currently indexed in the knowledge base. Shows repository names, file counts, and "
             "indexing status."
         ),
-        request=ListRepositoriesRequest,
-        response=ListRepositoriesResponse,
+        request=shapes.ListRepositoriesRequest,
+        response=shapes.ListRepositoriesResponse,
         run=list_indexed_repositories,
         items="repositories",
     ),
@@ -349,8 +335,8 @@ TOOLS = (
             "Read lines of an indexed file as it was indexed, e.g. around a result of semantic_search. Only indexed "
             "files can be read."
         ),
-        request=ReadLinesRequest,
-        response=ReadLinesResponse,
+        request=shapes.ReadLinesRequest,
+        response=shapes.ReadLinesResponse,
         run=read_file_lines,
     ),
     Tool(
@@ -360,8 +346,8 @@ TOOLS = (
             "Bring the index of a repository to its present commit (or, for a folder, its present files); only what "
             "changed is read and embedded. Use it when `stale` is true. With check_only it tells whether that is so."
         ),
-        request=RefreshRequest,
-        response=RefreshResponse,
+        request=shapes.RefreshRequest,
+        response=shapes.RefreshResponse,
         run=refresh_repository,
         run_long=refresh_repository,
         writes=True,
@@ -378,7 +364,5 @@ SURFACE = Surface(
         "start_line and end_line, or the permalink. An empty answer says why in `message`."
     ),
     tools=TOOLS,
-    error_model=ErrorEnvelope,
-    render_error=render_error,
 )
 """The surface `repositories` (specification C)."""

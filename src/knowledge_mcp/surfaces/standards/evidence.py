@@ -23,24 +23,7 @@ from knowledge_mcp.model.evidence import (
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.surfaces.answers import MAX_ANSWER_CHARACTERS, ROOM_FOR_RESULTS, fitting_count, size_of
 from knowledge_mcp.surfaces.contract import Response, Tool
-from knowledge_mcp.surfaces.standards.evidence_shapes import (
-    DifferenceResult,
-    EvidenceLocator,
-    OutlineRequest,
-    OutlineResponse,
-    OutlineSection,
-    PageResult,
-    QuotePlaceResult,
-    ReadPassage,
-    ReadRequest,
-    ReadResponse,
-    ReferencePlace,
-    ReferenceResult,
-    ReferencesRequest,
-    ReferencesResponse,
-    VerifyQuoteRequest,
-    VerifyQuoteResponse,
-)
+from knowledge_mcp.surfaces.standards import evidence_shapes as shapes
 
 __all__ = [
     "EVIDENCE_TOOLS",
@@ -60,7 +43,7 @@ _LONGEST = 200
 _WARNINGS = 20
 
 
-def outline(knowledge: Knowledge, request: OutlineRequest) -> OutlineResponse:
+def outline(knowledge: Knowledge, request: shapes.OutlineRequest) -> shapes.OutlineResponse:
     """Answer `knowledge_outline`."""
     record = knowledge.document(request.document_id)
     structure = knowledge.document_structure(record.id)
@@ -81,7 +64,7 @@ def outline(knowledge: Knowledge, request: OutlineRequest) -> OutlineResponse:
         if not entries:
             message = "No headings were found in this document: read it by pages, or whole."
     end = (request.cursor or 0) + len(shown)
-    answer = OutlineResponse(
+    answer = shapes.OutlineResponse(
         document_id=record.id,
         document_title=record.title,
         document_type=record.document_type,
@@ -96,7 +79,9 @@ def outline(knowledge: Knowledge, request: OutlineRequest) -> OutlineResponse:
     return answer.model_copy(update={"coverage" if request.coverage else "sections": shown})
 
 
-def _scope(knowledge: Knowledge, structure: DocumentStructure, request: OutlineRequest) -> Sequence[OutlineEntry]:
+def _scope(
+    knowledge: Knowledge, structure: DocumentStructure, request: shapes.OutlineRequest
+) -> Sequence[OutlineEntry]:
     """Take all sections, or those of one clause."""
     if request.clause is None:
         return structure.sections
@@ -127,7 +112,7 @@ def _pages(structure: DocumentStructure, scope: Sequence[OutlineEntry]) -> list[
     return [page for page in structure.pages if inside[0] <= page.number <= inside[-1]]
 
 
-def _asked(found: Sequence[_T], request: OutlineRequest) -> Sequence[_T]:
+def _asked(found: Sequence[_T], request: shapes.OutlineRequest) -> Sequence[_T]:
     """Take as many from the cursor on as were asked for."""
     start = request.cursor or 0
     if start and start >= len(found):
@@ -143,9 +128,9 @@ def _first_that_fit(shown: Sequence[_R], room: int) -> Sequence[_R]:
     return shown[: max(1, fitting_count([each.sent() for each in shown], room))]
 
 
-def _section(entry: OutlineEntry, below: int, labels: Mapping[int, str]) -> OutlineSection:
+def _section(entry: OutlineEntry, below: int, labels: Mapping[int, str]) -> shapes.OutlineSection:
     label = labels.get(entry.page, "") if entry.page else ""
-    return OutlineSection(
+    return shapes.OutlineSection(
         number=entry.number or "",
         title=" ".join(entry.title.split())[:_LONGEST],
         level=entry.level,
@@ -157,8 +142,8 @@ def _section(entry: OutlineEntry, below: int, labels: Mapping[int, str]) -> Outl
     ).without_defaults()
 
 
-def _page(page: PageCoverage) -> PageResult:
-    return PageResult(
+def _page(page: PageCoverage) -> shapes.PageResult:
+    return shapes.PageResult(
         page=page.number,
         label=page.label[:_LONGEST] if page.label != str(page.number) else "",
         method=page.method,
@@ -175,10 +160,10 @@ def _no_pages(record: DocumentRecord) -> str:
     return "What was got from each page is not known: the document was ingested before that was kept. Ingest it again."
 
 
-def locator(place: Locator | Chunk) -> EvidenceLocator:
+def locator(place: Locator | Chunk) -> shapes.EvidenceLocator:
     """Say where words stand; what is empty is left out."""
     labels = list(place.page_labels)
-    return EvidenceLocator(
+    return shapes.EvidenceLocator(
         document_id=place.document_id,
         span=[place.span.start, place.span.end],
         content_hash=place.content_hash,
@@ -233,7 +218,7 @@ _VERDICTS = {
 }
 
 
-def read(knowledge: Knowledge, request: ReadRequest) -> ReadResponse:
+def read(knowledge: Knowledge, request: shapes.ReadRequest) -> shapes.ReadResponse:
     """Answer `knowledge_read`; where the text would make too long an answer, less of it is read."""
     tokens = request.max_tokens
     while True:
@@ -244,7 +229,7 @@ def read(knowledge: Knowledge, request: ReadRequest) -> ReadResponse:
         tokens = max(_LEAST_TOKENS, tokens * _ROOM * 9 // (size * 10))
 
 
-def references(knowledge: Knowledge, request: ReferencesRequest) -> ReferencesResponse:
+def references(knowledge: Knowledge, request: shapes.ReferencesRequest) -> shapes.ReferencesResponse:
     """Answer `knowledge_references`; where there are too many for one answer, the last of both lists go."""
     answer = knowledge.references(request.query())
     outgoing = [_reference(link) for link in answer.outgoing]
@@ -252,7 +237,7 @@ def references(knowledge: Knowledge, request: ReferencesRequest) -> ReferencesRe
     kept_outgoing, kept_incoming = _that_fit(outgoing, incoming)
     left_out = len(outgoing) + len(incoming) - len(kept_outgoing) - len(kept_incoming)
     found = bool(outgoing or incoming)
-    return ReferencesResponse(
+    return shapes.ReferencesResponse(
         outgoing=kept_outgoing,
         incoming=kept_incoming,
         more=answer.more + left_out,
@@ -261,13 +246,13 @@ def references(knowledge: Knowledge, request: ReferencesRequest) -> ReferencesRe
     ).without_defaults()
 
 
-def verify_quote(knowledge: Knowledge, request: VerifyQuoteRequest) -> VerifyQuoteResponse:
+def verify_quote(knowledge: Knowledge, request: shapes.VerifyQuoteRequest) -> shapes.VerifyQuoteResponse:
     """Answer `knowledge_verify_quote`."""
     answer = knowledge.verify_quote(request.query())
     message = _VERDICTS[answer.verdict]
     if answer.verdict is QuoteVerdict.NOT_FOUND and answer.places:
         message = f"{message} The nearest passage is given."
-    return VerifyQuoteResponse(
+    return shapes.VerifyQuoteResponse(
         verdict=answer.verdict,
         message=message,
         places=[_quote_place(place, request.quote) for place in answer.places],
@@ -276,12 +261,12 @@ def verify_quote(knowledge: Knowledge, request: VerifyQuoteRequest) -> VerifyQuo
     ).without_defaults()
 
 
-def _read_response(answer: ReadAnswer) -> ReadResponse:
-    return ReadResponse(
+def _read_response(answer: ReadAnswer) -> shapes.ReadResponse:
+    return shapes.ReadResponse(
         document_id=answer.document_id,
         document_title=answer.document_title,
         passages=[
-            ReadPassage(text=each.text, citation=each.citation, locator=locator(each.locator))
+            shapes.ReadPassage(text=each.text, citation=each.citation, locator=locator(each.locator))
             for each in answer.passages
         ],
         tokens=answer.tokens,
@@ -291,10 +276,10 @@ def _read_response(answer: ReadAnswer) -> ReadResponse:
 
 
 def _that_fit(
-    outgoing: Sequence[ReferenceResult], incoming: Sequence[ReferenceResult]
-) -> tuple[list[ReferenceResult], list[ReferenceResult]]:
+    outgoing: Sequence[shapes.ReferenceResult], incoming: Sequence[shapes.ReferenceResult]
+) -> tuple[list[shapes.ReferenceResult], list[shapes.ReferenceResult]]:
     """Keep as many from the beginning of both lists as one answer holds, turn by turn."""
-    kept: tuple[list[ReferenceResult], list[ReferenceResult]] = ([], [])
+    kept: tuple[list[shapes.ReferenceResult], list[shapes.ReferenceResult]] = ([], [])
     room = _ROOM
     for pair in zip_longest(outgoing, incoming):
         for side, each in enumerate(pair):
@@ -305,17 +290,17 @@ def _that_fit(
     return kept
 
 
-def _reference(link: ReferenceLink) -> ReferenceResult:
+def _reference(link: ReferenceLink) -> shapes.ReferenceResult:
     found = {} if link.destination is None else {"destination": _reference_place(link.destination)}
     source = _reference_place(link.source)
-    return ReferenceResult(
+    return shapes.ReferenceResult(
         text=link.text, kind=link.kind, target=link.target, source=source, reason=link.reason, **found
     ).without_defaults()
 
 
-def _reference_place(passage: Excerpt) -> ReferencePlace:
+def _reference_place(passage: Excerpt) -> shapes.ReferencePlace:
     place = passage.locator
-    return ReferencePlace(
+    return shapes.ReferencePlace(
         document_id=place.document_id,
         citation=passage.citation,
         text=passage.text,
@@ -324,14 +309,14 @@ def _reference_place(passage: Excerpt) -> ReferencePlace:
     ).without_defaults()
 
 
-def _quote_place(place: QuotePlace, quote: str) -> QuotePlaceResult:
-    return QuotePlaceResult(
+def _quote_place(place: QuotePlace, quote: str) -> shapes.QuotePlaceResult:
+    return shapes.QuotePlaceResult(
         quoted=place.quoted if place.quoted.strip() != quote.strip() else "",
         text=place.passage.text,
         citation=place.passage.citation,
         locator=locator(place.passage.locator),
         similarity=round(place.similarity, 4),
-        differences=[DifferenceResult(quoted=each.quoted, printed=each.printed) for each in place.differences],
+        differences=[shapes.DifferenceResult(quoted=each.quoted, printed=each.printed) for each in place.differences],
     ).without_defaults()
 
 
@@ -344,8 +329,8 @@ EVIDENCE_TOOLS = (
             "(before, after) and what stands above it (parents), or all of it. Use it when a passage alone is not "
             "enough. Long texts come in parts: go on with next_cursor."
         ),
-        request=ReadRequest,
-        response=ReadResponse,
+        request=shapes.ReadRequest,
+        response=shapes.ReadResponse,
         run=read,
         items="passages",
     ),
@@ -356,8 +341,8 @@ EVIDENCE_TOOLS = (
             "List a document's headings with clause numbers and pages, to find what to read. With coverage=true: what "
             "was got from each page, and which pages are empty, partial or read by OCR."
         ),
-        request=OutlineRequest,
-        response=OutlineResponse,
+        request=shapes.OutlineRequest,
+        response=shapes.OutlineResponse,
         run=outline,
         items="sections",
     ),
@@ -368,8 +353,8 @@ EVIDENCE_TOOLS = (
             "List what a clause, passage or document refers to (clauses, tables, figures, annexes, other standards), "
             "with the place each leads to where it is in the knowledge base, and what refers to it."
         ),
-        request=ReferencesRequest,
-        response=ReferencesResponse,
+        request=shapes.ReferencesRequest,
+        response=shapes.ReferencesResponse,
         run=references,
         items="outgoing",
     ),
@@ -381,8 +366,8 @@ EVIDENCE_TOOLS = (
             "(true but for blanks, marks, case), altered (with differences), stitched (from several places), elsewhere "
             "(in another document), not_found."
         ),
-        request=VerifyQuoteRequest,
-        response=VerifyQuoteResponse,
+        request=shapes.VerifyQuoteRequest,
+        response=shapes.VerifyQuoteResponse,
         run=verify_quote,
         items="places",
     ),

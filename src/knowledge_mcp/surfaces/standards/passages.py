@@ -11,7 +11,7 @@ from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.errors import NotFoundError
 from knowledge_mcp.model.query import Hit, RequirementAnswer, SearchAnswer, SearchMode, SearchQuery
 from knowledge_mcp.ports import Knowledge
-from knowledge_mcp.surfaces.answers import tokens_about
+from knowledge_mcp.surfaces.answers import rounded, tokens_about
 from knowledge_mcp.surfaces.arguments import nearest
 from knowledge_mcp.surfaces.standards.evidence import locator
 from knowledge_mcp.surfaces.standards.shapes import (
@@ -32,7 +32,6 @@ __all__ = [
     "explain_no_definition",
     "explain_no_requirement",
     "explain_no_result",
-    "rounded",
     "search_result",
     "section_label",
     "within",
@@ -50,11 +49,6 @@ def chunk_uri(chunk_id: str) -> str:
 def document_uri(document_id: str) -> str:
     """Build the address of a document's resource."""
     return f"knowledge://documents/{quote(document_id, safe='')}"
-
-
-def rounded(score: float) -> float:
-    """Keep a score within 0..1 and to four decimals, which is more than a ranking means."""
-    return round(min(max(score, 0.0), 1.0), 4)
 
 
 def section_label(chunk: Chunk) -> str:

@@ -10,14 +10,14 @@ from knowledge_mcp.model.query import Check, DefinitionHit, RequirementHit, Requ
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.surfaces.answers import (
     ROOM_FOR_RESULTS,
-    ErrorEnvelope,
     Truncation,
     fitting_count,
     in_words,
-    render_error,
+    rounded,
     size_of,
 )
 from knowledge_mcp.surfaces.contract import Surface, Tool
+from knowledge_mcp.surfaces.standards import shapes
 from knowledge_mcp.surfaces.standards.evidence import EVIDENCE_TOOLS
 from knowledge_mcp.surfaces.standards.passages import (
     brief_source,
@@ -25,33 +25,10 @@ from knowledge_mcp.surfaces.standards.passages import (
     explain_no_definition,
     explain_no_requirement,
     explain_no_result,
-    rounded,
     search_result,
     within,
 )
 from knowledge_mcp.surfaces.standards.resources import COMPLETERS, PROMPTS, RESOURCES
-from knowledge_mcp.surfaces.standards.shapes import (
-    CheckResult,
-    DefinitionResult,
-    DocumentSummary,
-    Embedding,
-    FilterValues,
-    HealthChecks,
-    HealthResponse,
-    KeywordSearchRequest,
-    KnowledgeBase,
-    LookupRequest,
-    LookupResponse,
-    NoArguments,
-    PagedRequest,
-    RequirementResult,
-    RequirementsRequest,
-    RequirementsResponse,
-    StandardsSearchRequest,
-    StandardsSearchResponse,
-    StatsResponse,
-    VectorStore,
-)
 
 __all__ = [
     "SURFACE",
@@ -65,7 +42,7 @@ __all__ = [
 ]
 
 
-def search(knowledge: Knowledge, request: StandardsSearchRequest) -> StandardsSearchResponse:
+def search(knowledge: Knowledge, request: shapes.StandardsSearchRequest) -> shapes.StandardsSearchResponse:
     """Answer `knowledge_search`."""
     mode = SearchMode.HYBRID if request.use_hybrid else SearchMode.SEMANTIC
     weight = request.hybrid_weight if "hybrid_weight" in request.model_fields_set else None
@@ -73,32 +50,34 @@ def search(knowledge: Knowledge, request: StandardsSearchRequest) -> StandardsSe
     return _answer_search(knowledge, request, query)
 
 
-def keyword_search(knowledge: Knowledge, request: KeywordSearchRequest) -> StandardsSearchResponse:
+def keyword_search(knowledge: Knowledge, request: shapes.KeywordSearchRequest) -> shapes.StandardsSearchResponse:
     """Answer `knowledge_keyword_search`."""
     query = SearchQuery(request.query, request.n_results, SearchMode.KEYWORD, filter=request.filter())
     return _answer_search(knowledge, request, query)
 
 
-def lookup(knowledge: Knowledge, request: LookupRequest) -> LookupResponse:
+def lookup(knowledge: Knowledge, request: shapes.LookupRequest) -> shapes.LookupResponse:
     """Answer `knowledge_lookup`."""
     answer = knowledge.lookup(request.term)
     degraded = list(answer.degraded)
     if answer.definitions:
         found = [_definition(hit) for hit in answer.definitions]
-        return LookupResponse(term=request.term, found=True, definitions=found, degraded=degraded).without_defaults()
+        return shapes.LookupResponse(
+            term=request.term, found=True, definitions=found, degraded=degraded
+        ).without_defaults()
     message, suggestions = explain_no_definition(knowledge, request.term, answer.similar_terms)
     similar = list(answer.similar_terms)
-    response = LookupResponse(
+    response = shapes.LookupResponse(
         term=request.term, found=False, message=message, suggestions=suggestions, degraded=degraded
     ).without_defaults()
     return response.model_copy(update={"similar_terms": similar})
 
 
-def requirements(knowledge: Knowledge, request: RequirementsRequest) -> RequirementsResponse:
+def requirements(knowledge: Knowledge, request: shapes.RequirementsRequest) -> shapes.RequirementsResponse:
     """Answer `knowledge_requirements`."""
     answer = knowledge.requirements(RequirementQuery(request.topic, request.standard, request.n_results))
     message, suggestions = ("", []) if answer.hits else explain_no_requirement(knowledge, request, answer)
-    return RequirementsResponse(
+    return shapes.RequirementsResponse(
         results=[_requirement(hit) for hit in answer.hits],
         topic=request.topic,
         standard_filter=request.standard,
@@ -111,19 +90,19 @@ def requirements(knowledge: Knowledge, request: RequirementsRequest) -> Requirem
     ).without_defaults()
 
 
-def stats(knowledge: Knowledge, _: NoArguments) -> StatsResponse:
+def stats(knowledge: Knowledge, _: shapes.NoArguments) -> shapes.StatsResponse:
     """Answer `knowledge_stats`."""
     found = knowledge.stats()
     counts, space = found.statistics, found.space
-    return StatsResponse(
-        knowledge_base=KnowledgeBase(
+    return shapes.StatsResponse(
+        knowledge_base=shapes.KnowledgeBase(
             total_chunks=counts.chunks,
             total_documents=counts.documents,
             total_tokens=counts.tokens,
             storage_bytes=counts.storage_bytes,
         ),
         documents=[
-            DocumentSummary(
+            shapes.DocumentSummary(
                 document_id=record.id,
                 document_title=record.title,
                 document_type=record.document_type,
@@ -134,32 +113,36 @@ def stats(knowledge: Knowledge, _: NoArguments) -> StatsResponse:
             )
             for record in found.documents
         ],
-        vector_store=VectorStore(backend=found.backend, status=found.status, hybrid_enabled=found.hybrid_enabled),
-        embedding=Embedding(
+        vector_store=shapes.VectorStore(
+            backend=found.backend, status=found.status, hybrid_enabled=found.hybrid_enabled
+        ),
+        embedding=shapes.Embedding(
             model=space.model, dimensions=space.dimensions, provider=space.provider, variant=space.variant
         ),
         notes=list(found.notes),
     ).without_defaults()
 
 
-def health(knowledge: Knowledge, _: NoArguments) -> HealthResponse:
+def health(knowledge: Knowledge, _: shapes.NoArguments) -> shapes.HealthResponse:
     """Answer `knowledge_health`."""
     report = knowledge.health()
-    return HealthResponse(
+    return shapes.HealthResponse(
         status=report.status,
-        checks=HealthChecks(
+        checks=shapes.HealthChecks(
             vector_store=_check(report.vector_store), embedding_service=_check(report.embedding_service)
         ),
         timestamp=report.timestamp,
     )
 
 
-def _answer_search(knowledge: Knowledge, request: PagedRequest, query: SearchQuery) -> StandardsSearchResponse:
+def _answer_search(
+    knowledge: Knowledge, request: shapes.PagedRequest, query: SearchQuery
+) -> shapes.StandardsSearchResponse:
     query = dataclasses.replace(query, offset=request.cursor, per_document=request.max_per_document, fold=True)
     answer = knowledge.search(query)
     message, suggestions = ("", []) if answer.hits else explain_no_result(knowledge, request, query, answer)
     filters = request.filters()
-    more: dict[str, Any] = {"filters_applied": FilterValues(**filters)} if filters else {}
+    more: dict[str, Any] = {"filters_applied": shapes.FilterValues(**filters)} if filters else {}
     if answer.answerability is not None:
         more["answerability"] = in_words(answer.answerability)
     results = [search_result(hit) for hit in answer.hits]
@@ -170,7 +153,7 @@ def _answer_search(knowledge: Knowledge, request: PagedRequest, query: SearchQue
     results = results[: max(1, fitting_count([each.sent() for each in results], room))]
     if omitted := len(answer.hits) - len(results):
         more["truncated"] = Truncation(omitted=omitted, note="The answer was cut to fit; next_cursor leads on.")
-    response = StandardsSearchResponse(
+    response = shapes.StandardsSearchResponse(
         results=results,
         total=len(results),
         query=query.text,
@@ -184,9 +167,9 @@ def _answer_search(knowledge: Knowledge, request: PagedRequest, query: SearchQue
     return response.model_copy(update=more)
 
 
-def _definition(hit: DefinitionHit) -> DefinitionResult:
+def _definition(hit: DefinitionHit) -> shapes.DefinitionResult:
     definition = hit.definition
-    return DefinitionResult(
+    return shapes.DefinitionResult(
         definition=definition.text,
         source=brief_source(hit.chunk, hit.citation, definition.clause_number),
         term=definition.term,
@@ -198,10 +181,10 @@ def _definition(hit: DefinitionHit) -> DefinitionResult:
     ).without_defaults()
 
 
-def _requirement(hit: RequirementHit) -> RequirementResult:
+def _requirement(hit: RequirementHit) -> shapes.RequirementResult:
     statement = hit.statement
     clause = statement.clause_number or hit.chunk.clause_number
-    return RequirementResult(
+    return shapes.RequirementResult(
         requirement_text=statement.text,
         requirement_id=clause or statement.identifier or "",
         source=brief_source(hit.chunk, hit.citation, clause),
@@ -213,8 +196,8 @@ def _requirement(hit: RequirementHit) -> RequirementResult:
     ).without_defaults()
 
 
-def _check(check: Check) -> CheckResult:
-    return CheckResult(status="up" if check.up else "down", latency_ms=check.latency_ms, message=check.message)
+def _check(check: Check) -> shapes.CheckResult:
+    return shapes.CheckResult(status="up" if check.up else "down", latency_ms=check.latency_ms, message=check.message)
 
 
 TOOLS = (
@@ -227,8 +210,8 @@ TOOLS = (
             "definition use knowledge_lookup, for mandatory statements knowledge_requirements, for an exact identifier "
             "or phrase knowledge_keyword_search."
         ),
-        request=StandardsSearchRequest,
-        response=StandardsSearchResponse,
+        request=shapes.StandardsSearchRequest,
+        response=shapes.StandardsSearchResponse,
         run=search,
         items="results",
     ),
@@ -239,8 +222,8 @@ TOOLS = (
             "Get the definitions of a term, abbreviation or concept as the documents give them, from all that define "
             "it, side by side. Where it is not defined, the answer names similar terms that are."
         ),
-        request=LookupRequest,
-        response=LookupResponse,
+        request=shapes.LookupRequest,
+        response=shapes.LookupResponse,
         run=lookup,
         items="definitions",
     ),
@@ -251,8 +234,8 @@ TOOLS = (
             "List mandatory statements (shall, must) on a topic, one result each, with clause number and citation; "
             "optionally from one standard only. Use it for compliance questions and for lists of obligations."
         ),
-        request=RequirementsRequest,
-        response=RequirementsResponse,
+        request=shapes.RequirementsRequest,
+        response=shapes.RequirementsResponse,
         run=requirements,
         items="results",
     ),
@@ -263,8 +246,8 @@ TOOLS = (
             "Find passages that hold given words, names or identifiers (REQ-12, ISO 26262, 5.3.1), ranked by BM25. Use "
             "it when the exact wording is known; use knowledge_search when only the meaning is."
         ),
-        request=KeywordSearchRequest,
-        response=StandardsSearchResponse,
+        request=shapes.KeywordSearchRequest,
+        response=shapes.StandardsSearchResponse,
         run=keyword_search,
         items="results",
     ),
@@ -275,8 +258,8 @@ TOOLS = (
             "List the ingested documents with their ids and types, the totals, the store and the embedding model. Use "
             "it to see what can be searched at all."
         ),
-        request=NoArguments,
-        response=StatsResponse,
+        request=shapes.NoArguments,
+        response=shapes.StatsResponse,
         run=stats,
         items="documents",
     ),
@@ -284,8 +267,8 @@ TOOLS = (
         name="knowledge_health",
         title="Check the knowledge base",
         description="Check whether the store and the embedding service answer now, and how fast. Use after an error.",
-        request=NoArguments,
-        response=HealthResponse,
+        request=shapes.NoArguments,
+        response=shapes.HealthResponse,
         run=health,
     ),
     *EVIDENCE_TOOLS,
@@ -305,8 +288,6 @@ SURFACE = Surface(
         "passage's `uri`, or its document's text at knowledge://documents/{document_id}, can be read as a resource."
     ),
     tools=TOOLS,
-    error_model=ErrorEnvelope,
-    render_error=render_error,
     prompts=PROMPTS,
     resources=RESOURCES,
     completers=COMPLETERS,
