@@ -16,9 +16,8 @@ from typing import Any, cast
 from pydantic import SecretStr, ValidationError
 
 from knowledge_mcp.model.errors import ConfigError
-from knowledge_mcp.settings.choices import contradictions
-from knowledge_mcp.settings.fields import Settings, variables
-from knowledge_mcp.settings.variables import Variable
+from knowledge_mcp.settings.fields import Settings, contradictions, variables
+from knowledge_mcp.settings.groups import Variable
 
 __all__ = [
     "Reading",

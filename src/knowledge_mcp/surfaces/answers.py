@@ -20,6 +20,7 @@ __all__ = [
     "ALSO_ASKED",
     "MAX_ANSWER_CHARACTERS",
     "MAX_DETAILS",
+    "NOT_CUT",
     "ROOM_FOR_RESULTS",
     "Answerability",
     "ErrorEnvelope",
@@ -83,6 +84,10 @@ class Truncation(BaseModel):
 
     omitted: int = Field(description="Results left out at the end of the list.")
     note: str
+
+
+NOT_CUT = Truncation(omitted=0, note="")
+"""Default of `truncated` in every answer that holds a list."""
 
 
 def compact(payload: Any) -> str:

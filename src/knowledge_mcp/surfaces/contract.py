@@ -21,6 +21,7 @@ from knowledge_mcp.surfaces.answers import ErrorEnvelope, render_error
 __all__ = [
     "DATA_NOT_INSTRUCTIONS",
     "Completer",
+    "JobProgress",
     "Prompt",
     "PromptArgument",
     "Request",
@@ -74,6 +75,14 @@ class Response(BaseModel):
     def sent(self) -> dict[str, Any]:
         """Return what is sent, as plain JSON values: the fields that were set."""
         return self.model_dump(mode="json", exclude_unset=True)
+
+
+class JobProgress(Response):
+    """How far a job is."""
+
+    done: float
+    total: float = 100.0
+    message: str
 
 
 @runtime_checkable

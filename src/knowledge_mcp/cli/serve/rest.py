@@ -141,7 +141,8 @@ def _serve(arguments: RestArguments) -> int:
     _need_the_extra()
     from knowledge_mcp.transports.shared.keys import KeyRing
 
-    keys = KeyRing.from_options(settings)
+    key = settings.rag_api_key
+    keys = KeyRing(None if key is None else key.get_secret_value(), settings.rag_api_keys_file)
     host = arguments.host or settings.rag_api_host or ("0.0.0.0" if keys.required else "127.0.0.1")
     engines = _names(arguments.engine)
     problems = [*reading.problems, *([keys.problem] if keys.problem else [])]

@@ -8,9 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from knowledge_mcp.engine.planning.values import FilingRequest, explain
 from knowledge_mcp.model.errors import KnowledgeError
-from knowledge_mcp.surfaces.answers import MAX_DETAILS, Truncation
+from knowledge_mcp.surfaces.answers import MAX_DETAILS, NOT_CUT, Truncation
 from knowledge_mcp.surfaces.arguments import WHOLE, Text, one_or_list
-from knowledge_mcp.surfaces.contract import Request, Response
+from knowledge_mcp.surfaces.contract import JobProgress, Request, Response
 
 __all__ = [
     "ApplicationDocument",
@@ -21,7 +21,6 @@ __all__ = [
     "ErrorAnswer",
     "IngestDocumentRequest",
     "IngestDocumentResponse",
-    "JobProgress",
     "JobRequest",
     "JobResponse",
     "ListDocumentsRequest",
@@ -170,7 +169,6 @@ def render_error(error: KnowledgeError) -> dict[str, Any]:
     return {name: value[:MAX_DETAILS] for name, value in told.items()}
 
 
-_CUT = Truncation(omitted=0, note="")
 Method = Literal["text_layer", "ocr", "mixed"]
 
 
@@ -243,7 +241,7 @@ class PlanningSearchResponse(Response):
     results_count: int
     results: list[PlanningSearchResult]
     message: str = Field(default="", description="Why there is no result.")
-    truncated: Truncation = _CUT
+    truncated: Truncation = NOT_CUT
 
 
 class DocumentTextResponse(Response):
@@ -282,7 +280,7 @@ class ListDocumentsResponse(Response):
     document_count: int = Field(description="Documents that fit, on this page of the list and on others.")
     documents: list[ApplicationDocument]
     next_offset: int = Field(default=0, description="Where to go on, where the list was cut.")
-    truncated: Truncation = _CUT
+    truncated: Truncation = NOT_CUT
 
 
 class DeleteResponse(Response):
@@ -291,14 +289,6 @@ class DeleteResponse(Response):
     status: Literal["success"]
     document_id: str
     chunks_deleted: int
-
-
-class JobProgress(Response):
-    """How far a job is."""
-
-    done: float
-    total: float = 100.0
-    message: str
 
 
 class JobResponse(Response):

@@ -9,9 +9,9 @@ from pydantic import Field
 from knowledge_mcp.model.chunk import ChunkType
 from knowledge_mcp.model.library import COLLECTION_NAME, DEFAULT_COLLECTION, Deposit
 from knowledge_mcp.model.query import SearchMode, SearchQuery
-from knowledge_mcp.surfaces.answers import ABOUT, ALSO_ASKED, Answerability, Truncation
+from knowledge_mcp.surfaces.answers import ABOUT, ALSO_ASKED, NOT_CUT, Answerability, Truncation
 from knowledge_mcp.surfaces.arguments import WHOLE, Text, as_text, narrowed, one_or_list
-from knowledge_mcp.surfaces.contract import Request, Response
+from knowledge_mcp.surfaces.contract import JobProgress, Request, Response
 
 __all__ = [
     "CollectionEntry",
@@ -27,7 +27,6 @@ __all__ = [
     "RagSearchRequest",
     "RagSearchResponse",
     "RagSearchResult",
-    "UrlJobProgress",
     "UrlJobRequest",
     "UrlJobResponse",
 ]
@@ -143,9 +142,6 @@ class DocumentRequest(Request):
     )
 
 
-_CUT = Truncation(omitted=0, note="")
-
-
 class RagPassageMetadata(Response):
     """Where a passage comes from."""
 
@@ -188,7 +184,7 @@ class RagSearchResponse(Response):
     message: str = Field(default="", description="Why there is no result.")
     suggestions: list[str] = Field(default=[])
     degraded: list[str] = Field(default=[], description="What failed on the way.")
-    truncated: Truncation = _CUT
+    truncated: Truncation = NOT_CUT
 
 
 class IngestUrlResponse(Response):
@@ -208,14 +204,6 @@ class IngestUrlResponse(Response):
     message: str = ""
 
 
-class UrlJobProgress(Response):
-    """How far a job is."""
-
-    done: float
-    total: float = 100.0
-    message: str
-
-
 class JobError(Response):
     """Why a job failed."""
 
@@ -229,7 +217,7 @@ class UrlJobResponse(Response):
 
     job_id: str
     state: Literal["queued", "running", "done", "failed", "cancelled"]
-    progress: UrlJobProgress
+    progress: JobProgress
     collection: str = ""
     source: str = ""
     created_at: str
@@ -253,7 +241,7 @@ class CollectionsResponse(Response):
     """Answer of `list_collections`."""
 
     collections: list[CollectionEntry]
-    truncated: Truncation = _CUT
+    truncated: Truncation = NOT_CUT
 
 
 class DocumentChunk(Response):
@@ -281,4 +269,4 @@ class DocumentResponse(Response):
     chunks: list[DocumentChunk]
     next_offset: int = Field(default=0, description="Where to go on, where the answer could not hold all chunks.")
     text: str = Field(default="", description="The running text, where it was asked for.")
-    truncated: Truncation = _CUT
+    truncated: Truncation = NOT_CUT

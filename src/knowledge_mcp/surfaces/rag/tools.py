@@ -13,7 +13,7 @@ from knowledge_mcp.model.library import Deposited, IngestJob, LibraryDocument
 from knowledge_mcp.model.query import Hit
 from knowledge_mcp.ports import Library
 from knowledge_mcp.surfaces.answers import MAX_ANSWER_CHARACTERS, in_words, rounded, size_of
-from knowledge_mcp.surfaces.contract import Surface, Tool
+from knowledge_mcp.surfaces.contract import JobProgress, Surface, Tool
 from knowledge_mcp.surfaces.following import follow
 from knowledge_mcp.surfaces.rag import shapes
 
@@ -244,7 +244,7 @@ def _job(job: IngestJob) -> shapes.UrlJobResponse:
         {
             "job_id": job.id,
             "state": job.state,
-            "progress": shapes.UrlJobProgress(done=job.done, message=job.message),
+            "progress": JobProgress(done=job.done, message=job.message),
             "collection": job.collection,
             "source": job.source,
             "created_at": job.created_at,

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from knowledge_mcp.surfaces.answers import Truncation
+from knowledge_mcp.surfaces.answers import NOT_CUT, Truncation
 from knowledge_mcp.surfaces.arguments import WHOLE, Text
 from knowledge_mcp.surfaces.contract import Request, Response
 
@@ -98,7 +98,7 @@ class RefreshRequest(Request):
     )
 
 
-_CUT = Field(default=Truncation(omitted=0, note=""), description="Set when the answer was cut to fit.")
+_CUT = Field(default=NOT_CUT, description="Set when the answer was cut to fit.")
 
 
 class FileMetadata(Response):

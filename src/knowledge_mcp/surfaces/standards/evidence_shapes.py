@@ -9,7 +9,7 @@ from pydantic import Field
 from knowledge_mcp.model.document import ReferenceKind
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.evidence import QuoteQuery, QuoteVerdict, ReadQuery, ReferenceQuery
-from knowledge_mcp.surfaces.answers import Truncation
+from knowledge_mcp.surfaces.answers import NOT_CUT, Truncation
 from knowledge_mcp.surfaces.arguments import WHOLE, Text
 from knowledge_mcp.surfaces.contract import Request, Response
 
@@ -126,7 +126,6 @@ class VerifyQuoteRequest(Request):
         return QuoteQuery(self.quote, self.document_id)
 
 
-_CUT = Truncation(omitted=0, note="")
 _CITATION = "Ready to paste: title, edition, clause, page."
 
 
@@ -161,7 +160,7 @@ class ReadResponse(Response):
     tokens: int = Field(description="Tokens of all texts together.")
     span: list[int] = Field(description="Start and end of what was asked for, in characters of the document's text.")
     next_cursor: int = Field(default=0, description="There is more: ask again with this cursor.")
-    truncated: Truncation = _CUT
+    truncated: Truncation = NOT_CUT
 
 
 class OutlineSection(Response):
@@ -207,7 +206,7 @@ class OutlineResponse(Response):
     next_cursor: int = Field(default=0, description="There is more: ask again with this cursor.")
     message: str = ""
     warnings: list[str] = Field(default=[], description="What was lost when the document was read.")
-    truncated: Truncation = _CUT
+    truncated: Truncation = NOT_CUT
 
 
 class ReferencePlace(Response):
@@ -242,7 +241,7 @@ class ReferencesResponse(Response):
     more: int = Field(default=0, description="References left out; raise limit, or ask for a smaller place.")
     message: str = ""
     degraded: list[str] = Field(default=[], description="What was not looked through, and why.")
-    truncated: Truncation = _CUT
+    truncated: Truncation = NOT_CUT
 
 
 class DifferenceResult(Response):
@@ -271,4 +270,4 @@ class VerifyQuoteResponse(Response):
     places: list[QuotePlaceResult]
     searched_documents: int
     degraded: list[str] = Field(default=[], description="What failed on the way, and why.")
-    truncated: Truncation = _CUT
+    truncated: Truncation = NOT_CUT

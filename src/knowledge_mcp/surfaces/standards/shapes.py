@@ -9,7 +9,7 @@ from pydantic import Field
 from knowledge_mcp.model.chunk import ChunkType
 from knowledge_mcp.model.document import DocumentType
 from knowledge_mcp.model.query import Filter, SearchMode
-from knowledge_mcp.surfaces.answers import ABOUT, ALSO_ASKED, Answerability, Truncation
+from knowledge_mcp.surfaces.answers import ABOUT, ALSO_ASKED, NOT_CUT, Answerability, Truncation
 from knowledge_mcp.surfaces.arguments import WHOLE, Text, narrowed, one_or_list
 from knowledge_mcp.surfaces.contract import Request, Response
 from knowledge_mcp.surfaces.standards.evidence_shapes import EvidenceLocator
@@ -158,9 +158,6 @@ class NoArguments(Request):
     """Arguments of `knowledge_stats` and `knowledge_health`: none (A-REQ-TOOL-005, A-REQ-TOOL-006)."""
 
 
-_CUT = Truncation(omitted=0, note="")
-
-
 class FilterValues(Response):
     """Filters that were applied, as they were given."""
 
@@ -244,7 +241,7 @@ class StandardsSearchResponse(Response):
     filters_applied: FilterValues = FilterValues()
     degraded: list[str] = Field(default=[], description="What failed on the way, and why; results may be incomplete.")
     next_cursor: int = Field(default=0, description="cursor for the results that follow; left out at the end.")
-    truncated: Truncation = _CUT
+    truncated: Truncation = NOT_CUT
 
 
 class DefinitionResult(Response):
@@ -270,7 +267,7 @@ class LookupResponse(Response):
     similar_terms: list[str] = Field(default=[])
     suggestions: list[str] = Field(default=[])
     degraded: list[str] = Field(default=[])
-    truncated: Truncation = _CUT
+    truncated: Truncation = NOT_CUT
 
 
 class RequirementResult(Response):
@@ -298,7 +295,7 @@ class RequirementsResponse(Response):
     suggestions: list[str] = Field(default=[])
     documents: list[str] = Field(default=[], description="Ids of the documents that the standard was matched with.")
     degraded: list[str] = Field(default=[])
-    truncated: Truncation = _CUT
+    truncated: Truncation = NOT_CUT
 
 
 class KnowledgeBase(Response):
@@ -347,7 +344,7 @@ class StatsResponse(Response):
     vector_store: VectorStore
     embedding: Embedding
     notes: list[str] = Field(default=[])
-    truncated: Truncation = _CUT
+    truncated: Truncation = NOT_CUT
 
 
 class CheckResult(Response):

@@ -19,34 +19,26 @@ from types import FrameType, TracebackType
 from typing import Any, Protocol, Self, cast
 
 import anyio
+from mcp import types
 from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
-from mcp.types import (
-    CallToolResult,
-    Completion,
-    CompletionArgument,
-    ErrorData,
-    GetPromptResult,
-    InputRequiredResult,
-    JSONRPCError,
-    PromptMessage,
-    TextContent,
-    ToolAnnotations,
-)
-from mcp.types import Prompt as McpPrompt
-from mcp.types import PromptArgument as McpPromptArgument
-from mcp.types import Resource as McpResource
-from mcp.types import ResourceTemplate as McpResourceTemplate
-from mcp.types import Tool as McpTool
 from pydantic import AnyUrl, ValidationError
 
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, NotFoundError
 from knowledge_mcp.surfaces.answers import render_error
 from knowledge_mcp.surfaces.arguments import input_schema, output_schema
-from knowledge_mcp.surfaces.contract import DATA_NOT_INSTRUCTIONS, Completer, Prompt, Surface, Tool, load_surfaces
+from knowledge_mcp.surfaces.contract import (
+    DATA_NOT_INSTRUCTIONS,
+    Completer,
+    Prompt,
+    Resource,
+    Surface,
+    Tool,
+    load_surfaces,
+)
 from knowledge_mcp.transports.mcp.tools import ResourceReader, ToolRunner
 from knowledge_mcp.transports.shared.provider import (
     Desk,
@@ -132,7 +124,7 @@ class AnsweringReader:
         await self.aclose()
 
 
-def answer_to(error: Exception) -> JSONRPCError | None:
+def answer_to(error: Exception) -> types.JSONRPCError | None:
     """Build the answer to a line that was refused; None where nobody waits for one: blanks, notifications, answers."""
     if not isinstance(error, ValidationError):
         return None
@@ -144,7 +136,7 @@ def answer_to(error: Exception) -> JSONRPCError | None:
     return _to_value(wholes[0] if wholes else None, "A message must be a JSON-RPC request.", INVALID_REQUEST)
 
 
-def _to_text(line: str) -> JSONRPCError | None:
+def _to_text(line: str) -> types.JSONRPCError | None:
     if not line.strip():
         return None
     try:
@@ -154,7 +146,7 @@ def _to_text(line: str) -> JSONRPCError | None:
     return _to_value(value, "The message is not valid Unicode: it holds half of a surrogate pair.", PARSE_ERROR)
 
 
-def _to_value(value: object, message: str, code: int) -> JSONRPCError | None:
+def _to_value(value: object, message: str, code: int) -> types.JSONRPCError | None:
     if not isinstance(value, dict):
         return _answer(None, message, code)
     members = cast("dict[str, object]", value)
@@ -166,14 +158,18 @@ def _to_value(value: object, message: str, code: int) -> JSONRPCError | None:
     return _answer(given if isinstance(given, int) and not isinstance(given, bool) else None, message, code)
 
 
-def _answer(ident: str | int | None, message: str, code: int) -> JSONRPCError:
+def _answer(ident: str | int | None, message: str, code: int) -> types.JSONRPCError:
     error = InvalidInputError(message, suggestion="Send one JSON-RPC 2.0 request in a line, as valid UTF-8.")
-    return JSONRPCError(jsonrpc="2.0", id=ident, error=ErrorData(code=code, message=message, data=render_error(error)))
+    return types.JSONRPCError(
+        jsonrpc="2.0", id=ident, error=types.ErrorData(code=code, message=message, data=render_error(error))
+    )
 
 
 WARM_UP_DELAY = 0.05
 MAX_COMPLETIONS = 100
-READ_ONLY = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+READ_ONLY = types.ToolAnnotations(
+    read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+)
 
 
 class KnowledgeServer(MCPServer[Any]):
@@ -200,7 +196,7 @@ class KnowledgeServer(MCPServer[Any]):
         self._completers: dict[str, tuple[str, Completer]] = {}
         for surface in surfaces:
             self._completers.update({name: (surface.name, each) for name, each in (surface.completers or {}).items()})
-        self._published: list[McpTool] | None = None
+        self._published: list[types.Tool] | None = None
         self._running = 0
         self.completion()(self._complete)
 
@@ -224,7 +220,7 @@ class KnowledgeServer(MCPServer[Any]):
             options = self._lowlevel_server.create_initialization_options()
             await self._lowlevel_server.run(AnsweringReader(requests, answers), answers, options)
 
-    async def list_tools(self) -> list[McpTool]:
+    async def list_tools(self) -> list[types.Tool]:
         """List the surfaces' tools first; the first call also starts the warm-up."""
         if self._published is None:
             self._published = [_publish(surface, tool) for surface, tool in self._tools.values()]
@@ -233,7 +229,7 @@ class KnowledgeServer(MCPServer[Any]):
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
-    ) -> CallToolResult | InputRequiredResult:
+    ) -> types.CallToolResult | types.InputRequiredResult:
         """Call a tool; a failure is a result with our error object, an unknown tool a protocol error."""
         if name in self._tools:
             surface, tool = self._tools[name]
@@ -248,13 +244,13 @@ class KnowledgeServer(MCPServer[Any]):
             return await super().call_tool(name, arguments, context)
         raise unknown_name("tool", name, [*self._tools, *registered])
 
-    async def list_prompts(self) -> list[McpPrompt]:
+    async def list_prompts(self) -> list[types.Prompt]:
         """List the surfaces' prompts first."""
         return [*(_publish_prompt(prompt) for prompt in self._prompts.values()), *await super().list_prompts()]
 
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
-    ) -> GetPromptResult | InputRequiredResult:
+    ) -> types.GetPromptResult | types.InputRequiredResult:
         """Render a prompt; an unknown prompt or argument, or one that is missing, is a protocol error."""
         prompt = self._prompts.get(name)
         if prompt is None:
@@ -265,42 +261,24 @@ class KnowledgeServer(MCPServer[Any]):
         given = dict(arguments or {})
         if problems := _prompt_problems(prompt, given):
             raise missing_argument(name, problems)
-        message = PromptMessage(role="user", content=TextContent(type="text", text=prompt.render(given)))
-        return GetPromptResult(description=prompt.description, messages=[message])
+        message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=prompt.render(given)))
+        return types.GetPromptResult(description=prompt.description, messages=[message])
 
-    async def list_resources(self) -> list[McpResource]:
-        """List the fixed addresses; opens nothing."""
-        fixed = [
-            McpResource(
-                uri=resource.uri,
-                name=resource.name,
-                title=resource.title,
-                description=resource.description,
-                mime_type=resource.media_type,
-            )
-            for resource in self._reader.resources.values()
-            if not resource.parameter
-        ]
+    async def list_resources(self) -> list[types.Resource]:
+        """List the addresses that take no parameter."""
+        ours = [each for each in self._reader.resources.values() if not each.parameter]
+        fixed = [types.Resource(uri=each.uri, **_description(each)) for each in ours]
         return [*fixed, *await super().list_resources()]
 
-    async def list_resource_templates(self) -> list[McpResourceTemplate]:
+    async def list_resource_templates(self) -> list[types.ResourceTemplate]:
         """List the addresses that take a parameter."""
-        templates = [
-            McpResourceTemplate(
-                uri_template=resource.uri,
-                name=resource.name,
-                title=resource.title,
-                description=resource.description,
-                mime_type=resource.media_type,
-            )
-            for resource in self._reader.resources.values()
-            if resource.parameter
-        ]
+        ours = [each for each in self._reader.resources.values() if each.parameter]
+        templates = [types.ResourceTemplate(uri_template=each.uri, **_description(each)) for each in ours]
         return [*templates, *await super().list_resource_templates()]
 
     async def read_resource(
         self, uri: AnyUrl | str, context: Context[Any, Any] | None = None
-    ) -> Iterable[ReadResourceContents] | InputRequiredResult:
+    ) -> Iterable[ReadResourceContents] | types.InputRequiredResult:
         """Read an address; one that leads nowhere is a protocol error that carries it."""
         address = str(uri)
         if not self._reader.knows(address):
@@ -318,16 +296,18 @@ class KnowledgeServer(MCPServer[Any]):
         except Exception as exc:
             raise protocol_error(crash("reading a resource", exc), uri=address) from exc
 
-    async def _complete(self, reference: Any, argument: CompletionArgument, _: Any) -> Completion:
+    async def _complete(self, reference: Any, argument: types.CompletionArgument, _: Any) -> types.Completion:
         del reference  # an argument's name tells what completes it, wherever it stands
         found = self._completers.get(argument.name)
         if found is None:
-            return Completion(values=[], total=0, has_more=False)
+            return types.Completion(values=[], total=0, has_more=False)
         try:
             values = await self._runner.in_thread(partial(self._list_completions, *found, argument.value))
         except KnowledgeError as exc:
             raise protocol_error(exc) from exc
-        return Completion(values=values[:MAX_COMPLETIONS], total=len(values), has_more=len(values) > MAX_COMPLETIONS)
+        return types.Completion(
+            values=values[:MAX_COMPLETIONS], total=len(values), has_more=len(values) > MAX_COMPLETIONS
+        )
 
     def _list_completions(self, surface: str, completer: Completer, typed: str) -> list[str]:
         return list(completer(self._providers.get(surface), typed))
@@ -371,8 +351,8 @@ def run_stdio(server: KnowledgeServer) -> None:
         server.close()
 
 
-def _publish(surface: Surface, tool: Tool) -> McpTool:
-    return McpTool(
+def _publish(surface: Surface, tool: Tool) -> types.Tool:
+    return types.Tool(
         name=tool.name,
         title=tool.title,
         description=tool.description,
@@ -382,20 +362,29 @@ def _publish(surface: Surface, tool: Tool) -> McpTool:
     )
 
 
-def _annotations(tool: Tool) -> ToolAnnotations:
+def _annotations(tool: Tool) -> types.ToolAnnotations:
     changed: dict[str, Any] = {"title": tool.title}
     if tool.writes:
         changed |= {"read_only_hint": False, "destructive_hint": tool.destroys}
     return READ_ONLY.model_copy(update=changed)
 
 
-def _publish_prompt(prompt: Prompt) -> McpPrompt:
-    return McpPrompt(
+def _description(resource: Resource) -> dict[str, Any]:
+    return {
+        "name": resource.name,
+        "title": resource.title,
+        "description": resource.description,
+        "mime_type": resource.media_type,
+    }
+
+
+def _publish_prompt(prompt: Prompt) -> types.Prompt:
+    return types.Prompt(
         name=prompt.name,
         title=prompt.title,
         description=prompt.description,
         arguments=[
-            McpPromptArgument(name=argument.name, description=argument.description, required=argument.required)
+            types.PromptArgument(name=argument.name, description=argument.description, required=argument.required)
             for argument in prompt.arguments
         ],
     )
