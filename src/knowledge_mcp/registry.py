@@ -26,10 +26,9 @@ __all__ = [
 
 SEEING_READERS = {
     "application/pdf": "knowledge_mcp.readers.pdf:PdfReader",
-    "image/bmp": "knowledge_mcp.readers.images.reader:ImageReader",
-    "image/jpeg": "knowledge_mcp.readers.images.reader:ImageReader",
-    "image/png": "knowledge_mcp.readers.images.reader:ImageReader",
-    "image/tiff": "knowledge_mcp.readers.images.reader:ImageReader",
+    **dict.fromkeys(
+        ("image/bmp", "image/jpeg", "image/png", "image/tiff"), "knowledge_mcp.readers.images.reader:ImageReader"
+    ),
 }
 PROTECTED_MEDIA_TYPES = frozenset({"application/pdf"})
 READERS = {
@@ -37,22 +36,23 @@ READERS = {
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "knowledge_mcp.readers.docx:DocxReader",
     "text/markdown": "knowledge_mcp.readers.markdown:MarkdownReader",
 }
-_OFFICE = "application/vnd.openxmlformats-officedocument"
-CONVERTING_READERS = {
-    "application/epub+zip": "knowledge_mcp.readers.office.reader:OfficeReader",
-    "application/vnd.ms-excel": "knowledge_mcp.readers.office.reader:OfficeReader",
-    "application/vnd.ms-outlook": "knowledge_mcp.readers.office.reader:OfficeReader",
-    "application/vnd.oasis.opendocument.text": "knowledge_mcp.readers.office.reader:OfficeReader",
-    f"{_OFFICE}.presentationml.presentation": "knowledge_mcp.readers.office.reader:OfficeReader",
-    f"{_OFFICE}.spreadsheetml.sheet": "knowledge_mcp.readers.office.reader:OfficeReader",
-}
+CONVERTING_READERS = dict.fromkeys(
+    (
+        "application/epub+zip",
+        "application/vnd.ms-excel",
+        "application/vnd.ms-outlook",
+        "application/vnd.oasis.opendocument.text",
+        "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+        "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    ),
+    "knowledge_mcp.readers.office.reader:OfficeReader",
+)
 DOCUMENT_READERS = {
     **CONVERTING_READERS,
-    "application/json": "knowledge_mcp.readers.data.reader:DataReader",
-    "application/xhtml+xml": "knowledge_mcp.readers.html.reader:HtmlReader",
-    "application/xml": "knowledge_mcp.readers.data.reader:DataReader",
-    "text/csv": "knowledge_mcp.readers.data.reader:DataReader",
-    "text/html": "knowledge_mcp.readers.html.reader:HtmlReader",
+    **dict.fromkeys(
+        ("application/json", "application/xml", "text/csv"), "knowledge_mcp.readers.data.reader:DataReader"
+    ),
+    **dict.fromkeys(("application/xhtml+xml", "text/html"), "knowledge_mcp.readers.html.reader:HtmlReader"),
     "text/plain": "knowledge_mcp.readers.data.plain:PlainTextReader",
 }
 OCR_ENGINES = {

@@ -51,10 +51,10 @@ __all__ = [
 ]
 
 COLLECTIONS = {"planning": "application_docs", "rag": "default", "repositories": "repositories"}
-"""The first two are fixed by their specifications; the third is never made: each repository has one of its own."""
+"""The first two are fixed by their specifications; the third is never made: each repository has its own."""
 
 RERANKED = frozenset({"standards", "rag"})
-"""Surfaces whose questions may be put in other words and whose hits a reranker may order anew; the others'
+"""Surfaces whose questions may be put in other words and whose hits a reranker may reorder; the others'
 specifications say what their scores are."""
 
 

@@ -311,19 +311,19 @@ class StoreSettings(BaseModel):
         "QDRANT_GRPC_PORT", 6334, "Port of Qdrant's gRPC interface.", group=_STORE, ge=1, le=65535
     )
     qdrant_shards: int | None = setting(
-        "QDRANT_SHARDS", None, "Shards of a collection that is made anew. Unset: the server's default.",
+        "QDRANT_SHARDS", None, "Shards of a new collection. Unset: the server's default.",
         group=_STORE, example="6", ge=1, le=10000,
     )  # fmt: skip
     qdrant_replication_factor: int | None = setting(
-        "QDRANT_REPLICATION_FACTOR", None, "Copies of each shard of a collection that is made anew.",
+        "QDRANT_REPLICATION_FACTOR", None, "Copies of each shard of a new collection.",
         group=_STORE, example="2", ge=1, le=100,
     )  # fmt: skip
     qdrant_write_consistency: int | None = setting(
-        "QDRANT_WRITE_CONSISTENCY", None, "Copies that must confirm a write to a collection that is made anew.",
+        "QDRANT_WRITE_CONSISTENCY", None, "Copies that must confirm a write to a new collection.",
         group=_STORE, example="2", ge=1, le=100,
     )  # fmt: skip
     qdrant_on_disk: bool = setting(
-        "QDRANT_ON_DISK", False, "Whether vectors of a collection that is made anew are kept on disk, not in memory.",
+        "QDRANT_ON_DISK", False, "Whether vectors of a new collection are kept on disk, not in memory.",
         group=_STORE,
     )  # fmt: skip
     qdrant_quantization: Quantization = setting(

@@ -1,4 +1,4 @@
-"""Arguments of a tool call: checked against the tool's model, and refused in words that help to mend them."""
+"""Arguments of a tool call: checked against the tool's model, and refused in words that help to correct them."""
 
 from __future__ import annotations
 

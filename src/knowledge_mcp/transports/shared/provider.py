@@ -74,7 +74,7 @@ class KnowledgeProvider(Generic[D]):
             return self._knowledge
 
     def start_warm_up(self, *, delay: float = 0.0) -> None:
-        """Make it and load what the first query would have to load, on a thread of its own; only the first call acts.
+        """Make it and load what the first query would have to load, on its own thread; only the first call acts.
 
         Args:
             delay: seconds to wait first, so that an answer which is about to be sent does not share the interpreter.
@@ -119,7 +119,7 @@ class KnowledgeProvider(Generic[D]):
 
 
 class KnowledgeProviders:
-    """Hold one provider for each surface: every surface has a collection and a way of reading of its own.
+    """Hold one provider for each surface: every surface has its own collection and way of reading.
 
     Args:
         factory: makes the desk of the surface that is named.
