@@ -21,6 +21,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from functools import lru_cache
 from typing import TypeVar
 
@@ -214,13 +215,13 @@ class EmbedderContract(ABC):
         """Return a fresh embedder; the suite closes it."""
 
     def test_every_vector_has_unit_norm_and_the_dimensions_of_its_space(self) -> None:
-        with _Opened(self.make_embedder) as embedder:
+        with closing(self.make_embedder()) as embedder:
             for vector in [*embedder.embed_documents(TEXTS), embedder.embed_query(TEXTS[0])]:
                 assert len(vector) == 4 * embedder.space.dimensions, "a vector is float32, 4 bytes a component"
                 assert math.isclose(math.sqrt(cosine(vector, vector)), 1.0, abs_tol=1e-5), "the norm is not 1"
 
     def test_the_space_is_the_same_for_every_instance_and_before_and_after_use(self) -> None:
-        with _Opened(self.make_embedder) as first, _Opened(self.make_embedder) as second:
+        with closing(self.make_embedder()) as first, closing(self.make_embedder()) as second:
             before = first.space
             first.embed_query(TEXTS[0])
             assert first.space == before == second.space
@@ -228,37 +229,37 @@ class EmbedderContract(ABC):
             assert first.space.model, "a space names its model"
 
     def test_a_text_gets_the_same_bits_in_any_company_and_order(self) -> None:
-        with _Opened(self.make_embedder) as embedder:
+        with closing(self.make_embedder()) as embedder:
             together = embedder.embed_documents(TEXTS)
             assert embedder.embed_documents(TEXTS[::-1])[::-1] == together, "another order gave other bits"
             assert [embedder.embed_documents([text])[0] for text in TEXTS] == together, "alone it got other bits"
             assert embedder.embed_query(TEXTS[0]) == embedder.embed_query(TEXTS[0])
 
     def test_many_threads_get_the_bits_that_one_gets(self) -> None:
-        with _Opened(self.make_embedder) as embedder, ThreadPoolExecutor(4) as pool:
+        with closing(self.make_embedder()) as embedder, ThreadPoolExecutor(4) as pool:
             alone = embedder.embed_documents(TEXTS)
             answers = list(pool.map(embedder.embed_documents, [TEXTS] * 8))
             assert answers == [alone] * 8
 
     def test_no_texts_give_no_vectors(self) -> None:
-        with _Opened(self.make_embedder) as embedder:
+        with closing(self.make_embedder()) as embedder:
             assert embedder.embed_documents([]) == []
 
     def test_a_blank_text_is_refused_wherever_it_stands(self) -> None:
-        with _Opened(self.make_embedder) as embedder:
+        with closing(self.make_embedder()) as embedder:
             for blank in BLANKS:
                 _raises(InvalidInputError, lambda text=blank: embedder.embed_query(text))
                 _raises(InvalidInputError, lambda text=blank: embedder.embed_documents([TEXTS[0], text]))
 
     def test_a_paraphrase_lies_nearer_than_another_subject(self) -> None:
-        with _Opened(self.make_embedder) as embedder:
+        with closing(self.make_embedder()) as embedder:
             query = embedder.embed_query("Which requirement shall the supplier verify before delivery?")
             original, paraphrase, bananas = embedder.embed_documents(TEXTS[:3])
             assert cosine(original, paraphrase) > cosine(original, bananas) + 0.1
             assert cosine(query, original) > cosine(query, bananas) + 0.1
 
     def test_token_spans_lie_in_order_and_leave_out_no_letter_and_no_digit(self) -> None:
-        with _Opened(self.make_embedder) as embedder:
+        with closing(self.make_embedder()) as embedder:
             for text in TEXTS:
                 spans = list(embedder.token_spans(text))
                 assert spans == sorted(spans), "spans are in the order of the text"
@@ -268,7 +269,7 @@ class EmbedderContract(ABC):
                 assert not lost, f"no token holds {lost}"
 
     def test_counting_agrees_with_the_spans_and_truncates_nothing(self) -> None:
-        with _Opened(self.make_embedder) as embedder:
+        with closing(self.make_embedder()) as embedder:
             assert embedder.max_tokens > 0
             for text in (*TEXTS, *BLANKS):
                 assert embedder.count_tokens(text) == len(embedder.token_spans(text))
@@ -277,37 +278,24 @@ class EmbedderContract(ABC):
             assert embedder.count_tokens(long) >= embedder.max_tokens + 50
 
     def test_a_text_longer_than_the_model_reads_is_embedded_by_its_beginning(self) -> None:
-        with _Opened(self.make_embedder) as embedder:
+        with closing(self.make_embedder()) as embedder:
             head = "verify the requirement " * embedder.max_tokens
             short, long = embedder.embed_documents([head, head + "bananas " * 20])
             assert math.isclose(cosine(short, long), 1.0, abs_tol=1e-4)
 
     def test_warming_up_twice_is_harmless(self) -> None:
-        with _Opened(self.make_embedder) as embedder:
+        with closing(self.make_embedder()) as embedder:
             embedder.warm_up()
             embedder.warm_up()
             assert embedder.embed_query(TEXTS[0])
 
     def test_a_closed_embedder_refuses_work_and_may_be_closed_again(self) -> None:
-        with _Opened(self.make_embedder) as embedder:
+        with closing(self.make_embedder()) as embedder:
             embedder.embed_query(TEXTS[0])
             embedder.close()
             _raises(KnowledgeError, lambda: embedder.embed_query(TEXTS[0]))
             _raises(KnowledgeError, lambda: embedder.embed_documents(TEXTS))
             embedder.close()
-
-
-class _Opened:
-    """Give an embedder to one test and close it afterwards."""
-
-    def __init__(self, make: Callable[[], Embedder]) -> None:
-        self._embedder = make()
-
-    def __enter__(self) -> Embedder:
-        return self._embedder
-
-    def __exit__(self, *_: object) -> None:
-        self._embedder.close()
 
 
 def _raises(kind: type[E], call: Callable[[], object]) -> E:
