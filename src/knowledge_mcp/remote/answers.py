@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -31,10 +31,7 @@ __all__ = [
     "Ready",
     "RemoteJob",
     "Whole",
-    "read",
 ]
-
-M = TypeVar("M", bound="_Told")
 
 
 class _Told(BaseModel):
@@ -49,26 +46,26 @@ class _Told(BaseModel):
             return value
         return {key: each for key, each in cast("dict[str, Any]", value).items() if each is not None}
 
+    @classmethod
+    def read(cls, payload: Mapping[str, Any]) -> Self:
+        """Read an answer.
+
+        Raises:
+            InternalError: it is not what the service is known to answer; names the fields.
+        """
+        try:
+            return cls.model_validate(payload)
+        except ValidationError as exc:
+            places = {".".join(map(str, each["loc"])) for each in exc.errors(include_url=False, include_input=False)}
+            raise InternalError(
+                "The RAG API's answer is not understood.",
+                details=f"unexpected or missing: {', '.join(sorted(places)[:10])}",
+                suggestion="Check that RAG_API_URL names a RAG API, and that it is no older than this program.",
+            ) from exc
+
     def values_of(self, kind: type[_Told]) -> dict[str, Any]:
         """Return the values of the fields that a base declares."""
         return {name: getattr(self, name) for name in kind.model_fields}
-
-
-def read(model: type[M], payload: Mapping[str, Any]) -> M:
-    """Read an answer.
-
-    Raises:
-        InternalError: it is not what the service is known to answer; names the fields.
-    """
-    try:
-        return model.model_validate(payload)
-    except ValidationError as exc:
-        places = {".".join(map(str, each["loc"])) for each in exc.errors(include_url=False, include_input=False)}
-        raise InternalError(
-            "The RAG API's answer is not understood.",
-            details=f"unexpected or missing: {', '.join(sorted(places)[:10])}",
-            suggestion="Check that RAG_API_URL names a RAG API, and that it is no older than this program.",
-        ) from exc
 
 
 class Ingested(_Told):

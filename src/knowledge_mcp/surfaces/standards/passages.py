@@ -13,16 +13,8 @@ from knowledge_mcp.model.query import Hit, RequirementAnswer, SearchAnswer, Sear
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.surfaces.answers import rounded, tokens_about
 from knowledge_mcp.surfaces.arguments import nearest
+from knowledge_mcp.surfaces.standards import shapes
 from knowledge_mcp.surfaces.standards.evidence import locator
-from knowledge_mcp.surfaces.standards.shapes import (
-    BriefSource,
-    LegRank,
-    PassageSource,
-    RequirementsRequest,
-    ScopedRequest,
-    StandardsMetadata,
-    StandardsSearchResult,
-)
 
 __all__ = [
     "EMPTY_BASE",
@@ -57,9 +49,9 @@ def section_label(chunk: Chunk) -> str:
     return title if not number or title == number or title.startswith(f"{number} ") else f"{number} {title}".strip()
 
 
-def brief_source(chunk: Chunk, citation: str, clause_number: str | None = None) -> BriefSource:
+def brief_source(chunk: Chunk, citation: str, clause_number: str | None = None) -> shapes.BriefSource:
     """Tell where a statement stands, in the three specified fields; page and clause where there are any."""
-    return BriefSource(
+    return shapes.BriefSource(
         document_id=chunk.document_id,
         document_title=chunk.document_title,
         citation=citation,
@@ -68,19 +60,19 @@ def brief_source(chunk: Chunk, citation: str, clause_number: str | None = None) 
     ).without_defaults()
 
 
-def search_result(hit: Hit) -> StandardsSearchResult:
+def search_result(hit: Hit) -> shapes.StandardsSearchResult:
     """Turn a hit into a result."""
     chunk = hit.chunk
     legs = {"dense": hit.dense, "lexical": hit.lexical}
     ranks: dict[str, Any] = {
-        name: LegRank(rank=leg.rank, score=round(leg.score, 4)) for name, leg in legs.items() if leg is not None
+        name: shapes.LegRank(rank=leg.rank, score=round(leg.score, 4)) for name, leg in legs.items() if leg is not None
     }
-    return StandardsSearchResult(
+    return shapes.StandardsSearchResult(
         id=chunk.id,
         content=chunk.content,
         score=rounded(hit.score),
         source=_source(chunk, hit.citation),
-        metadata=StandardsMetadata(
+        metadata=shapes.StandardsMetadata(
             chunk_type=chunk.chunk_type,
             normative=chunk.normative,
             section_hierarchy=list(chunk.section_hierarchy),
@@ -94,9 +86,9 @@ def search_result(hit: Hit) -> StandardsSearchResult:
     ).without_defaults()
 
 
-def _source(chunk: Chunk, citation: str) -> PassageSource:
+def _source(chunk: Chunk, citation: str) -> shapes.PassageSource:
     labels = list(chunk.page_labels)
-    return PassageSource(
+    return shapes.PassageSource(
         document_id=chunk.document_id,
         document_title=chunk.document_title,
         document_type=chunk.document_type,
@@ -117,7 +109,9 @@ _SENTENCE = re.compile(r"[^\n.!?]*(?:[.!?](?!\s)[^\n.!?]*)*(?:[.!?]+(?=\s|$)|\n|
 _WORD = re.compile(r"\w{2,}")
 
 
-def within(results: Sequence[StandardsSearchResult], tokens: int, question: str) -> list[StandardsSearchResult]:
+def within(
+    results: Sequence[shapes.StandardsSearchResult], tokens: int, question: str
+) -> list[shapes.StandardsSearchResult]:
     """Keep the passages within a budget of tokens, as `tokens_about` estimates them.
 
     The first passage is always given, whole or as a snippet. One that does not fit is cut to the sentences that share
@@ -126,7 +120,7 @@ def within(results: Sequence[StandardsSearchResult], tokens: int, question: str)
     """
     room = tokens
     words = {word.casefold() for word in _WORD.findall(question)}
-    kept: list[StandardsSearchResult] = []
+    kept: list[shapes.StandardsSearchResult] = []
     for place, result in enumerate(results):
         later = len(results) - place - 1
         share = max(LEAST, room - later * LEAST)
@@ -171,7 +165,7 @@ _INGEST = "Ingest documents with `knowledge-ingest PATH`."
 
 
 def explain_no_result(
-    knowledge: Knowledge, request: ScopedRequest, query: SearchQuery, answer: SearchAnswer
+    knowledge: Knowledge, request: shapes.ScopedRequest, query: SearchQuery, answer: SearchAnswer
 ) -> tuple[str, list[str]]:
     """Say why a search found nothing; where filters were given, the same search without them is tried first."""
     if answer.searched_documents == 0:
@@ -200,7 +194,7 @@ def explain_no_definition(knowledge: Knowledge, term: str, similar: tuple[str, .
 
 
 def explain_no_requirement(
-    knowledge: Knowledge, request: RequirementsRequest, answer: RequirementAnswer
+    knowledge: Knowledge, request: shapes.RequirementsRequest, answer: RequirementAnswer
 ) -> tuple[str, list[str]]:
     """Say that no requirement was found, in the specified words, and whether the standard is to blame."""
     documents = knowledge.documents()

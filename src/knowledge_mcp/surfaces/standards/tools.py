@@ -17,17 +17,8 @@ from knowledge_mcp.surfaces.answers import (
     size_of,
 )
 from knowledge_mcp.surfaces.contract import Surface, Tool
-from knowledge_mcp.surfaces.standards import shapes
+from knowledge_mcp.surfaces.standards import passages, shapes
 from knowledge_mcp.surfaces.standards.evidence import EVIDENCE_TOOLS
-from knowledge_mcp.surfaces.standards.passages import (
-    brief_source,
-    chunk_uri,
-    explain_no_definition,
-    explain_no_requirement,
-    explain_no_result,
-    search_result,
-    within,
-)
 from knowledge_mcp.surfaces.standards.resources import COMPLETERS, PROMPTS, RESOURCES
 
 __all__ = [
@@ -65,7 +56,7 @@ def lookup(knowledge: Knowledge, request: shapes.LookupRequest) -> shapes.Lookup
         return shapes.LookupResponse(
             term=request.term, found=True, definitions=found, degraded=degraded
         ).without_defaults()
-    message, suggestions = explain_no_definition(knowledge, request.term, answer.similar_terms)
+    message, suggestions = passages.explain_no_definition(knowledge, request.term, answer.similar_terms)
     similar = list(answer.similar_terms)
     response = shapes.LookupResponse(
         term=request.term, found=False, message=message, suggestions=suggestions, degraded=degraded
@@ -76,7 +67,7 @@ def lookup(knowledge: Knowledge, request: shapes.LookupRequest) -> shapes.Lookup
 def requirements(knowledge: Knowledge, request: shapes.RequirementsRequest) -> shapes.RequirementsResponse:
     """Answer `knowledge_requirements`."""
     answer = knowledge.requirements(RequirementQuery(request.topic, request.standard, request.n_results))
-    message, suggestions = ("", []) if answer.hits else explain_no_requirement(knowledge, request, answer)
+    message, suggestions = ("", []) if answer.hits else passages.explain_no_requirement(knowledge, request, answer)
     return shapes.RequirementsResponse(
         results=[_requirement(hit) for hit in answer.hits],
         topic=request.topic,
@@ -140,14 +131,14 @@ def _answer_search(
 ) -> shapes.StandardsSearchResponse:
     query = dataclasses.replace(query, offset=request.cursor, per_document=request.max_per_document, fold=True)
     answer = knowledge.search(query)
-    message, suggestions = ("", []) if answer.hits else explain_no_result(knowledge, request, query, answer)
+    message, suggestions = ("", []) if answer.hits else passages.explain_no_result(knowledge, request, query, answer)
     filters = request.filters()
     more: dict[str, Any] = {"filters_applied": shapes.FilterValues(**filters)} if filters else {}
     if answer.answerability is not None:
         more["answerability"] = in_words(answer.answerability)
-    results = [search_result(hit) for hit in answer.hits]
+    results = [passages.search_result(hit) for hit in answer.hits]
     if request.max_tokens is not None:
-        results = within(results, request.max_tokens, query.text)
+        results = passages.within(results, request.max_tokens, query.text)
     about = [query.text, filters, answer.degraded, answer.also_asked]
     room = ROOM_FOR_RESULTS - size_of(about)
     results = results[: max(1, fitting_count([each.sent() for each in results], room))]
@@ -171,13 +162,13 @@ def _definition(hit: DefinitionHit) -> shapes.DefinitionResult:
     definition = hit.definition
     return shapes.DefinitionResult(
         definition=definition.text,
-        source=brief_source(hit.chunk, hit.citation, definition.clause_number),
+        source=passages.brief_source(hit.chunk, hit.citation, definition.clause_number),
         term=definition.term,
         aliases=list(definition.aliases),
         domain=definition.domain or "",
         notes=list(definition.notes),
         origin=definition.origin,
-        uri=chunk_uri(hit.chunk.id),
+        uri=passages.chunk_uri(hit.chunk.id),
     ).without_defaults()
 
 
@@ -187,12 +178,12 @@ def _requirement(hit: RequirementHit) -> shapes.RequirementResult:
     return shapes.RequirementResult(
         requirement_text=statement.text,
         requirement_id=clause or statement.identifier or "",
-        source=brief_source(hit.chunk, hit.citation, clause),
+        source=passages.brief_source(hit.chunk, hit.citation, clause),
         normative=statement.modality is Modality.REQUIREMENT,
         score=rounded(hit.score),
         identifier=statement.identifier or "",
         negated=statement.negated,
-        uri=chunk_uri(hit.chunk.id),
+        uri=passages.chunk_uri(hit.chunk.id),
     ).without_defaults()
 
 
