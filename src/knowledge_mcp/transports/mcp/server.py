@@ -24,12 +24,13 @@ from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError
 from mcp.server.stdio import stdio_server
+from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from pydantic import AnyUrl, ValidationError
 
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, NotFoundError
 from knowledge_mcp.surfaces.answers import render_error
-from knowledge_mcp.surfaces.arguments import input_schema, output_schema
+from knowledge_mcp.surfaces.arguments import input_schema, nearest, output_schema
 from knowledge_mcp.surfaces.contract import (
     DATA_NOT_INSTRUCTIONS,
     Completer,
@@ -39,15 +40,8 @@ from knowledge_mcp.surfaces.contract import (
     Tool,
     load_surfaces,
 )
-from knowledge_mcp.transports.mcp.tools import ResourceReader, ToolRunner
-from knowledge_mcp.transports.shared.provider import (
-    Desk,
-    KnowledgeProviders,
-    crash,
-    missing_argument,
-    protocol_error,
-    unknown_name,
-)
+from knowledge_mcp.transports.mcp.tools import CALLERS_MISTAKES, ResourceReader, ToolRunner
+from knowledge_mcp.transports.shared.provider import Desk, KnowledgeProviders, crash
 
 __all__ = [
     "INVALID_REQUEST",
@@ -242,7 +236,7 @@ class KnowledgeServer(MCPServer[Any]):
         registered = [tool.name for tool in await super().list_tools()]
         if name in registered:
             return await super().call_tool(name, arguments, context)
-        raise unknown_name("tool", name, [*self._tools, *registered])
+        raise _unknown_name("tool", name, [*self._tools, *registered])
 
     async def list_prompts(self) -> list[types.Prompt]:
         """List the surfaces' prompts first."""
@@ -257,10 +251,10 @@ class KnowledgeServer(MCPServer[Any]):
             registered = [prompt.name for prompt in await super().list_prompts()]
             if name in registered:
                 return await super().get_prompt(name, arguments, context)
-            raise unknown_name("prompt", name, [*self._prompts, *registered])
+            raise _unknown_name("prompt", name, [*self._prompts, *registered])
         given = dict(arguments or {})
         if problems := _prompt_problems(prompt, given):
-            raise missing_argument(name, problems)
+            raise _missing_argument(name, problems)
         message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=prompt.render(given)))
         return types.GetPromptResult(description=prompt.description, messages=[message])
 
@@ -287,14 +281,14 @@ class KnowledgeServer(MCPServer[Any]):
             except ResourceNotFoundError as exc:
                 known = ", ".join(self._reader.resources)
                 missing = NotFoundError(f"Unknown resource: {address[:200]}", details=f"Known resources: {known}.")
-                raise protocol_error(missing, uri=address) from exc
+                raise _protocol_error(missing, uri=address) from exc
         try:
             return [await self._runner.in_thread(partial(self._reader.read, address))]
         except KnowledgeError as exc:
             logger.info("a resource could not be read: %s", exc.message)
-            raise protocol_error(exc, uri=address) from exc
+            raise _protocol_error(exc, uri=address) from exc
         except Exception as exc:
-            raise protocol_error(crash("reading a resource", exc), uri=address) from exc
+            raise _protocol_error(crash("reading a resource", exc), uri=address) from exc
 
     async def _complete(self, reference: Any, argument: types.CompletionArgument, _: Any) -> types.Completion:
         del reference  # an argument's name tells what completes it, wherever it stands
@@ -304,7 +298,7 @@ class KnowledgeServer(MCPServer[Any]):
         try:
             values = await self._runner.in_thread(partial(self._list_completions, *found, argument.value))
         except KnowledgeError as exc:
-            raise protocol_error(exc) from exc
+            raise _protocol_error(exc) from exc
         return types.Completion(
             values=values[:MAX_COMPLETIONS], total=len(values), has_more=len(values) > MAX_COMPLETIONS
         )
@@ -349,6 +343,32 @@ def run_stdio(server: KnowledgeServer) -> None:
         server.run("stdio")
     finally:
         server.close()
+
+
+def _protocol_error(error: KnowledgeError, **data: Any) -> MCPError:
+    """Build a JSON-RPC error with our object in `data`: -32602 where the request is at fault, else -32603."""
+    code = types.INVALID_PARAMS if error.code in CALLERS_MISTAKES else types.INTERNAL_ERROR
+    return MCPError(code=code, message=error.message, data={**data, **render_error(error)})
+
+
+def _unknown_name(kind: str, name: str, known: list[str]) -> MCPError:
+    """Build the protocol error for a tool or prompt that does not exist; names the one most like it."""
+    near = nearest(name, known)
+    error = NotFoundError(
+        f"Unknown {kind}: {name[:100]}",
+        details=f"Known {kind}s: {', '.join(known)}.",
+        suggestion=f"Did you mean '{near}'?" if near else f"List the {kind}s and use one of them.",
+    )
+    return _protocol_error(error)
+
+
+def _missing_argument(prompt: str, problems: dict[str, str]) -> MCPError:
+    """Build the protocol error for a prompt's arguments that do not fit."""
+    error = InvalidInputError(
+        f"Invalid arguments for prompt {prompt}: {', '.join(problems)}.",
+        details="; ".join(f"{name}: {problem}" for name, problem in problems.items()),
+    )
+    return _protocol_error(error)
 
 
 def _publish(surface: Surface, tool: Tool) -> types.Tool:
