@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 
-class _Told(BaseModel):
+class _ServiceAnswer(BaseModel):
     """Take what is there; null stands for what is not, and what is new is passed over."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
@@ -63,12 +63,12 @@ class _Told(BaseModel):
                 suggestion="Check that RAG_API_URL names a RAG API, and that it is no older than this program.",
             ) from exc
 
-    def values_of(self, kind: type[_Told]) -> dict[str, Any]:
+    def values_of(self, kind: type[_ServiceAnswer]) -> dict[str, Any]:
         """Return the values of the fields that a base declares."""
         return {name: getattr(self, name) for name in kind.model_fields}
 
 
-class Ingested(_Told):
+class Ingested(_ServiceAnswer):
     """What became of an ingestion."""
 
     document_id: str = Field(validation_alias="doc_id")
@@ -89,18 +89,18 @@ class Ingested(_Told):
         return Deposited(**values)
 
 
-class Accepted(_Told):
+class Accepted(_ServiceAnswer):
     """An ingestion that goes on by itself."""
 
     job_id: str
 
 
-class _Progress(_Told):
+class _Progress(_ServiceAnswer):
     done: float = 0.0
     message: str = ""
 
 
-class RemoteJob(_Told):
+class RemoteJob(_ServiceAnswer):
     """How far an accepted ingestion is."""
 
     job_id: str
@@ -156,7 +156,7 @@ _CLASS = {
 }
 
 
-class _OfChunk(_Told):
+class _OfChunk(_ServiceAnswer):
     """What a chunk takes as it comes."""
 
     id: str = Field(default="", validation_alias="chunk_id")
@@ -186,7 +186,7 @@ class _Metadata(_OfChunk):
     citation: str = ""
 
 
-class _Passage(_Told):
+class _Passage(_ServiceAnswer):
     text: str
     metadata: _Metadata = _Metadata()
 
@@ -206,7 +206,7 @@ class _Passage(_Told):
         )
 
 
-class _Leg(_Told):
+class _Leg(_ServiceAnswer):
     rank: int
     score: float
 
@@ -224,7 +224,7 @@ class _Result(_Passage):
         return Hit(chunk, self.score, self.metadata.citation or chunk.document_title, dense, lexical)
 
 
-class FoundPassages(_Told):
+class FoundPassages(_ServiceAnswer):
     """Results of a search."""
 
     results: tuple[_Result, ...]
@@ -245,7 +245,7 @@ class FoundPassages(_Told):
         )
 
 
-class _Collection(_Told):
+class _Collection(_ServiceAnswer):
     name: str
     documents: int = Field(validation_alias="doc_count")
     chunks: int = Field(default=0, validation_alias="chunk_count")
@@ -254,7 +254,7 @@ class _Collection(_Told):
     created_at: str = ""
 
 
-class CollectionPage(_Told):
+class CollectionPage(_ServiceAnswer):
     """Some of the collections."""
 
     collections: tuple[_Collection, ...]
@@ -265,7 +265,7 @@ class CollectionPage(_Told):
         return [CollectionSummary(**dict(each)) for each in self.collections]
 
 
-class _OfRecord(_Told):
+class _OfRecord(_ServiceAnswer):
     """What a document's record takes as it comes."""
 
     id: str = Field(validation_alias="doc_id")
@@ -303,7 +303,7 @@ class _Listed(_Document):
     chunks: int = 0
 
 
-class DocumentPage(_Told):
+class DocumentPage(_ServiceAnswer):
     """Some documents of a collection."""
 
     documents: tuple[_Listed, ...]
@@ -329,14 +329,14 @@ class Whole(_Document):
         return LibraryDocument(self.collection, self.record(count), text, chunks)
 
 
-class Counted(_Told):
+class Counted(_ServiceAnswer):
     """How much went with what was deleted."""
 
     documents: int = 0
     chunks: int = 0
 
 
-class _Check(_Told):
+class _Check(_ServiceAnswer):
     up: bool
     message: str = ""
     latency_ms: int = 0
@@ -345,12 +345,12 @@ class _Check(_Told):
         return Check(self.up, self.latency_ms, self.message)
 
 
-class _Checks(_Told):
+class _Checks(_ServiceAnswer):
     vector_store: _Check
     embedding_service: _Check
 
 
-class Ready(_Told):
+class Ready(_ServiceAnswer):
     """Whether the service can serve, and what it depends on."""
 
     status: str
