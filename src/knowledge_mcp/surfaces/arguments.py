@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError
 
 from knowledge_mcp.model.chunk import ChunkType
 from knowledge_mcp.model.errors import InvalidInputError
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "WHOLE",
+    "Question",
     "Text",
     "among_documents",
     "as_text",
@@ -47,6 +48,11 @@ def _whole(value: Any) -> Any:
 
 Text = Annotated[str, AfterValidator(_not_blank)]
 """Text of more than blanks; combine with `Field(min_length=, max_length=)`."""
+
+Question = Annotated[
+    Text, Field(min_length=1, max_length=2000, description="What to find, as a question or in a few words.")
+]
+"""What a search is asked."""
 
 WHOLE = BeforeValidator(_whole)
 """Take an integer also when it was written as 10.0. Stands after the bounds, or the schema loses them."""

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from knowledge_mcp.engine.planning.values import FilingRequest, explain
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.surfaces.answers import MAX_DETAILS, NOT_CUT, Truncation
-from knowledge_mcp.surfaces.arguments import WHOLE, Text, one_or_list
+from knowledge_mcp.surfaces.arguments import WHOLE, Question, Text, one_or_list
 from knowledge_mcp.surfaces.contract import JobProgress, Request, Response
 
 __all__ = [
@@ -90,9 +90,7 @@ class PlanningSearchRequest(Request):
     SUBJECT = "query"
     FILTERS = frozenset({"application_ref", "document_types"})
 
-    query: Annotated[Text, Field(min_length=1, max_length=2000)] = Field(
-        description="What to find, as a question or in a few words."
-    )
+    query: Question
     application_ref: ApplicationRef | None = Field(default=None, description="Only this application's documents.")
     document_types: DocumentTypes | None = None
     max_results: Annotated[int, Field(ge=1, le=100), WHOLE] = Field(default=10, description="Most results to return.")

@@ -10,7 +10,7 @@ from knowledge_mcp.model.chunk import ChunkType
 from knowledge_mcp.model.library import COLLECTION_NAME, DEFAULT_COLLECTION, Deposit
 from knowledge_mcp.model.query import SearchMode, SearchQuery
 from knowledge_mcp.surfaces.answers import ABOUT, ALSO_ASKED, NOT_CUT, Answerability, Truncation
-from knowledge_mcp.surfaces.arguments import WHOLE, Text, as_text, narrowed, one_or_list
+from knowledge_mcp.surfaces.arguments import WHOLE, Question, Text, as_text, narrowed, one_or_list
 from knowledge_mcp.surfaces.contract import JobProgress, Request, Response
 
 __all__ = [
@@ -53,9 +53,7 @@ class RagSearchRequest(Request):
     SUBJECT = "query"
     FILTERS = frozenset({"doc_id", "document_type", "chunk_type", "normative_only", "clause_number"})
 
-    query: Annotated[Text, Field(min_length=1, max_length=2000)] = Field(
-        description="What to find, as a question or in a few words."
-    )
+    query: Question
     collection: Collection = DEFAULT_COLLECTION
     top_k: Annotated[int, Field(ge=1, le=50), WHOLE] = Field(default=5, description="Most results to return.")
     mode: Literal["hybrid", "semantic", "keyword"] = Field(

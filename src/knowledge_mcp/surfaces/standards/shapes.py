@@ -10,7 +10,7 @@ from knowledge_mcp.model.chunk import ChunkType
 from knowledge_mcp.model.document import DocumentType
 from knowledge_mcp.model.query import Filter, SearchMode
 from knowledge_mcp.surfaces.answers import ABOUT, ALSO_ASKED, NOT_CUT, Answerability, Truncation
-from knowledge_mcp.surfaces.arguments import WHOLE, Text, narrowed, one_or_list
+from knowledge_mcp.surfaces.arguments import WHOLE, Question, Text, narrowed, one_or_list
 from knowledge_mcp.surfaces.contract import Request, Response
 from knowledge_mcp.surfaces.standards.evidence_shapes import EvidenceLocator
 
@@ -108,9 +108,7 @@ class StandardsSearchRequest(PagedRequest):
 
     SUBJECT = "query"
 
-    query: Annotated[Text, Field(min_length=1, max_length=2000)] = Field(
-        description="What to find, as a question or in a few words."
-    )
+    query: Question
     n_results: Annotated[int, Field(ge=1, le=100), WHOLE] = Field(default=10, description="Most results to return.")
     use_hybrid: bool = Field(
         default=True, description="Rank by meaning and by words together; false ranks by meaning alone."
