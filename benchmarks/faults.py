@@ -133,11 +133,10 @@ def start(files: Path, place: Place) -> subprocess.Popen[str]:
 
 def contents(environ: Environ) -> dict[str, str]:
     """Hash every document: its record but for its times, its text, its chunks, their vectors."""
-    from knowledge_mcp import registry
     from knowledge_mcp.settings import load_settings
     from knowledge_mcp.wiring import build_base
 
-    base = build_base(load_settings(environ=environ, adapters=(registry.EMBEDDERS, registry.STORES)))
+    base = build_base(load_settings(environ=environ))
     found: dict[str, str] = {}
     try:
         for record in base.store.documents(base.collection):

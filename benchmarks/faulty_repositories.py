@@ -15,8 +15,9 @@ from knowledge_mcp import registry
 from knowledge_mcp.cli.repositories.repositories import main as run
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.settings import Settings
+from knowledge_mcp.sources.git import source
 from knowledge_mcp.sources.git.source import GitClones, from_options
-from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+from knowledge_mcp.testing.embedders import HashingEmbedder
 
 __all__ = ["clones", "embedder"]
 
@@ -43,7 +44,7 @@ class _Forgetful(HashingEmbedder):
 def main() -> None:
     """Run `pk-mcp` with what the environment asks for."""
     kill_at(os.environ.get("FAULTY_KILL", ""))
-    registry.SOURCES["git"] = "benchmarks.faulty_repositories:clones"
+    source.from_options = clones
     registry.EMBEDDERS["local"] = "benchmarks.faulty_repositories:embedder"
     run()
 

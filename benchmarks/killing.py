@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from knowledge_mcp.sources.scan.files import RepositoryScan
 from knowledge_mcp.stores.sqlite import writing
 from knowledge_mcp.stores.sqlite.store import SqliteStore
-from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+from knowledge_mcp.testing.embedders import HashingEmbedder
 
 __all__ = ["kill_at"]
 

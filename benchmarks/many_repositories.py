@@ -23,7 +23,7 @@ from pathlib import Path
 from mcp import Client, StdioServerParameters
 
 from benchmarks.product import environment
-from knowledge_mcp import registry, wiring
+from knowledge_mcp import wiring
 from knowledge_mcp.engine.repositories.desk import RepositoryDesk
 from knowledge_mcp.engine.repositories.values import IndexRequest
 from knowledge_mcp.settings import load_settings
@@ -108,8 +108,7 @@ def main() -> None:
             data = Path(temporary) / store
             data.mkdir()
             with store_variables(store, data) as variables:
-                adapters = (registry.EMBEDDERS, registry.STORES)
-                settings = load_settings(environ=variables, surface="repositories", adapters=adapters)
+                settings = load_settings(environ=variables, surface="repositories")
                 desk = wiring.build_knowledge(settings, surface="repositories")
                 assert isinstance(desk, RepositoryDesk)
                 chunks = sum(desk.index(IndexRequest(str(each))).chunks_created for each in folders)

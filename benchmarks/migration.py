@@ -30,7 +30,7 @@ from knowledge_mcp.engine.transfer.carry import CollectionPlace
 from knowledge_mcp.engine.transfer.compare import content_hash
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.collection import EmbeddingSpace
-from knowledge_mcp.registry import EMBEDDERS, STORES, load
+from knowledge_mcp.registry import STORES, load
 from knowledge_mcp.settings import Settings, load_settings
 
 BIN = Path(sys.executable).parent
@@ -59,7 +59,7 @@ def open_station(station: Station) -> Any:
     where: dict[str, Any] = {}
     if station.folder is not None:
         where = {"data_path": station.folder, "chromadb_path": station.folder, "chromadb_host": None}
-    settings: Settings = load_settings(adapters=(EMBEDDERS, STORES))
+    settings: Settings = load_settings()
     settings = settings.model_copy(update={"vector_store": station.backend, **where})
     return load(STORES[station.backend])(settings, EnglishAnalyser())
 

@@ -116,7 +116,6 @@ def place_for(store: str, kept: Path | None) -> Generator[Path]:
 @contextmanager
 def filled(store: str, folder: Path, chunks: int, per_document: int) -> Generator[dict[str, str]]:
     """Write the collection into a store; gives the environment that names it."""
-    from knowledge_mcp import registry
     from knowledge_mcp.settings import load_settings
     from knowledge_mcp.wiring import build_base
 
@@ -127,7 +126,7 @@ def filled(store: str, folder: Path, chunks: int, per_document: int) -> Generato
 
             server = stack.enter_context(ChromaServer(folder / "chroma"))
             environ |= {"CHROMADB_HOST": "127.0.0.1", "CHROMADB_PORT": str(server.port)}
-        settings = load_settings(environ=environ, adapters=(registry.EMBEDDERS, registry.STORES))
+        settings = load_settings(environ=environ)
         base = build_base(settings, surface="rag")
         draw = np.random.default_rng(5)
         vectors = draw.normal(0, 1, (4000, base.embedder.space.dimensions)).astype(np.float32)

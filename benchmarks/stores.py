@@ -60,11 +60,8 @@ def query_vectors(count: int) -> NDArray[np.float32]:
 @contextmanager
 def opened(name: str, folder: Path) -> Generator[tuple[Any, psutil.Process | None]]:
     """Open one kind of store below a folder; gives the store and its server's process."""
-    from knowledge_mcp import registry
     from knowledge_mcp.settings import load_settings
     from knowledge_mcp.wiring import build_store
-
-    adapters = (registry.EMBEDDERS, registry.STORES)
 
     environ = {**environment(folder), "CHROMADB_PATH": str(folder / "chroma")}
     if name == "qdrant-local":
@@ -83,11 +80,11 @@ def opened(name: str, folder: Path) -> Generator[tuple[Any, psutil.Process | Non
 
         with ChromaServer(folder / "chroma-server") as server:
             more = {"VECTOR_STORE": "chromadb", "CHROMADB_HOST": "127.0.0.1", "CHROMADB_PORT": str(server.port)}
-            store = build_store(load_settings(environ=environ | more, adapters=adapters), "chromadb")
+            store = build_store(load_settings(environ=environ | more), "chromadb")
             yield store, _process_on(server.port)
             store.close()
         return
-    store = build_store(load_settings(environ=environ, adapters=adapters), name.removesuffix("-embedded"))
+    store = build_store(load_settings(environ=environ), name.removesuffix("-embedded"))
     yield store, None
     store.close()
 

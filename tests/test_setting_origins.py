@@ -96,5 +96,5 @@ def test_a_file_that_was_found_borrows_no_secret_of_the_environment(tmp_path: Pa
 def test_a_file_that_is_named_may_set_what_it_likes(tmp_path: Path) -> None:
     file = tmp_path / "settings.json"
     file.write_text('{"QDRANT_URL": "https://own.example", "MCP_ALLOWED_HOSTS": "kb.example.com"}', encoding="utf-8")
-    reading = read_settings(file, environ={"QDRANT_API_KEY": "k"}, folder=tmp_path, adapters=({"local"}, {"qdrant"}))
+    reading = read_settings(file, environ={"QDRANT_API_KEY": "k"}, folder=tmp_path)
     assert reading.problems == ()

@@ -214,26 +214,6 @@ def test_qdrant_without_its_address_is_a_problem(read: Read) -> None:
     assert any("needs QDRANT_URL" in problem for problem in read(VECTOR_STORE="qdrant").problems)
 
 
-def test_only_stores_that_can_be_chosen_are_named_as_the_way_out(tmp_path: Path) -> None:
-    environ, adapters = {"CHROMADB_HOST": "h"}, (["local"], ["memory", "sqlite"])
-    (problem,) = read_settings(environ=environ, folder=tmp_path, adapters=adapters).problems
-    assert "has only: sqlite." in problem
-
-
-def test_a_key_that_selects_a_missing_adapter_is_refused_with_the_way_out(read: Read) -> None:
-    problems = read(OPENAI_API_KEY="sk-1").problems
-    assert len(problems) == 1
-    assert "EMBEDDING_PROVIDER=local" in problems[0]
-    assert "OPENAI_API_KEY is set" in problems[0]
-    assert read(OPENAI_API_KEY="sk-1", EMBEDDING_PROVIDER="local").problems == ()
-
-
-def test_an_adapter_that_the_caller_has_is_not_missing(tmp_path: Path) -> None:
-    environ = {"OPENAI_API_KEY": "sk-1", "QDRANT_URL": "https://q"}
-    adapters = ({"local", "openai"}, {"sqlite", "qdrant"})
-    assert read_settings(environ=environ, folder=tmp_path, adapters=adapters).problems == ()
-
-
 def test_a_model_of_openai_is_refused_by_the_local_provider(read: Read) -> None:
     assert any(
         "text-embedding-3-small" in problem for problem in read(EMBEDDING_MODEL="text-embedding-3-small").problems

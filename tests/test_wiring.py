@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp import registry
 from knowledge_mcp.model.errors import ConfigError, ErrorCode
 from knowledge_mcp.settings import Settings, load_settings
 from knowledge_mcp.wiring import build_base, build_knowledge, try_start
@@ -50,11 +49,9 @@ def test_a_store_that_cannot_be_opened_is_a_problem_at_start(tmp_path: Path) -> 
 @pytest.mark.requirement("D-REQ-8.5")
 def test_a_service_whose_qdrant_does_not_answer_does_not_start_on_another_store(tmp_path: Path) -> None:
     environ = {"QDRANT_URL": "http://127.0.0.1:1", "QDRANT_GRPC": "off", "CHROMADB_PATH": str(tmp_path / "chroma")}
-    adapters = (registry.EMBEDDERS, registry.STORES)
     wanted = load_settings(
         environ={"DATA_PATH": str(tmp_path), "EMBEDDING_PROVIDER": "local", **environ},
         folder=tmp_path,
-        adapters=adapters,
     )
     found = try_start(wanted, surfaces=["rag"])
     assert [problem.code for problem in found.problems] == [ErrorCode.CONNECTION_ERROR]

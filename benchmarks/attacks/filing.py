@@ -17,8 +17,7 @@ from knowledge_mcp.settings import load_settings
 from knowledge_mcp.stores.sqlite import reading
 from knowledge_mcp.surfaces.planning import SURFACE
 from knowledge_mcp.testing.store_values import record
-from knowledge_mcp.wiring import build_knowledge
-from knowledge_mcp.wiring.base import build_base
+from knowledge_mcp.wiring import build_base, build_knowledge
 
 __all__ = ["ATTACKS"]
 

@@ -1,7 +1,7 @@
 """Every adapter and surface by name: one line each, loaded only when it is used.
 
-A store, an embedder, a reader … is one new file with a builder, and one line here. The contract suites of `testing` run
-over these tables, so that a new line is tested by itself.
+A store, an embedder, a reader … is one new file with a builder, and one line here. What has one implementation is
+imported where it is put together, in `wiring`.
 """
 
 from __future__ import annotations
@@ -10,44 +10,25 @@ import importlib
 from typing import Any
 
 __all__ = [
-    "ANALYSER",
-    "CALIBRATIONS",
     "CHUNKERS",
-    "CLASSIFIERS",
-    "CODE_MEDIA_TYPES",
-    "CODE_READER",
     "CONVERTING_READERS",
     "DOCUMENT_READERS",
     "EMBEDDERS",
-    "FETCHERS",
-    "FUSIONS",
-    "JUDGING_READER",
     "OCR_ENGINES",
-    "PERMALINK",
     "PROTECTED_MEDIA_TYPES",
     "READERS",
-    "REMOTES",
     "RERANKERS",
-    "SCAN_DEFAULTS",
     "SEEING_READERS",
-    "SOURCES",
     "STORES",
     "SURFACES",
-    "SYNONYMS",
     "load",
 ]
 
-SOURCES = {
-    "git": "knowledge_mcp.sources.git.source:from_options",
-    "scan": "knowledge_mcp.sources.scan.files:RepositoryScan",
-    "files": "knowledge_mcp.sources.files:FileSource",
-}
 SEEING_READERS = {
     "application/pdf": "knowledge_mcp.readers.pdf:PdfReader",
-    "image/bmp": "knowledge_mcp.readers.images.reader:ImageReader",
-    "image/jpeg": "knowledge_mcp.readers.images.reader:ImageReader",
-    "image/png": "knowledge_mcp.readers.images.reader:ImageReader",
-    "image/tiff": "knowledge_mcp.readers.images.reader:ImageReader",
+    **dict.fromkeys(
+        ("image/bmp", "image/jpeg", "image/png", "image/tiff"), "knowledge_mcp.readers.images.reader:ImageReader"
+    ),
 }
 PROTECTED_MEDIA_TYPES = frozenset({"application/pdf"})
 READERS = {
@@ -55,37 +36,27 @@ READERS = {
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "knowledge_mcp.readers.docx:DocxReader",
     "text/markdown": "knowledge_mcp.readers.markdown:MarkdownReader",
 }
-_OFFICE = "application/vnd.openxmlformats-officedocument"
-CONVERTING_READERS = {
-    "application/epub+zip": "knowledge_mcp.readers.office.reader:OfficeReader",
-    "application/vnd.ms-excel": "knowledge_mcp.readers.office.reader:OfficeReader",
-    "application/vnd.ms-outlook": "knowledge_mcp.readers.office.reader:OfficeReader",
-    "application/vnd.oasis.opendocument.text": "knowledge_mcp.readers.office.reader:OfficeReader",
-    f"{_OFFICE}.presentationml.presentation": "knowledge_mcp.readers.office.reader:OfficeReader",
-    f"{_OFFICE}.spreadsheetml.sheet": "knowledge_mcp.readers.office.reader:OfficeReader",
-}
+CONVERTING_READERS = dict.fromkeys(
+    (
+        "application/epub+zip",
+        "application/vnd.ms-excel",
+        "application/vnd.ms-outlook",
+        "application/vnd.oasis.opendocument.text",
+        "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+        "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    ),
+    "knowledge_mcp.readers.office.reader:OfficeReader",
+)
 DOCUMENT_READERS = {
     **CONVERTING_READERS,
-    "application/json": "knowledge_mcp.readers.data.reader:DataReader",
-    "application/xhtml+xml": "knowledge_mcp.readers.html.reader:HtmlReader",
-    "application/xml": "knowledge_mcp.readers.data.reader:DataReader",
-    "text/csv": "knowledge_mcp.readers.data.reader:DataReader",
-    "text/html": "knowledge_mcp.readers.html.reader:HtmlReader",
+    **dict.fromkeys(
+        ("application/json", "application/xml", "text/csv"), "knowledge_mcp.readers.data.reader:DataReader"
+    ),
+    **dict.fromkeys(("application/xhtml+xml", "text/html"), "knowledge_mcp.readers.html.reader:HtmlReader"),
     "text/plain": "knowledge_mcp.readers.data.plain:PlainTextReader",
 }
-JUDGING_READER = "knowledge_mcp.readers.scans.judging:FilingReader"
 OCR_ENGINES = {
     "tesseract": "knowledge_mcp.ocr.tesseract:from_options",
-}
-CODE_READER = "knowledge_mcp.readers.code.reader:CodeReader"
-CODE_MEDIA_TYPES = "knowledge_mcp.readers.code.reader:CODE_MEDIA_TYPES"
-SCAN_DEFAULTS = (
-    "knowledge_mcp.sources.scan.files:DEFAULT_EXTENSIONS",
-    "knowledge_mcp.sources.scan.files:DEFAULT_EXCLUDES",
-)
-PERMALINK = "knowledge_mcp.sources.git.source:permalink"
-CALIBRATIONS = {
-    "code": "knowledge_mcp.ranking.calibrate:code_similarity",
 }
 CHUNKERS = {
     "rag": "knowledge_mcp.chunking.prose.contextual:ContextualChunker",
@@ -93,12 +64,6 @@ CHUNKERS = {
     "standards": "knowledge_mcp.chunking.prose.clauses:ClauseChunker",
     "planning": "knowledge_mcp.chunking.prose.recursive:RecursiveChunker",
 }
-CLASSIFIERS = {
-    "standards": "knowledge_mcp.language.document_types:DocumentClassifier",
-    "planning": "knowledge_mcp.language.document_types:PlanningClassifier",
-}
-ANALYSER = "knowledge_mcp.lexical.analyser:EnglishAnalyser"
-SYNONYMS = "knowledge_mcp.lexical.synonyms:from_options"
 EMBEDDERS = {
     "local": "knowledge_mcp.embedders.local.embedder:from_options",
     "openai": "knowledge_mcp.embedders.services.openai:from_options",
@@ -113,17 +78,6 @@ STORES = {
 RERANKERS = {
     "local": "knowledge_mcp.ranking.rerank_local:from_options",
     "api": "knowledge_mcp.ranking.rerank_api:from_options",
-}
-FETCHERS = {
-    "web": "knowledge_mcp.sources.web.fetcher:from_options",
-}
-REMOTES = {
-    "knowledge": "knowledge_mcp.remote.knowledge:from_options",
-    "library": "knowledge_mcp.remote.client:from_options",
-    "tools": "knowledge_mcp.remote.tools:from_options",
-}
-FUSIONS = {
-    "rrf": "knowledge_mcp.ranking.fusion:fuse",
 }
 SURFACES = {
     "convert": "knowledge_mcp.surfaces.convert:SURFACE",

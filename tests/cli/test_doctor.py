@@ -21,7 +21,7 @@ from knowledge_mcp.ranking.rerank_local import CrossEncoder
 from knowledge_mcp.settings import Settings
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.support.sandbox import Sandbox
-from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.cli.conftest import Command
 from tests.ranking.cross_encoder import make_cross_encoder
 

@@ -14,7 +14,7 @@ import pytest
 from knowledge_mcp import registry
 from knowledge_mcp.cli import ingest as ingest_command
 from knowledge_mcp.settings import Settings
-from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.cli.conftest import Command
 
 STANDARD = """\

@@ -128,9 +128,7 @@ def test_the_services_find_each_other_with_the_keys_of_the_environment_file(tmp_
     assert asked == f"rag-api:{api['RAG_API_PORT']}"
     assert HostGuard(_nobody, api["MCP_ALLOWED_HOSTS"].split(",")).admits_host(asked)
     for environ in (api, mcp):
-        reading = read_settings(
-            surface="rag", environ=environ, folder=tmp_path, adapters=({"local"}, {"sqlite", "qdrant"})
-        )
+        reading = read_settings(surface="rag", environ=environ, folder=tmp_path)
         assert reading.problems == ()
 
 

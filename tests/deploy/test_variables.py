@@ -9,7 +9,7 @@ import pytest
 import yaml
 from pydantic import SecretStr
 
-from knowledge_mcp import registry, wiring
+from knowledge_mcp import wiring
 from knowledge_mcp.model.errors import AuthError
 from knowledge_mcp.settings import Reading, choose_embedding, choose_store, read_settings, variables
 from tests.deploy.containerfile import environment as image_environment
@@ -132,9 +132,8 @@ def test_a_secret_never_stands_in_a_configmap_an_image_or_in_clear_in_a_manifest
 
 
 def _read(overlay: str, component: str, folder: Path) -> Reading:
-    adapters = (registry.EMBEDDERS, registry.STORES)
     environ = environment(build(overlay), component)
-    return read_settings(surface="rag", environ=environ, folder=folder, adapters=adapters)
+    return read_settings(surface="rag", environ=environ, folder=folder)
 
 
 @pytest.mark.parametrize("overlay", BUILDS)
@@ -168,7 +167,6 @@ def test_deployed_it_connects_to_the_qdrant_that_it_is_told_with_the_key_of_the_
             surface="rag",
             environ={**environ, "QDRANT_URL": server.url},
             folder=tmp_path,
-            adapters=(registry.EMBEDDERS, registry.STORES),
         )
         start = wiring.try_start(reading.settings, surfaces=["rag"])
         assert (start.backend, start.degraded, start.problems) == ("qdrant", "", ())

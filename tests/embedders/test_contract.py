@@ -10,8 +10,7 @@ import pytest
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.ports import Embedder
-from knowledge_mcp.testing.embedders import EmbedderContract
-from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+from knowledge_mcp.testing.embedders import EmbedderContract, HashingEmbedder
 
 
 class Shrunken(HashingEmbedder):

@@ -24,7 +24,7 @@ from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.ports import Analyser, Store
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.stores.sqlite.store import SqliteStore
-from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+from knowledge_mcp.testing.embedders import HashingEmbedder
 from knowledge_mcp.testing.store_values import SPACE, embedded, full_chunk, record, structure, unit_vector
 
 __all__ = [

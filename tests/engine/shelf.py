@@ -23,7 +23,7 @@ from knowledge_mcp.ports import Store
 from knowledge_mcp.ranking.fusion import fuse
 from knowledge_mcp.readers.markdown import MarkdownReader
 from knowledge_mcp.stores.memory import MemoryStore
-from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+from knowledge_mcp.testing.embedders import HashingEmbedder
 
 PUMPS = "# Pumps\n\n## 1 Power\n\nThe station shall run on battery for eight hours.\n"
 VALVES = "# Valves\n\n## 1 Care\n\nEach valve shall be turned once a year.\n"

@@ -14,7 +14,7 @@ from knowledge_mcp.engine.search.blending import CALIBRATIONS, SIGNALS, Calibrat
 from knowledge_mcp.model.collection import EmbeddingSpace
 from knowledge_mcp.model.errors import ConnectionFailedError
 from knowledge_mcp.model.query import Equals, LegHit, SearchMode, SearchQuery
-from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.engine.world import PUMPS, VALVES, World
 
 CALIBRATED = next(iter(CALIBRATIONS))

@@ -20,7 +20,7 @@ from knowledge_mcp.model.errors import (
 )
 from knowledge_mcp.model.query import And, Equals, Filter, In, Prefix, RequirementQuery, SearchMode, SearchQuery
 from knowledge_mcp.stores.memory import MemoryStore
-from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.engine.world import PUMPS, VALVES, World
 
 

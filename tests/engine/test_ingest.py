@@ -21,7 +21,7 @@ from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.markdown import MarkdownReader
 from knowledge_mcp.sources.files import FileSource
 from knowledge_mcp.stores.memory import MemoryStore
-from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.engine.publishing import Publication, PublishingStore
 from tests.engine.world import PUMPS, VALVES, World
 

@@ -18,7 +18,7 @@ from knowledge_mcp.model.errors import (
     UnreadableDocumentError,
 )
 from knowledge_mcp.model.library import Deposit
-from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.engine.shelf import DEADLINE, PUMPS, Held, Shelf, ended
 
 

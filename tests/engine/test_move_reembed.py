@@ -27,7 +27,7 @@ from knowledge_mcp.model.errors import (
 from knowledge_mcp.ports import Store
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.stores.sqlite.store import SqliteStore
-from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+from knowledge_mcp.testing.embedders import HashingEmbedder
 from knowledge_mcp.testing.store_values import SPACE, embedded
 from tests.engine.moving import Told, chunks_of, fill, memory, place, put_document, sqlite
 from tests.engine.publishing import Publication, PublishingStore

@@ -17,7 +17,7 @@ from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.collection import EmbeddingSpace, EmbeddingUsage
 from knowledge_mcp.model.errors import ConnectionFailedError
 from knowledge_mcp.model.query import SearchQuery
-from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.engine.world import PUMPS, World
 
 DIMENSIONS = len(PAIRS) + 1

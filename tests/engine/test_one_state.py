@@ -10,7 +10,7 @@ from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.query import RequirementQuery, SearchQuery
 from knowledge_mcp.stores.sqlite.store import SqliteStore
-from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.engine.world import PUMPS, World
 
 

@@ -31,7 +31,7 @@ from knowledge_mcp.model.errors import (
 from knowledge_mcp.model.ingest import IngestEventKind, IngestOptions, IngestReport
 from knowledge_mcp.readers.markdown import MarkdownReader
 from knowledge_mcp.sources.files import FileSource
-from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.engine.publishing import Publication, PublishingStore
 from tests.engine.world import World
 

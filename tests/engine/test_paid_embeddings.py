@@ -12,7 +12,7 @@ from knowledge_mcp.engine.core.health import PAID_PROBE_SECONDS, EmbeddingProbe
 from knowledge_mcp.model.collection import DocumentStatus
 from knowledge_mcp.model.errors import ConfigError, QuotaExceededError
 from knowledge_mcp.model.ingest import IngestOptions
-from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.engine.world import PUMPS, VALVES, World
 
 

@@ -23,7 +23,7 @@ from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, NotFoundError
 from knowledge_mcp.model.evidence import ReadAnswer, ReadQuery
 from knowledge_mcp.stores.memory import MemoryStore
-from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.engine.library import FERRIES, PIERS, TIDES
 from tests.engine.world import World
 

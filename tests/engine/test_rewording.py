@@ -14,7 +14,7 @@ from knowledge_mcp.lexical.synonyms import SynonymList
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.errors import ConnectionFailedError
 from knowledge_mcp.model.query import Equals, Filter, LegResults, RequirementQuery, SearchMode, SearchQuery
-from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.engine.world import PUMPS, VALVES, World
 
 LIST = """

@@ -8,7 +8,7 @@ import pytest
 
 from knowledge_mcp.model.errors import SpaceMismatchError
 from knowledge_mcp.model.query import SearchQuery
-from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.engine.world import VALVES, World
 
 

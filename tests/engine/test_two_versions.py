@@ -11,7 +11,7 @@ from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.model.query import SearchMode, SearchQuery
 from knowledge_mcp.stores.sqlite.store import SqliteStore
-from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.engine.world import PUMPS, VALVES, World
 
 

@@ -18,7 +18,7 @@ from knowledge_mcp.ranking.fusion import fuse
 from knowledge_mcp.readers.markdown import MarkdownReader
 from knowledge_mcp.sources.files import FileSource
 from knowledge_mcp.stores.memory import MemoryStore
-from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+from knowledge_mcp.testing.embedders import HashingEmbedder
 
 __all__ = ["PUMPS", "VALVES", "World"]
 

@@ -16,7 +16,7 @@ from knowledge_mcp.engine.jobs.store_journal import ENDED_COLLECTION, JOBS_COLLE
 from knowledge_mcp.engine.planning.values import explain
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.stores.memory import MemoryStore
-from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.growth.counting import Counting, counted
 
 AT = "2026-01-01T00:00:00+00:00"

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge_mcp import registry
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.lexical.synonyms import SHIPPED, SynonymList, from_options
 from knowledge_mcp.model.errors import ConfigError
@@ -122,7 +121,7 @@ def test_no_question_breaks_it_and_all_that_is_found_comes_from_the_lists(questi
 
 
 def test_the_shipped_list_answers_with_what_reports_print() -> None:
-    words: Synonyms = registry.load(registry.SYNONYMS)(("finance",), ANALYSER)
+    words: Synonyms = from_options(("finance",), ANALYSER)
     assert words.size > 40
     assert words.unsearched == ()
     (found,) = words.wordings("Did the quick ratio improve?")

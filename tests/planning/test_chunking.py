@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from knowledge_mcp.chunking.prose.recursive import SEPARATORS, RecursiveChunker, Splitting, split
 from knowledge_mcp.model.document import Block, BlockKind, Document, Page, Span
 from knowledge_mcp.model.errors import ConfigError
-from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.planning.world import report
 
 PIECES = [

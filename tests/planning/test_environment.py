@@ -14,7 +14,7 @@ from knowledge_mcp.engine.planning.desk import FilingDesk
 from knowledge_mcp.engine.planning.values import FilingRequest
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.settings import load_settings
-from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.ocr.pages import LETTER, drawn, scan
 from tests.planning.world import REF
 

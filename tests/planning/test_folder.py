@@ -23,7 +23,7 @@ from knowledge_mcp.cli.shared.failures import ExitCode
 from knowledge_mcp.engine.planning.desk import FilingDesk
 from knowledge_mcp.model.errors import ConnectionFailedError, InvalidInputError, NotFoundError
 from knowledge_mcp.settings import Settings
-from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.planning.world import REF, Sheet, World, paper, report
 
 

@@ -14,7 +14,7 @@ from knowledge_mcp.model.extraction import ScanOptions
 from knowledge_mcp.surfaces.arguments import output_schema
 from knowledge_mcp.surfaces.planning import SURFACE
 from knowledge_mcp.surfaces.planning.shapes import render_error
-from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.planning.world import REF, TOOLS, PaperReader, Sheet, World, refusal, report
 
 

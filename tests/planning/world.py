@@ -32,7 +32,7 @@ from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.surfaces.arguments import parse
 from knowledge_mcp.surfaces.planning import SURFACE
 from knowledge_mcp.surfaces.planning.shapes import render_error
-from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+from knowledge_mcp.testing.embedders import HashingEmbedder
 
 __all__ = ["REF", "TOOLS", "Gate", "PaperReader", "Sheet", "World", "paper", "refusal", "report"]
 

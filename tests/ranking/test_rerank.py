@@ -37,7 +37,7 @@ from knowledge_mcp.ranking.rerank_api import ApiReranker
 from knowledge_mcp.ranking.rerank_local import CrossEncoder, from_options
 from knowledge_mcp.settings import load_settings, read_settings
 from knowledge_mcp.stores.memory import MemoryStore
-from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+from knowledge_mcp.testing.embedders import HashingEmbedder
 from knowledge_mcp.testing.store_values import embedded
 from tests.ranking.cross_encoder import make_cross_encoder
 

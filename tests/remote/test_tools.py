@@ -13,7 +13,7 @@ from mcp import Client
 from mcp.types import TextContent
 
 from knowledge_mcp.model.errors import AuthError, ConnectionFailedError, NotFoundError
-from knowledge_mcp.remote.tools import RefusedError, RemoteDesk
+from knowledge_mcp.remote.knowledge import RefusedError, RemoteDesk
 from knowledge_mcp.surfaces.planning import SURFACE
 from knowledge_mcp.transports.mcp.server import build_server
 from tests.planning.world import REF, World

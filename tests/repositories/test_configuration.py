@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from knowledge_mcp import registry, wiring
+from knowledge_mcp import wiring
 from knowledge_mcp.chunking.code.chunker import MAX_CHUNKS_PER_FILE
 from knowledge_mcp.cli.serve.mcp import build_parser
 from knowledge_mcp.cli.serve.starting import listening_problems
@@ -57,7 +57,6 @@ def test_the_specified_configuration_file_is_read_as_it_stands(tmp_path: Path) -
         surface="repositories",
         environ=environ,
         folder=tmp_path,
-        adapters=(registry.EMBEDDERS, registry.STORES),
     )
     assert reading.problems == ()
     settings = reading.settings
@@ -79,9 +78,7 @@ def test_each_specified_variable_works_under_its_name_and_secrets_are_masked(tmp
         "OPENAI_API_KEY=sk-hidden-one\nGITHUB_PAT=ghp_hidden-two\nCHROMADB_HOST=chroma.local\nCHROMADB_PORT=9000\n"
         "LOG_LEVEL=debug\nEMBEDDING_MODEL=text-embedding-3-large\n"
     )
-    reading = read_settings(
-        environ={}, folder=tmp_path, surface="repositories", adapters=(registry.EMBEDDERS, registry.STORES)
-    )
+    reading = read_settings(environ={}, folder=tmp_path, surface="repositories")
     settings = reading.settings
     assert reading.problems == ()
     assert (settings.chromadb_host, settings.chromadb_port) == ("chroma.local", 9000)

@@ -26,7 +26,7 @@ from knowledge_mcp.model.errors import (
     NotFoundError,
 )
 from knowledge_mcp.support.locks import locked
-from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.cli.running import ROOT, environment, unmeasured
 from tests.repositories.world import FILES, World, make_desk, sqlite
 from tests.servers.git_server import GitServer, MadeRepository

@@ -20,7 +20,7 @@ from knowledge_mcp.model.errors import (
     NotFoundError,
     SpaceMismatchError,
 )
-from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.repositories.world import FILES, World, make_desk, sqlite, stopping
 from tests.servers.git_server import GitServer, MadeRepository
 

@@ -31,7 +31,7 @@ from knowledge_mcp.ports import TokenMeasure
 from knowledge_mcp.remote.knowledge import RemoteKnowledge
 from knowledge_mcp.settings import read_settings
 from knowledge_mcp.sources.scan.files import RepositoryScan
-from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.cli.running import ROOT, environment
 from tests.remote.serving import AT_ONCE, KEY, rest_service
 from tests.repositories.world import World, make_desk
@@ -192,7 +192,7 @@ def test_source_tests_configuration_documents_and_stand_ins_have_their_places() 
         assert (ROOT / place).exists(), place
     for name in ("openai_server.py", "qdrant_server.py", "git_server.py"):
         assert (ROOT / "tests" / "servers" / name).is_file(), name
-    assert (ROOT / "src" / "knowledge_mcp" / "testing" / "hashing_embedder.py").is_file()
+    assert (ROOT / "src" / "knowledge_mcp" / "testing" / "embedders.py").is_file()
 
 
 @pytest.mark.slow

@@ -32,7 +32,7 @@ from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.support.sandbox import Sandbox
 from knowledge_mcp.surfaces.arguments import parse
 from knowledge_mcp.surfaces.repositories import SURFACE
-from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.servers.git_server import MadeRepository
 
 __all__ = ["FILES", "SANDBOX", "TOOLS", "World", "make_desk", "sqlite", "stopping"]

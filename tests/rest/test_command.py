@@ -202,8 +202,7 @@ async def test_the_variables_of_qdrant_and_azure_are_what_the_service_connects_b
                 "EMBEDDING_MODEL": "text-embedding-3-small",
                 "DATA_PATH": str(tmp_path),
             }
-            adapters = (("local", "openai", "azure"), ("sqlite", "qdrant", "chromadb"))
-            settings = load_settings(surface="rag", environ=environ, folder=tmp_path, adapters=adapters)
+            settings = load_settings(surface="rag", environ=environ, folder=tmp_path)
             start = wiring.try_start(settings, surfaces=["rag"])
             assert (start.problems, start.backend, start.degraded) == ((), "qdrant", "")
             library = KnowledgeProvider(lambda: wiring.build_library(settings, start=start))

@@ -7,11 +7,9 @@ import json
 import logging
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from pydantic import SecretStr
 
 from knowledge_mcp.transports.shared.keys import Key, KeyRing, parse_keys
 from tests.rest.world import keys_file
@@ -30,14 +28,6 @@ class Clock:
         return self.now
 
 
-@dataclass(frozen=True)
-class Options:
-    """Settings of keys."""
-
-    rag_api_key: SecretStr | None = None
-    rag_api_keys_file: Path | None = None
-
-
 def rewrite(path: Path, text: str) -> None:
     """Put another file in the place of a file, as a mounted secret changes."""
     fresh = path.with_suffix(".new")
@@ -50,7 +40,7 @@ def rewrite(path: Path, text: str) -> None:
 def test_the_keys_of_both_settings_are_recognised_by_name(tmp_path: Path) -> None:
     digest = hashlib.sha256(b"hashed-secret").hexdigest()
     path = keys_file(tmp_path, json.dumps({"keys": [CI, {"name": "ops", "sha256": digest.upper(), "write": []}]}))
-    ring = KeyRing.from_options(Options(SecretStr("own-secret"), path))
+    ring = KeyRing("own-secret", path)
     assert ring.problem == ""
     assert ring.required
     assert ring.names == ("ci", "default", "ops")
@@ -134,7 +124,7 @@ def test_a_file_that_is_missing_or_no_text_is_a_problem_at_the_start(tmp_path: P
 
 
 def test_no_key_at_all_means_that_none_is_required() -> None:
-    ring = KeyRing.from_options(Options())
+    ring = KeyRing()
     assert not ring.required
     assert ring.recognise(b"") is None
 

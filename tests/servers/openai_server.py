@@ -25,7 +25,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal, Self, cast
 from urllib.parse import parse_qs, urlsplit
 
-from knowledge_mcp.testing.hashing_embedder import HashingEmbedder
+from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.servers import openai_faults as faults
 from tests.servers.openai_faults import Fault, Item
 

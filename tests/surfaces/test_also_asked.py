@@ -7,7 +7,7 @@ import json
 
 from knowledge_mcp.model.library import Deposit
 from knowledge_mcp.model.query import RequirementAnswer, RequirementQuery, SearchAnswer, SearchMode, SearchQuery
-from knowledge_mcp.remote.answers import FoundPassages, read
+from knowledge_mcp.remote.answers import FoundPassages
 from knowledge_mcp.remote.client import RemoteLibrary
 from knowledge_mcp.remote.values import codec_of
 from knowledge_mcp.surfaces.rag import SURFACE as RAG
@@ -71,4 +71,4 @@ def test_it_comes_over_rest_and_an_older_service_has_none() -> None:
             assert remote.search_in("default", SearchQuery("pump")).also_asked == ()
         finally:
             remote.close()
-    assert read(FoundPassages, {"results": []}).value(SearchMode.HYBRID).also_asked == ()
+    assert FoundPassages.read({"results": []}).value(SearchMode.HYBRID).also_asked == ()

@@ -11,7 +11,7 @@ import pytest
 
 from knowledge_mcp.model.library import Deposit
 from knowledge_mcp.model.query import SearchAnswer, SearchMode, SearchQuery
-from knowledge_mcp.remote.answers import FoundPassages, read
+from knowledge_mcp.remote.answers import FoundPassages
 from knowledge_mcp.remote.client import RemoteLibrary
 from knowledge_mcp.remote.values import codec_of
 from knowledge_mcp.surfaces.answers import in_words
@@ -97,5 +97,5 @@ def test_it_comes_over_rest() -> None:
 
 
 def test_a_remote_library_reads_it_and_an_older_service_has_none() -> None:
-    assert read(FoundPassages, {"results": [], "answerability": 0.25}).value(SearchMode.HYBRID).answerability == 0.25
-    assert read(FoundPassages, {"results": []}).value(SearchMode.HYBRID).answerability is None
+    assert FoundPassages.read({"results": [], "answerability": 0.25}).value(SearchMode.HYBRID).answerability == 0.25
+    assert FoundPassages.read({"results": []}).value(SearchMode.HYBRID).answerability is None

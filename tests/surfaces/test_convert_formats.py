@@ -12,7 +12,7 @@ from knowledge_mcp.engine.convert.conversion import ConversionDesk
 from knowledge_mcp.settings import load_settings
 from knowledge_mcp.surfaces.arguments import parse
 from knowledge_mcp.surfaces.convert import SURFACE
-from knowledge_mcp.wiring.desks import build_conversion
+from knowledge_mcp.wiring import build_conversion
 from tests.machine import needs
 from tests.readers.docx_files import docx_bytes, heading, p
 from tests.readers.office_files import presentation, workbook

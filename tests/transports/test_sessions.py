@@ -12,9 +12,8 @@ import httpx
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from knowledge_mcp.transports.mcp.http import build_app
+from knowledge_mcp.transports.mcp.http import MAX_SESSIONS, MAX_SESSIONS_OF_KEY, SessionLimit, build_app
 from knowledge_mcp.transports.mcp.server import KnowledgeServer, build_server
-from knowledge_mcp.transports.mcp.sessions import MAX_SESSIONS, MAX_SESSIONS_OF_KEY, SessionLimit
 from knowledge_mcp.transports.shared.keys import Key, KeyRing
 from tests.rest.served import served
 from tests.transports.asgi import Echo, ask

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -31,13 +31,10 @@ __all__ = [
     "Ready",
     "RemoteJob",
     "Whole",
-    "read",
 ]
 
-M = TypeVar("M", bound="_Told")
 
-
-class _Told(BaseModel):
+class _ServiceAnswer(BaseModel):
     """Take what is there; null stands for what is not, and what is new is passed over."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
@@ -49,28 +46,32 @@ class _Told(BaseModel):
             return value
         return {key: each for key, each in cast("dict[str, Any]", value).items() if each is not None}
 
+    @classmethod
+    def read(cls, payload: Mapping[str, Any]) -> Self:
+        """Read an answer.
 
-def read(model: type[M], payload: Mapping[str, Any]) -> M:
-    """Read an answer.
+        Raises:
+            InternalError: it is not what the service is known to answer; names the fields.
+        """
+        try:
+            return cls.model_validate(payload)
+        except ValidationError as exc:
+            places = {".".join(map(str, each["loc"])) for each in exc.errors(include_url=False, include_input=False)}
+            raise InternalError(
+                "The RAG API's answer is not understood.",
+                details=f"unexpected or missing: {', '.join(sorted(places)[:10])}",
+                suggestion="Check that RAG_API_URL names a RAG API, and that it is no older than this program.",
+            ) from exc
 
-    Raises:
-        InternalError: it is not what the service is known to answer; names the fields.
-    """
-    try:
-        return model.model_validate(payload)
-    except ValidationError as exc:
-        places = {".".join(map(str, each["loc"])) for each in exc.errors(include_url=False, include_input=False)}
-        raise InternalError(
-            "The RAG API's answer is not understood.",
-            details=f"unexpected or missing: {', '.join(sorted(places)[:10])}",
-            suggestion="Check that RAG_API_URL names a RAG API, and that it is no older than this program.",
-        ) from exc
+    def values_of(self, kind: type[_ServiceAnswer]) -> dict[str, Any]:
+        """Return the values of the fields that a base declares."""
+        return {name: getattr(self, name) for name in kind.model_fields}
 
 
-class Ingested(_Told):
+class Ingested(_ServiceAnswer):
     """What became of an ingestion."""
 
-    doc_id: str
+    document_id: str = Field(validation_alias="doc_id")
     chunks: int
     collection: str = ""
     title: str = ""
@@ -84,24 +85,22 @@ class Ingested(_Told):
 
     def value(self, collection: str = "") -> Deposited:
         """Return the value; `collection` is the one asked for."""
-        return Deposited(
-            self.doc_id, self.collection or collection, self.title, self.source, self.chunks, self.pages,
-            self.unchanged, self.replaced, self.embedded, self.reused, self.warnings,
-        )  # fmt: skip
+        values: dict[str, Any] = {**dict(self), "collection": self.collection or collection}
+        return Deposited(**values)
 
 
-class Accepted(_Told):
+class Accepted(_ServiceAnswer):
     """An ingestion that goes on by itself."""
 
     job_id: str
 
 
-class _Progress(_Told):
+class _Progress(_ServiceAnswer):
     done: float = 0.0
     message: str = ""
 
 
-class RemoteJob(_Told):
+class RemoteJob(_ServiceAnswer):
     """How far an accepted ingestion is."""
 
     job_id: str
@@ -157,33 +156,37 @@ _CLASS = {
 }
 
 
-class _Metadata(_Told):
-    source: str = ""
+class _OfChunk(_ServiceAnswer):
+    """What a chunk takes as it comes."""
+
+    id: str = Field(default="", validation_alias="chunk_id")
+    document_id: str = Field(default="", validation_alias="doc_id")
+    document_title: str = Field(default="", validation_alias="title")
+    document_type: str = ""
+    index: int = Field(default=0, validation_alias="chunk_index")
+    context: str = ""
+    token_count: int = 0
+    section_title: str = Field(default="", validation_alias="section")
+    clause_number: str | None = None
+    parent_chunk_id: str | None = None
+    normative: bool = False
+    source_path: str = Field(default="", validation_alias="source")
+    lines: tuple[int, int] | None = None
+    references: tuple[str, ...] = ()
+
+
+class _Metadata(_OfChunk):
     pages: tuple[int, ...] = ()
     page: int | None = None
     page_labels: tuple[str, ...] = ()
-    collection: str = ""
-    doc_id: str = ""
-    chunk_id: str = ""
-    chunk_index: int = 0
-    title: str = ""
-    document_type: str = ""
     chunk_type: str = ""
-    normative: bool = False
-    section: str = ""
     sections: tuple[str, ...] = ()
     section_hierarchy: tuple[str, ...] = ()
-    clause_number: str | None = None
-    lines: tuple[int, int] | None = None
     span: tuple[int, int] = (0, 0)
-    token_count: int = 0
-    context: str = ""
-    references: tuple[str, ...] = ()
-    parent_chunk_id: str | None = None
     citation: str = ""
 
 
-class _Passage(_Told):
+class _Passage(_ServiceAnswer):
     text: str
     metadata: _Metadata = _Metadata()
 
@@ -192,31 +195,18 @@ class _Passage(_Told):
         pages = about.pages or ((about.page,) if about.page is not None else ())
         known = about.chunk_type in ChunkType.__members__.values()
         return Chunk(
-            id=about.chunk_id,
-            document_id=about.doc_id,
-            document_title=about.title,
-            document_type=about.document_type,
-            index=about.chunk_index,
+            **about.values_of(_OfChunk),
             content=self.text,
             content_hash=hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest(),
-            context=about.context,
-            token_count=about.token_count,
             span=Span(*about.span),
             section_hierarchy=about.section_hierarchy or about.sections,
-            section_title=about.section,
-            clause_number=about.clause_number,
-            parent_chunk_id=about.parent_chunk_id,
             chunk_type=ChunkType(about.chunk_type) if known else ChunkType.GUIDANCE,
-            normative=about.normative,
-            source_path=about.source,
             page_numbers=pages,
             page_labels=about.page_labels if len(about.page_labels) == len(pages) else tuple(map(str, pages)),
-            lines=about.lines,
-            references=about.references,
         )
 
 
-class _Leg(_Told):
+class _Leg(_ServiceAnswer):
     rank: int
     score: float
 
@@ -234,7 +224,7 @@ class _Result(_Passage):
         return Hit(chunk, self.score, self.metadata.citation or chunk.document_title, dense, lexical)
 
 
-class FoundPassages(_Told):
+class FoundPassages(_ServiceAnswer):
     """Results of a search."""
 
     results: tuple[_Result, ...]
@@ -255,16 +245,16 @@ class FoundPassages(_Told):
         )
 
 
-class _Collection(_Told):
+class _Collection(_ServiceAnswer):
     name: str
-    doc_count: int
-    chunk_count: int = 0
-    token_count: int = 0
+    documents: int = Field(validation_alias="doc_count")
+    chunks: int = Field(default=0, validation_alias="chunk_count")
+    tokens: int = Field(default=0, validation_alias="token_count")
     embedding_model: str = ""
     created_at: str = ""
 
 
-class CollectionPage(_Told):
+class CollectionPage(_ServiceAnswer):
     """Some of the collections."""
 
     collections: tuple[_Collection, ...]
@@ -272,64 +262,48 @@ class CollectionPage(_Told):
 
     def values(self) -> list[CollectionSummary]:
         """Return the values."""
-        return [
-            CollectionSummary(
-                each.name, each.doc_count, each.chunk_count, each.token_count, each.embedding_model, each.created_at
-            )
-            for each in self.collections
-        ]
+        return [CollectionSummary(**dict(each)) for each in self.collections]
 
 
-class _Document(_Told):
-    doc_id: str
+class _OfRecord(_ServiceAnswer):
+    """What a document's record takes as it comes."""
+
+    id: str = Field(validation_alias="doc_id")
     title: str = ""
-    source: str = ""
-    collection: str = ""
     document_type: str = ""
+    source_path: str = Field(default="", validation_alias="source")
     sha256: str = ""
     pipeline: str = ""
     size: int = 0
     pages: int = 0
     token_count: int = 0
     embedding_model: str = ""
-    media_type: str = ""
-    status: str = ""
-    warnings: tuple[str, ...] = ()
     created_at: str = ""
     updated_at: str = ""
+    media_type: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+class _Document(_OfRecord):
+    collection: str = ""
+    status: str = ""
     metadata: dict[str, Any] = {}
 
     def record(self, chunk_count: int) -> DocumentRecord:
         known = self.status in DocumentStatus.__members__.values()
         return DocumentRecord(
-            id=self.doc_id,
-            title=self.title,
-            document_type=self.document_type,
-            source_path=self.source,
-            sha256=self.sha256,
-            pipeline=self.pipeline,
-            size=self.size,
-            pages=self.pages,
+            **self.values_of(_OfRecord),
             chunk_count=chunk_count,
-            token_count=self.token_count,
-            embedding_model=self.embedding_model,
-            created_at=self.created_at,
-            updated_at=self.updated_at,
-            media_type=self.media_type,
             status=DocumentStatus(self.status) if known else DocumentStatus.READY,
-            metadata=tuple((name, value if isinstance(value, str) else str(value)) for name, value in self._pairs()),
-            warnings=self.warnings,
+            metadata=tuple((name, str(value)) for name, value in self.metadata.items()),
         )
-
-    def _pairs(self) -> list[tuple[str, Any]]:
-        return list(self.metadata.items())
 
 
 class _Listed(_Document):
     chunks: int = 0
 
 
-class DocumentPage(_Told):
+class DocumentPage(_ServiceAnswer):
     """Some documents of a collection."""
 
     documents: tuple[_Listed, ...]
@@ -355,14 +329,14 @@ class Whole(_Document):
         return LibraryDocument(self.collection, self.record(count), text, chunks)
 
 
-class Counted(_Told):
+class Counted(_ServiceAnswer):
     """How much went with what was deleted."""
 
     documents: int = 0
     chunks: int = 0
 
 
-class _Check(_Told):
+class _Check(_ServiceAnswer):
     up: bool
     message: str = ""
     latency_ms: int = 0
@@ -371,12 +345,12 @@ class _Check(_Told):
         return Check(self.up, self.latency_ms, self.message)
 
 
-class _Checks(_Told):
+class _Checks(_ServiceAnswer):
     vector_store: _Check
     embedding_service: _Check
 
 
-class Ready(_Told):
+class Ready(_ServiceAnswer):
     """Whether the service can serve, and what it depends on."""
 
     status: str

@@ -8,23 +8,13 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 from urllib.parse import quote
 
+from knowledge_mcp.model.call import Progress
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, NotFoundError, TimedOutError
 from knowledge_mcp.model.library import CollectionSummary, Deposit, Deposited, IngestJob, LibraryDocument
 from knowledge_mcp.model.query import And, Equals, Filter, HealthReport, In, Prefix, SearchAnswer, SearchQuery
 from knowledge_mcp.model.source import media_type_of
-from knowledge_mcp.remote.answers import (
-    Accepted,
-    CollectionPage,
-    Counted,
-    DocumentPage,
-    FoundPassages,
-    Ingested,
-    Ready,
-    RemoteJob,
-    Whole,
-    read,
-)
+from knowledge_mcp.remote import answers
 from knowledge_mcp.remote.connection import Ask, GaveUpError, RemoteOptions, ServiceConnection, of_options
 from knowledge_mcp.support.retry import RetryPolicy
 
@@ -86,7 +76,7 @@ class RemoteLibrary:
         """List all that the key may read, by name."""
         found: list[CollectionSummary] = []
         while True:
-            page = read(CollectionPage, self._get("/collections", limit=PAGE, offset=len(found)))
+            page = answers.CollectionPage.read(self._get("/collections", limit=PAGE, offset=len(found)))
             values = page.values()
             found.extend(values)
             if not values or page.total is None or len(found) >= page.total:
@@ -95,7 +85,7 @@ class RemoteLibrary:
     def drop_collection(self, collection: str) -> int:
         """Remove one."""
         gone = self._connection.ask(Ask("DELETE", f"/collections/{_quoted(collection)}", repeatable=False))
-        return read(Counted, gone).documents
+        return answers.Counted.read(gone).documents
 
     # ---- taking in
 
@@ -103,19 +93,19 @@ class RemoteLibrary:
         self,
         deposit: Deposit,
         *,
-        on_progress: Callable[[float, float | None, str], None] | None = None,
+        on_progress: Progress | None = None,
         cancelled: Callable[[], bool] | None = None,
     ) -> Deposited:
         """Bring a document and wait until it is searchable; giving up cancels its job."""
         answer = self._connection.ask(_ingest(deposit), cancelled=cancelled)
         if answer.get("status") != "accepted":  # a service that knows no jobs, or was done at once
-            return read(Ingested, answer).value(deposit.collection)
-        job_id = read(Accepted, answer).job_id
+            return answers.Ingested.read(answer).value(deposit.collection)
+        job_id = answers.Accepted.read(answer).job_id
         return self._followed(job_id, on_progress, cancelled).value(deposit.collection)
 
     def submit(self, deposit: Deposit) -> IngestJob:
         """Bring a document for later."""
-        return self.job(read(Accepted, self._connection.ask(_ingest(deposit))).job_id)
+        return self.job(answers.Accepted.read(self._connection.ask(_ingest(deposit))).job_id)
 
     def job(self, job_id: str) -> IngestJob:
         """Ask after one."""
@@ -123,7 +113,7 @@ class RemoteLibrary:
 
     def cancel_job(self, job_id: str) -> IngestJob:
         """Tell one to stop; again does no more."""
-        return read(RemoteJob, self._connection.ask(Ask("DELETE", f"/jobs/{_quoted(job_id)}"))).value()
+        return answers.RemoteJob.read(self._connection.ask(Ask("DELETE", f"/jobs/{_quoted(job_id)}"))).value()
 
     def job_counts(self) -> Mapping[str, int]:
         """Count nothing: the service itself tells its jobs at `/metrics`."""
@@ -143,7 +133,8 @@ class RemoteLibrary:
             body["weight"] = query.weight
         if query.filter is not None:
             body["filters"] = _filters(query.filter)
-        return read(FoundPassages, self._connection.ask(Ask("POST", "/search", body=body))).value(query.mode)
+        found = self._connection.ask(Ask("POST", "/search", body=body))
+        return answers.FoundPassages.read(found).value(query.mode)
 
     def records(self, collection: str, document_ids: Collection[str] | None = None) -> list[DocumentRecord]:
         """List a collection's documents by id, or some of them."""
@@ -157,7 +148,7 @@ class RemoteLibrary:
         seen = 0
         while True:
             asked = self._get("/documents", collection=collection, limit=PAGE, offset=seen)
-            page = read(DocumentPage, asked)
+            page = answers.DocumentPage.read(asked)
             found.update((record.id, record) for record in page.values())
             seen += len(page.documents)
             if not page.documents or page.total is None or seen >= page.total:
@@ -165,7 +156,7 @@ class RemoteLibrary:
 
     def find(self, document_id: str) -> LibraryDocument:
         """Return one whole."""
-        return read(Whole, self._get(f"/documents/{_quoted(document_id)}", text="true")).value()
+        return answers.Whole.read(self._get(f"/documents/{_quoted(document_id)}", text="true")).value()
 
     def record(self, document_id: str, *, collection: str | None = None) -> DocumentRecord:
         """Return one's record."""
@@ -183,13 +174,13 @@ class RemoteLibrary:
     def remove_document(self, document_id: str) -> int:
         """Remove one."""
         gone = self._connection.ask(Ask("DELETE", f"/documents/{_quoted(document_id)}", repeatable=False))
-        return read(Counted, gone).chunks
+        return answers.Counted.read(gone).chunks
 
     # ---- itself
 
     def health(self) -> HealthReport:
         """Ask the service for the state of what it depends on."""
-        return read(Ready, self._connection.ask(Ask("GET", "/ready", accepts=_NOT_READY))).value()
+        return answers.Ready.read(self._connection.ask(Ask("GET", "/ready", accepts=_NOT_READY))).value()
 
     def warm_up(self) -> None:
         """Open the connection, and make sure that the key is known."""
@@ -207,17 +198,17 @@ class RemoteLibrary:
 
     def _glance(self, document_id: str) -> LibraryDocument:
         """Look at a document without fetching all of it."""
-        return read(Whole, self._get(f"/documents/{_quoted(document_id)}", limit=1)).value()
+        return answers.Whole.read(self._get(f"/documents/{_quoted(document_id)}", limit=1)).value()
 
-    def _job(self, job_id: str) -> RemoteJob:
-        return read(RemoteJob, self._get(f"/jobs/{_quoted(job_id)}"))
+    def _job(self, job_id: str) -> answers.RemoteJob:
+        return answers.RemoteJob.read(self._get(f"/jobs/{_quoted(job_id)}"))
 
     def _followed(
         self,
         job_id: str,
-        on_progress: Callable[[float, float | None, str], None] | None,
+        on_progress: Progress | None,
         cancelled: Callable[[], bool] | None,
-    ) -> Ingested:
+    ) -> answers.Ingested:
         """Wait for a job to end, and tell how far it is when that has changed."""
         told: tuple[float, str] | None = None
         waited, looks = 0.0, 0

@@ -185,11 +185,14 @@ def _of_status(status: int, told: Mapping[str, Any] | None, headers: Mapping[str
     details = f"HTTP {status}" + (f" ({code})" if code else "")
     suggestion = _suggestion(told, key) if told is not None else None
     if status == 401:
-        return AuthError(
-            f"{SERVICE} was asked without an API key.", details=_joined(details, words), suggestion="Set RAG_API_KEY."
-        )
+        told_there = f"{details}: {words}" if words else details
+        return AuthError(f"{SERVICE} was asked without an API key.", details=told_there, suggestion="Set RAG_API_KEY.")
     if status == 403:
-        return _forbidden(words, details, suggestion)
+        return AuthError(
+            words or f"{SERVICE} refused the API key.",
+            details=details,
+            suggestion=suggestion or "Check RAG_API_KEY, and what this key may read and write.",
+        )
     if status in {404, 405} and told is None:
         return ConfigError(
             f"There is no RAG API at this address (HTTP {status}).", details=details, suggestion="Check RAG_API_URL."
@@ -220,14 +223,6 @@ _DEFAULTS = {
     413: "Bring a smaller document; the service's RAG_MAX_UPLOAD_BYTES is the limit.",
     500: "Try again; if it happens again, the service's log tells the cause.",
 }
-
-
-def _forbidden(words: str, details: str, suggestion: str | None) -> KnowledgeError:
-    return AuthError(
-        words or f"{SERVICE} refused the API key.",
-        details=details,
-        suggestion=suggestion or "Check RAG_API_KEY, and what this key may read and write.",
-    )
 
 
 def _unreadable(
@@ -300,10 +295,6 @@ def failure_of_transport(exc: Exception, key: str) -> Failed:
 def _suggestion(payload: Mapping[str, Any], key: str) -> str | None:
     told = payload.get("suggestion")
     return _struck(told, key) if isinstance(told, str) and told else None
-
-
-def _joined(details: str, words: str) -> str:
-    return f"{details}: {words}" if words else details
 
 
 def _struck(words: str, key: str) -> str:

@@ -1,17 +1,18 @@
-"""RemoteKnowledge: `ports.Knowledge` over the engine's endpoints of another machine, so that any surface runs there."""
+"""x"""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from typing import Any, cast
 from urllib.parse import quote
 
+from knowledge_mcp.model.call import Progress
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure
-from knowledge_mcp.model.errors import ConnectionFailedError, InternalError
+from knowledge_mcp.model.errors import ConnectionFailedError, InternalError, KnowledgeError
 from knowledge_mcp.model.evidence import (
     QuoteAnswer,
     QuoteQuery,
@@ -37,7 +38,13 @@ from knowledge_mcp.remote.failures import SERVICE, Failed, told_error
 from knowledge_mcp.remote.values import Codec, Parcel, codec_of, joined, method_of, packed, what_is_left
 from knowledge_mcp.support.retry import RetryPolicy
 
-__all__ = ["RemoteKnowledge", "from_options"]
+__all__ = [
+    "RefusedError",
+    "RemoteDesk",
+    "RemoteKnowledge",
+    "desk_from_options",
+    "from_options",
+]
 
 _OPTIONS = codec_of(IngestOptions)
 _EVENT = codec_of(IngestEvent)
@@ -50,22 +57,18 @@ def from_options(options: RemoteOptions, surface: str) -> RemoteKnowledge:
     Raises:
         ConfigError: address or key is missing or cannot be used.
     """
-    url, key = of_options(options)
-    return RemoteKnowledge(url, key, surface)
+    return RemoteKnowledge(*of_options(options), surface)
 
 
-class RemoteKnowledge:
-    """Ask one surface's engine on another machine (`ports.Knowledge`). Thread-safe.
-
-    Values and errors come back as the very classes that the engine gave there. What does no more when it is done twice,
-    which is all but `remove`, is asked again where the connection fails.
+class _RemoteEngine:
+    """Reach the engine of one surface on another machine.
 
     Args:
         url: address of the REST service.
         key: sent as bearer token to this address only; empty for none.
         surface: whose engine is asked.
-        timeout: seconds for one call as a whole; while files are ingested, for each sign of life.
-        policy: retries; None for the specified ones.
+        timeout: seconds for one call as a whole; where an answer comes in lines, for each sign of life.
+        policy: retries of what may be asked again; None for the specified ones.
 
     Raises:
         ConfigError: address or key cannot be used.
@@ -77,6 +80,20 @@ class RemoteKnowledge:
         self._connection = ServiceConnection(url, key, timeout=timeout, policy=policy)
         self._timeout = timeout
         self._path = f"/engine/{quote(surface, safe='')}"
+
+    def close(self) -> None:
+        """Close the connections; the engine there goes on."""
+        self._connection.close()
+
+
+class RemoteKnowledge(_RemoteEngine):
+    """Ask one surface's engine on another machine (`ports.Knowledge`). Thread-safe.
+
+    Values and errors come back as the very classes that the engine gave there. What does no more when it is done twice,
+    which is all but `remove`, is asked again where the connection fails.
+
+    Arguments and errors are those of every remote engine.
+    """
 
     def search(self, query: SearchQuery) -> SearchAnswer:
         """Find the best chunks."""
@@ -167,10 +184,6 @@ class RemoteKnowledge:
     def warm_up(self) -> None:
         """Load what the first query would have to load, there."""
         self._call("warm_up")
-
-    def close(self) -> None:
-        """Close the connections; the engine there goes on."""
-        self._connection.close()
 
     def _call(self, name: str, *, repeatable: bool = True, **arguments: Any) -> Any:
         method = method_of(name)
@@ -269,3 +282,69 @@ def _read(codec: Codec, told: Any) -> Any:
             details=type(exc).__name__,
             suggestion="Check that this program and the service are of the same version.",
         ) from exc
+
+
+class RefusedError(KnowledgeError):
+    """Carry an error as the surface there has put it already.
+
+    Args:
+        message: what it says.
+        rendered: the whole of it.
+    """
+
+    def __init__(self, message: str, rendered: Mapping[str, Any]) -> None:
+        super().__init__(message)
+        self.rendered = dict(rendered)
+
+
+def desk_from_options(options: RemoteOptions, surface: str) -> RemoteDesk:
+    """Build the client from the settings; asks nobody.
+
+    Raises:
+        ConfigError: address or key is missing or cannot be used.
+    """
+    return RemoteDesk(*of_options(options), surface)
+
+
+class RemoteDesk(_RemoteEngine):
+    """Run tools of one surface on another machine. Thread-safe.
+
+    Paths that such tools take are the other machine's, below the folders that it allows.
+
+    Arguments and errors are those of every remote engine.
+    """
+
+    def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        *,
+        on_progress: Progress,
+        cancelled: Callable[[], bool],
+        repeatable: bool,
+    ) -> dict[str, Any]:
+        """Run one tool and return its answer.
+
+        Raises:
+            RefusedError: the tool answered with an error.
+            KnowledgeError: it could not be asked.
+        """
+        path = f"{self._path}/tools/{quote(name, safe='')}"
+        ask = Ask("POST", path, body=dict(arguments), repeatable=repeatable)
+        return self._connection.repeat(lambda: self._once(ask, on_progress, cancelled), ask, cancelled=cancelled)
+
+    def warm_up(self) -> None:
+        """Do nothing: the engine there does."""
+
+    def _once(self, ask: Ask, tell: Progress, cancelled: Callable[[], bool]) -> dict[str, Any]:
+        with closing(self._connection.lines(ask, cancelled=cancelled, seconds=self._timeout)) as lines:
+            for line in lines:
+                if isinstance(moved := line.get("progress"), list) and len(cast("list[Any]", moved)) == 3:
+                    tell(*cast("list[Any]", moved))
+                if isinstance(line.get("error"), dict):
+                    raise told_error(cast("dict[str, Any]", line["error"]), self._connection.key)
+                if isinstance(line.get("refused"), dict):
+                    raise RefusedError(str(line.get("message", "")), cast("dict[str, Any]", line["refused"]))
+                if isinstance(line.get("result"), dict):
+                    return cast("dict[str, Any]", line["result"])
+        raise Failed(ConnectionFailedError(f"{SERVICE} broke off before the tool had answered."), again=True)

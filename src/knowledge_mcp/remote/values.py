@@ -2,12 +2,6 @@
 
 Codecs are built by pydantic from the type hints of the Protocol, so that a field added to a value travels by itself.
 Only filters are written by hand: two of their kinds have the same fields, and need a name beside them.
-
-| method                                                                                              | right |
-|-----------------------------------------------------------------------------------------------------|-------|
-| `search` `lookup` `requirements` `stats` `health` `documents` `document` `document_text` `warm_up`  | read  |
-| `document_structure` `document_chunks` `chunk` `definitions_in` `read` `verify_quote` `references`  | read  |
-| `remove` `verify` `ingest`                                                                          | write |
 """
 
 from __future__ import annotations
@@ -46,26 +40,13 @@ __all__ = [
 Right = Literal["read", "write"]
 
 RIGHTS: Mapping[str, Right] = {
-    "search": "read",
-    "lookup": "read",
-    "requirements": "read",
-    "stats": "read",
-    "health": "read",
-    "documents": "read",
-    "document": "read",
-    "document_text": "read",
-    "document_structure": "read",
-    "document_chunks": "read",
-    "chunk": "read",
-    "definitions_in": "read",
-    "read": "read",
-    "verify_quote": "read",
-    "references": "read",
-    "warm_up": "read",
-    "remove": "write",
-    "verify": "write",
-    "ingest": "write",
-}
+    **dict.fromkeys((
+        "search", "lookup", "requirements", "stats", "health", "documents", "document", "document_text",
+        "document_structure", "document_chunks", "chunk", "definitions_in", "read", "verify_quote", "references",
+        "warm_up",
+    ), "read"),
+    **dict.fromkeys(("remove", "verify", "ingest"), "write"),
+}  # fmt: skip
 """What a key needs for each method; `close` does not travel."""
 
 _MOST_NESTED = 20

@@ -1,17 +1,18 @@
 """The environment, `.env` and configuration file, read once and frozen; `reading` alone reads `os.environ`."""
 
-from knowledge_mcp.settings.choices import (
+from knowledge_mcp.settings.fields import (
     LOCAL_MODEL,
     OPENAI_MODEL,
     EmbeddingChoice,
+    Settings,
     StoreChoice,
+    Variable,
     blends_scores,
     choose_embedding,
     choose_store,
     contradictions,
-    missing_adapters,
+    variables,
 )
-from knowledge_mcp.settings.fields import Settings, Variable, variables
 from knowledge_mcp.settings.reading import (
     Reading,
     SettingValue,
@@ -36,7 +37,6 @@ __all__ = [
     "contradictions",
     "find_env_file",
     "load_settings",
-    "missing_adapters",
     "network_environment",
     "read_settings",
     "variables",

@@ -5,164 +5,174 @@ The documentation (`docs/settings.md`, `.env.example`), `knowledge config show` 
 
 from __future__ import annotations
 
+import ipaddress
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, SecretStr
 
-from knowledge_mcp.settings.groups import LOCAL_RERANKER, EmbeddingSettings, RagSettings, RankingSettings, StoreSettings
-from knowledge_mcp.settings.variables import ImageSkip, LogFormat, LogLevel, OcrEngineName, Variable, Words, setting
+from knowledge_mcp.settings.groups import (
+    LOCAL_RERANKER,
+    EmbeddingSettings,
+    ImageSkip,
+    LogFormat,
+    LogLevel,
+    OcrEngineName,
+    RagSettings,
+    RankingSettings,
+    StoreSettings,
+    Variable,
+    Words,
+    setting,
+)
 
-__all__ = ["Settings", "Variable", "variables"]
+__all__ = [
+    "LOCAL_MODEL",
+    "OPENAI_MODEL",
+    "EmbeddingChoice",
+    "Settings",
+    "StoreChoice",
+    "Variable",
+    "blends_scores",
+    "choose_embedding",
+    "choose_store",
+    "contradictions",
+    "variables",
+]
 
-_CHUNK = "Chunks"
-_READ = "Reading documents"
-_SERVE = "Serving"
-_LOG = "Logging and health"
-_REPO = "Repositories surface"
+_chunk = partial(setting, group="Chunks", surface="standards")
+_read = partial(setting, group="Reading documents")
+_serve = partial(setting, group="Serving")
+_log = partial(setting, group="Logging and health", surface="standards")
+_repo = partial(setting, group="Repositories surface", surface="repositories")
 
 
 class _OtherSettings(BaseModel):
-    chunk_size_min: int = setting(
-        "CHUNK_SIZE_MIN", 200, "Fewest tokens of a chunk, where the text allows.",
-        group=_CHUNK, surface="standards", ge=50, le=500,
-    )  # fmt: skip
-    chunk_size_max: int = setting(
-        "CHUNK_SIZE_MAX", 800, "Most tokens of a chunk; what the embedding model reads caps it further.",
-        group=_CHUNK, surface="standards", ge=200, le=2000,
-    )  # fmt: skip
-    chunk_overlap: int = setting(
-        "CHUNK_OVERLAP", 100, "Tokens that neighbouring chunks share; smaller than CHUNK_SIZE_MIN.",
-        group=_CHUNK, surface="standards", ge=0, le=500,
-    )  # fmt: skip
-
-    enable_ocr: bool = setting(
-        "ENABLE_OCR", True, "Read scanned pages by OCR where Tesseract is installed.",
-        group=_READ, surface="planning",
-    )  # fmt: skip
-    ocr_engine: OcrEngineName = setting(
-        "OCR_ENGINE",
-        "auto",
-        "What reads scanned pages: an engine of the registry by name, or `auto` for its first.",
-        group=_READ,
+    chunk_size_min: int = _chunk(
+        "CHUNK_SIZE_MIN", 200, "Fewest tokens of a chunk, where the text allows.", ge=50, le=500
     )
-    image_ratio_threshold: float = setting(
-        "IMAGE_RATIO_THRESHOLD", 0.7, "Mean share of images on the pages above which a document is image-based.",
-        group=_READ, surface="planning", ge=0, le=1,
+    chunk_size_max: int = _chunk(
+        "CHUNK_SIZE_MAX", 800, "Most tokens of a chunk; what the embedding model reads caps it further.",
+        ge=200, le=2000,
     )  # fmt: skip
-    image_skip: ImageSkip = setting(
+    chunk_overlap: int = _chunk(
+        "CHUNK_OVERLAP", 100, "Tokens that neighbouring chunks share; smaller than CHUNK_SIZE_MIN.", ge=0, le=500
+    )
+
+    enable_ocr: bool = _read(
+        "ENABLE_OCR", True, "Read scanned pages by OCR where Tesseract is installed.", surface="planning"
+    )
+    ocr_engine: OcrEngineName = _read(
+        "OCR_ENGINE", "auto", "What reads scanned pages: an engine of the registry by name, or `auto` for its first."
+    )
+    image_ratio_threshold: float = _read(
+        "IMAGE_RATIO_THRESHOLD", 0.7, "Mean share of images on the pages above which a document is image-based.",
+        surface="planning", ge=0, le=1,
+    )  # fmt: skip
+    image_skip: ImageSkip = _read(
         "IMAGE_SKIP", "sample",
         "`strict` skips every image-based document; `sample` reads it when a sample of its pages reads well.",
-        group=_READ, surface="planning",
+        surface="planning",
     )  # fmt: skip
-    document_passwords_file: Path | None = setting(
+    document_passwords_file: Path | None = _read(
         "DOCUMENT_PASSWORDS_FILE", None,
         "File with one password a line, tried on protected PDFs. At a terminal `knowledge-ingest` asks for what is "
         "missing; all else reports such a file as unreadable.",
-        group=_READ, example="/etc/knowledge-mcp/passwords",
+        example="/etc/knowledge-mcp/passwords",
     )  # fmt: skip
-    allowed_roots: Words | None = setting(
+    allowed_roots: Words | None = _read(
         "ALLOWED_ROOTS", None,
         "Comma-separated folders that tools given a path may read. Unset: none for a network server, the working "
         "directory and the home directory for stdio.",
-        widens=True, group=_READ, example="~/documents,/srv/standards",
+        widens=True, example="~/documents,/srv/standards",
     )  # fmt: skip
 
-    port: int = setting(
-        "DOCUMENT_STORE_PORT", 3002, "Port of the HTTP and SSE transports.",
-        group=_SERVE, surface="planning", ge=1, le=65535,
+    port: int = _serve(
+        "DOCUMENT_STORE_PORT", 3002, "Port of the HTTP and SSE transports.", surface="planning", ge=1, le=65535
+    )
+    mcp_api_key: SecretStr | None = _serve(
+        "MCP_API_KEY", None, "Bearer token that HTTP clients must send. Without one the server binds 127.0.0.1 only.",
+        surface="planning", example="a-long-random-text",
     )  # fmt: skip
-    mcp_api_key: SecretStr | None = setting(
-        "MCP_API_KEY", None,
-        "Bearer token that HTTP clients must send. Without one the server binds 127.0.0.1 only.",
-        group=_SERVE, surface="planning", example="a-long-random-text",
-    )  # fmt: skip
-    mcp_api_keys_file: Path | None = setting(
+    mcp_api_keys_file: Path | None = _serve(
         "MCP_API_KEYS_FILE", None,
         "File with one `name: token` a line (or a JSON object), for several clients; read again when it changes.",
-        key="MCP_API_KEY", group=_SERVE, example="/etc/knowledge-mcp/tokens",
+        key="MCP_API_KEY", example="/etc/knowledge-mcp/tokens",
     )  # fmt: skip
-    allowed_hosts: Words = setting(
+    allowed_hosts: Words = _serve(
         "MCP_ALLOWED_HOSTS", (), "Comma-separated Host names (`kb.example.com`, `kb.example.com:8443`) accepted beside "
         "the loopback ones.",
-        widens=True, group=_SERVE, example="kb.example.com",
+        widens=True, example="kb.example.com",
     )  # fmt: skip
-    allowed_origins: Words = setting(
+    allowed_origins: Words = _serve(
         "MCP_ALLOWED_ORIGINS", (), "Comma-separated browser origins (`https://app.example.com`) that are accepted.",
-        widens=True, group=_SERVE, example="https://app.example.com",
+        widens=True, example="https://app.example.com",
     )  # fmt: skip
-    trusted_proxies: Words = setting(
+    trusted_proxies: Words = _serve(
         "MCP_TRUSTED_PROXIES", (), "Comma-separated addresses or networks (`10.0.0.5`, `10.128.0.0/14`) of reverse "
         "proxies: their `X-Forwarded-For` is believed, and no limit by address applies to their connections.",
-        widens=True, group=_SERVE, example="10.0.0.5",
+        widens=True, example="10.0.0.5",
     )  # fmt: skip
-    max_body_bytes: int = setting(
-        "MCP_MAX_BODY_BYTES", 4194304, "Largest HTTP request that is read, in bytes.",
-        group=_SERVE, ge=1024, le=1073741824,
-    )  # fmt: skip
+    max_body_bytes: int = _serve(
+        "MCP_MAX_BODY_BYTES", 4194304, "Largest HTTP request that is read, in bytes.", ge=1024, le=1073741824
+    )
 
-    log_level: LogLevel = setting(
+    log_level: LogLevel = _log(
         "LOG_LEVEL", "INFO",
         "`DEBUG`, `INFO`, `WARNING` or `ERROR`. Unset, the server logs from `INFO`; the other commands, whose "
         "answer stands on the same terminal, are quiet below `WARNING` (below `INFO` with `--verbose`).",
-        group=_LOG, surface="standards", config="logging.level",
+        config="logging.level",
     )  # fmt: skip
-    log_format: LogFormat = setting(
-        "LOG_FORMAT", "text", "`text` or `json`; logs go to stderr.",
-        group=_LOG, surface="standards", config="logging.format",
-    )  # fmt: skip
-    health_latency_threshold_ms: int = setting(
+    log_format: LogFormat = _log("LOG_FORMAT", "text", "`text` or `json`; logs go to stderr.", config="logging.format")
+    health_latency_threshold_ms: int = _log(
         "HEALTH_LATENCY_THRESHOLD_MS", 500, "Milliseconds from which a check that is up counts as degraded.",
-        group=_LOG, surface="standards", ge=1, le=600000,
+        ge=1, le=600000,
     )  # fmt: skip
 
-    github_pat: SecretStr | None = setting(
-        "GITHUB_PAT", None, "Token for private repositories on github.com.",
-        group=_REPO, surface="repositories", example="ghp_your-token",
-    )  # fmt: skip
-    git_tokens: SecretStr | None = setting(
+    github_pat: SecretStr | None = _repo(
+        "GITHUB_PAT", None, "Token for private repositories on github.com.", example="ghp_your-token"
+    )
+    git_tokens: SecretStr | None = _repo(
         "GIT_TOKENS", None, "Tokens for other hosts than GitHub, comma-separated, each as `host=token`.",
-        group=_REPO, example="gitlab.example.com=your-token",
+        surface="all", example="gitlab.example.com=your-token",
     )  # fmt: skip
-    repo_clone_path: Path = setting(
-        "REPO_CLONE_PATH", Path("./data/repos"), "Folder of cloned repositories.",
-        group=_REPO, surface="repositories", config="ingestion.repoClonePath",
-    )  # fmt: skip
-    chunk_max_tokens: int = setting(
-        "CHUNK_MAX_TOKENS", 500, "Most tokens of a chunk of code.",
-        group=_REPO, surface="repositories", config="ingestion.chunkMaxTokens", ge=50, le=8000,
-    )  # fmt: skip
-    chunk_overlap_tokens: int = setting(
+    repo_clone_path: Path = _repo(
+        "REPO_CLONE_PATH", Path("./data/repos"), "Folder of cloned repositories.", config="ingestion.repoClonePath"
+    )
+    chunk_max_tokens: int = _repo(
+        "CHUNK_MAX_TOKENS", 500, "Most tokens of a chunk of code.", config="ingestion.chunkMaxTokens", ge=50, le=8000
+    )
+    chunk_overlap_tokens: int = _repo(
         "CHUNK_OVERLAP_TOKENS", 50, "Tokens that neighbouring chunks of code share.",
-        group=_REPO, surface="repositories", config="ingestion.chunkOverlapTokens", ge=0, le=4000,
+        config="ingestion.chunkOverlapTokens", ge=0, le=4000,
     )  # fmt: skip
 
-    default_extensions: Words | None = setting(
+    default_extensions: Words | None = _repo(
         "DEFAULT_EXTENSIONS", None,
         "Comma-separated extensions of the files of a repository that are indexed, instead of the built-in list.",
-        group=_REPO, surface="repositories", config="ingestion.defaultExtensions", example=".py,.ts,.md",
+        config="ingestion.defaultExtensions", example=".py,.ts,.md",
     )  # fmt: skip
-    default_excludes: Words = setting(
-        "DEFAULT_EXCLUDES", (),
-        "Comma-separated patterns to leave out beside the built-in ones, as in a .gitignore.",
-        group=_REPO, surface="repositories", config="ingestion.defaultExcludes", example="vendor/**,*.snap",
+    default_excludes: Words = _repo(
+        "DEFAULT_EXCLUDES", (), "Comma-separated patterns to leave out beside the built-in ones, as in a .gitignore.",
+        config="ingestion.defaultExcludes", example="vendor/**,*.snap",
     )  # fmt: skip
-    search_default_limit: int = setting(
+    search_default_limit: int = _repo(
         "SEARCH_DEFAULT_LIMIT", 10, "Results of a code search that names no limit.",
-        group=_REPO, surface="repositories", config="search.defaultLimit", ge=1, le=50,
+        config="search.defaultLimit", ge=1, le=50,
     )  # fmt: skip
-    search_max_limit: int = setting(
-        "SEARCH_MAX_LIMIT", 50, "Most results that a code search may ask for.",
-        group=_REPO, surface="repositories", config="search.maxLimit", ge=1, le=50,
-    )  # fmt: skip
-    search_default_threshold: float = setting(
+    search_max_limit: int = _repo(
+        "SEARCH_MAX_LIMIT", 50, "Most results that a code search may ask for.", config="search.maxLimit", ge=1, le=50
+    )
+    search_default_threshold: float = _repo(
         "SEARCH_DEFAULT_THRESHOLD", 0.7,
         "Similarity below which results of a code search are left out, unless it names its own.",
-        group=_REPO, surface="repositories", config="search.defaultThreshold", ge=0, le=1,
+        config="search.defaultThreshold", ge=0, le=1,
     )  # fmt: skip
-    search_snippet_max_length: int = setting(
+    search_snippet_max_length: int = _repo(
         "SEARCH_SNIPPET_MAX_LENGTH", 500, "Characters of a code snippet.",
-        group=_REPO, surface="repositories", config="search.snippetMaxLength", ge=50, le=100000,
+        config="search.snippetMaxLength", ge=50, le=100000,
     )  # fmt: skip
 
 
@@ -198,15 +208,177 @@ def variables() -> tuple[Variable, ...]:
     """List every setting in the order of its declaration."""
     found: list[Variable] = []
     for field, info in Settings.model_fields.items():
-        extra = cast("dict[str, Any]", info.json_schema_extra)
-        about: dict[str, Any] = extra["variable"]
-        found.append(
-            Variable(
-                field=field,
-                default=_written(info.default),
-                text=info.description or "",
-                secret="SecretStr" in str(info.annotation),
-                **about,
-            )
-        )
+        declared: Variable = cast("dict[str, Any]", info.json_schema_extra)["variable"]
+        secret = "SecretStr" in str(info.annotation)
+        found.append(replace(declared, field=field, default=_written(info.default), secret=secret))
     return tuple(found)
+
+
+LOCAL_MODEL = "all-MiniLM-L6-v2"
+OPENAI_MODEL = "text-embedding-3-small"
+LOCAL_DIMENSIONS = 384
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingChoice:
+    """Name the embedding provider and model in force, and why; `dimensions` is None for the model's own."""
+
+    provider: Literal["local", "openai", "azure"]
+    model: str
+    dimensions: int | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoreChoice:
+    """Name the store in force, and why."""
+
+    backend: Literal["sqlite", "qdrant", "chromadb"]
+    reason: str
+
+
+def choose_embedding(settings: Settings, surface: str = "standards") -> EmbeddingChoice:
+    """Select the embedding provider for a surface in one order, without any fallback."""
+    if surface == "planning":
+        return EmbeddingChoice("local", LOCAL_MODEL, None, "the planning surface always embeds with this model")
+    if settings.embedding_provider is not None:
+        provider, reason = settings.embedding_provider, f"EMBEDDING_PROVIDER={settings.embedding_provider}"
+    elif surface == "rag" and settings.azure_openai_endpoint is not None:
+        provider, reason = "azure", "AZURE_OPENAI_ENDPOINT is set"
+    elif settings.openai_api_key is not None:
+        provider, reason = "openai", "OPENAI_API_KEY is set"
+    else:
+        provider, reason = "local", "nothing else is configured"
+    model = (
+        settings.embedding_model
+        or {
+            "local": LOCAL_MODEL,
+            "openai": OPENAI_MODEL,
+            "azure": settings.azure_openai_embedding_deployment or OPENAI_MODEL,
+        }[provider]
+    )
+    return EmbeddingChoice(provider, model, settings.embedding_dimensions, reason)
+
+
+def choose_store(settings: Settings) -> StoreChoice:
+    """Select the store: as named, else by whose address is set, else the embedded one."""
+    if settings.vector_store is not None:
+        return StoreChoice(settings.vector_store, f"VECTOR_STORE={settings.vector_store}")
+    if settings.qdrant_url is not None:
+        return StoreChoice("qdrant", "QDRANT_URL is set")
+    if settings.chromadb_host is not None:
+        return StoreChoice("chromadb", "CHROMADB_HOST is set")
+    return StoreChoice("sqlite", "nothing else is configured")
+
+
+def blends_scores(settings: Settings, surface: str = "standards") -> bool:
+    """Tell whether a surface's hybrid searches that name no weight blend scores, or fuse ranks."""
+    return settings.hybrid_fusion == "scores" or (settings.hybrid_fusion == "auto" and surface != "standards")
+
+
+def contradictions(settings: Settings, surface: str = "standards") -> list[str]:
+    """List values that are right alone and wrong together, and keys and addresses of the wrong form."""
+    return [*_chunk_problems(settings), *_address_problems(settings), *_embedding_problems(settings, surface)]
+
+
+def _chunk_problems(settings: Settings) -> list[str]:
+    problems: list[str] = []
+    if settings.chunk_overlap >= settings.chunk_size_min:
+        problems.append(
+            f"CHUNK_OVERLAP ({settings.chunk_overlap}) must be smaller than CHUNK_SIZE_MIN ({settings.chunk_size_min})."
+        )
+    if settings.chunk_size_min > settings.chunk_size_max:
+        problems.append(
+            f"CHUNK_SIZE_MIN ({settings.chunk_size_min}) must not be larger than "
+            f"CHUNK_SIZE_MAX ({settings.chunk_size_max})."
+        )
+    if settings.chunk_overlap_tokens >= settings.chunk_max_tokens:
+        problems.append(
+            f"CHUNK_OVERLAP_TOKENS ({settings.chunk_overlap_tokens}) must be smaller than "
+            f"CHUNK_MAX_TOKENS ({settings.chunk_max_tokens})."
+        )
+    return problems
+
+
+def _address_problems(settings: Settings) -> list[str]:
+    problems: list[str] = []
+    if settings.vector_store == "qdrant" and settings.qdrant_url is None:
+        problems.append("VECTOR_STORE=qdrant needs QDRANT_URL, which is not set.")
+    addresses = {
+        "QDRANT_URL": settings.qdrant_url,
+        "RAG_API_URL": settings.rag_api_url,
+        "RERANKER_URL": settings.reranker_url,
+        "AZURE_OPENAI_ENDPOINT": settings.azure_openai_endpoint,
+    }
+    problems.extend(
+        f"{name} must start with https:// or http://."
+        for name, value in addresses.items()
+        if value is not None and not value.startswith(("https://", "http://"))
+    )
+    if settings.reranker == "api" and settings.reranker_url is None:
+        problems.append("RERANKER=api needs RERANKER_URL, which is not set.")
+    problems.extend(
+        f"MCP_ALLOWED_HOSTS holds '{host}': a host name with or without a port is meant, no scheme and no path."
+        for host in settings.allowed_hosts
+        if "/" in host
+    )
+    problems.extend(
+        f"MCP_ALLOWED_ORIGINS holds '{origin}': an origin such as https://app.example.com is meant."
+        for origin in settings.allowed_origins
+        if not origin.startswith(("https://", "http://")) or origin.count("/") > 2
+    )
+    problems.extend(
+        f"MCP_TRUSTED_PROXIES holds '{proxy}': an address or a network such as 10.128.0.0/14 is meant."
+        for proxy in settings.trusted_proxies
+        if not _is_network(proxy)
+    )
+    token = settings.mcp_api_key.get_secret_value() if settings.mcp_api_key is not None else "-"
+    if not token.isascii() or not token.isprintable() or " " in token:
+        problems.append("MCP_API_KEY may hold only visible ASCII characters: it is sent in an HTTP header.")
+    return problems
+
+
+def _is_network(text: str) -> bool:
+    try:
+        ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        return False
+    return True
+
+
+def _embedding_problems(settings: Settings, surface: str) -> list[str]:
+    problems: list[str] = []
+    choice = choose_embedding(settings, surface)
+    key = settings.openai_api_key
+    if choice.provider == "openai" and key is None:
+        problems.append("OPENAI_API_KEY is not set; the embedding provider 'openai' needs it.")
+    if choice.provider == "openai" and key is not None and not _looks_like_a_key(key.get_secret_value()):
+        problems.append("OPENAI_API_KEY does not look like an OpenAI key: it must start with 'sk-'.")
+    if choice.provider == "azure":
+        needed = {
+            "AZURE_OPENAI_ENDPOINT": settings.azure_openai_endpoint,
+            "AZURE_OPENAI_KEY": settings.azure_openai_key,
+            "AZURE_OPENAI_EMBEDDING_DEPLOYMENT": settings.azure_openai_embedding_deployment,
+        }
+        problems.extend(
+            f"{name} is not set; the embedding provider 'azure' needs it."
+            for name, value in needed.items()
+            if not value
+        )
+    if choice.provider == "local" and choice.model.startswith("text-embedding-"):
+        problems.append(
+            f"EMBEDDING_MODEL={choice.model} is a model of OpenAI, but the embedding provider is 'local' "
+            f"({choice.reason}). Unset EMBEDDING_MODEL, or choose a local model."
+        )
+    elif choice.provider == "local" and choice.model.rpartition("/")[2].lower() == LOCAL_RERANKER.lower():
+        problems.append(f"EMBEDDING_MODEL={choice.model} is a reranker: it has no vectors. RERANKER=local uses it.")
+    elif choice.model == LOCAL_MODEL and choice.dimensions not in {None, LOCAL_DIMENSIONS}:
+        problems.append(
+            f"EMBEDDING_DIMENSIONS={choice.dimensions} does not fit {LOCAL_MODEL}, whose vectors have "
+            f"{LOCAL_DIMENSIONS} components. Unset EMBEDDING_DIMENSIONS."
+        )
+    return problems
+
+
+def _looks_like_a_key(key: str) -> bool:
+    return key.startswith("sk-") and len(key) > len("sk-") and key.isascii() and key.isprintable() and " " not in key

@@ -1,117 +1,214 @@
-"""The settings of how text becomes vectors."""
+"""What a setting is, with all that is told of it; the settings of stores, embeddings, ranking and the REST service."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Annotated, Any, Literal, cast
 
-from pydantic import BaseModel, SecretStr
-
-from knowledge_mcp.settings.variables import (
-    FusionName,
-    Provider,
-    Quantization,
-    RerankerName,
-    StoreName,
-    Switch,
-    Variant,
-    Words,
-    platform_folder,
-    setting,
-)
+from pydantic import BaseModel, BeforeValidator, Field, SecretStr
 
 __all__ = [
     "LOCAL_RERANKER",
     "EmbeddingSettings",
+    "FusionName",
+    "ImageSkip",
+    "LogFormat",
+    "LogLevel",
+    "OcrEngineName",
+    "Provider",
+    "Quantization",
     "RagSettings",
     "RankingSettings",
+    "RerankerName",
+    "StoreName",
     "StoreSettings",
+    "Switch",
+    "Variable",
+    "Variant",
+    "Words",
+    "platform_folder",
+    "setting",
 ]
 
-_EMBED = "Embeddings"
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """Describe one setting.
+
+    Attributes:
+        name: environment variable.
+        text: what it does, one or two sentences.
+        group: heading in the documentation.
+        surface: whose specification names it: `standards`, `planning`, `repositories`, `rag`, or `all` for ours.
+        config: dotted key in a `--config` file beside its own name, empty for none.
+        example: written after the commented name in `.env.example` where there is no default.
+        older: other variable names that mean the same; the first name wins.
+        low: smallest value allowed, None for no range.
+        high: largest value allowed, None for no range.
+        key: variable of the secret that is sent to this address, or that this one adds to; empty for none.
+        widens: whether it says who may come in, or what may be reached.
+        field: attribute of `Settings`; this and what follows is known once `Settings` is declared.
+        default: as one would write it; empty where unset means something of its own (then `text` says what).
+        secret: never shown, never logged.
+    """
+
+    name: str
+    text: str
+    group: str
+    surface: str = "all"
+    config: str = ""
+    example: str = ""
+    older: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
+    key: str = ""
+    widens: bool = False
+    field: str = ""
+    default: str = ""
+    secret: bool = False
+
+
+def _split(value: object) -> object:
+    if isinstance(value, str):
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+    return value
+
+
+def _lower(value: object) -> object:
+    return value.strip().lower() if isinstance(value, str) else value
+
+
+def _level(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    name = value.strip().upper()
+    return {"WARN": "WARNING", "CRITICAL": "ERROR"}.get(name, name)
+
+
+Words = Annotated[tuple[str, ...], BeforeValidator(_split)]
+LogLevel = Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(_level)]
+LogFormat = Annotated[Literal["text", "json"], BeforeValidator(_lower)]
+Provider = Annotated[Literal["local", "openai", "azure"], BeforeValidator(_lower)]
+StoreName = Annotated[Literal["sqlite", "qdrant", "chromadb"], BeforeValidator(_lower)]
+Variant = Annotated[Literal["int8", "fp32"], BeforeValidator(_lower)]
+OcrEngineName = Annotated[Literal["auto", "tesseract"], BeforeValidator(_lower)]
+FusionName = Annotated[Literal["auto", "ranks", "scores"], BeforeValidator(_lower)]
+RerankerName = Annotated[Literal["none", "local", "api"], BeforeValidator(_lower)]
+ImageSkip = Annotated[Literal["sample", "strict"], BeforeValidator(_lower)]
+Quantization = Annotated[Literal["none", "scalar", "binary"], BeforeValidator(_lower)]
+Switch = Annotated[Literal["auto", "on", "off"], BeforeValidator(_lower)]
+
+
+def setting(
+    name: str,
+    default: Any,
+    text: str,
+    *,
+    group: str,
+    surface: str = "all",
+    config: str = "",
+    example: str = "",
+    older: tuple[str, ...] = (),
+    ge: float | None = None,
+    le: float | None = None,
+    key: str = "",
+    widens: bool = False,
+) -> Any:
+    """Declare one field of `Settings` with what `Variable` tells of it."""
+    about = Variable(name, text, group, surface, config, example, older, ge, le, key, widens)
+    return Field(default, ge=ge, le=le, description=text, json_schema_extra={"variable": cast("Any", about)})
+
+
+def platform_folder(kind: Literal["data", "cache"]) -> Path:
+    """Name this product's folder of a kind; it may not exist yet."""
+    import platformdirs
+
+    found = platformdirs.user_data_path if kind == "data" else platformdirs.user_cache_path
+    return found("knowledge-mcp", appauthor=False)
+
+
+_embed = partial(setting, group="Embeddings")
 
 
 class EmbeddingSettings(BaseModel):
     """Say which provider and model embed, and how much at once."""
 
-    embedding_provider: Provider | None = setting(
+    embedding_provider: Provider | None = _embed(
         "EMBEDDING_PROVIDER", None,
         "`local` (ONNX on this machine, no key), `openai` or `azure`. Unset: `openai` if OPENAI_API_KEY is set, "
         "else `local`; a collection never changes its provider.",
-        group=_EMBED, config="embedding.provider", example="local",
+        config="embedding.provider", example="local",
     )  # fmt: skip
-    embedding_model: str | None = setting(
+    embedding_model: str | None = _embed(
         "EMBEDDING_MODEL", None,
         "Model name. Unset: `all-MiniLM-L6-v2` for `local`, `text-embedding-3-small` for `openai`.",
-        group=_EMBED, surface="standards", config="embedding.model", example="all-MiniLM-L6-v2",
+        surface="standards", config="embedding.model", example="all-MiniLM-L6-v2",
     )  # fmt: skip
-    embedding_dimensions: int | None = setting(
+    embedding_dimensions: int | None = _embed(
         "EMBEDDING_DIMENSIONS", None, "Components per vector. Unset: the model's own (384 local, 1536 openai).",
-        group=_EMBED, surface="standards", example="384", ge=256, le=3072,
+        surface="standards", example="384", ge=256, le=3072,
     )  # fmt: skip
-    embedding_batch_size: int = setting(
+    embedding_batch_size: int = _embed(
         "EMBEDDING_BATCH_SIZE", 100, "Texts per request to a remote embedding provider.",
-        group=_EMBED, config="embedding.batchSize", ge=1, le=2048,
+        config="embedding.batchSize", ge=1, le=2048,
     )  # fmt: skip
-    embedding_variant: Variant = setting(
-        "EMBEDDING_VARIANT", "int8", "Weights of the local model: `int8` (fast) or `fp32` (exact).", group=_EMBED
+    embedding_variant: Variant = _embed(
+        "EMBEDDING_VARIANT", "int8", "Weights of the local model: `int8` (fast) or `fp32` (exact)."
     )
-    embedding_model_path: Path | None = setting(
+    embedding_model_path: Path | None = _embed(
         "EMBEDDING_MODEL_PATH", None, "Folder that already holds the local model; nothing is downloaded then.",
-        group=_EMBED, example="/opt/models/all-MiniLM-L6-v2",
+        example="/opt/models/all-MiniLM-L6-v2",
     )  # fmt: skip
-    models_path: Path | None = setting(
+    models_path: Path | None = _embed(
         "MODELS_PATH", None, "Where downloaded models are kept. Unset: the user's cache folder for knowledge-mcp.",
-        group=_EMBED, example="~/.cache/knowledge-mcp/models",
+        example="~/.cache/knowledge-mcp/models",
     )  # fmt: skip
-    embedding_threads: int | None = setting(
+    embedding_threads: int | None = _embed(
         "EMBEDDING_THREADS", None, "Threads of the local model. Unset: as many as this process has cores.",
-        group=_EMBED, example="2", ge=1, le=256,
+        example="2", ge=1, le=256,
     )  # fmt: skip
-    openai_api_key: SecretStr | None = setting(
-        "OPENAI_API_KEY", None,
-        "OpenAI API key (`sk-...`). Set and without EMBEDDING_PROVIDER it selects `openai`.",
-        group=_EMBED, surface="standards", example="sk-your-key",
+    openai_api_key: SecretStr | None = _embed(
+        "OPENAI_API_KEY", None, "OpenAI API key (`sk-...`). Set and without EMBEDDING_PROVIDER it selects `openai`.",
+        surface="standards", example="sk-your-key",
     )  # fmt: skip
-    openai_base_url: str | None = setting(
+    openai_base_url: str | None = _embed(
         "OPENAI_BASE_URL", None, "Address of a service that speaks OpenAI's interface. Unset: OpenAI's own.",
-        key="OPENAI_API_KEY", group=_EMBED, example="https://api.openai.com/v1",
+        key="OPENAI_API_KEY", example="https://api.openai.com/v1",
     )  # fmt: skip
-    embedding_concurrency: int = setting(
-        "EMBEDDING_CONCURRENCY", 4, "Requests to a remote embedding provider at the same time.",
-        group=_EMBED, ge=1, le=64,
-    )  # fmt: skip
-    embedding_max_retries: int = setting(
+    embedding_concurrency: int = _embed(
+        "EMBEDDING_CONCURRENCY", 4, "Requests to a remote embedding provider at the same time.", ge=1, le=64
+    )
+    embedding_max_retries: int = _embed(
         "EMBEDDING_MAX_RETRIES", 3,
         "Retries of a request to a remote embedding provider whose failure may pass, after 1, 2, 4 ... seconds.",
-        group=_EMBED, config="embedding.maxRetries", ge=0, le=10,
+        config="embedding.maxRetries", ge=0, le=10,
     )  # fmt: skip
-    embedding_timeout_ms: int = setting(
+    embedding_timeout_ms: int = _embed(
         "EMBEDDING_TIMEOUT_MS", 60000,
         "Milliseconds that one request to a remote embedding provider may take; a question waits 10,000 at the most.",
-        group=_EMBED, config="embedding.timeoutMs", ge=100, le=600000,
+        config="embedding.timeoutMs", ge=100, le=600000,
     )  # fmt: skip
-    embedding_price: float | None = setting(
+    embedding_price: float | None = _embed(
         "EMBEDDING_PRICE", None, "USD per million tokens. Unset: OpenAI's list price where the model is known.",
-        group=_EMBED, example="0.02", ge=0, le=1000,
+        example="0.02", ge=0, le=1000,
     )  # fmt: skip
-    embedding_cache: bool = setting(
-        "EMBEDDING_CACHE", True, "Whether vectors once paid for are kept in DATA_PATH, so that none is paid twice.",
-        group=_EMBED,
-    )  # fmt: skip
-    azure_openai_endpoint: str | None = setting(
+    embedding_cache: bool = _embed(
+        "EMBEDDING_CACHE", True, "Whether vectors once paid for are kept in DATA_PATH, so that none is paid twice."
+    )
+    azure_openai_endpoint: str | None = _embed(
         "AZURE_OPENAI_ENDPOINT", None, "Azure OpenAI endpoint; selects `azure` for the rag surface.",
-        key="AZURE_OPENAI_KEY", group=_EMBED, surface="rag", example="https://name.openai.azure.com",
+        surface="rag", key="AZURE_OPENAI_KEY", example="https://name.openai.azure.com",
     )  # fmt: skip
-    azure_openai_key: SecretStr | None = setting(
-        "AZURE_OPENAI_KEY", None, "Azure OpenAI key.", group=_EMBED, surface="rag", example="your-key"
+    azure_openai_key: SecretStr | None = _embed(
+        "AZURE_OPENAI_KEY", None, "Azure OpenAI key.", surface="rag", example="your-key"
     )
-    azure_openai_embedding_deployment: str | None = setting(
+    azure_openai_embedding_deployment: str | None = _embed(
         "AZURE_OPENAI_EMBEDDING_DEPLOYMENT", None, "Name of the Azure embedding deployment.",
-        group=_EMBED, surface="rag", example="text-embedding-3-small",
+        surface="rag", example="text-embedding-3-small",
     )  # fmt: skip
-    azure_openai_api_version: str = setting(
-        "AZURE_OPENAI_API_VERSION", "2024-10-21", "Version of Azure's interface.", group=_EMBED, surface="all"
-    )
+    azure_openai_api_version: str = _embed("AZURE_OPENAI_API_VERSION", "2024-10-21", "Version of Azure's interface.")
 
     @property
     def models_folder(self) -> Path:
@@ -120,144 +217,127 @@ class EmbeddingSettings(BaseModel):
 
 
 LOCAL_RERANKER = "ms-marco-MiniLM-L12-v2"
-_RANK = "Reranking"
+_rank = partial(setting, group="Reranking")
 
 
 class RankingSettings(BaseModel):
     """Say how the legs become one ranking, and which reranker looks at the best hits, for how long."""
 
-    hybrid_fusion: FusionName = setting(
+    hybrid_fusion: FusionName = _rank(
         "HYBRID_FUSION", "auto",
         "How hybrid searches that name no weight rank: `ranks` fuses ranks (RRF, k = 60, 70 to 30), as the "
         "specification of the standards says; `scores` blends scores, which finds more; `auto` is `ranks` for the "
         "standards, else `scores`.",
-        group=_RANK,
     )  # fmt: skip
-    synonyms: Words = setting(
+    synonyms: Words = _rank(
         "SYNONYMS", ("finance",),
         "Comma-separated lists of words that documents may put differently than a question; where they do, these are "
         "asked for as well. `finance` is shipped; files of yours have the form of Solr and Elasticsearch (`a, b` or "
         "`a => b, c` a line); `none` is no list. For the surfaces standards and rag.",
-        group=_RANK, example="finance,/etc/knowledge-mcp/synonyms.txt",
+        example="finance,/etc/knowledge-mcp/synonyms.txt",
     )  # fmt: skip
-    reranker: RerankerName = setting(
+    reranker: RerankerName = _rank(
         "RERANKER", "none",
         "`none`; `local` for a cross-encoder on this machine (`knowledge models fetch ms-marco-MiniLM-L12-v2` gets "
         "one); `api` for a service at RERANKER_URL. It puts the best hits of the surfaces standards and rag in a new "
         "order; where it fails or is late, the order stays, and the answer says so.",
-        group=_RANK, example="local",
+        example="local",
     )  # fmt: skip
-    reranker_model_path: Path | None = setting(
+    reranker_model_path: Path | None = _rank(
         "RERANKER_MODEL_PATH", None,
         "Folder with `model.onnx` and `tokenizer.json` of another cross-encoder than the one fetched by name.",
-        group=_RANK, example="/opt/models/ms-marco-MiniLM-L6-v2",
+        example="/opt/models/ms-marco-MiniLM-L6-v2",
     )  # fmt: skip
-    reranker_url: str | None = setting(
+    reranker_url: str | None = _rank(
         "RERANKER_URL", None,
         "Whole address of a service that takes `{query, documents, top_n, model}` and gives `{results: [{index, "
         "relevance_score}]}`.",
-        key="RERANKER_API_KEY", group=_RANK, example="https://rerank.example.com/v1/rerank",
+        key="RERANKER_API_KEY", example="https://rerank.example.com/v1/rerank",
     )  # fmt: skip
-    reranker_api_key: SecretStr | None = setting(
-        "RERANKER_API_KEY", None, "Bearer token for RERANKER_URL.", group=_RANK, example="your-key"
+    reranker_api_key: SecretStr | None = _rank(
+        "RERANKER_API_KEY", None, "Bearer token for RERANKER_URL.", example="your-key"
     )
-    reranker_model: str | None = setting(
-        "RERANKER_MODEL", None, "Model named in requests to RERANKER_URL.", group=_RANK, example="rerank-v3.5"
+    reranker_model: str | None = _rank(
+        "RERANKER_MODEL", None, "Model named in requests to RERANKER_URL.", example="rerank-v3.5"
     )
-    reranker_top: int = setting("RERANKER_TOP", 20, "Hits that the reranker looks at.", group=_RANK, ge=2, le=100)
-    reranker_budget_ms: int = setting(
-        "RERANKER_BUDGET_MS",
-        1500,
-        "Milliseconds that it may take.",
-        group=_RANK,
-        ge=10,
-        le=60000,
-    )
+    reranker_top: int = _rank("RERANKER_TOP", 20, "Hits that the reranker looks at.", ge=2, le=100)
+    reranker_budget_ms: int = _rank("RERANKER_BUDGET_MS", 1500, "Milliseconds that it may take.", ge=10, le=60000)
 
 
-_STORE = "Where chunks and vectors are kept"
+_store = partial(setting, group="Where chunks and vectors are kept")
 
 
 class StoreSettings(BaseModel):
     """Say which store is used and how it is reached."""
 
-    data_path: Path | None = setting(
+    data_path: Path | None = _store(
         "DATA_PATH", None, "Folder of the embedded store. Unset: the user's data folder for knowledge-mcp.",
-        group=_STORE, example="~/knowledge",
+        example="~/knowledge",
     )  # fmt: skip
-    vector_store: StoreName | None = setting(
+    vector_store: StoreName | None = _store(
         "VECTOR_STORE", None,
         "Backend: `sqlite`, `qdrant` or `chromadb`. Unset: `qdrant` if QDRANT_URL is set, else `chromadb` if "
         "CHROMADB_HOST is set, else `sqlite` (one file in DATA_PATH, needs no server).",
-        group=_STORE, surface="standards", example="sqlite",
+        surface="standards", example="sqlite",
     )  # fmt: skip
-    collection: str = setting(
+    collection: str = _store(
         "QDRANT_COLLECTION", "se_knowledge_base", "Collection that is searched and filled, in whichever store.",
-        group=_STORE, surface="standards", older=("COLLECTION",),
+        surface="standards", older=("COLLECTION",),
     )  # fmt: skip
-    qdrant_url: str | None = setting(
+    qdrant_url: str | None = _store(
         "QDRANT_URL", None, "Address of a Qdrant server or cluster; setting it selects Qdrant.",
-        key="QDRANT_API_KEY", group=_STORE, surface="standards", example="https://cluster.example.com:6333",
+        surface="standards", key="QDRANT_API_KEY", example="https://cluster.example.com:6333",
     )  # fmt: skip
-    qdrant_api_key: SecretStr | None = setting(
-        "QDRANT_API_KEY", None, "API key of the Qdrant cluster.", group=_STORE, surface="standards", example="your-key"
+    qdrant_api_key: SecretStr | None = _store(
+        "QDRANT_API_KEY", None, "API key of the Qdrant cluster.", surface="standards", example="your-key"
     )
-    qdrant_grpc: Switch = setting(
-        "QDRANT_GRPC", "auto", "Whether to talk gRPC to Qdrant: `auto` tries its port once and else takes REST.",
-        group=_STORE,
-    )  # fmt: skip
-    qdrant_grpc_port: int = setting(
-        "QDRANT_GRPC_PORT", 6334, "Port of Qdrant's gRPC interface.", group=_STORE, ge=1, le=65535
+    qdrant_grpc: Switch = _store(
+        "QDRANT_GRPC", "auto", "Whether to talk gRPC to Qdrant: `auto` tries its port once and else takes REST."
     )
-    qdrant_shards: int | None = setting(
-        "QDRANT_SHARDS", None, "Shards of a collection that is made anew. Unset: the server's default.",
-        group=_STORE, example="6", ge=1, le=10000,
+    qdrant_grpc_port: int = _store("QDRANT_GRPC_PORT", 6334, "Port of Qdrant's gRPC interface.", ge=1, le=65535)
+    qdrant_shards: int | None = _store(
+        "QDRANT_SHARDS", None, "Shards of a new collection. Unset: the server's default.", example="6", ge=1, le=10000
+    )
+    qdrant_replication_factor: int | None = _store(
+        "QDRANT_REPLICATION_FACTOR", None, "Copies of each shard of a new collection.", example="2", ge=1, le=100
+    )
+    qdrant_write_consistency: int | None = _store(
+        "QDRANT_WRITE_CONSISTENCY", None, "Copies that must confirm a write to a new collection.",
+        example="2", ge=1, le=100,
     )  # fmt: skip
-    qdrant_replication_factor: int | None = setting(
-        "QDRANT_REPLICATION_FACTOR", None, "Copies of each shard of a collection that is made anew.",
-        group=_STORE, example="2", ge=1, le=100,
-    )  # fmt: skip
-    qdrant_write_consistency: int | None = setting(
-        "QDRANT_WRITE_CONSISTENCY", None, "Copies that must confirm a write to a collection that is made anew.",
-        group=_STORE, example="2", ge=1, le=100,
-    )  # fmt: skip
-    qdrant_on_disk: bool = setting(
-        "QDRANT_ON_DISK", False, "Whether vectors of a collection that is made anew are kept on disk, not in memory.",
-        group=_STORE,
-    )  # fmt: skip
-    qdrant_quantization: Quantization = setting(
+    qdrant_on_disk: bool = _store(
+        "QDRANT_ON_DISK", False, "Whether vectors of a new collection are kept on disk, not in memory."
+    )
+    qdrant_quantization: Quantization = _store(
         "QDRANT_QUANTIZATION", "none",
         "Smaller copies of the vectors, held in memory: `scalar` (a quarter) or `binary` (a 32nd; for 1,000 components "
         "and more); results are rescored with the full vectors.",
-        group=_STORE,
     )  # fmt: skip
-    hybrid_search: bool = setting(
+    hybrid_search: bool = _store(
         "QDRANT_HYBRID_SEARCH", True, "Whether searches join meaning and words; `false` searches by meaning only.",
-        group=_STORE, surface="standards",
+        surface="standards",
     )  # fmt: skip
-    chromadb_path: Path = setting(
+    chromadb_path: Path = _store(
         "CHROMADB_PATH", Path("./collections/chromadb"), "Folder of an embedded ChromaDB.",
-        group=_STORE, surface="standards", older=("CHROMA_PERSIST_DIR",),
+        surface="standards", older=("CHROMA_PERSIST_DIR",),
     )  # fmt: skip
-    chromadb_host: str | None = setting(
+    chromadb_host: str | None = _store(
         "CHROMADB_HOST", None, "Host of a ChromaDB server; setting it selects ChromaDB unless QDRANT_URL is set.",
-        key="CHROMADB_TOKEN", group=_STORE, surface="repositories", config="chromadb.host", example="localhost",
+        surface="repositories", key="CHROMADB_TOKEN", config="chromadb.host", example="localhost",
     )  # fmt: skip
-    chromadb_port: int = setting(
+    chromadb_port: int = _store(
         "CHROMADB_PORT", 8000, "Port of that ChromaDB server.",
-        key="CHROMADB_TOKEN", group=_STORE, surface="repositories", config="chromadb.port", ge=1, le=65535,
+        surface="repositories", key="CHROMADB_TOKEN", config="chromadb.port", ge=1, le=65535,
     )  # fmt: skip
-    chromadb_ssl: bool = setting(
-        "CHROMADB_SSL", False, "Whether that server is reached by https.", key="CHROMADB_TOKEN", group=_STORE
+    chromadb_ssl: bool = _store("CHROMADB_SSL", False, "Whether that server is reached by https.", key="CHROMADB_TOKEN")
+    chromadb_token: SecretStr | None = _store(
+        "CHROMADB_TOKEN", None, "Token sent to that server.", example="your-token"
     )
-    chromadb_token: SecretStr | None = setting(
-        "CHROMADB_TOKEN", None, "Token sent to that server.", group=_STORE, example="your-token"
-    )
-    index_memory_mb: int = setting(
+    index_memory_mb: int = _store(
         "INDEX_MEMORY_MB", 1024,
         "Megabytes that the indexes of all collections may take together in one process (`sqlite`, `chromadb`); "
         "the one searched least recently goes first and is read again when it is needed.",
-        group=_STORE, ge=16,
+        ge=16,
     )  # fmt: skip
 
     @property
@@ -271,65 +351,63 @@ class StoreSettings(BaseModel):
         return self.data_folder / "knowledge.sqlite"
 
 
-_RAG = "RAG surface"
-_LOG = "Logging and health"
+_rag = partial(setting, group="RAG surface", surface="rag")
+_log = partial(setting, group="Logging and health", surface="rag")
 
 
 class RagSettings(BaseModel):
     """Where the REST service is, who may use it, and what it may fetch."""
 
-    rag_api_url: str | None = setting(
+    rag_api_url: str | None = _rag(
         "RAG_API_URL", None,
         "Address of the RAG REST service, for whoever calls it: the surfaces `rag` and `convert`, and `--remote`. "
         "Unset, the surface `rag` works in its own process.",
-        key="RAG_API_KEY", group=_RAG, surface="rag", example="https://rag.example.com",
+        key="RAG_API_KEY", example="https://rag.example.com",
     )  # fmt: skip
-    rag_api_key: SecretStr | None = setting(
+    rag_api_key: SecretStr | None = _rag(
         "RAG_API_KEY", None,
         "Bearer token of the RAG REST service: what callers send, and what `rag-api` asks for (with all rights).",
-        group=_RAG, surface="rag", example="your-key",
+        example="your-key",
     )  # fmt: skip
-    rag_api_keys_file: Path | None = setting(
+    rag_api_keys_file: Path | None = _rag(
         "RAG_API_KEYS_FILE", None,
         "JSON file with several named keys and their rights by collection; read again when it changes.",
-        key="RAG_API_KEY", group=_RAG, surface="rag", example="/etc/knowledge-mcp/keys.json",
+        key="RAG_API_KEY", example="/etc/knowledge-mcp/keys.json",
     )  # fmt: skip
-    rag_api_host: str | None = setting(
+    rag_api_host: str | None = _rag(
         "RAG_API_HOST", None,
         "Address that `rag-api` listens on. Unset: 0.0.0.0 where a key is configured, else 127.0.0.1.",
-        widens=True, group=_RAG, surface="rag", example="0.0.0.0",
+        widens=True, example="0.0.0.0",
     )  # fmt: skip
-    rag_api_port: int = setting(
-        "RAG_API_PORT", 8000, "Port that `rag-api` listens on.", group=_RAG, surface="rag", ge=1, le=65535
-    )
-    rag_max_upload_bytes: int = setting(
+    rag_api_port: int = _rag("RAG_API_PORT", 8000, "Port that `rag-api` listens on.", ge=1, le=65535)
+    rag_max_upload_bytes: int = _rag(
         "RAG_MAX_UPLOAD_BYTES", 104857600, "Largest document, or text, that the REST service accepts, in bytes.",
-        group=_RAG, surface="rag", ge=1024, le=2147483648,
+        ge=1024, le=2147483648,
     )  # fmt: skip
-    rag_fetch_max_bytes: int = setting(
+    rag_fetch_max_bytes: int = _rag(
         "RAG_FETCH_MAX_BYTES", 52428800, "Most bytes that one address may give, as sent and as unpacked.",
-        group=_RAG, surface="rag", ge=1024, le=2147483648,
+        ge=1024, le=2147483648,
     )  # fmt: skip
-    rag_fetch_timeout: float = setting(
+    rag_fetch_timeout: float = _rag(
         "RAG_FETCH_TIMEOUT", 60.0,
         "Seconds for one whole fetch: name, connection, robots.txt, redirects and body. Proxies are not used, for the "
         "address that was checked must be the one that is connected to.",
-        group=_RAG, surface="rag", ge=0.1, le=3600,
+        ge=0.1, le=3600,
     )  # fmt: skip
-    rag_fetch_allowed_hosts: Words = setting(
+    rag_fetch_allowed_hosts: Words = _rag(
         "RAG_FETCH_ALLOWED_HOSTS", (),
         "Comma-separated host names (`wiki.example.com`, `*.example.com`) whose private addresses may be fetched, and "
         "repositories cloned from, all the same: an intranet. Hosts in GIT_TOKENS need not be listed. Link-local and "
         "metadata addresses stay refused.",
-        widens=True, group=_RAG, surface="rag", example="wiki.example.com",
+        widens=True, example="wiki.example.com",
     )  # fmt: skip
 
-    otel_endpoint: str | None = setting(
+    otel_endpoint: str | None = _log(
         "OTEL_EXPORTER_OTLP_ENDPOINT", None,
         "Base address that `rag-api` sends OpenTelemetry traces to (`/v1/traces` is added).",
-        group=_LOG, surface="rag", example="http://otel-collector:4318",
+        example="http://otel-collector:4318",
     )  # fmt: skip
-    otel_traces_endpoint: str | None = setting(
+    otel_traces_endpoint: str | None = _log(
         "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", None, "Exact address for traces; wins over the base address.",
-        group=_LOG, surface="rag", example="http://otel-collector:4318/v1/traces",
+        example="http://otel-collector:4318/v1/traces",
     )  # fmt: skip

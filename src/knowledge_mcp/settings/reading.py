@@ -16,9 +16,8 @@ from typing import Any, cast
 from pydantic import SecretStr, ValidationError
 
 from knowledge_mcp.model.errors import ConfigError
-from knowledge_mcp.settings.choices import contradictions, missing_adapters
-from knowledge_mcp.settings.fields import Settings, variables
-from knowledge_mcp.settings.variables import Variable
+from knowledge_mcp.settings.fields import Settings, contradictions, variables
+from knowledge_mcp.settings.groups import Variable
 
 __all__ = [
     "Reading",
@@ -85,9 +84,6 @@ _NETWORK = (
     "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO", "CURL_CA_BUNDLE",
 )  # fmt: skip
 
-BUILT_IN: tuple[Collection[str], Collection[str]] = (frozenset({"local"}), frozenset({"sqlite"}))
-"""Embedders and stores assumed where the caller does not name those of the registry."""
-
 _REFERENCE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?P<rest>:-?(?P<default>[^}]*))?\}")
 _MASK = "********"
 _FOLDER_FIELDS = frozenset(
@@ -145,7 +141,6 @@ def load_settings(
     surface: str = "standards",
     environ: Mapping[str, str] | None = None,
     folder: Path | None = None,
-    adapters: tuple[Collection[str], Collection[str]] = BUILT_IN,
 ) -> Settings:
     """Read the settings, or tell everything that is wrong with them.
 
@@ -159,7 +154,7 @@ def load_settings(
     Raises:
         ConfigError: one for all problems; `details` has one line for each.
     """
-    reading = read_settings(config, surface=surface, environ=environ, folder=folder, adapters=adapters)
+    reading = read_settings(config, surface=surface, environ=environ, folder=folder)
     problems = reading.problems
     if problems:
         message = f"{len(problems)} settings are wrong." if len(problems) != 1 else problems[0]
@@ -177,7 +172,6 @@ def read_settings(
     surface: str = "standards",
     environ: Mapping[str, str] | None = None,
     folder: Path | None = None,
-    adapters: tuple[Collection[str], Collection[str]] = BUILT_IN,
 ) -> Reading:
     """Read the settings with the origin of each value and every problem; never raises for a wrong value."""
     environment = os.environ if environ is None else environ
@@ -204,7 +198,6 @@ def read_settings(
     problems.extend(wrong.values())
     wrong |= refused
     problems.extend(contradictions(settings, surface))
-    problems.extend(missing_adapters(settings, surface, embedders=adapters[0], stores=adapters[1]))
     values = tuple(_shown(variable, settings, raw.get(variable.field), wrong) for variable in table)
     return Reading(settings, values, tuple(problems), env_file)
 

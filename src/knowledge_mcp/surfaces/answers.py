@@ -20,6 +20,7 @@ __all__ = [
     "ALSO_ASKED",
     "MAX_ANSWER_CHARACTERS",
     "MAX_DETAILS",
+    "NOT_CUT",
     "ROOM_FOR_RESULTS",
     "Answerability",
     "ErrorEnvelope",
@@ -30,6 +31,7 @@ __all__ = [
     "fitting_count",
     "in_words",
     "render_error",
+    "rounded",
     "shorten",
     "size_of",
     "tokens_about",
@@ -82,6 +84,10 @@ class Truncation(BaseModel):
 
     omitted: int = Field(description="Results left out at the end of the list.")
     note: str
+
+
+NOT_CUT = Truncation(omitted=0, note="")
+"""Default of `truncated` in every answer that holds a list."""
 
 
 def compact(payload: Any) -> str:
@@ -184,6 +190,11 @@ def in_words(estimate: float) -> Answerability:
     if estimate < _UNLIKELY:
         return "unlikely"
     return "likely" if estimate > _LIKELY else "uncertain"
+
+
+def rounded(score: float) -> float:
+    """Keep a score within 0..1 and to four decimals, which is more than a ranking means."""
+    return round(min(max(score, 0.0), 1.0), 4)
 
 
 MAX_DETAILS = 2000

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict
 
 from knowledge_mcp import registry
-from knowledge_mcp.model.call import Call
+from knowledge_mcp.model.call import Call, Progress
 from knowledge_mcp.model.errors import ConfigError, KnowledgeError
 from knowledge_mcp.ports import Knowledge
+from knowledge_mcp.surfaces.answers import ErrorEnvelope, render_error
 
 __all__ = [
     "DATA_NOT_INSTRUCTIONS",
     "Completer",
+    "JobProgress",
     "Prompt",
     "PromptArgument",
     "Request",
@@ -44,19 +46,43 @@ class Request(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, defer_build=True, allow_inf_nan=False)
 
+    SUBJECT: ClassVar[str] = ""
+    """Name of the argument that says what is asked for."""
+    FILTERS: ClassVar[frozenset[str]] = frozenset()
+    """Names of the arguments that narrow the answer."""
+
     def filters(self) -> dict[str, Any]:
         """List the filters that were given, for the log and for the answer; never the query itself."""
-        return {}
+        return self.model_dump(mode="json", include=set(self.FILTERS), exclude_defaults=True)
 
     def subject(self) -> str:
         """Return what is asked for; the log keeps only its hash."""
-        return ""
+        return str(getattr(self, self.SUBJECT)) if self.SUBJECT else ""
 
 
 class Response(BaseModel):
     """Base of every tool's answer; only fields that were set are sent."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    def without_defaults(self) -> Self:
+        """Leave out every field that holds its default: it counts as not set, and is not sent."""
+        fields = type(self).model_fields
+        same = {name for name in self.model_fields_set if getattr(self, name) == fields[name].default}
+        self.model_fields_set.difference_update(same)
+        return self
+
+    def sent(self) -> dict[str, Any]:
+        """Return what is sent, as plain JSON values: the fields that were set."""
+        return self.model_dump(mode="json", exclude_unset=True)
+
+
+class JobProgress(Response):
+    """How far a job is."""
+
+    done: float
+    total: float = 100.0
+    message: str
 
 
 @runtime_checkable
@@ -68,7 +94,7 @@ class ToolDesk(Protocol):
         name: str,
         arguments: Mapping[str, Any],
         *,
-        on_progress: Callable[[float, float | None, str], None],
+        on_progress: Progress,
         cancelled: Callable[[], bool],
         repeatable: bool,
     ) -> dict[str, Any]:
@@ -170,14 +196,14 @@ class Surface:
         instructions: tell an assistant when to use which tool.
         completers: by argument name, for prompts and resource templates alike.
         error_model: schema of what `render_error` returns.
-        render_error: put an error into this surface's form.
+        render_error: put an error into this surface's form, where it has one.
     """
 
     name: str
     instructions: str
     tools: tuple[Tool, ...]
-    error_model: type[BaseModel]
-    render_error: Callable[[KnowledgeError], dict[str, Any]]
+    error_model: type[BaseModel] = ErrorEnvelope
+    render_error: Callable[[KnowledgeError], dict[str, Any]] = render_error
     prompts: tuple[Prompt, ...] = ()
     resources: tuple[Resource, ...] = ()
     completers: Mapping[str, Completer] | None = None

@@ -24,7 +24,7 @@ _WAITING = "waiting for its turn"
 def follow(
     work: Callable[[Progress, Callable[[], bool]], T], call: Call, *, give_up: Callable[[], CancelledError] | None
 ) -> T:
-    """Do work on a thread of its own and wait for it as `watch` does; returns its result, or raises its error.
+    """Do work on its own thread and wait for it as `watch` does; returns its result, or raises its error.
 
     Args:
         work: gets how to tell its progress, and how to ask whether to stop.
@@ -81,7 +81,7 @@ def watch(
 
 
 class _Work(Generic[T]):
-    """Do the work on a thread of its own, and hold how far it is and what became of it."""
+    """Do the work on its own thread, and hold how far it is and what became of it."""
 
     def __init__(self, work: Callable[[Progress, Callable[[], bool]], T], cancelled: Callable[[], bool]) -> None:
         self._work = work

@@ -1,11 +1,11 @@
-"""What FakeKnowledge holds: documents described in a few words, laid out as text and cut into chunks."""
+"""What FakeKnowledge holds: documents described in a few words, written as text and cut into chunks."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from knowledge_mcp.engine.core.documents import HeldDocument
@@ -14,7 +14,7 @@ from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition, Modality, St
 from knowledge_mcp.model.collection import DocumentStructure, OutlineEntry, PageCoverage
 from knowledge_mcp.model.document import Reference, ReferenceKind, Span
 from knowledge_mcp.model.evidence import QuoteAnswer, QuotePlace, QuoteQuery, QuoteVerdict
-from knowledge_mcp.model.query import And, Equals, Filter, In, Prefix
+from knowledge_mcp.model.query import And, Equals, Filter, Hit, In, LegScore, Prefix, SearchMode, SearchQuery
 
 __all__ = [
     "SAMPLE",
@@ -22,9 +22,11 @@ __all__ = [
     "FakePassage",
     "WordMeasure",
     "build",
+    "by_shared_words",
     "compare_quote",
     "from_text",
     "keeps",
+    "ranked_hits",
     "sha256",
     "structure_of_fake",
     "words_of",
@@ -257,3 +259,34 @@ def keeps(wanted: Filter, chunk: Chunk) -> bool:
 def words_of(text: str) -> set[str]:
     """Return the words of a text, in lower case; numbers of clauses stay whole."""
     return set(re.findall(r"\w[\w.-]*\w|\w", text.casefold()))
+
+
+def ranked_hits(
+    query: SearchQuery,
+    chunks: Iterable[Chunk],
+    *,
+    text_of: Callable[[Chunk], str],
+    cite: Callable[[Chunk], str],
+) -> tuple[Hit, ...]:
+    """Rank chunks by the share of the query's words that they hold; both legs rank alike."""
+    hits: list[Hit] = []
+    ranked = by_shared_words(query.text, chunks, query.filter, text_of=text_of)
+    for rank, (score, chunk) in enumerate(ranked[: query.limit], 1):
+        leg = LegScore(rank, score)
+        dense = None if query.mode is SearchMode.KEYWORD else leg
+        lexical = None if query.mode is SearchMode.SEMANTIC else leg
+        hits.append(Hit(chunk, score, cite(chunk), dense, lexical))
+    return tuple(hits)
+
+
+def by_shared_words(
+    text: str, chunks: Iterable[Chunk], kept: Filter | None, *, text_of: Callable[[Chunk], str]
+) -> list[tuple[float, Chunk]]:
+    """Order the chunks that fit a filter by the share of a text's words that they hold; those without any go."""
+    words = words_of(text)
+    scored = (
+        (len(words & words_of(text_of(chunk))) / max(len(words), 1), chunk)
+        for chunk in chunks
+        if kept is None or keeps(kept, chunk)
+    )
+    return sorted((pair for pair in scored if pair[0] > 0), key=lambda pair: (-pair[0], pair[1].id))

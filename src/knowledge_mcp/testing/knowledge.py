@@ -39,34 +39,19 @@ from knowledge_mcp.model.ingest import (
 from knowledge_mcp.model.query import (
     Check,
     DefinitionHit,
-    Filter,
     HealthReport,
-    Hit,
     In,
-    LegScore,
     LookupAnswer,
     RequirementAnswer,
     RequirementHit,
     RequirementQuery,
     SearchAnswer,
-    SearchMode,
     SearchQuery,
     Stats,
 )
 from knowledge_mcp.ports import Source
-from knowledge_mcp.testing.fakes import (
-    SAMPLE,
-    FakeDocument,
-    FakePassage,
-    WordMeasure,
-    build,
-    compare_quote,
-    from_text,
-    keeps,
-    sha256,
-    structure_of_fake,
-    words_of,
-)
+from knowledge_mcp.testing import fakes
+from knowledge_mcp.testing.fakes import SAMPLE, FakeDocument, FakePassage
 
 __all__ = ["SAMPLE", "FakeDocument", "FakeKnowledge", "FakePassage"]
 
@@ -105,13 +90,13 @@ class FakeKnowledge:
 
     def add(self, document: FakeDocument) -> DocumentRecord:
         """Keep a document, in place of the one of the same id."""
-        text, chunks = build(document)
+        text, chunks = fakes.build(document)
         record = DocumentRecord(
             id=document.id,
             title=document.title,
             document_type=document.document_type,
             source_path=document.source_path or f"/documents/{document.id}.md",
-            sha256=sha256(text),
+            sha256=fakes.sha256(text),
             pipeline="fake",
             size=len(text.encode()),
             pages=max((passage.page for passage in document.passages), default=0),
@@ -130,14 +115,8 @@ class FakeKnowledge:
     def search(self, query: SearchQuery) -> SearchAnswer:
         """Rank chunks by the share of the query's words that they hold."""
         self._before("search")
-        scored = self._rank(query.text, query.filter)
-        hits: list[Hit] = []
-        for rank, (score, chunk) in enumerate(scored[: query.limit], start=1):
-            leg = LegScore(rank, score)
-            dense = None if query.mode is SearchMode.KEYWORD else leg
-            lexical = None if query.mode is SearchMode.SEMANTIC else leg
-            hits.append(Hit(chunk, score, _cite(chunk), dense, lexical))
-        return SearchAnswer(tuple(hits), query.mode, len(self._records), self._degraded)
+        hits = fakes.ranked_hits(query, self._all_chunks(), text_of=_searched_text, cite=_cite)
+        return SearchAnswer(hits, query.mode, len(self._records), self._degraded)
 
     def lookup(self, term: str) -> LookupAnswer:
         """Find a term's definitions, whatever its case, or terms spelt like it."""
@@ -160,7 +139,7 @@ class FakeKnowledge:
         scope = None if documents is None else In("document_id", documents)
         hits = tuple(
             RequirementHit(statement, chunk, score, _cite(chunk))
-            for score, chunk in self._rank(query.topic, scope)
+            for score, chunk in fakes.by_shared_words(query.topic, self._all_chunks(), scope, text_of=_searched_text)
             for statement in chunk.statements
             if statement.modality is Modality.REQUIREMENT
         )
@@ -227,14 +206,14 @@ class FakeKnowledge:
     def read(self, query: ReadQuery) -> ReadAnswer:
         """Read a place; words count as tokens."""
         self._before("read")
-        return read_held(self._held(self._document_of(query)), query, WordMeasure())
+        return read_held(self._held(self._document_of(query)), query, fakes.WordMeasure())
 
     def verify_quote(self, query: QuoteQuery) -> QuoteAnswer:
         """Look for a quote whatever its case and blanks; an altered one is not found."""
         self._before("verify_quote")
         if query.document_id is not None:
             self.document(query.document_id)
-        return compare_quote([self._held(record.id) for record in self.documents()], query)
+        return fakes.compare_quote([self._held(record.id) for record in self.documents()], query)
 
     def references(self, query: ReferenceQuery) -> ReferenceAnswer:
         """List references from a place and to it; all passages of other documents are looked through."""
@@ -267,10 +246,10 @@ class FakeKnowledge:
             tell(IngestEvent(IngestEventKind.FOUND, item.uri))
             with item.open() as stream:
                 text = stream.read().decode("utf-8", "replace")
-            document = from_text(item.name, item.uri, text)
-            built, chunks = build(document)
+            document = fakes.from_text(item.name, item.uri, text)
+            built, chunks = fakes.build(document)
             known = self._records.get(document.id)
-            unchanged = known is not None and known.sha256 == sha256(built) and not options.force
+            unchanged = known is not None and known.sha256 == fakes.sha256(built) and not options.force
             if options.dry_run:
                 tokens = sum(chunk.token_count for chunk in chunks)
                 planned.append(PlannedDocument(item.uri, document.id, 0, len(chunks), tokens, unchanged))
@@ -315,23 +294,15 @@ class FakeKnowledge:
     def _held(self, document_id: str) -> HeldDocument:
         record = self.document(document_id)
         text, chunks = self._texts[document_id], self._chunks[document_id]
-        return HeldDocument(record, text, structure_of_fake(text, chunks), tuple(chunks))
+        return HeldDocument(record, text, fakes.structure_of_fake(text, chunks), tuple(chunks))
 
     def _all_chunks(self) -> list[Chunk]:
         with self._lock:
             return [chunk for name in sorted(self._chunks) for chunk in self._chunks[name]]
 
-    def _rank(self, text: str, wanted: Filter | None) -> list[tuple[float, Chunk]]:
-        words = words_of(text)
-        scored = [
-            (_share(words, chunk), chunk) for chunk in self._all_chunks() if wanted is None or keeps(wanted, chunk)
-        ]
-        return sorted(((s, c) for s, c in scored if s > 0), key=lambda pair: (-pair[0], pair[1].id))
 
-
-def _share(words: set[str], chunk: Chunk) -> float:
-    found = words & words_of(f"{chunk.section_title} {chunk.clause_number} {chunk.content}")
-    return len(found) / max(len(words), 1)
+def _searched_text(chunk: Chunk) -> str:
+    return f"{chunk.section_title} {chunk.clause_number} {chunk.content}"
 
 
 def _cite(chunk: Chunk) -> str:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from knowledge_mcp.model.call import Progress
 from knowledge_mcp.model.chunk import Chunk, ChunkType
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.document import Span
@@ -39,14 +40,11 @@ from knowledge_mcp.model.library import (
 from knowledge_mcp.model.query import (
     Check,
     HealthReport,
-    Hit,
-    LegScore,
     SearchAnswer,
-    SearchMode,
     SearchQuery,
 )
 from knowledge_mcp.model.source import media_type_of
-from knowledge_mcp.testing.fakes import keeps, sha256, words_of
+from knowledge_mcp.testing.fakes import ranked_hits, sha256
 
 __all__ = [
     "SPACE",
@@ -187,7 +185,7 @@ class FakeLibrary:
         self,
         deposit: Deposit,
         *,
-        on_progress: Callable[[float, float | None, str], None] | None = None,
+        on_progress: Progress | None = None,
         cancelled: Callable[[], bool] | None = None,
     ) -> Deposited:
         """Keep a text, one chunk a paragraph."""
@@ -196,7 +194,7 @@ class FakeLibrary:
         return self._take(_checked(deposit), on_progress, cancelled)
 
     def submit(self, deposit: Deposit) -> IngestJob:
-        """Take it on a thread of its own."""
+        """Take it on its own thread."""
         self._before("submit")
         deposit = _checked(deposit)
         source = deposit.url or deposit.filename
@@ -237,21 +235,9 @@ class FakeLibrary:
         with self._lock:
             self.queries.append((collection, query))
             documents = list(self._held(collection).values())
-        words = words_of(query.text)
-        scored = [
-            (len(words & words_of(chunk.embedding_text)) / max(len(words), 1), chunk)
-            for document in documents
-            for chunk in document.chunks
-            if query.filter is None or keeps(query.filter, chunk)
-        ]
-        ranked = sorted((pair for pair in scored if pair[0] > 0), key=lambda pair: (-pair[0], pair[1].id))
-        hits: list[Hit] = []
-        for rank, (score, chunk) in enumerate(ranked[: query.limit], 1):
-            leg = LegScore(rank, score)
-            dense = None if query.mode is SearchMode.KEYWORD else leg
-            lexical = None if query.mode is SearchMode.SEMANTIC else leg
-            hits.append(Hit(chunk, score, _cite(chunk), dense, lexical))
-        return SearchAnswer(tuple(hits), query.mode, len(documents), self._degraded)
+        chunks = (chunk for document in documents for chunk in document.chunks)
+        hits = ranked_hits(query, chunks, text_of=lambda chunk: chunk.embedding_text, cite=_cite)
+        return SearchAnswer(hits, query.mode, len(documents), self._degraded)
 
     def records(self, collection: str, document_ids: Collection[str] | None = None) -> list[DocumentRecord]:
         """List a collection's documents by id, or some of them."""
@@ -311,10 +297,10 @@ class FakeLibrary:
     def _take(
         self,
         deposit: Deposit,
-        on_progress: Callable[[float, float | None, str], None] | None,
+        on_progress: Progress | None,
         cancelled: Callable[[], bool] | None,
     ) -> Deposited:
-        tell: Callable[[float, float | None, str], None] = on_progress or (lambda _done, _of, _words: None)
+        tell: Progress = on_progress or (lambda _done, _of, _words: None)
         tell(0.0, 100.0, "reading")
         document = document_of(deposit, self._read(deposit))
         if cancelled is not None and cancelled():

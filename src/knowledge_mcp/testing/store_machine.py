@@ -184,7 +184,7 @@ def store_machine(
     Args:
         make_store: gives an empty store; the machine closes it.
         open_again: gives a second handle on the same store; where it is there, the store is now and then closed and
-            opened anew in the middle of a run.
+            opened again in the middle of a run.
         tolerance: how far scores may lie from the memory store's.
     """
 

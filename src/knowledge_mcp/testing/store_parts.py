@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -126,7 +127,7 @@ class RenamingContract(SearchContract):
             other: Store | None = self.open_again(store)
             if other is None:
                 return
-            try:
+            with contextlib.closing(other):
                 assert len(self.found(other, "alpha")) == 1
                 store.rename_collections({"c": "c.old", "c.next": "c"})
                 assert self.found(other, "alpha") == []
@@ -135,8 +136,6 @@ class RenamingContract(SearchContract):
                 put(other, "e", ["gamma words"])
                 assert len(self.found(store, "gamma")) == 1
                 assert [each.id for each in store.documents("c.old")] == ["d"]
-            finally:
-                other.close()
 
 
 class StructureContract(RenamingContract):
@@ -205,10 +204,8 @@ class StructureContract(RenamingContract):
             assert store.verify("c") == []
             other: Store | None = self.open_again(store)
             if other is not None:
-                try:
+                with contextlib.closing(other):
                     assert other.document_structure("c", "d") == large
-                finally:
-                    other.close()
 
 
 def whole(

@@ -13,11 +13,11 @@ class TestMyStore(StoreContract):
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import replace
 
-from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk
-from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.chunk import EmbeddedChunk
 from knowledge_mcp.model.errors import (
     InternalError,
     InvalidInputError,
@@ -366,18 +366,14 @@ class StoreContract(SnapshotContract):
             other = self.open_again(store)
             if other is None:
                 return
-            try:
+            with contextlib.closing(other):
                 assert len(self.found(other, "alpha")) == 1
-                written: list[EmbeddedChunk] = put(store, "d", ["beta words", "gamma words"])
+                written = put(store, "d", ["beta words", "gamma words"])
                 assert self.found(other, "alpha") == []
                 assert self.found(other, "beta") == [written[0].chunk.id]
                 assert len(self.nearest(other, "x")) == 2
                 put(other, "e", ["delta words"])
                 store.delete_document("c", "d")
-                records: list[DocumentRecord] = store.documents("c")
-                assert [each.id for each in records] == ["e"]
-                chunks: list[Chunk] = other.document_chunks("c", "d")
-                assert chunks == []
+                assert [each.id for each in store.documents("c")] == ["e"]
+                assert other.document_chunks("c", "d") == []
                 assert len(self.nearest(other, "x")) == 1
-            finally:
-                other.close()

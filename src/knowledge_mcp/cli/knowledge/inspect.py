@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.tree import Tree
 
-    from knowledge_mcp.ports import Classifier, Reader
+    from knowledge_mcp.ports import Reader
     from knowledge_mcp.readers.shared.passwords import Passwords
     from knowledge_mcp.settings import Settings
 
@@ -388,7 +388,8 @@ def inspect_file(settings: Settings, path: Path, *, ignore_outline: bool = False
         NotFoundError: there is no such file.
         UnreadableDocumentError: it is of no kind that is read, damaged, protected, or without text.
     """
-    from knowledge_mcp.wiring.base import build_ocr, build_passwords
+    from knowledge_mcp.language.document_types import DocumentClassifier
+    from knowledge_mcp.wiring import build_ocr, build_passwords
 
     ocr = build_ocr(settings)
     passwords = build_passwords(settings, ask_password if can_ask() else None)
@@ -404,8 +405,11 @@ def inspect_file(settings: Settings, path: Path, *, ignore_outline: bool = False
     finally:
         if ocr is not None:
             ocr.close()
-    classify: Classifier = registry.load(registry.CLASSIFIERS["standards"])()
-    kind = classify(document) if document.document_type is None else Classification(document.document_type.value)
+    kind = (
+        DocumentClassifier()(document)
+        if document.document_type is None
+        else Classification(document.document_type.value)
+    )
     chunker = registry.load(registry.CHUNKERS["standards"])(
         size_min=settings.chunk_size_min, size_max=settings.chunk_size_max, overlap=settings.chunk_overlap
     )
@@ -415,7 +419,7 @@ def inspect_file(settings: Settings, path: Path, *, ignore_outline: bool = False
 
 def _reader_of(path: Path, ocr: Any, passwords: Passwords, *, ignore_outline: bool) -> tuple[str, Callable[[], Any]]:
     """Choose what reads a file by its name: its media type, and what makes the reader."""
-    from knowledge_mcp.wiring.base import build_readers
+    from knowledge_mcp.wiring import build_readers
 
     media_type = media_type_of(path.name)
     targets = {**registry.READERS, **registry.DOCUMENT_READERS}
@@ -424,11 +428,12 @@ def _reader_of(path: Path, ocr: Any, passwords: Passwords, *, ignore_outline: bo
     if media_type in targets:
         return media_type, lambda: build_readers(ocr, {media_type: targets[media_type]}, passwords)[media_type]
     if media_type == UNKNOWN:
+        from knowledge_mcp.readers.code.reader import CODE_MEDIA_TYPES, CodeReader
         from knowledge_mcp.sources.scan.files import media_type_of as source_type_of
 
         media_type = source_type_of(path.name)  # plain text where the name says nothing
-        if media_type != "text/plain" and media_type in registry.load(registry.CODE_MEDIA_TYPES):
-            return media_type, registry.load(registry.CODE_READER)
+        if media_type != "text/plain" and media_type in CODE_MEDIA_TYPES:
+            return media_type, CodeReader
     raise UnreadableDocumentError(
         f"Files of this kind are not read: {path.name}",
         reason=UnreadableReason.UNSUPPORTED,

@@ -86,7 +86,7 @@ def show(
 
     Example: knowledge show iso-15288 --page 12 --clause 5.3.1
     """
-    from knowledge_mcp.wiring.base import build_passwords
+    from knowledge_mcp.wiring import build_passwords
 
     with opened(config, collection, verbose=verbose, as_json=as_json) as knowledge:
         if page is None and chunk is None and clause is None and quote is None:

@@ -136,7 +136,6 @@ def _serve(arguments: McpArguments) -> int:
     reading = read_settings(
         arguments.config,
         surface=surfaces[0] if surfaces else "standards",
-        adapters=(registry.EMBEDDERS, registry.STORES),
     )
     settings = reading.settings
     set_up_logging(arguments.log_level or settings.log_level, settings.log_format)

@@ -134,14 +134,15 @@ def _serve(arguments: RestArguments) -> int:
     from knowledge_mcp import registry, wiring
     from knowledge_mcp.settings import read_settings
 
-    reading = read_settings(arguments.config, surface="rag", adapters=(registry.EMBEDDERS, registry.STORES))
+    reading = read_settings(arguments.config, surface="rag")
     settings = reading.settings
     level = arguments.log_level or settings.log_level
     set_up_logging(level, settings.log_format)
     _need_the_extra()
     from knowledge_mcp.transports.shared.keys import KeyRing
 
-    keys = KeyRing.from_options(settings)
+    key = settings.rag_api_key
+    keys = KeyRing(None if key is None else key.get_secret_value(), settings.rag_api_keys_file)
     host = arguments.host or settings.rag_api_host or ("0.0.0.0" if keys.required else "127.0.0.1")
     engines = _names(arguments.engine)
     problems = [*reading.problems, *([keys.problem] if keys.problem else [])]

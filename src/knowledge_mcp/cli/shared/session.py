@@ -96,10 +96,9 @@ def _fail(error: KnowledgeError, *, verbose: bool, as_json: bool) -> None:
 
 def reading_of(config: Path | None) -> Reading:
     """Read the settings with everything that is wrong with them."""
-    from knowledge_mcp import registry
     from knowledge_mcp.settings import read_settings
 
-    return read_settings(config, adapters=(registry.EMBEDDERS, registry.STORES))
+    return read_settings(config)
 
 
 def settings_of(
@@ -122,13 +121,12 @@ def settings_of(
     Raises:
         ConfigError: one for all that is wrong.
     """
-    from knowledge_mcp import registry
     from knowledge_mcp.settings import load_settings
 
     reading = reading_of(config)
     told = any(value.variable.field == "log_level" and value.origin != "default" for value in reading.values)
     set_up_logging(reading.settings.log_level if told else "INFO" if verbose else quiet, reading.settings.log_format)
-    settings = load_settings(config, surface=surface, adapters=(registry.EMBEDDERS, registry.STORES))
+    settings = load_settings(config, surface=surface)
     return settings if collection is None else settings.model_copy(update={"collection": collection})
 
 

@@ -8,9 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from knowledge_mcp.engine.planning.values import FilingRequest, explain
 from knowledge_mcp.model.errors import KnowledgeError
-from knowledge_mcp.surfaces.answers import MAX_DETAILS, Truncation
-from knowledge_mcp.surfaces.arguments import WHOLE, Text, one_or_list
-from knowledge_mcp.surfaces.contract import Request, Response
+from knowledge_mcp.surfaces.answers import MAX_DETAILS, NOT_CUT, Truncation
+from knowledge_mcp.surfaces.arguments import WHOLE, Question, Text, one_or_list
+from knowledge_mcp.surfaces.contract import JobProgress, Request, Response
 
 __all__ = [
     "ApplicationDocument",
@@ -21,7 +21,6 @@ __all__ = [
     "ErrorAnswer",
     "IngestDocumentRequest",
     "IngestDocumentResponse",
-    "JobProgress",
     "JobRequest",
     "JobResponse",
     "ListDocumentsRequest",
@@ -54,6 +53,8 @@ DocumentTypes = Annotated[
 class IngestDocumentRequest(Request):
     """Arguments of `ingest_document` (B-FR-001)."""
 
+    SUBJECT = "file_path"
+
     file_path: Annotated[Text, Field(min_length=1, max_length=4096)] = Field(
         description="Absolute path of the file: .pdf, .png, .jpg, .jpeg, .tiff, .tif or .bmp."
     )
@@ -82,37 +83,23 @@ class IngestDocumentRequest(Request):
             ocr_language=self.ocr_language,
         )
 
-    def subject(self) -> str:
-        """Return the path."""
-        return self.file_path
-
 
 class PlanningSearchRequest(Request):
     """Arguments of `search_application_docs` (B-FR-002)."""
 
-    query: Annotated[Text, Field(min_length=1, max_length=2000)] = Field(
-        description="What to find, as a question or in a few words."
-    )
+    SUBJECT = "query"
+    FILTERS = frozenset({"application_ref", "document_types"})
+
+    query: Question
     application_ref: ApplicationRef | None = Field(default=None, description="Only this application's documents.")
     document_types: DocumentTypes | None = None
     max_results: Annotated[int, Field(ge=1, le=100), WHOLE] = Field(default=10, description="Most results to return.")
 
-    def filters(self) -> dict[str, Any]:
-        """List the filters that were given."""
-        given: dict[str, Any] = {}
-        if self.application_ref is not None:
-            given["application_ref"] = self.application_ref
-        if self.document_types is not None:
-            given["document_types"] = list(self.document_types)
-        return given
-
-    def subject(self) -> str:
-        """Return the query."""
-        return self.query
-
 
 class DocumentTextRequest(Request):
     """Arguments of `get_document_text` (B-FR-003)."""
+
+    SUBJECT = "document_id"
 
     document_id: DocumentId
     offset: Annotated[int, Field(ge=0, le=1_000_000_000), WHOLE] = Field(
@@ -122,13 +109,11 @@ class DocumentTextRequest(Request):
         default=None, description="Return at most so many characters; next_offset tells where to go on."
     )
 
-    def subject(self) -> str:
-        """Return the id."""
-        return self.document_id
-
 
 class ListDocumentsRequest(Request):
     """Arguments of `list_ingested_documents` (B-FR-004)."""
+
+    SUBJECT = "application_ref"
 
     application_ref: ApplicationRef = Field(description="Planning application, e.g. 25/01178/REM.")
     document_types: DocumentTypes | None = None
@@ -142,31 +127,23 @@ class ListDocumentsRequest(Request):
         default=None, description="Most documents to return; next_offset tells where to go on."
     )
 
-    def subject(self) -> str:
-        """Return the application."""
-        return self.application_ref
-
 
 class DeleteRequest(Request):
     """Arguments of `delete_document`."""
 
-    document_id: DocumentId
+    SUBJECT = "document_id"
 
-    def subject(self) -> str:
-        """Return the id."""
-        return self.document_id
+    document_id: DocumentId
 
 
 class JobRequest(Request):
     """Arguments of `ingest_status` and `cancel_ingest`."""
 
+    SUBJECT = "job_id"
+
     job_id: Annotated[Text, Field(min_length=1, max_length=64)] = Field(
         description="As ingest_document gave it with wait=false."
     )
-
-    def subject(self) -> str:
-        """Return the id."""
-        return self.job_id
 
 
 class ErrorAnswer(BaseModel):
@@ -190,7 +167,6 @@ def render_error(error: KnowledgeError) -> dict[str, Any]:
     return {name: value[:MAX_DETAILS] for name, value in told.items()}
 
 
-_CUT = Truncation(omitted=0, note="")
 Method = Literal["text_layer", "ocr", "mixed"]
 
 
@@ -263,7 +239,7 @@ class PlanningSearchResponse(Response):
     results_count: int
     results: list[PlanningSearchResult]
     message: str = Field(default="", description="Why there is no result.")
-    truncated: Truncation = _CUT
+    truncated: Truncation = NOT_CUT
 
 
 class DocumentTextResponse(Response):
@@ -302,7 +278,7 @@ class ListDocumentsResponse(Response):
     document_count: int = Field(description="Documents that fit, on this page of the list and on others.")
     documents: list[ApplicationDocument]
     next_offset: int = Field(default=0, description="Where to go on, where the list was cut.")
-    truncated: Truncation = _CUT
+    truncated: Truncation = NOT_CUT
 
 
 class DeleteResponse(Response):
@@ -311,14 +287,6 @@ class DeleteResponse(Response):
     status: Literal["success"]
     document_id: str
     chunks_deleted: int
-
-
-class JobProgress(Response):
-    """How far a job is."""
-
-    done: float
-    total: float = 100.0
-    message: str
 
 
 class JobResponse(Response):

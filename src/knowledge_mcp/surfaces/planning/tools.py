@@ -9,31 +9,14 @@ from knowledge_mcp.engine.jobs.journal import Job
 from knowledge_mcp.engine.planning.desk import FilingDesk
 from knowledge_mcp.engine.planning.values import FilingError
 from knowledge_mcp.model.call import Call
-from knowledge_mcp.model.collection import DocumentRecord, DocumentStatus
+from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import CancelledError, ConfigError, InternalError, KnowledgeError, NotFoundError
-from knowledge_mcp.model.query import Equals, Filter, Hit, In, SearchMode, SearchQuery
+from knowledge_mcp.model.query import Filter, Hit, In, SearchMode, SearchQuery
 from knowledge_mcp.ports import Knowledge
+from knowledge_mcp.surfaces.arguments import among_documents
 from knowledge_mcp.surfaces.contract import Surface, Tool
 from knowledge_mcp.surfaces.following import watch
-from knowledge_mcp.surfaces.planning.shapes import (
-    ApplicationDocument,
-    DeleteRequest,
-    DeleteResponse,
-    DocumentTextRequest,
-    DocumentTextResponse,
-    ErrorAnswer,
-    IngestDocumentRequest,
-    IngestDocumentResponse,
-    JobRequest,
-    JobResponse,
-    ListDocumentsRequest,
-    ListDocumentsResponse,
-    PlanningSearchRequest,
-    PlanningSearchResponse,
-    PlanningSearchResult,
-    SearchResultMetadata,
-    render_error,
-)
+from knowledge_mcp.surfaces.planning import shapes
 
 __all__ = [
     "SURFACE",
@@ -49,14 +32,14 @@ __all__ = [
 
 
 def ingest_document(
-    knowledge: Knowledge, request: IngestDocumentRequest, call: Call | None = None
-) -> IngestDocumentResponse:
+    knowledge: Knowledge, request: shapes.IngestDocumentRequest, call: Call | None = None
+) -> shapes.IngestDocumentResponse:
     """Answer `ingest_document`: wait for it with signs of life, or answer with the id of its job."""
     desk, asked = _desk(knowledge), request.filing()
     desk.check_path(asked)  # told at once, whoever waits
     running = desk.jobs.submit(asked.as_json(), journaled=not request.wait)
     if not request.wait:
-        return IngestDocumentResponse(
+        return shapes.IngestDocumentResponse(
             status="accepted",
             job_id=running.job.id,
             message="The document is being ingested; ask ingest_status what became of it.",
@@ -68,20 +51,22 @@ def ingest_document(
         raise InternalError(
             f"The ingest failed ({type(running.error).__name__}).", suggestion="The server's log has the reason."
         ) from running.error
-    return IngestDocumentResponse.model_validate(running.job.result)
+    return shapes.IngestDocumentResponse.model_validate(running.job.result)
 
 
-def ingest_status(knowledge: Knowledge, request: JobRequest) -> JobResponse:
+def ingest_status(knowledge: Knowledge, request: shapes.JobRequest) -> shapes.JobResponse:
     """Answer `ingest_status`."""
     return _job(_looked_up(knowledge, request.job_id, cancel=False))
 
 
-def cancel_ingest(knowledge: Knowledge, request: JobRequest) -> JobResponse:
+def cancel_ingest(knowledge: Knowledge, request: shapes.JobRequest) -> shapes.JobResponse:
     """Answer `cancel_ingest`."""
     return _job(_looked_up(knowledge, request.job_id, cancel=True))
 
 
-def search_application_docs(knowledge: Knowledge, request: PlanningSearchRequest) -> PlanningSearchResponse:
+def search_application_docs(
+    knowledge: Knowledge, request: shapes.PlanningSearchRequest
+) -> shapes.PlanningSearchResponse:
     """Answer `search_application_docs`."""
     narrowed, nothing = _filter(knowledge, request)
     hits: tuple[Hit, ...] = ()
@@ -90,13 +75,13 @@ def search_application_docs(knowledge: Knowledge, request: PlanningSearchRequest
         hits = knowledge.search(query).hits
     records: dict[str, DocumentRecord | None] = {}
     results = [_result(knowledge, hit, records) for hit in hits]
-    more: dict[str, Any] = {} if results else {"message": nothing or "No passage was found."}
-    return PlanningSearchResponse(
-        status="success", query=request.query, results_count=len(results), results=results, **more
-    )
+    message = "" if results else nothing or "No passage was found."
+    return shapes.PlanningSearchResponse(
+        status="success", query=request.query, results_count=len(results), results=results, message=message
+    ).without_defaults()
 
 
-def get_document_text(knowledge: Knowledge, request: DocumentTextRequest) -> DocumentTextResponse:
+def get_document_text(knowledge: Knowledge, request: shapes.DocumentTextRequest) -> shapes.DocumentTextResponse:
     """Answer `get_document_text`."""
     record = _record(knowledge, request.document_id)
     try:
@@ -111,7 +96,7 @@ def get_document_text(knowledge: Knowledge, request: DocumentTextRequest) -> Doc
         more["total_chars"] = len(text)
         if end < len(text):
             more["next_offset"] = end
-    return DocumentTextResponse(
+    return shapes.DocumentTextResponse(
         status="success",
         document_id=record.id,
         file_path=_file_path(record),
@@ -122,7 +107,7 @@ def get_document_text(knowledge: Knowledge, request: DocumentTextRequest) -> Doc
     )
 
 
-def list_ingested_documents(knowledge: Knowledge, request: ListDocumentsRequest) -> ListDocumentsResponse:
+def list_ingested_documents(knowledge: Knowledge, request: shapes.ListDocumentsRequest) -> shapes.ListDocumentsResponse:
     """Answer `list_ingested_documents`; by file name, then by id."""
     reference = request.application_ref.strip()
     fitting = [
@@ -133,24 +118,23 @@ def list_ingested_documents(knowledge: Knowledge, request: ListDocumentsRequest)
     ]
     fitting.sort(key=lambda record: (record.file_name, record.id))
     end = len(fitting) if request.limit is None else request.offset + request.limit
-    more: dict[str, Any] = {"next_offset": end} if end < len(fitting) else {}
-    return ListDocumentsResponse(
+    return shapes.ListDocumentsResponse(
         status="success",
         application_ref=request.application_ref,
         document_count=len(fitting),
         documents=[_summary(record) for record in fitting[request.offset : end]],
-        **more,
-    )
+        next_offset=end if end < len(fitting) else 0,
+    ).without_defaults()
 
 
-def delete_document(knowledge: Knowledge, request: DeleteRequest) -> DeleteResponse:
+def delete_document(knowledge: Knowledge, request: shapes.DeleteRequest) -> shapes.DeleteResponse:
     """Answer `delete_document`."""
     record = _record(knowledge, request.document_id)
     try:
         gone = knowledge.remove(record.id)
     except NotFoundError as exc:
         raise _no_document(request.document_id, exc) from exc
-    return DeleteResponse(status="success", document_id=record.id, chunks_deleted=gone)
+    return shapes.DeleteResponse(status="success", document_id=record.id, chunks_deleted=gone)
 
 
 # ---- ingesting
@@ -184,9 +168,9 @@ def _looked_up(knowledge: Knowledge, job_id: str, *, cancel: bool) -> Job:
         raise FilingError("job_not_found", exc.message, suggestion=exc.suggestion) from exc
 
 
-def _job(job: Job) -> JobResponse:
+def _job(job: Job) -> shapes.JobResponse:
     more: dict[str, Any] = {"result": dict(job.result)} if job.result is not None else {}
-    return JobResponse.model_validate(
+    return shapes.JobResponse.model_validate(
         {
             "status": "success",
             "job_id": job.id,
@@ -204,23 +188,23 @@ def _job(job: Job) -> JobResponse:
 # ---- searching and reading
 
 
-def _filter(knowledge: Knowledge, request: PlanningSearchRequest) -> tuple[Filter | None, str]:
+def _filter(knowledge: Knowledge, request: shapes.PlanningSearchRequest) -> tuple[Filter | None, str]:
     """Build the engine's filter, and say why nothing can be found where that is known beforehand."""
     types = request.document_types
     if request.application_ref is None:
         return (None if types is None else In("document_type", tuple(types))), ""
     reference = request.application_ref.strip()
     own = _desk(knowledge).documents_of(reference)
-    ids = tuple(record.id for record in own if types is None or record.document_type in types)
+    ids = [record.id for record in own if types is None or record.document_type in types]
     if ids:
-        return (Equals("document_id", ids[0]) if len(ids) == 1 else In("document_id", ids)), ""
+        return among_documents(ids), ""
     if not own:
         return None, f"No document of application {reference} has been ingested."
     there = ", ".join(sorted({record.document_type for record in own}))
     return None, f"Application {reference} has no document of these types; it has: {there}."
 
 
-def _result(knowledge: Knowledge, hit: Hit, records: dict[str, DocumentRecord | None]) -> PlanningSearchResult:
+def _result(knowledge: Knowledge, hit: Hit, records: dict[str, DocumentRecord | None]) -> shapes.PlanningSearchResult:
     chunk = hit.chunk
     if chunk.document_id not in records:
         try:
@@ -228,45 +212,38 @@ def _result(knowledge: Knowledge, hit: Hit, records: dict[str, DocumentRecord | 
         except NotFoundError:  # it went between the search and now
             records[chunk.document_id] = None
     record = records[chunk.document_id]
-    return PlanningSearchResult(
+    return shapes.PlanningSearchResult(
         chunk_id=chunk.id,
         text=chunk.content,
         relevance_score=round(hit.score, 4),
-        metadata=SearchResultMetadata.model_validate(
-            {
-                "application_ref": record.label("application_ref") if record else "",
-                "document_id": chunk.document_id,
-                "source_file": record.file_name if record else "",
-                "document_type": chunk.document_type,
-                "page_numbers": ",".join(map(str, chunk.page_numbers)),
-                "chunk_index": chunk.index,
-                "total_chunks": record.chunk_count if record else 0,
-                "extraction_method": _method(record),
-                "char_count": len(chunk.content),
-                "word_count": len(chunk.content.split()),
-            }
+        metadata=shapes.SearchResultMetadata(
+            application_ref=record.label("application_ref") if record else "",
+            document_id=chunk.document_id,
+            source_file=record.file_name if record else "",
+            document_type=chunk.document_type,
+            page_numbers=",".join(map(str, chunk.page_numbers)),
+            chunk_index=chunk.index,
+            total_chunks=record.chunk_count if record else 0,
+            extraction_method=_method(record),
+            char_count=len(chunk.content),
+            word_count=len(chunk.content.split()),
         ),
     )
 
 
-def _summary(record: DocumentRecord) -> ApplicationDocument:
-    more: dict[str, Any] = {"pages": record.pages} if record.pages else {}
-    if record.status is not DocumentStatus.READY:
-        more["status"] = record.status.value
-    if record.warnings:
-        more["warnings"] = list(record.warnings)
-    return ApplicationDocument.model_validate(
-        {
-            "document_id": record.id,
-            "file_path": _file_path(record),
-            "document_type": record.document_type,
-            "chunk_count": record.chunk_count,
-            "ingested_at": record.updated_at,
-            "extraction_method": _method(record),
-            "contains_drawings": record.label("contains_drawings") == "true",
-            **more,
-        }
-    )
+def _summary(record: DocumentRecord) -> shapes.ApplicationDocument:
+    return shapes.ApplicationDocument(
+        document_id=record.id,
+        file_path=_file_path(record),
+        document_type=record.document_type,
+        chunk_count=record.chunk_count,
+        ingested_at=record.updated_at,
+        extraction_method=_method(record),
+        contains_drawings=record.label("contains_drawings") == "true",
+        pages=record.pages,
+        status=record.status.value,
+        warnings=list(record.warnings),
+    ).without_defaults()
 
 
 def _record(knowledge: Knowledge, document_id: str) -> DocumentRecord:
@@ -284,7 +261,7 @@ def _file_path(record: DocumentRecord) -> str:
     return record.label("file_path") or record.source_path
 
 
-def _method(record: DocumentRecord | None) -> str:
+def _method(record: DocumentRecord | None) -> Any:
     return (record.label("extraction_method") if record else "") or "text_layer"
 
 
@@ -298,8 +275,8 @@ TOOLS = (
             "changed file under the same path replaces its earlier version. Image-based documents are skipped unless "
             "force_ocr is set. Long documents take minutes: pass wait=false for a job_id."
         ),
-        request=IngestDocumentRequest,
-        response=IngestDocumentResponse,
+        request=shapes.IngestDocumentRequest,
+        response=shapes.IngestDocumentResponse,
         run=ingest_document,
         run_long=ingest_document,
         writes=True,
@@ -311,8 +288,8 @@ TOOLS = (
             "Find passages by meaning in the ingested documents, in one application or in all, optionally of some "
             "document types only. Each result names its file and pages."
         ),
-        request=PlanningSearchRequest,
-        response=PlanningSearchResponse,
+        request=shapes.PlanningSearchRequest,
+        response=shapes.PlanningSearchResponse,
         run=search_application_docs,
         items="results",
     ),
@@ -323,8 +300,8 @@ TOOLS = (
             "Get the whole text of an ingested document, each passage once and in order. For a long document pass "
             "max_chars and go on at next_offset."
         ),
-        request=DocumentTextRequest,
-        response=DocumentTextResponse,
+        request=shapes.DocumentTextRequest,
+        response=shapes.DocumentTextResponse,
         run=get_document_text,
     ),
     Tool(
@@ -334,8 +311,8 @@ TOOLS = (
             "List the documents that were ingested for an application, with their types and how they were read; "
             "optionally of some types or names only. An application without any gives an empty list."
         ),
-        request=ListDocumentsRequest,
-        response=ListDocumentsResponse,
+        request=shapes.ListDocumentsRequest,
+        response=shapes.ListDocumentsResponse,
         run=list_ingested_documents,
         items="documents",
     ),
@@ -343,8 +320,8 @@ TOOLS = (
         name="delete_document",
         title="Delete a document",
         description="Remove an ingested document with all its passages; the file itself stays.",
-        request=DeleteRequest,
-        response=DeleteResponse,
+        request=shapes.DeleteRequest,
+        response=shapes.DeleteResponse,
         run=delete_document,
         writes=True,
         destroys=True,
@@ -353,16 +330,16 @@ TOOLS = (
         name="ingest_status",
         title="Ask for an ingest",
         description="Tell how far an ingest that was started with wait=false is, and what came of it once it is done.",
-        request=JobRequest,
-        response=JobResponse,
+        request=shapes.JobRequest,
+        response=shapes.JobResponse,
         run=ingest_status,
     ),
     Tool(
         name="cancel_ingest",
         title="Cancel an ingest",
         description="Stop an ingest that was started with wait=false; nothing of it is kept.",
-        request=JobRequest,
-        response=JobResponse,
+        request=shapes.JobRequest,
+        response=shapes.JobResponse,
         run=cancel_ingest,
         writes=True,
     ),
@@ -380,6 +357,6 @@ SURFACE = Surface(
         "doubtful."
     ),
     tools=TOOLS,
-    error_model=ErrorAnswer,
-    render_error=render_error,
+    error_model=shapes.ErrorAnswer,
+    render_error=shapes.render_error,
 )

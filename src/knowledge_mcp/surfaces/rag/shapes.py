@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from knowledge_mcp.model.chunk import ChunkType
 from knowledge_mcp.model.library import COLLECTION_NAME, DEFAULT_COLLECTION, Deposit
-from knowledge_mcp.model.query import And, Equals, Filter, In, Prefix, SearchMode, SearchQuery
-from knowledge_mcp.surfaces.answers import ABOUT, ALSO_ASKED, Answerability, Truncation
-from knowledge_mcp.surfaces.arguments import WHOLE, Text, as_text, one_or_list
-from knowledge_mcp.surfaces.contract import Request, Response
+from knowledge_mcp.model.query import SearchMode, SearchQuery
+from knowledge_mcp.surfaces.answers import ABOUT, ALSO_ASKED, NOT_CUT, Answerability, Truncation
+from knowledge_mcp.surfaces.arguments import WHOLE, Question, Text, as_text, narrowed, one_or_list
+from knowledge_mcp.surfaces.contract import JobProgress, Request, Response
 
 __all__ = [
     "CollectionEntry",
@@ -27,7 +27,6 @@ __all__ = [
     "RagSearchRequest",
     "RagSearchResponse",
     "RagSearchResult",
-    "UrlJobProgress",
     "UrlJobRequest",
     "UrlJobResponse",
 ]
@@ -51,9 +50,10 @@ Value = Annotated[str, Field(max_length=2000)] | bool | int | float
 class RagSearchRequest(Request):
     """Arguments of `search`."""
 
-    query: Annotated[Text, Field(min_length=1, max_length=2000)] = Field(
-        description="What to find, as a question or in a few words."
-    )
+    SUBJECT = "query"
+    FILTERS = frozenset({"doc_id", "document_type", "chunk_type", "normative_only", "clause_number"})
+
+    query: Question
     collection: Collection = DEFAULT_COLLECTION
     top_k: Annotated[int, Field(ge=1, le=50), WHOLE] = Field(default=5, description="Most results to return.")
     mode: Literal["hybrid", "semantic", "keyword"] = Field(
@@ -74,47 +74,22 @@ class RagSearchRequest(Request):
         default=None, description="Only this numbered section and what lies below it: 5.3 finds 5.3.1, not 5.30."
     )
 
-    def filters(self) -> dict[str, Any]:
-        """List the filters that were given, as they were given."""
-        given: dict[str, Any] = {}
-        if self.doc_id is not None:
-            given["doc_id"] = list(self.doc_id)
-        if self.document_type is not None:
-            given["document_type"] = self.document_type
-        if self.chunk_type is not None:
-            given["chunk_type"] = self.chunk_type.value
-        if self.normative_only:
-            given["normative_only"] = True
-        if self.clause_number is not None:
-            given["clause_number"] = self.clause_number
-        return given
-
-    def subject(self) -> str:
-        """Return the query."""
-        return self.query
-
     def search(self) -> SearchQuery:
         """Build the engine's question."""
-        return SearchQuery(self.query, self.top_k, SearchMode(self.mode), filter=self._filter())
-
-    def _filter(self) -> Filter | None:
-        parts: list[Filter] = []
-        if self.doc_id is not None:
-            ids = tuple(self.doc_id)
-            parts.append(Equals("document_id", ids[0]) if len(ids) == 1 else In("document_id", ids))
-        if self.document_type is not None:
-            parts.append(Equals("document_type", self.document_type))
-        if self.chunk_type is not None:
-            parts.append(Equals("chunk_type", self.chunk_type.value))
-        if self.normative_only:
-            parts.append(Equals("normative", value=True))
-        if self.clause_number is not None:
-            parts.append(Prefix("clause_number", self.clause_number))
-        return parts[0] if len(parts) == 1 else And(tuple(parts)) if parts else None
+        kept = narrowed(
+            document_ids=self.doc_id,
+            document_type=self.document_type,
+            chunk_type=self.chunk_type,
+            normative_only=self.normative_only,
+            clause_number=self.clause_number,
+        )
+        return SearchQuery(self.query, self.top_k, SearchMode(self.mode), filter=kept)
 
 
 class IngestUrlArguments(Request):
     """Arguments of `ingest_url`."""
+
+    SUBJECT = "uri"
 
     uri: Annotated[Text, Field(min_length=1, max_length=4096)] = Field(
         description="https address of a page or a file, e.g. https://example.com/doc.pdf."
@@ -128,10 +103,6 @@ class IngestUrlArguments(Request):
         default=True, description="false answers at once with a job_id; ask ingest_url_status what became of it."
     )
 
-    def subject(self) -> str:
-        """Return the address."""
-        return self.uri
-
     def deposit(self) -> Deposit:
         """Return what is asked of the library."""
         metadata = tuple((name, as_text(value)) for name, value in (self.metadata or {}).items())
@@ -141,13 +112,11 @@ class IngestUrlArguments(Request):
 class UrlJobRequest(Request):
     """Arguments of `ingest_url_status` and `cancel_ingest_url`."""
 
+    SUBJECT = "job_id"
+
     job_id: Annotated[Text, Field(min_length=1, max_length=64)] = Field(
         description="As ingest_url gave it with wait=false."
     )
-
-    def subject(self) -> str:
-        """Return the id."""
-        return self.job_id
 
 
 class ListCollectionsRequest(Request):
@@ -156,6 +125,8 @@ class ListCollectionsRequest(Request):
 
 class DocumentRequest(Request):
     """Arguments of `get_document`."""
+
+    SUBJECT = "doc_id"
 
     doc_id: DocumentId = Field(description="Document id, as search and ingest_url give it.")
     offset: Annotated[int, Field(ge=0, le=1_000_000), WHOLE] = Field(
@@ -167,13 +138,6 @@ class DocumentRequest(Request):
     include_text: bool = Field(
         default=False, description="Also return the running text of these chunks, every passage once and in order."
     )
-
-    def subject(self) -> str:
-        """Return the id."""
-        return self.doc_id
-
-
-_CUT = Truncation(omitted=0, note="")
 
 
 class RagPassageMetadata(Response):
@@ -218,7 +182,7 @@ class RagSearchResponse(Response):
     message: str = Field(default="", description="Why there is no result.")
     suggestions: list[str] = Field(default=[])
     degraded: list[str] = Field(default=[], description="What failed on the way.")
-    truncated: Truncation = _CUT
+    truncated: Truncation = NOT_CUT
 
 
 class IngestUrlResponse(Response):
@@ -238,14 +202,6 @@ class IngestUrlResponse(Response):
     message: str = ""
 
 
-class UrlJobProgress(Response):
-    """How far a job is."""
-
-    done: float
-    total: float = 100.0
-    message: str
-
-
 class JobError(Response):
     """Why a job failed."""
 
@@ -259,7 +215,7 @@ class UrlJobResponse(Response):
 
     job_id: str
     state: Literal["queued", "running", "done", "failed", "cancelled"]
-    progress: UrlJobProgress
+    progress: JobProgress
     collection: str = ""
     source: str = ""
     created_at: str
@@ -283,7 +239,7 @@ class CollectionsResponse(Response):
     """Answer of `list_collections`."""
 
     collections: list[CollectionEntry]
-    truncated: Truncation = _CUT
+    truncated: Truncation = NOT_CUT
 
 
 class DocumentChunk(Response):
@@ -311,4 +267,4 @@ class DocumentResponse(Response):
     chunks: list[DocumentChunk]
     next_offset: int = Field(default=0, description="Where to go on, where the answer could not hold all chunks.")
     text: str = Field(default="", description="The running text, where it was asked for.")
-    truncated: Truncation = _CUT
+    truncated: Truncation = NOT_CUT

@@ -7,32 +7,15 @@ from typing import Any
 
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.chunk import Chunk
-from knowledge_mcp.model.collection import DocumentStatus, file_name_of
+from knowledge_mcp.model.collection import file_name_of
 from knowledge_mcp.model.errors import ConfigError, NotFoundError
 from knowledge_mcp.model.library import Deposited, IngestJob, LibraryDocument
 from knowledge_mcp.model.query import Hit
 from knowledge_mcp.ports import Library
-from knowledge_mcp.surfaces.answers import MAX_ANSWER_CHARACTERS, ErrorEnvelope, in_words, render_error, size_of
-from knowledge_mcp.surfaces.contract import Surface, Tool
+from knowledge_mcp.surfaces.answers import MAX_ANSWER_CHARACTERS, in_words, rounded, size_of
+from knowledge_mcp.surfaces.contract import JobProgress, Surface, Tool
 from knowledge_mcp.surfaces.following import follow
-from knowledge_mcp.surfaces.rag.shapes import (
-    CollectionEntry,
-    CollectionsResponse,
-    DocumentChunk,
-    DocumentRequest,
-    DocumentResponse,
-    IngestUrlArguments,
-    IngestUrlResponse,
-    JobError,
-    ListCollectionsRequest,
-    RagPassageMetadata,
-    RagSearchRequest,
-    RagSearchResponse,
-    RagSearchResult,
-    UrlJobProgress,
-    UrlJobRequest,
-    UrlJobResponse,
-)
+from knowledge_mcp.surfaces.rag import shapes
 
 __all__ = [
     "SURFACE",
@@ -51,28 +34,38 @@ _RESERVE = 1000
 """Size kept free for what the contract may add to an answer."""
 
 
-def search_result(hit: Hit, collection: str) -> RagSearchResult:
+def search_result(hit: Hit, collection: str) -> shapes.RagSearchResult:
     """Turn a hit into a result."""
     chunk = hit.chunk
-    where = _place(chunk, collection, file_name_of(chunk.source_path))
-    where["citation"] = hit.citation
-    score = round(min(max(hit.score, 0.0), 1.0), 4)
-    return RagSearchResult(text=chunk.content, score=score, metadata=RagPassageMetadata(**where))
+    where = _place(chunk, collection, file_name_of(chunk.source_path)).model_copy(update={"citation": hit.citation})
+    return shapes.RagSearchResult(text=chunk.content, score=rounded(hit.score), metadata=where)
 
 
-def document_answer(document: LibraryDocument, request: DocumentRequest) -> DocumentResponse:
+def document_answer(document: LibraryDocument, request: shapes.DocumentRequest) -> shapes.DocumentResponse:
     """Show a document, its chunks from `offset` on: as many as are asked for and fit into one answer."""
     name = document.record.file_name
-    about = _about(document, name)
-    empty = DocumentResponse(chunks=[], **about)
-    room = MAX_ANSWER_CHARACTERS - _RESERVE - size_of(empty.model_dump(mode="json", exclude_unset=True))
+    record = document.record
+    empty = shapes.DocumentResponse(
+        doc_id=record.id,
+        title=record.title,
+        source=record.source_path,
+        filename=name,
+        collection=document.collection,
+        metadata=dict(record.metadata),
+        chunk_count=len(document.chunks),
+        pages=record.pages,
+        status=record.status.value,
+        warnings=list(record.warnings),
+        chunks=[],
+    ).without_defaults()
+    answer = empty.model_copy(update={"created_at": record.created_at, "updated_at": record.updated_at})
+    room = MAX_ANSWER_CHARACTERS - _RESERVE - size_of(answer.sent())
     most = len(document.chunks) if request.limit is None else request.offset + request.limit
     running = _Running(document)
-    shown: list[DocumentChunk] = []
+    shown: list[shapes.DocumentChunk] = []
     for chunk in document.chunks[request.offset : most]:
-        place = RagPassageMetadata(**_place(chunk, document.collection, name))
-        passage = DocumentChunk(text=chunk.content, metadata=place)
-        room -= size_of(passage.model_dump(mode="json", exclude_unset=True)) + 1
+        passage = shapes.DocumentChunk(text=chunk.content, metadata=_place(chunk, document.collection, name))
+        room -= size_of(passage.sent()) + 1
         if request.include_text:
             place_of_text = request.offset + len(shown)
             room -= size_of(running.between(place_of_text, place_of_text + 1))
@@ -83,30 +76,7 @@ def document_answer(document: LibraryDocument, request: DocumentRequest) -> Docu
     more: dict[str, Any] = {"next_offset": end} if shown and end < len(document.chunks) else {}
     if request.include_text and shown:
         more["text"] = running.between(request.offset, end)
-    return DocumentResponse(chunks=shown, **about, **more)
-
-
-def _about(document: LibraryDocument, name: str) -> dict[str, Any]:
-    record = document.record
-    told: dict[str, Any] = {
-        "doc_id": record.id,
-        "title": record.title,
-        "source": record.source_path,
-        "collection": document.collection,
-        "metadata": dict(record.metadata),
-        "chunk_count": len(document.chunks),
-        "created_at": record.created_at,
-        "updated_at": record.updated_at,
-    }
-    if name:
-        told["filename"] = name
-    if record.pages:
-        told["pages"] = record.pages
-    if record.status is not DocumentStatus.READY:
-        told["status"] = record.status.value
-    if record.warnings:
-        told["warnings"] = list(record.warnings)
-    return told
+    return answer.model_copy(update={"chunks": shown, **more})
 
 
 class _Running:
@@ -124,64 +94,57 @@ class _Running:
         return self._text[self._ends[first - 1] if first else 0 : last]
 
 
-def _place(chunk: Chunk, collection: str, filename: str) -> dict[str, Any]:
-    pages = chunk.page_numbers
-    told: dict[str, Any] = {
-        "source": chunk.source_path,
-        "page": pages[0] if pages else None,
-        "collection": collection,
-        "doc_id": chunk.document_id,
-        "chunk_id": chunk.id,
-        "chunk_index": chunk.index,
-        "title": chunk.document_title,
-    }
-    if filename:
-        told["filename"] = filename
-    if chunk.section_title:
-        told["section"] = chunk.section_title
-    if len(pages) > 1:
-        told["pages"] = list(pages)
-    if chunk.clause_number:
-        told["clause_number"] = chunk.clause_number
-    if chunk.lines is not None:
-        told["lines"] = list(chunk.lines)
-    told["chunk_type"] = chunk.chunk_type.value
-    if chunk.normative:
-        told["normative"] = True
-    return told
+def _place(chunk: Chunk, collection: str, filename: str) -> shapes.RagPassageMetadata:
+    pages = list(chunk.page_numbers)
+    place = shapes.RagPassageMetadata(
+        source=chunk.source_path,
+        page=pages[0] if pages else None,
+        filename=filename,
+        collection=collection,
+        doc_id=chunk.document_id,
+        chunk_id=chunk.id,
+        chunk_index=chunk.index,
+        title=chunk.document_title,
+        section=chunk.section_title,
+        pages=pages if len(pages) > 1 else [],
+        clause_number=chunk.clause_number or "",
+        lines=list(chunk.lines or ()),
+        chunk_type=chunk.chunk_type.value,
+        normative=chunk.normative,
+    )
+    return place.without_defaults()
 
 
-def search(knowledge: Any, request: RagSearchRequest) -> RagSearchResponse:
+def search(knowledge: Any, request: shapes.RagSearchRequest) -> shapes.RagSearchResponse:
     """Answer `search`."""
     answer = _library(knowledge).search_in(request.collection, request.search())
     kept = [hit for hit in answer.hits if hit.score >= request.min_score]
-    more: dict[str, Any] = {}
-    if below := len(answer.hits) - len(kept):
-        more["below_min_score"] = below
-    if answer.answerability is not None:
-        more["answerability"] = in_words(answer.answerability)
-    if answer.also_asked:
-        more["also_asked"] = list(answer.also_asked)
-    if answer.degraded:
-        more["degraded"] = list(answer.degraded)
-    if not kept:
-        more["message"], more["suggestions"] = _why_nothing(request, answer.searched_documents, below)
-    return RagSearchResponse(
+    below = len(answer.hits) - len(kept)
+    message, suggestions = ("", []) if kept else _why_nothing(request, answer.searched_documents, below)
+    response = shapes.RagSearchResponse(
         results=[search_result(hit, request.collection) for hit in kept],
         query=request.query,
         collection=request.collection,
         mode=answer.mode.value,
         total=len(kept),
-        **more,
-    )
+        below_min_score=below,
+        also_asked=list(answer.also_asked),
+        message=message,
+        suggestions=suggestions,
+        degraded=list(answer.degraded),
+    ).without_defaults()
+    estimate = answer.answerability
+    return response if estimate is None else response.model_copy(update={"answerability": in_words(estimate)})
 
 
-def ingest_url(knowledge: Any, request: IngestUrlArguments, call: Call | None = None) -> IngestUrlResponse:
+def ingest_url(
+    knowledge: Any, request: shapes.IngestUrlArguments, call: Call | None = None
+) -> shapes.IngestUrlResponse:
     """Answer `ingest_url`: wait for it with signs of life, or answer with the id of its job."""
     library, deposit = _library(knowledge), request.deposit()
     if not request.wait:
         job = library.submit(deposit)
-        return IngestUrlResponse(
+        return shapes.IngestUrlResponse(
             status="accepted",
             job_id=job.id,
             collection=request.collection,
@@ -195,21 +158,21 @@ def ingest_url(knowledge: Any, request: IngestUrlArguments, call: Call | None = 
     return _ingested(done)
 
 
-def ingest_url_status(knowledge: Any, request: UrlJobRequest) -> UrlJobResponse:
+def ingest_url_status(knowledge: Any, request: shapes.UrlJobRequest) -> shapes.UrlJobResponse:
     """Answer `ingest_url_status`."""
     return _job(_library(knowledge).job(request.job_id))
 
 
-def cancel_ingest_url(knowledge: Any, request: UrlJobRequest) -> UrlJobResponse:
+def cancel_ingest_url(knowledge: Any, request: shapes.UrlJobRequest) -> shapes.UrlJobResponse:
     """Answer `cancel_ingest_url`."""
     return _job(_library(knowledge).cancel_job(request.job_id))
 
 
-def list_collections(knowledge: Any, _: ListCollectionsRequest) -> CollectionsResponse:
+def list_collections(knowledge: Any, _: shapes.ListCollectionsRequest) -> shapes.CollectionsResponse:
     """Answer `list_collections`."""
-    return CollectionsResponse(
+    return shapes.CollectionsResponse(
         collections=[
-            CollectionEntry(
+            shapes.CollectionEntry(
                 name=each.name,
                 doc_count=each.documents,
                 chunk_count=each.chunks,
@@ -222,7 +185,7 @@ def list_collections(knowledge: Any, _: ListCollectionsRequest) -> CollectionsRe
     )
 
 
-def get_document(knowledge: Any, request: DocumentRequest) -> DocumentResponse:
+def get_document(knowledge: Any, request: shapes.DocumentRequest) -> shapes.DocumentResponse:
     """Answer `get_document`."""
     try:
         document = _library(knowledge).find(request.doc_id.strip())
@@ -240,7 +203,7 @@ def _library(knowledge: Any) -> Library:
     return library
 
 
-def _why_nothing(request: RagSearchRequest, documents: int, below: int) -> tuple[str, list[str]]:
+def _why_nothing(request: shapes.RagSearchRequest, documents: int, below: int) -> tuple[str, list[str]]:
     if below:
         return f"All {below} results were below min_score={request.min_score}.", ["Use a smaller min_score."]
     if not documents:
@@ -256,29 +219,32 @@ def _why_nothing(request: RagSearchRequest, documents: int, below: int) -> tuple
     return "No passage was found.", ["Try broader terms, or another collection."]
 
 
-def _ingested(done: Deposited) -> IngestUrlResponse:
-    more: dict[str, Any] = {
-        name: value for name in ("title", "source", "pages", "unchanged", "replaced") if (value := getattr(done, name))
-    }
-    if done.warnings:
-        more["warnings"] = list(done.warnings)
-    return IngestUrlResponse(
-        status="ingested", doc_id=done.document_id, chunks=done.chunks, collection=done.collection, **more
-    )
+def _ingested(done: Deposited) -> shapes.IngestUrlResponse:
+    response = shapes.IngestUrlResponse(
+        status="ingested",
+        title=done.title,
+        source=done.source,
+        pages=done.pages,
+        unchanged=done.unchanged,
+        replaced=done.replaced,
+        warnings=list(done.warnings),
+    ).without_defaults()
+    always = {"doc_id": done.document_id, "chunks": done.chunks, "collection": done.collection}
+    return response.model_copy(update=always)
 
 
-def _job(job: IngestJob) -> UrlJobResponse:
+def _job(job: IngestJob) -> shapes.UrlJobResponse:
     more: dict[str, Any] = {}
     if job.result is not None:
         more["result"] = _ingested(job.result)
     if job.state == "failed":
         suggestion: dict[str, Any] = {"suggestion": job.suggestion} if job.suggestion else {}
-        more["failure"] = JobError(code=job.error or "internal_error", message=job.message, **suggestion)
-    return UrlJobResponse.model_validate(
+        more["failure"] = shapes.JobError(code=job.error or "internal_error", message=job.message, **suggestion)
+    return shapes.UrlJobResponse.model_validate(
         {
             "job_id": job.id,
             "state": job.state,
-            "progress": UrlJobProgress(done=job.done, message=job.message),
+            "progress": JobProgress(done=job.done, message=job.message),
             "collection": job.collection,
             "source": job.source,
             "created_at": job.created_at,
@@ -297,8 +263,8 @@ TOOLS = (
             "its text, a score from 0 to 1, and where it stands: source, page, section, and a citation to paste. "
             "Nothing found gives an empty list."
         ),
-        request=RagSearchRequest,
-        response=RagSearchResponse,
+        request=shapes.RagSearchRequest,
+        response=shapes.RagSearchResponse,
         run=search,
         items="results",
     ),
@@ -310,8 +276,8 @@ TOOLS = (
             "collection, which is created where it is new. The same document again changes nothing; a changed one "
             "replaces its earlier version. Long documents take minutes: pass wait=false for a job_id."
         ),
-        request=IngestUrlArguments,
-        response=IngestUrlResponse,
+        request=shapes.IngestUrlArguments,
+        response=shapes.IngestUrlResponse,
         run=ingest_url,
         run_long=ingest_url,
         writes=True,
@@ -320,8 +286,8 @@ TOOLS = (
         name="list_collections",
         title="List the collections",
         description="List all collections with how many documents each holds.",
-        request=ListCollectionsRequest,
-        response=CollectionsResponse,
+        request=shapes.ListCollectionsRequest,
+        response=shapes.CollectionsResponse,
         run=list_collections,
         items="collections",
     ),
@@ -332,8 +298,8 @@ TOOLS = (
             "Get a document by its id: all its chunks in order with their places, its metadata and its source. What is "
             "too long for one answer goes on at next_offset."
         ),
-        request=DocumentRequest,
-        response=DocumentResponse,
+        request=shapes.DocumentRequest,
+        response=shapes.DocumentResponse,
         run=get_document,
         items="chunks",
     ),
@@ -341,16 +307,16 @@ TOOLS = (
         name="ingest_url_status",
         title="Ask for an ingestion",
         description="Tell how far an ingestion is that ingest_url began with wait=false, and what came of it.",
-        request=UrlJobRequest,
-        response=UrlJobResponse,
+        request=shapes.UrlJobRequest,
+        response=shapes.UrlJobResponse,
         run=ingest_url_status,
     ),
     Tool(
         name="cancel_ingest_url",
         title="Cancel an ingestion",
         description="Stop an ingestion that ingest_url began with wait=false; nothing of it is kept.",
-        request=UrlJobRequest,
-        response=UrlJobResponse,
+        request=shapes.UrlJobRequest,
+        response=shapes.UrlJobResponse,
         run=cancel_ingest_url,
         writes=True,
     ),
@@ -367,7 +333,5 @@ SURFACE = Surface(
         "failed on the way."
     ),
     tools=TOOLS,
-    error_model=ErrorEnvelope,
-    render_error=render_error,
 )
 """The surface `rag` (specification D)."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from knowledge_mcp.surfaces.answers import Truncation
+from knowledge_mcp.surfaces.answers import NOT_CUT, Truncation
 from knowledge_mcp.surfaces.arguments import WHOLE, Text
 from knowledge_mcp.surfaces.contract import Request, Response
 
@@ -32,6 +32,9 @@ RepositoryName = Annotated[Text, Field(min_length=1, max_length=200)]
 
 class CodeSearchRequest(Request):
     """Arguments of `semantic_search` (C 3.2)."""
+
+    SUBJECT = "query"
+    FILTERS = frozenset({"repository", "language", "path", "symbol"})
 
     query: Annotated[Text, Field(min_length=1, max_length=1000)] = Field(
         description="Natural language search query describing what you're looking for"
@@ -60,15 +63,6 @@ class CodeSearchRequest(Request):
         default="hybrid", description="hybrid ranks by meaning and words, dense by meaning alone, keyword by words."
     )
 
-    def filters(self) -> dict[str, Any]:
-        """List the filters that were given."""
-        given = {name: getattr(self, name) for name in ("repository", "language", "path", "symbol")}
-        return {name: value for name, value in given.items() if value is not None}
-
-    def subject(self) -> str:
-        """Return the query."""
-        return self.query
-
 
 class ListRepositoriesRequest(Request):
     """Arguments of `list_indexed_repositories`: none (C 3.3)."""
@@ -96,17 +90,15 @@ class ReadLinesRequest(Request):
 class RefreshRequest(Request):
     """Arguments of `refresh_repository`."""
 
+    SUBJECT = "repository"
+
     repository: RepositoryName = Field(description="Repository name, as list_indexed_repositories gives it.")
     check_only: bool = Field(
         default=False, description="Only tell whether the repository has changed since it was indexed."
     )
 
-    def subject(self) -> str:
-        """Return the name."""
-        return self.repository
 
-
-_CUT = Field(default=Truncation(omitted=0, note=""), description="Set when the answer was cut to fit.")
+_CUT = Field(default=NOT_CUT, description="Set when the answer was cut to fit.")
 
 
 class FileMetadata(Response):

@@ -2,33 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from knowledge_mcp.engine.repositories.desk import RepositoryDesk
 from knowledge_mcp.engine.repositories.manifest import path_of
 from knowledge_mcp.engine.repositories.values import CodeAnswer, CodeHit, CodeQuery, Freshness, RepositoryInfo
-from knowledge_mcp.model.call import Call
+from knowledge_mcp.model.call import Call, Progress
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import ConfigError, InvalidInputError
-from knowledge_mcp.surfaces.answers import ErrorEnvelope, render_error
+from knowledge_mcp.surfaces.answers import rounded
 from knowledge_mcp.surfaces.contract import Surface, Tool
-from knowledge_mcp.surfaces.repositories.shapes import (
-    CodeSearchRequest,
-    CodeSearchResponse,
-    CodeSearchResult,
-    FileMetadata,
-    ListRepositoriesRequest,
-    ListRepositoriesResponse,
-    ReadLinesRequest,
-    ReadLinesResponse,
-    RefreshRequest,
-    RefreshResponse,
-    RepositoryEntry,
-    RepositoryFreshness,
-    SearchMetadata,
-    Summary,
-)
+from knowledge_mcp.surfaces.repositories import shapes
 
 __all__ = [
     "SURFACE",
@@ -67,17 +51,14 @@ def commit_of(info: RepositoryInfo, record: DocumentRecord | None) -> tuple[str,
     return ("" if uncommitted else labels.get("commit", "")), uncommitted
 
 
-def link(
-    desk: RepositoryDesk, info: RepositoryInfo, commit: str, path: str, lines: tuple[int, int] | None
-) -> dict[str, str]:
-    """Build the permalink's field; empty where there is none: no commit, a host not known, a part of a repository."""
+def link(desk: RepositoryDesk, info: RepositoryInfo, commit: str, path: str, lines: tuple[int, int] | None) -> str:
+    """Build the permalink; empty where there is none: no commit, a host not known, a part of a repository."""
     if not commit or not info.url or info.partial_tree:
-        return {}
-    found = desk.parts.permalink(info.url, commit, path, lines)
-    return {"permalink": found} if found else {}
+        return ""
+    return desk.parts.permalink(info.url, commit, path, lines) or ""
 
 
-def result(desk: RepositoryDesk, hit: CodeHit) -> CodeSearchResult:
+def result(desk: RepositoryDesk, hit: CodeHit) -> shapes.CodeSearchResult:
     """Turn a hit into a result."""
     chunk, record, info = hit.chunk, hit.record, hit.repository
     labels = dict(record.metadata) if record is not None else {}
@@ -85,73 +66,58 @@ def result(desk: RepositoryDesk, hit: CodeHit) -> CodeSearchResult:
     shown = snippet(chunk.content, desk.limits.snippet)
     first, last = chunk.lines or (1, 1)
     commit, uncommitted = commit_of(info, record)
-    more: dict[str, Any] = dict(link(desk, info, commit, path, chunk.lines))
-    if commit:
-        more["commit"] = commit
-    if uncommitted:
-        more["uncommitted"] = True
-    if hit.exact_symbol:
-        more["exact_symbol"] = True
-    above = [each for each in chunk.section_hierarchy if each != chunk.section_title]
-    if chunk.section_title or above:
-        more["symbol"] = " > ".join([*above, *([chunk.section_title] if chunk.section_title else [])])
-    about: dict[str, Any] = {}
-    if labels.get("language"):
-        about["language"] = labels["language"]
-    if labels.get("modified_at"):
-        about["file_modified_at"] = labels["modified_at"]
-    return CodeSearchResult(
+    symbols = [*(each for each in chunk.section_hierarchy if each != chunk.section_title), chunk.section_title]
+    metadata = shapes.FileMetadata(
+        file_extension=labels.get("extension", ""),
+        file_size_bytes=record.size if record is not None else 0,
+        indexed_at=_utc(record.updated_at) if record is not None else info.last_indexed,
+        language=labels.get("language", ""),
+        content_hash=chunk.content_hash,
+        file_modified_at=labels.get("modified_at", ""),
+    ).without_defaults()
+    total = record.chunk_count if record is not None else 0
+    return shapes.CodeSearchResult(
         file_path=path,
         repository=info.name,
         content_snippet=shown,
-        similarity_score=round(min(max(hit.similarity, 0.0), 1.0), 4),
+        similarity_score=rounded(hit.similarity),
         chunk_index=chunk.index,
-        metadata=FileMetadata(
-            file_extension=labels.get("extension", ""),
-            file_size_bytes=record.size if record is not None else 0,
-            indexed_at=_utc(record.updated_at) if record is not None else info.last_indexed,
-            total_chunks=record.chunk_count if record is not None else 0,
-            content_hash=chunk.content_hash,
-            **about,
-        ),
+        metadata=metadata.model_copy(update={"total_chunks": total}),
         id=f"{info.name}:{path}:{chunk.index}",
         start_line=first,
         end_line=last,
         snippet_end_line=min(first + shown.count("\n"), last),
-        **more,
-    )
+        symbol=" > ".join(filter(None, symbols)),
+        permalink=link(desk, info, commit, path, chunk.lines),
+        commit=commit,
+        uncommitted=uncommitted,
+        exact_symbol=hit.exact_symbol,
+    ).without_defaults()
 
 
-def entry(info: RepositoryInfo, freshness: Freshness) -> RepositoryEntry:
+def entry(info: RepositoryInfo, freshness: Freshness) -> shapes.RepositoryEntry:
     """Describe a repository; what is not known is left out."""
-    more: dict[str, Any] = {}
-    if info.index_duration_ms:
-        more["index_duration_ms"] = info.index_duration_ms
-    if info.error_message:
-        more["error_message"] = info.error_message
-    told = (
-        ("branch", info.branch),
-        ("local_path", info.local_path if info.local else ""),
-        ("indexed_commit", freshness.indexed_commit),
-        ("head_commit", freshness.head_commit),
-        ("head_checked_at", freshness.checked_at),
-        ("dirty_files", freshness.dirty_files),
-        ("problems", list(info.problems)),
-    )
-    more |= {name: value for name, value in told if value}
-    if freshness.stale is not None:
-        more["stale"] = freshness.stale
+    more: dict[str, Any] = {} if freshness.stale is None else {"stale": freshness.stale}
     if info.progress is not None:
         more["files_done"], more["files_total"] = info.progress
-    return RepositoryEntry(
+    response = shapes.RepositoryEntry(
         name=info.name,
         url=info.url or info.local_path,
         file_count=info.file_count,
         chunk_count=info.chunk_count,
         last_indexed=info.last_indexed,
         status=info.status,
-        **more,
-    )
+        index_duration_ms=info.index_duration_ms,
+        error_message=info.error_message,
+        branch=info.branch,
+        local_path=info.local_path if info.local else "",
+        indexed_commit=freshness.indexed_commit,
+        head_commit=freshness.head_commit,
+        head_checked_at=freshness.checked_at,
+        dirty_files=freshness.dirty_files,
+        problems=list(info.problems),
+    ).without_defaults()
+    return response.model_copy(update=more)
 
 
 def _utc(moment: str) -> str:
@@ -162,7 +128,7 @@ _LINES = 200
 _MOST_CHARACTERS = 60_000
 
 
-def semantic_search(knowledge: object, request: CodeSearchRequest) -> CodeSearchResponse:
+def semantic_search(knowledge: object, request: shapes.CodeSearchRequest) -> shapes.CodeSearchResponse:
     """Answer `semantic_search`."""
     desk = _desk(knowledge)
     limits = desk.limits
@@ -186,35 +152,32 @@ def semantic_search(knowledge: object, request: CodeSearchRequest) -> CodeSearch
             mode=request.mode,
         )
     )
-    more: dict[str, Any] = {"degraded": list(answer.degraded)} if answer.degraded else {}
-    if answer.searched:
-        known = desk.freshness_of(answer.searched)
-        more["freshness"] = [_freshness(*each) for each in zip(answer.searched, known, strict=True)]
-    said: dict[str, Any] = {}
-    if not answer.hits:
-        said["message"], said["suggestions"] = _why_nothing(request, answer, threshold)
-    return CodeSearchResponse(
+    freshness = zip(answer.searched, desk.freshness_of(answer.searched), strict=True) if answer.searched else ()
+    message, suggestions = ("", []) if answer.hits else _why_nothing(request, answer, threshold)
+    return shapes.CodeSearchResponse(
         results=[result(desk, hit) for hit in answer.hits],
-        metadata=SearchMetadata(
+        metadata=shapes.SearchMetadata(
             total_matches=answer.total_matches,
             query_time_ms=answer.milliseconds,
             repositories_searched=[info.name for info in answer.searched],
             mode=request.mode,
             threshold=threshold,
             below_threshold=answer.below_threshold,
-            **more,
-        ),
-        **said,
-    )
+            freshness=[_freshness(*each) for each in freshness],
+            degraded=list(answer.degraded),
+        ).without_defaults(),
+        message=message,
+        suggestions=suggestions,
+    ).without_defaults()
 
 
-def list_indexed_repositories(knowledge: object, _: ListRepositoriesRequest) -> ListRepositoriesResponse:
+def list_indexed_repositories(knowledge: object, _: shapes.ListRepositoriesRequest) -> shapes.ListRepositoriesResponse:
     """Answer `list_indexed_repositories`."""
     desk = _desk(knowledge)
     found = desk.repositories()
-    return ListRepositoriesResponse(
+    return shapes.ListRepositoriesResponse(
         repositories=[entry(*each) for each in zip(found, desk.freshness_of(found), strict=True)],
-        summary=Summary(
+        summary=shapes.Summary(
             total_repositories=len(found),
             total_files_indexed=sum(info.file_count for info in found),
             total_chunks=sum(info.chunk_count for info in found),
@@ -222,7 +185,7 @@ def list_indexed_repositories(knowledge: object, _: ListRepositoriesRequest) -> 
     )
 
 
-def read_file_lines(knowledge: object, request: ReadLinesRequest) -> ReadLinesResponse:
+def read_file_lines(knowledge: object, request: shapes.ReadLinesRequest) -> shapes.ReadLinesResponse:
     """Answer `read_file_lines`: from the text as it was indexed, so that nothing but indexed files can be read."""
     desk = _desk(knowledge)
     info, record, text = desk.file(request.repository, request.file_path)
@@ -243,34 +206,31 @@ def read_file_lines(knowledge: object, request: ReadLinesRequest) -> ReadLinesRe
     last = first + len(chosen) - 1
     commit, uncommitted = commit_of(info, record)
     path = record.id.partition(":")[2]
-    more: dict[str, Any] = dict(link(desk, info, commit, path, (first, last)))
-    if commit:
-        more["commit"] = commit
-    if uncommitted:
-        more["uncommitted"] = True
-    if last < len(lines):
-        more["more"] = True
-    if language := dict(record.metadata).get("language"):
-        more["language"] = language
-    return ReadLinesResponse(
+    return shapes.ReadLinesResponse(
         repository=info.name,
         file_path=path,
         start_line=first,
         end_line=last,
         total_lines=len(lines),
         content="\n".join(chosen),
-        **more,
-    )
+        language=record.label("language"),
+        commit=commit,
+        permalink=link(desk, info, commit, path, (first, last)),
+        uncommitted=uncommitted,
+        more=last < len(lines),
+    ).without_defaults()
 
 
-def refresh_repository(knowledge: object, request: RefreshRequest, call: Call | None = None) -> RefreshResponse:
+def refresh_repository(
+    knowledge: object, request: shapes.RefreshRequest, call: Call | None = None
+) -> shapes.RefreshResponse:
     """Answer `refresh_repository`."""
     desk = _desk(knowledge)
     info = desk.repository(request.repository)
     if request.check_only:
         fresh = desk.freshness(info, ask=True)
         more: dict[str, Any] = {"head_commit": fresh.head_commit} if fresh.head_commit else {}
-        return RefreshResponse(
+        return shapes.RefreshResponse(
             repository=info.name,
             status="stale" if fresh.stale else "unchanged",
             indexed_commit=fresh.indexed_commit,
@@ -280,7 +240,7 @@ def refresh_repository(knowledge: object, request: RefreshRequest, call: Call | 
     line = call or Call()
     done = desk.refresh(info.name, Call(_rising(line), line.cancelled))
     more = {"errors": list(done.errors)} if done.errors else {}
-    return RefreshResponse(
+    return shapes.RefreshResponse(
         repository=done.repository,
         status="unchanged" if done.method == "unchanged" else done.status,
         indexed_commit=done.commit,
@@ -298,7 +258,7 @@ def refresh_repository(knowledge: object, request: RefreshRequest, call: Call | 
     )
 
 
-def _rising(call: Call) -> Callable[[float, float | None, str], None]:
+def _rising(call: Call) -> Progress:
     """Tell progress that is greater each time, as MCP asks, also while files are fetched and none is done yet."""
     told = [-1.0]
 
@@ -315,20 +275,18 @@ def _desk(knowledge: object) -> RepositoryDesk:
     return knowledge
 
 
-def _freshness(info: RepositoryInfo, fresh: Freshness) -> RepositoryFreshness:
-    more: dict[str, Any] = {}
-    if fresh.indexed_commit:
-        more["indexed_commit"] = fresh.indexed_commit
-    if fresh.head_commit:
-        more["head_commit"] = fresh.head_commit
-    if fresh.stale is not None:
-        more["stale"] = fresh.stale
-    if fresh.dirty_files:
-        more["dirty_files"] = fresh.dirty_files
-    return RepositoryFreshness(repository=info.name, status=info.status, **more)
+def _freshness(info: RepositoryInfo, fresh: Freshness) -> shapes.RepositoryFreshness:
+    response = shapes.RepositoryFreshness(
+        repository=info.name,
+        status=info.status,
+        indexed_commit=fresh.indexed_commit,
+        head_commit=fresh.head_commit,
+        dirty_files=fresh.dirty_files,
+    ).without_defaults()
+    return response if fresh.stale is None else response.model_copy(update={"stale": fresh.stale})
 
 
-def _why_nothing(request: CodeSearchRequest, answer: CodeAnswer, threshold: float) -> tuple[str, list[str]]:
+def _why_nothing(request: shapes.CodeSearchRequest, answer: CodeAnswer, threshold: float) -> tuple[str, list[str]]:
     if not answer.searched:
         return "No repository is indexed yet.", ["Index one with `pk-mcp index URL`."]
     if answer.notes:
@@ -353,8 +311,8 @@ TOOLS = (
             "Search indexed code repositories using natural language queries. Returns relevant code snippets ranked by "
             "semantic similarity."
         ),
-        request=CodeSearchRequest,
-        response=CodeSearchResponse,
+        request=shapes.CodeSearchRequest,
+        response=shapes.CodeSearchResponse,
         run=semantic_search,
         items="results",
     ),
@@ -365,8 +323,8 @@ TOOLS = (
             "List all repositories currently indexed in the knowledge base. Shows repository names, file counts, and "
             "indexing status."
         ),
-        request=ListRepositoriesRequest,
-        response=ListRepositoriesResponse,
+        request=shapes.ListRepositoriesRequest,
+        response=shapes.ListRepositoriesResponse,
         run=list_indexed_repositories,
         items="repositories",
     ),
@@ -377,8 +335,8 @@ TOOLS = (
             "Read lines of an indexed file as it was indexed, e.g. around a result of semantic_search. Only indexed "
             "files can be read."
         ),
-        request=ReadLinesRequest,
-        response=ReadLinesResponse,
+        request=shapes.ReadLinesRequest,
+        response=shapes.ReadLinesResponse,
         run=read_file_lines,
     ),
     Tool(
@@ -388,8 +346,8 @@ TOOLS = (
             "Bring the index of a repository to its present commit (or, for a folder, its present files); only what "
             "changed is read and embedded. Use it when `stale` is true. With check_only it tells whether that is so."
         ),
-        request=RefreshRequest,
-        response=RefreshResponse,
+        request=shapes.RefreshRequest,
+        response=shapes.RefreshResponse,
         run=refresh_repository,
         run_long=refresh_repository,
         writes=True,
@@ -406,7 +364,5 @@ SURFACE = Surface(
         "start_line and end_line, or the permalink. An empty answer says why in `message`."
     ),
     tools=TOOLS,
-    error_model=ErrorEnvelope,
-    render_error=render_error,
 )
 """The surface `repositories` (specification C)."""

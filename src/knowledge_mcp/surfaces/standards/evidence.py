@@ -3,39 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
-from typing import Any
+from typing import TypeVar
 
-from knowledge_mcp.model import evidence
 from knowledge_mcp.model.chunk import Chunk
-from knowledge_mcp.model.document import Box, Span
-from knowledge_mcp.model.evidence import Excerpt, QuoteAnswer, QuotePlace, QuoteVerdict, ReadAnswer, ReferenceLink
-from knowledge_mcp.ports import Knowledge
-from knowledge_mcp.surfaces.answers import MAX_ANSWER_CHARACTERS, size_of
-from knowledge_mcp.surfaces.contract import Response, Tool
-from knowledge_mcp.surfaces.standards.evidence_shapes import (
-    DifferenceResult,
-    EvidenceLocator,
-    OutlineRequest,
-    OutlineResponse,
-    QuotePlaceResult,
-    ReadPassage,
-    ReadRequest,
-    ReadResponse,
-    ReferencePlace,
-    ReferenceResult,
-    ReferencesRequest,
-    ReferencesResponse,
-    VerifyQuoteRequest,
-    VerifyQuoteResponse,
+from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure, OutlineEntry, PageCoverage
+from knowledge_mcp.model.document import Box
+from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.model.evidence import (
+    Excerpt,
+    Locator,
+    QuotePlace,
+    QuoteVerdict,
+    ReadAnswer,
+    ReadQuery,
+    ReferenceLink,
 )
-from knowledge_mcp.surfaces.standards.outlines import outline
+from knowledge_mcp.ports import Knowledge
+from knowledge_mcp.surfaces.answers import MAX_ANSWER_CHARACTERS, ROOM_FOR_RESULTS, fitting_count, size_of
+from knowledge_mcp.surfaces.contract import Response, Tool
+from knowledge_mcp.surfaces.standards import evidence_shapes as shapes
 
 __all__ = [
     "EVIDENCE_TOOLS",
     "locator",
-    "locator_of_chunk",
     "merged_boxes",
     "outline",
     "read",
@@ -43,31 +35,143 @@ __all__ = [
     "verify_quote",
 ]
 
+_T = TypeVar("_T")
+_R = TypeVar("_R", bound=Response)
 
-def locator(place: evidence.Locator) -> EvidenceLocator:
-    """Turn the engine's locator into an answer's; what is empty is left out."""
-    return _built(
-        place.document_id,
-        place.span,
-        place.content_hash,
-        pages=place.page_numbers,
-        labels=place.page_labels,
-        boxes=place.boxes,
-        lines=place.lines,
-    )
+_LONGEST = 200
+"""Characters of a title or a note that are shown."""
+_WARNINGS = 20
 
 
-def locator_of_chunk(chunk: Chunk) -> EvidenceLocator:
-    """Locate a whole chunk."""
-    return _built(
-        chunk.document_id,
-        chunk.span,
-        chunk.content_hash,
-        pages=chunk.page_numbers,
-        labels=chunk.page_labels,
-        boxes=chunk.boxes,
-        lines=chunk.lines,
-    )
+def outline(knowledge: Knowledge, request: shapes.OutlineRequest) -> shapes.OutlineResponse:
+    """Answer `knowledge_outline`."""
+    record = knowledge.document(request.document_id)
+    structure = knowledge.document_structure(record.id)
+    scope = _scope(knowledge, structure, request)
+    warnings = [warning[:_LONGEST] for warning in record.warnings[:_WARNINGS]]
+    room = ROOM_FOR_RESULTS - size_of(warnings)
+    message = ""
+    if request.coverage:
+        pages = _pages(structure, scope)
+        total, shown = len(pages), _first_that_fit([_page(page) for page in _asked(pages, request)], room)
+        if not pages:
+            message = _no_pages(record)
+    else:
+        entries = _to_depth(scope, request.depth)
+        labels = {page.number: page.label for page in structure.pages}
+        sections = [_section(entry, below, labels) for entry, below in _asked(entries, request)]
+        total, shown = len(entries), _first_that_fit(sections, room)
+        if not entries:
+            message = "No headings were found in this document: read it by pages, or whole."
+    end = (request.cursor or 0) + len(shown)
+    answer = shapes.OutlineResponse(
+        document_id=record.id,
+        document_title=record.title,
+        document_type=record.document_type,
+        status=record.status.value,
+        pages=record.pages,
+        hidden=dict(structure.hidden) if request.coverage else {},
+        total=total,
+        next_cursor=end if end < total else 0,
+        message=message,
+        warnings=warnings,
+    ).without_defaults()
+    return answer.model_copy(update={"coverage" if request.coverage else "sections": shown})
+
+
+def _scope(
+    knowledge: Knowledge, structure: DocumentStructure, request: shapes.OutlineRequest
+) -> Sequence[OutlineEntry]:
+    """Take all sections, or those of one clause."""
+    if request.clause is None:
+        return structure.sections
+    # The engine knows what a clause's name means, and what to say where there is none.
+    whole = knowledge.read(ReadQuery(request.document_id, request.clause, max_tokens=50)).whole
+    return [entry for entry in structure.sections if whole.contains(entry.span)]
+
+
+def _to_depth(entries: Sequence[OutlineEntry], depth: int) -> list[tuple[OutlineEntry, int]]:
+    """Keep so many levels from the top; each entry with the number of those below it that are left out."""
+    top = min((entry.level for entry in entries), default=1)
+    kept: list[tuple[OutlineEntry, int]] = []
+    for entry in entries:
+        if entry.level < top + depth:
+            kept.append((entry, 0))
+        elif kept:
+            kept[-1] = (kept[-1][0], kept[-1][1] + 1)
+    return kept
+
+
+def _pages(structure: DocumentStructure, scope: Sequence[OutlineEntry]) -> list[PageCoverage]:
+    if not scope or scope is structure.sections:
+        return list(structure.pages)
+    span = scope[0].span
+    inside = [page.number for page in structure.pages if page.span.overlaps(span)]
+    if not inside:
+        return []
+    return [page for page in structure.pages if inside[0] <= page.number <= inside[-1]]
+
+
+def _asked(found: Sequence[_T], request: shapes.OutlineRequest) -> Sequence[_T]:
+    """Take as many from the cursor on as were asked for."""
+    start = request.cursor or 0
+    if start and start >= len(found):
+        raise InvalidInputError(
+            f"The cursor {start} is behind the last of {len(found)} entries.",
+            suggestion="Use the `next_cursor` of the answer before, with the same question.",
+        )
+    return found[start : start + request.limit]
+
+
+def _first_that_fit(shown: Sequence[_R], room: int) -> Sequence[_R]:
+    """Keep as many as one answer holds, and at least one."""
+    return shown[: max(1, fitting_count([each.sent() for each in shown], room))]
+
+
+def _section(entry: OutlineEntry, below: int, labels: Mapping[int, str]) -> shapes.OutlineSection:
+    label = labels.get(entry.page, "") if entry.page else ""
+    return shapes.OutlineSection(
+        number=entry.number or "",
+        title=" ".join(entry.title.split())[:_LONGEST],
+        level=entry.level,
+        page=entry.page or 0,
+        page_label=label[:_LONGEST] if label != str(entry.page) else "",
+        start=entry.span.start,
+        informative=entry.informative,
+        below=below,
+    ).without_defaults()
+
+
+def _page(page: PageCoverage) -> shapes.PageResult:
+    return shapes.PageResult(
+        page=page.number,
+        label=page.label[:_LONGEST] if page.label != str(page.number) else "",
+        method=page.method,
+        characters=page.characters,
+        tables=page.tables,
+        figures=page.figures,
+        note=page.note[:_LONGEST],
+    ).without_defaults()
+
+
+def _no_pages(record: DocumentRecord) -> str:
+    if not record.pages:
+        return "This document's format has no pages."
+    return "What was got from each page is not known: the document was ingested before that was kept. Ingest it again."
+
+
+def locator(place: Locator | Chunk) -> shapes.EvidenceLocator:
+    """Say where words stand; what is empty is left out."""
+    labels = list(place.page_labels)
+    return shapes.EvidenceLocator(
+        document_id=place.document_id,
+        span=[place.span.start, place.span.end],
+        content_hash=place.content_hash,
+        page_numbers=list(place.page_numbers),
+        page_labels=labels if labels != [str(page) for page in place.page_numbers] else [],
+        boxes=merged_boxes(place.boxes),
+        lines=list(place.lines or ()),
+    ).without_defaults()
 
 
 def merged_boxes(boxes: Iterable[Box]) -> list[list[int]]:
@@ -101,28 +205,6 @@ def _outwards(box: Box) -> tuple[int, int, int, int]:
     return math.floor(box.left), math.floor(box.top), math.ceil(box.right), math.ceil(box.bottom)
 
 
-def _built(
-    document_id: str,
-    span: Span,
-    content_hash: str,
-    *,
-    pages: Sequence[int],
-    labels: Sequence[str],
-    boxes: Sequence[Box],
-    lines: tuple[int, int] | None,
-) -> EvidenceLocator:
-    more: dict[str, Any] = {}
-    if pages:
-        more["page_numbers"] = list(pages)
-    if labels and list(labels) != [str(page) for page in pages]:
-        more["page_labels"] = list(labels)
-    if boxes:
-        more["boxes"] = merged_boxes(boxes)
-    if lines is not None:
-        more["lines"] = list(lines)
-    return EvidenceLocator(document_id=document_id, span=[span.start, span.end], content_hash=content_hash, **more)
-
-
 _ROOM = MAX_ANSWER_CHARACTERS - 1_000
 _LEAST_TOKENS = 50
 
@@ -136,125 +218,106 @@ _VERDICTS = {
 }
 
 
-def read(knowledge: Knowledge, request: ReadRequest) -> ReadResponse:
+def read(knowledge: Knowledge, request: shapes.ReadRequest) -> shapes.ReadResponse:
     """Answer `knowledge_read`; where the text would make too long an answer, less of it is read."""
     tokens = request.max_tokens
     while True:
         response = _read_response(knowledge.read(request.query(tokens)))
-        size = _size(response)
+        size = size_of(response.sent())
         if size <= _ROOM or tokens <= _LEAST_TOKENS:
             return response
         tokens = max(_LEAST_TOKENS, tokens * _ROOM * 9 // (size * 10))
 
 
-def references(knowledge: Knowledge, request: ReferencesRequest) -> ReferencesResponse:
+def references(knowledge: Knowledge, request: shapes.ReferencesRequest) -> shapes.ReferencesResponse:
     """Answer `knowledge_references`; where there are too many for one answer, the last of both lists go."""
     answer = knowledge.references(request.query())
     outgoing = [_reference(link) for link in answer.outgoing]
     incoming = [_reference(link) for link in answer.incoming]
     kept_outgoing, kept_incoming = _that_fit(outgoing, incoming)
     left_out = len(outgoing) + len(incoming) - len(kept_outgoing) - len(kept_incoming)
-    more: dict[str, Any] = {}
-    if answer.more + left_out:
-        more["more"] = answer.more + left_out
-    if not outgoing and not incoming:
-        more["message"] = "No cross-references were found from this place or to it."
-    if answer.degraded:
-        more["degraded"] = list(answer.degraded)
-    return ReferencesResponse(outgoing=kept_outgoing, incoming=kept_incoming, **more)
+    found = bool(outgoing or incoming)
+    return shapes.ReferencesResponse(
+        outgoing=kept_outgoing,
+        incoming=kept_incoming,
+        more=answer.more + left_out,
+        message="" if found else "No cross-references were found from this place or to it.",
+        degraded=list(answer.degraded),
+    ).without_defaults()
 
 
-def verify_quote(knowledge: Knowledge, request: VerifyQuoteRequest) -> VerifyQuoteResponse:
+def verify_quote(knowledge: Knowledge, request: shapes.VerifyQuoteRequest) -> shapes.VerifyQuoteResponse:
     """Answer `knowledge_verify_quote`."""
     answer = knowledge.verify_quote(request.query())
-    more: dict[str, Any] = {"degraded": list(answer.degraded)} if answer.degraded else {}
-    return VerifyQuoteResponse(
+    message = _VERDICTS[answer.verdict]
+    if answer.verdict is QuoteVerdict.NOT_FOUND and answer.places:
+        message = f"{message} The nearest passage is given."
+    return shapes.VerifyQuoteResponse(
         verdict=answer.verdict,
-        message=_told(answer),
+        message=message,
         places=[_quote_place(place, request.quote) for place in answer.places],
         searched_documents=answer.searched_documents,
-        **more,
-    )
+        degraded=list(answer.degraded),
+    ).without_defaults()
 
 
-def _size(response: Response) -> int:
-    return size_of(response.model_dump(mode="json", exclude_unset=True))
-
-
-def _read_response(answer: ReadAnswer) -> ReadResponse:
-    more: dict[str, Any] = {} if answer.next_cursor is None else {"next_cursor": answer.next_cursor}
-    return ReadResponse(
+def _read_response(answer: ReadAnswer) -> shapes.ReadResponse:
+    return shapes.ReadResponse(
         document_id=answer.document_id,
         document_title=answer.document_title,
         passages=[
-            ReadPassage(text=each.text, citation=each.citation, locator=locator(each.locator))
+            shapes.ReadPassage(text=each.text, citation=each.citation, locator=locator(each.locator))
             for each in answer.passages
         ],
         tokens=answer.tokens,
         span=[answer.whole.start, answer.whole.end],
-        **more,
-    )
+        next_cursor=answer.next_cursor or 0,
+    ).without_defaults()
 
 
 def _that_fit(
-    outgoing: Sequence[ReferenceResult], incoming: Sequence[ReferenceResult]
-) -> tuple[list[ReferenceResult], list[ReferenceResult]]:
+    outgoing: Sequence[shapes.ReferenceResult], incoming: Sequence[shapes.ReferenceResult]
+) -> tuple[list[shapes.ReferenceResult], list[shapes.ReferenceResult]]:
     """Keep as many from the beginning of both lists as one answer holds, turn by turn."""
-    kept: tuple[list[ReferenceResult], list[ReferenceResult]] = ([], [])
+    kept: tuple[list[shapes.ReferenceResult], list[shapes.ReferenceResult]] = ([], [])
     room = _ROOM
     for pair in zip_longest(outgoing, incoming):
         for side, each in enumerate(pair):
             if each is not None and room >= 0:
-                room -= _size(each) + 1
+                room -= size_of(each.sent()) + 1
                 if room >= 0:
                     kept[side].append(each)
     return kept
 
 
-def _reference(link: ReferenceLink) -> ReferenceResult:
-    more: dict[str, Any] = {}
-    if link.destination is not None:
-        more["destination"] = _reference_place(link.destination)
-    if link.reason:
-        more["reason"] = link.reason
-    return ReferenceResult(
-        text=link.text, kind=link.kind, target=link.target, source=_reference_place(link.source), **more
-    )
+def _reference(link: ReferenceLink) -> shapes.ReferenceResult:
+    found = {} if link.destination is None else {"destination": _reference_place(link.destination)}
+    source = _reference_place(link.source)
+    return shapes.ReferenceResult(
+        text=link.text, kind=link.kind, target=link.target, source=source, reason=link.reason, **found
+    ).without_defaults()
 
 
-def _reference_place(passage: Excerpt) -> ReferencePlace:
+def _reference_place(passage: Excerpt) -> shapes.ReferencePlace:
     place = passage.locator
-    more: dict[str, Any] = {"page_numbers": list(place.page_numbers)} if place.page_numbers else {}
-    return ReferencePlace(
+    return shapes.ReferencePlace(
         document_id=place.document_id,
         citation=passage.citation,
         text=passage.text,
         span=[place.span.start, place.span.end],
-        **more,
-    )
+        page_numbers=list(place.page_numbers),
+    ).without_defaults()
 
 
-def _quote_place(place: QuotePlace, quote: str) -> QuotePlaceResult:
-    more: dict[str, Any] = {}
-    if place.quoted.strip() != quote.strip():
-        more["quoted"] = place.quoted
-    if place.similarity < 1.0:
-        more["similarity"] = round(place.similarity, 4)
-    if place.differences:
-        more["differences"] = [DifferenceResult(quoted=each.quoted, printed=each.printed) for each in place.differences]
-    return QuotePlaceResult(
+def _quote_place(place: QuotePlace, quote: str) -> shapes.QuotePlaceResult:
+    return shapes.QuotePlaceResult(
+        quoted=place.quoted if place.quoted.strip() != quote.strip() else "",
         text=place.passage.text,
         citation=place.passage.citation,
         locator=locator(place.passage.locator),
-        **more,
-    )
-
-
-def _told(answer: QuoteAnswer) -> str:
-    message = _VERDICTS[answer.verdict]
-    if answer.verdict is QuoteVerdict.NOT_FOUND and answer.places:
-        return f"{message} The nearest passage is given."
-    return message
+        similarity=round(place.similarity, 4),
+        differences=[shapes.DifferenceResult(quoted=each.quoted, printed=each.printed) for each in place.differences],
+    ).without_defaults()
 
 
 EVIDENCE_TOOLS = (
@@ -266,8 +329,8 @@ EVIDENCE_TOOLS = (
             "(before, after) and what stands above it (parents), or all of it. Use it when a passage alone is not "
             "enough. Long texts come in parts: go on with next_cursor."
         ),
-        request=ReadRequest,
-        response=ReadResponse,
+        request=shapes.ReadRequest,
+        response=shapes.ReadResponse,
         run=read,
         items="passages",
     ),
@@ -278,8 +341,8 @@ EVIDENCE_TOOLS = (
             "List a document's headings with clause numbers and pages, to find what to read. With coverage=true: what "
             "was got from each page, and which pages are empty, partial or read by OCR."
         ),
-        request=OutlineRequest,
-        response=OutlineResponse,
+        request=shapes.OutlineRequest,
+        response=shapes.OutlineResponse,
         run=outline,
         items="sections",
     ),
@@ -290,8 +353,8 @@ EVIDENCE_TOOLS = (
             "List what a clause, passage or document refers to (clauses, tables, figures, annexes, other standards), "
             "with the place each leads to where it is in the knowledge base, and what refers to it."
         ),
-        request=ReferencesRequest,
-        response=ReferencesResponse,
+        request=shapes.ReferencesRequest,
+        response=shapes.ReferencesResponse,
         run=references,
         items="outgoing",
     ),
@@ -303,8 +366,8 @@ EVIDENCE_TOOLS = (
             "(true but for blanks, marks, case), altered (with differences), stitched (from several places), elsewhere "
             "(in another document), not_found."
         ),
-        request=VerifyQuoteRequest,
-        response=VerifyQuoteResponse,
+        request=shapes.VerifyQuoteRequest,
+        response=shapes.VerifyQuoteResponse,
         run=verify_quote,
         items="places",
     ),

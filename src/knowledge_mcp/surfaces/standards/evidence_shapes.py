@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
 from knowledge_mcp.model.document import ReferenceKind
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.evidence import QuoteQuery, QuoteVerdict, ReadQuery, ReferenceQuery
-from knowledge_mcp.surfaces.answers import Truncation
+from knowledge_mcp.surfaces.answers import NOT_CUT, Truncation
 from knowledge_mcp.surfaces.arguments import WHOLE, Text
 from knowledge_mcp.surfaces.contract import Request, Response
 
@@ -42,15 +42,13 @@ Cursor = Annotated[int, Field(ge=0, le=1_000_000_000), WHOLE]
 class PlaceRequest(Request):
     """A place in a document: a clause, or a passage that a search found."""
 
+    FILTERS = frozenset({"document_id"})
+
     document_id: Name | None = Field(default=None, description="The document; not needed with chunk_id.")
     clause: Clause | None = Field(
         default=None, description="A clause with all below it, by number or title, e.g. 5.3, Annex B or Wind load."
     )
     chunk_id: Name | None = Field(default=None, description="A passage: the id of a search result.")
-
-    def filters(self) -> dict[str, Any]:
-        """Name the document, where one was given."""
-        return {} if self.document_id is None else {"document_id": self.document_id}
 
     def subject(self) -> str:
         """Return what in it is asked for."""
@@ -79,21 +77,14 @@ class ReadRequest(PlaceRequest):
         if self.last_page is not None and self.first_page is None:
             raise InvalidInputError("last_page needs first_page.", suggestion="Give both, or first_page alone.")
         pages = None if self.first_page is None else (self.first_page, self.last_page or self.first_page)
-        return ReadQuery(
-            self.document_id,
-            self.clause,
-            pages,
-            self.chunk_id,
-            self.before,
-            self.after,
-            self.parents,
-            max_tokens,
-            self.cursor,
-        )
+        place = (self.document_id, self.clause, pages, self.chunk_id)
+        return ReadQuery(*place, self.before, self.after, self.parents, max_tokens, self.cursor)
 
 
 class OutlineRequest(Request):
     """Arguments of `knowledge_outline`."""
+
+    FILTERS = frozenset({"document_id"})
 
     document_id: Name = Field(description="The document.")
     clause: Clause | None = Field(default=None, description="Only this clause and what lies below it.")
@@ -103,10 +94,6 @@ class OutlineRequest(Request):
     )
     limit: Annotated[int, Field(ge=1, le=200), WHOLE] = Field(default=100, description="Most entries in one answer.")
     cursor: Cursor | None = Field(default=None, description="next_cursor of the answer before; repeat the rest.")
-
-    def filters(self) -> dict[str, Any]:
-        """Name the document."""
-        return {"document_id": self.document_id}
 
     def subject(self) -> str:
         """Return the clause, else the document."""
@@ -126,25 +113,19 @@ class ReferencesRequest(PlaceRequest):
 class VerifyQuoteRequest(Request):
     """Arguments of `knowledge_verify_quote`."""
 
+    SUBJECT = "quote"
+    FILTERS = frozenset({"document_id"})
+
     quote: Annotated[Text, Field(min_length=1, max_length=10_000)] = Field(
         description="The words as quoted; ... or [...] marks what was left out."
     )
     document_id: Name | None = Field(default=None, description="Where it is said to stand; left out, all are searched.")
-
-    def filters(self) -> dict[str, Any]:
-        """Name the document, where one was given."""
-        return {} if self.document_id is None else {"document_id": self.document_id}
-
-    def subject(self) -> str:
-        """Return the quote."""
-        return self.quote
 
     def query(self) -> QuoteQuery:
         """Build the engine's query."""
         return QuoteQuery(self.quote, self.document_id)
 
 
-_CUT = Truncation(omitted=0, note="")
 _CITATION = "Ready to paste: title, edition, clause, page."
 
 
@@ -179,7 +160,7 @@ class ReadResponse(Response):
     tokens: int = Field(description="Tokens of all texts together.")
     span: list[int] = Field(description="Start and end of what was asked for, in characters of the document's text.")
     next_cursor: int = Field(default=0, description="There is more: ask again with this cursor.")
-    truncated: Truncation = _CUT
+    truncated: Truncation = NOT_CUT
 
 
 class OutlineSection(Response):
@@ -225,7 +206,7 @@ class OutlineResponse(Response):
     next_cursor: int = Field(default=0, description="There is more: ask again with this cursor.")
     message: str = ""
     warnings: list[str] = Field(default=[], description="What was lost when the document was read.")
-    truncated: Truncation = _CUT
+    truncated: Truncation = NOT_CUT
 
 
 class ReferencePlace(Response):
@@ -260,7 +241,7 @@ class ReferencesResponse(Response):
     more: int = Field(default=0, description="References left out; raise limit, or ask for a smaller place.")
     message: str = ""
     degraded: list[str] = Field(default=[], description="What was not looked through, and why.")
-    truncated: Truncation = _CUT
+    truncated: Truncation = NOT_CUT
 
 
 class DifferenceResult(Response):
@@ -289,4 +270,4 @@ class VerifyQuoteResponse(Response):
     places: list[QuotePlaceResult]
     searched_documents: int
     degraded: list[str] = Field(default=[], description="What failed on the way, and why.")
-    truncated: Truncation = _CUT
+    truncated: Truncation = NOT_CUT

@@ -9,20 +9,12 @@ from urllib.parse import quote
 
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.errors import NotFoundError
-from knowledge_mcp.model.query import Hit, LegScore, RequirementAnswer, SearchAnswer, SearchMode, SearchQuery
+from knowledge_mcp.model.query import Hit, RequirementAnswer, SearchAnswer, SearchMode, SearchQuery
 from knowledge_mcp.ports import Knowledge
-from knowledge_mcp.surfaces.answers import tokens_about
+from knowledge_mcp.surfaces.answers import rounded, tokens_about
 from knowledge_mcp.surfaces.arguments import nearest
-from knowledge_mcp.surfaces.standards.evidence import locator_of_chunk
-from knowledge_mcp.surfaces.standards.shapes import (
-    BriefSource,
-    LegRank,
-    PassageSource,
-    RequirementsRequest,
-    ScopedRequest,
-    StandardsMetadata,
-    StandardsSearchResult,
-)
+from knowledge_mcp.surfaces.standards import shapes
+from knowledge_mcp.surfaces.standards.evidence import locator
 
 __all__ = [
     "EMPTY_BASE",
@@ -32,7 +24,6 @@ __all__ = [
     "explain_no_definition",
     "explain_no_requirement",
     "explain_no_result",
-    "rounded",
     "search_result",
     "section_label",
     "within",
@@ -52,66 +43,52 @@ def document_uri(document_id: str) -> str:
     return f"knowledge://documents/{quote(document_id, safe='')}"
 
 
-def rounded(score: float) -> float:
-    """Keep a score within 0..1 and to four decimals, which is more than a ranking means."""
-    return round(min(max(score, 0.0), 1.0), 4)
-
-
 def section_label(chunk: Chunk) -> str:
     """Name the section as a reader would: number and title, each once."""
     number, title = chunk.clause_number, chunk.section_title
     return title if not number or title == number or title.startswith(f"{number} ") else f"{number} {title}".strip()
 
 
-def brief_source(chunk: Chunk, citation: str, clause_number: str | None = None) -> BriefSource:
+def brief_source(chunk: Chunk, citation: str, clause_number: str | None = None) -> shapes.BriefSource:
     """Tell where a statement stands, in the three specified fields; page and clause where there are any."""
-    more: dict[str, Any] = {}
-    if chunk.page_numbers:
-        more["page_numbers"] = list(chunk.page_numbers)
-    if clause := clause_number or chunk.clause_number:
-        more["clause_number"] = clause
-    return BriefSource(document_id=chunk.document_id, document_title=chunk.document_title, citation=citation, **more)
+    return shapes.BriefSource(
+        document_id=chunk.document_id,
+        document_title=chunk.document_title,
+        citation=citation,
+        page_numbers=list(chunk.page_numbers),
+        clause_number=clause_number or chunk.clause_number or "",
+    ).without_defaults()
 
 
-def search_result(hit: Hit) -> StandardsSearchResult:
+def search_result(hit: Hit) -> shapes.StandardsSearchResult:
     """Turn a hit into a result."""
     chunk = hit.chunk
     legs = {"dense": hit.dense, "lexical": hit.lexical}
-    more: dict[str, Any] = {name: _leg(leg) for name, leg in legs.items() if leg is not None}
-    if hit.also_in:
-        more["also_in"] = list(hit.also_in[:_MOST_ALSO_IN])
-    if len(hit.also_in) > _MOST_ALSO_IN:
-        more["also_in_more"] = len(hit.also_in) - _MOST_ALSO_IN
-    return StandardsSearchResult(
+    ranks: dict[str, Any] = {
+        name: shapes.LegRank(rank=leg.rank, score=round(leg.score, 4)) for name, leg in legs.items() if leg is not None
+    }
+    return shapes.StandardsSearchResult(
         id=chunk.id,
         content=chunk.content,
         score=rounded(hit.score),
         source=_source(chunk, hit.citation),
-        metadata=StandardsMetadata(
+        metadata=shapes.StandardsMetadata(
             chunk_type=chunk.chunk_type,
             normative=chunk.normative,
             section_hierarchy=list(chunk.section_hierarchy),
             references=list(chunk.references),
         ),
-        locator=locator_of_chunk(chunk),
+        locator=locator(chunk),
         uri=chunk_uri(chunk.id),
-        **more,
-    )
+        also_in=list(hit.also_in[:_MOST_ALSO_IN]),
+        also_in_more=max(0, len(hit.also_in) - _MOST_ALSO_IN),
+        **ranks,
+    ).without_defaults()
 
 
-def _leg(leg: LegScore) -> LegRank:
-    return LegRank(rank=leg.rank, score=round(leg.score, 4))
-
-
-def _source(chunk: Chunk, citation: str) -> PassageSource:
-    more: dict[str, Any] = {}
-    if chunk.clause_number:
-        more["clause_number"] = chunk.clause_number
-    if list(chunk.page_labels) != [str(number) for number in chunk.page_numbers]:
-        more["page_labels"] = list(chunk.page_labels)
-    if chunk.lines is not None:
-        more["lines"] = list(chunk.lines)
-    return PassageSource(
+def _source(chunk: Chunk, citation: str) -> shapes.PassageSource:
+    labels = list(chunk.page_labels)
+    return shapes.PassageSource(
         document_id=chunk.document_id,
         document_title=chunk.document_title,
         document_type=chunk.document_type,
@@ -119,8 +96,10 @@ def _source(chunk: Chunk, citation: str) -> PassageSource:
         page_numbers=list(chunk.page_numbers),
         section=section_label(chunk),
         citation=citation,
-        **more,
-    )
+        clause_number=chunk.clause_number or "",
+        page_labels=labels if labels != [str(number) for number in chunk.page_numbers] else [],
+        lines=list(chunk.lines or ()),
+    ).without_defaults()
 
 
 LEAST = 40
@@ -130,7 +109,9 @@ _SENTENCE = re.compile(r"[^\n.!?]*(?:[.!?](?!\s)[^\n.!?]*)*(?:[.!?]+(?=\s|$)|\n|
 _WORD = re.compile(r"\w{2,}")
 
 
-def within(results: Sequence[StandardsSearchResult], tokens: int, question: str) -> list[StandardsSearchResult]:
+def within(
+    results: Sequence[shapes.StandardsSearchResult], tokens: int, question: str
+) -> list[shapes.StandardsSearchResult]:
     """Keep the passages within a budget of tokens, as `tokens_about` estimates them.
 
     The first passage is always given, whole or as a snippet. One that does not fit is cut to the sentences that share
@@ -139,7 +120,7 @@ def within(results: Sequence[StandardsSearchResult], tokens: int, question: str)
     """
     room = tokens
     words = {word.casefold() for word in _WORD.findall(question)}
-    kept: list[StandardsSearchResult] = []
+    kept: list[shapes.StandardsSearchResult] = []
     for place, result in enumerate(results):
         later = len(results) - place - 1
         share = max(LEAST, room - later * LEAST)
@@ -184,7 +165,7 @@ _INGEST = "Ingest documents with `knowledge-ingest PATH`."
 
 
 def explain_no_result(
-    knowledge: Knowledge, request: ScopedRequest, query: SearchQuery, answer: SearchAnswer
+    knowledge: Knowledge, request: shapes.ScopedRequest, query: SearchQuery, answer: SearchAnswer
 ) -> tuple[str, list[str]]:
     """Say why a search found nothing; where filters were given, the same search without them is tried first."""
     if answer.searched_documents == 0:
@@ -213,7 +194,7 @@ def explain_no_definition(knowledge: Knowledge, term: str, similar: tuple[str, .
 
 
 def explain_no_requirement(
-    knowledge: Knowledge, request: RequirementsRequest, answer: RequirementAnswer
+    knowledge: Knowledge, request: shapes.RequirementsRequest, answer: RequirementAnswer
 ) -> tuple[str, list[str]]:
     """Say that no requirement was found, in the specified words, and whether the standard is to blame."""
     documents = knowledge.documents()

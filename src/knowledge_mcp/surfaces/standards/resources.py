@@ -11,8 +11,8 @@ from knowledge_mcp.model.document import DocumentType
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.surfaces.answers import compact, shorten
 from knowledge_mcp.surfaces.contract import Completer, Prompt, PromptArgument, Resource, ResourceContent
+from knowledge_mcp.surfaces.standards.evidence import outline
 from knowledge_mcp.surfaces.standards.evidence_shapes import OutlineRequest
-from knowledge_mcp.surfaces.standards.outlines import outline
 from knowledge_mcp.surfaces.standards.passages import document_uri, section_label
 
 __all__ = [

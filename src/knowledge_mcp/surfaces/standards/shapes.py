@@ -8,9 +8,9 @@ from pydantic import Field
 
 from knowledge_mcp.model.chunk import ChunkType
 from knowledge_mcp.model.document import DocumentType
-from knowledge_mcp.model.query import And, Equals, Filter, In, Prefix, SearchMode
-from knowledge_mcp.surfaces.answers import ABOUT, ALSO_ASKED, Answerability, Truncation
-from knowledge_mcp.surfaces.arguments import WHOLE, Text, one_or_list
+from knowledge_mcp.model.query import Filter, SearchMode
+from knowledge_mcp.surfaces.answers import ABOUT, ALSO_ASKED, NOT_CUT, Answerability, Truncation
+from knowledge_mcp.surfaces.arguments import WHOLE, Question, Text, narrowed, one_or_list
 from knowledge_mcp.surfaces.contract import Request, Response
 from knowledge_mcp.surfaces.standards.evidence_shapes import EvidenceLocator
 
@@ -53,6 +53,10 @@ DocumentIds = Annotated[
 class ScopedRequest(Request):
     """What may narrow a search (A-REQ-SEARCH-003)."""
 
+    FILTERS = frozenset(
+        {"document_type", "chunk_type", "normative_only", "document_id", "clause_number", "clause_exact"}
+    )
+
     document_type: Annotated[DocumentType | None, Field(strict=False)] = Field(
         default=None, description="Only documents of this kind."
     )
@@ -67,40 +71,22 @@ class ScopedRequest(Request):
     clause_exact: bool = Field(default=False, description="With clause_number: that clause only, nothing below it.")
 
     def filters(self) -> dict[str, Any]:
-        """List the filters that were given, as they were given."""
-        given: dict[str, Any] = {}
-        if self.document_type is not None:
-            given["document_type"] = self.document_type.value
-        if self.chunk_type is not None:
-            given["chunk_type"] = self.chunk_type.value
-        if self.normative_only:
-            given["normative_only"] = True
-        if self.document_id is not None:
-            given["document_id"] = list(self.document_id)
-        if self.clause_number is not None:
-            given["clause_number"] = self.clause_number
-            if self.clause_exact:
-                given["clause_exact"] = True
+        """List the filters that were given; an exact clause only with a clause."""
+        given = super().filters()
+        if self.clause_number is None:
+            given.pop("clause_exact", None)
         return given
 
     def filter(self) -> Filter | None:
         """Build the engine's filter; None where nothing narrows the search."""
-        parts: list[Filter] = []
-        if self.document_type is not None:
-            parts.append(Equals("document_type", self.document_type.value))
-        if self.chunk_type is not None:
-            parts.append(Equals("chunk_type", self.chunk_type.value))
-        if self.normative_only:
-            parts.append(Equals("normative", True))
-        if self.document_id is not None:
-            ids = self.document_id
-            parts.append(Equals("document_id", ids[0]) if len(ids) == 1 else In("document_id", tuple(ids)))
-        if self.clause_number is not None:
-            number = self.clause_number.strip().rstrip(".")
-            parts.append(Equals("clause_number", number) if self.clause_exact else Prefix("clause_number", number))
-        if len(parts) > 1:
-            return And(tuple(parts))
-        return parts[0] if parts else None
+        return narrowed(
+            document_ids=self.document_id,
+            document_type=self.document_type,
+            chunk_type=self.chunk_type,
+            normative_only=self.normative_only,
+            clause_number=self.clause_number,
+            clause_exact=self.clause_exact,
+        )
 
 
 class PagedRequest(ScopedRequest):
@@ -120,9 +106,9 @@ class PagedRequest(ScopedRequest):
 class StandardsSearchRequest(PagedRequest):
     """Arguments of `knowledge_search` (A-REQ-TOOL-001)."""
 
-    query: Annotated[Text, Field(min_length=1, max_length=2000)] = Field(
-        description="What to find, as a question or in a few words."
-    )
+    SUBJECT = "query"
+
+    query: Question
     n_results: Annotated[int, Field(ge=1, le=100), WHOLE] = Field(default=10, description="Most results to return.")
     use_hybrid: bool = Field(
         default=True, description="Rank by meaning and by words together; false ranks by meaning alone."
@@ -131,38 +117,33 @@ class StandardsSearchRequest(PagedRequest):
         default=0.7, description="Share of meaning in hybrid ranking: 1 is meaning alone, 0 words alone."
     )
 
-    def subject(self) -> str:
-        """Return the query."""
-        return self.query
-
 
 class KeywordSearchRequest(PagedRequest):
     """Arguments of `knowledge_keyword_search` (A-REQ-TOOL-004)."""
+
+    SUBJECT = "query"
 
     query: Annotated[Text, Field(min_length=1, max_length=500)] = Field(
         description="Exact words, names or identifiers, e.g. REQ-12 or 5.3.1."
     )
     n_results: Annotated[int, Field(ge=1, le=100), WHOLE] = Field(default=10, description="Most results to return.")
 
-    def subject(self) -> str:
-        """Return the query."""
-        return self.query
-
 
 class LookupRequest(Request):
     """Arguments of `knowledge_lookup` (A-REQ-TOOL-002)."""
+
+    SUBJECT = "term"
 
     term: Annotated[Text, Field(min_length=1, max_length=200)] = Field(
         description="The term, abbreviation or concept to define."
     )
 
-    def subject(self) -> str:
-        """Return the term."""
-        return self.term
-
 
 class RequirementsRequest(Request):
     """Arguments of `knowledge_requirements` (A-REQ-TOOL-003)."""
+
+    SUBJECT = "topic"
+    FILTERS = frozenset({"standard"})
 
     topic: Annotated[Text, Field(min_length=1, max_length=1000)] = Field(description="What the requirements are about.")
     standard: Annotated[Text, Field(min_length=1, max_length=100)] | None = Field(
@@ -170,20 +151,9 @@ class RequirementsRequest(Request):
     )
     n_results: Annotated[int, Field(ge=1, le=50), WHOLE] = Field(default=10, description="Most results to return.")
 
-    def filters(self) -> dict[str, Any]:
-        """List the standard, where one was given."""
-        return {} if self.standard is None else {"standard": self.standard}
-
-    def subject(self) -> str:
-        """Return the topic."""
-        return self.topic
-
 
 class NoArguments(Request):
     """Arguments of `knowledge_stats` and `knowledge_health`: none (A-REQ-TOOL-005, A-REQ-TOOL-006)."""
-
-
-_CUT = Truncation(omitted=0, note="")
 
 
 class FilterValues(Response):
@@ -269,7 +239,7 @@ class StandardsSearchResponse(Response):
     filters_applied: FilterValues = FilterValues()
     degraded: list[str] = Field(default=[], description="What failed on the way, and why; results may be incomplete.")
     next_cursor: int = Field(default=0, description="cursor for the results that follow; left out at the end.")
-    truncated: Truncation = _CUT
+    truncated: Truncation = NOT_CUT
 
 
 class DefinitionResult(Response):
@@ -295,7 +265,7 @@ class LookupResponse(Response):
     similar_terms: list[str] = Field(default=[])
     suggestions: list[str] = Field(default=[])
     degraded: list[str] = Field(default=[])
-    truncated: Truncation = _CUT
+    truncated: Truncation = NOT_CUT
 
 
 class RequirementResult(Response):
@@ -323,7 +293,7 @@ class RequirementsResponse(Response):
     suggestions: list[str] = Field(default=[])
     documents: list[str] = Field(default=[], description="Ids of the documents that the standard was matched with.")
     degraded: list[str] = Field(default=[])
-    truncated: Truncation = _CUT
+    truncated: Truncation = NOT_CUT
 
 
 class KnowledgeBase(Response):
@@ -372,7 +342,7 @@ class StatsResponse(Response):
     vector_store: VectorStore
     embedding: Embedding
     notes: list[str] = Field(default=[])
-    truncated: Truncation = _CUT
+    truncated: Truncation = NOT_CUT
 
 
 class CheckResult(Response):

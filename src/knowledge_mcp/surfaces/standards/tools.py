@@ -10,48 +10,16 @@ from knowledge_mcp.model.query import Check, DefinitionHit, RequirementHit, Requ
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.surfaces.answers import (
     ROOM_FOR_RESULTS,
-    ErrorEnvelope,
     Truncation,
     fitting_count,
     in_words,
-    render_error,
+    rounded,
     size_of,
 )
 from knowledge_mcp.surfaces.contract import Surface, Tool
+from knowledge_mcp.surfaces.standards import passages, shapes
 from knowledge_mcp.surfaces.standards.evidence import EVIDENCE_TOOLS
-from knowledge_mcp.surfaces.standards.passages import (
-    brief_source,
-    chunk_uri,
-    explain_no_definition,
-    explain_no_requirement,
-    explain_no_result,
-    rounded,
-    search_result,
-    within,
-)
 from knowledge_mcp.surfaces.standards.resources import COMPLETERS, PROMPTS, RESOURCES
-from knowledge_mcp.surfaces.standards.shapes import (
-    CheckResult,
-    DefinitionResult,
-    DocumentSummary,
-    Embedding,
-    FilterValues,
-    HealthChecks,
-    HealthResponse,
-    KeywordSearchRequest,
-    KnowledgeBase,
-    LookupRequest,
-    LookupResponse,
-    NoArguments,
-    PagedRequest,
-    RequirementResult,
-    RequirementsRequest,
-    RequirementsResponse,
-    StandardsSearchRequest,
-    StandardsSearchResponse,
-    StatsResponse,
-    VectorStore,
-)
 
 __all__ = [
     "SURFACE",
@@ -65,7 +33,7 @@ __all__ = [
 ]
 
 
-def search(knowledge: Knowledge, request: StandardsSearchRequest) -> StandardsSearchResponse:
+def search(knowledge: Knowledge, request: shapes.StandardsSearchRequest) -> shapes.StandardsSearchResponse:
     """Answer `knowledge_search`."""
     mode = SearchMode.HYBRID if request.use_hybrid else SearchMode.SEMANTIC
     weight = request.hybrid_weight if "hybrid_weight" in request.model_fields_set else None
@@ -73,65 +41,59 @@ def search(knowledge: Knowledge, request: StandardsSearchRequest) -> StandardsSe
     return _answer_search(knowledge, request, query)
 
 
-def keyword_search(knowledge: Knowledge, request: KeywordSearchRequest) -> StandardsSearchResponse:
+def keyword_search(knowledge: Knowledge, request: shapes.KeywordSearchRequest) -> shapes.StandardsSearchResponse:
     """Answer `knowledge_keyword_search`."""
     query = SearchQuery(request.query, request.n_results, SearchMode.KEYWORD, filter=request.filter())
     return _answer_search(knowledge, request, query)
 
 
-def lookup(knowledge: Knowledge, request: LookupRequest) -> LookupResponse:
+def lookup(knowledge: Knowledge, request: shapes.LookupRequest) -> shapes.LookupResponse:
     """Answer `knowledge_lookup`."""
     answer = knowledge.lookup(request.term)
-    more: dict[str, Any] = {"degraded": list(answer.degraded)} if answer.degraded else {}
+    degraded = list(answer.degraded)
     if answer.definitions:
         found = [_definition(hit) for hit in answer.definitions]
-        return LookupResponse(term=request.term, found=True, definitions=found, **more)
-    message, suggestions = explain_no_definition(knowledge, request.term, answer.similar_terms)
-    return LookupResponse(
-        term=request.term,
-        found=False,
-        message=message,
-        similar_terms=list(answer.similar_terms),
-        suggestions=suggestions,
-        **more,
-    )
+        return shapes.LookupResponse(
+            term=request.term, found=True, definitions=found, degraded=degraded
+        ).without_defaults()
+    message, suggestions = passages.explain_no_definition(knowledge, request.term, answer.similar_terms)
+    similar = list(answer.similar_terms)
+    response = shapes.LookupResponse(
+        term=request.term, found=False, message=message, suggestions=suggestions, degraded=degraded
+    ).without_defaults()
+    return response.model_copy(update={"similar_terms": similar})
 
 
-def requirements(knowledge: Knowledge, request: RequirementsRequest) -> RequirementsResponse:
+def requirements(knowledge: Knowledge, request: shapes.RequirementsRequest) -> shapes.RequirementsResponse:
     """Answer `knowledge_requirements`."""
     answer = knowledge.requirements(RequirementQuery(request.topic, request.standard, request.n_results))
-    more: dict[str, Any] = {}
-    if not answer.hits:
-        more["message"], more["suggestions"] = explain_no_requirement(knowledge, request, answer)
-    if answer.documents:
-        more["documents"] = list(answer.documents)
-    if answer.also_asked:
-        more["also_asked"] = list(answer.also_asked)
-    if answer.degraded:
-        more["degraded"] = list(answer.degraded)
-    return RequirementsResponse(
+    message, suggestions = ("", []) if answer.hits else passages.explain_no_requirement(knowledge, request, answer)
+    return shapes.RequirementsResponse(
         results=[_requirement(hit) for hit in answer.hits],
         topic=request.topic,
         standard_filter=request.standard,
         total=len(answer.hits),
-        **more,
-    )
+        also_asked=list(answer.also_asked),
+        message=message,
+        suggestions=suggestions,
+        documents=list(answer.documents or ()),
+        degraded=list(answer.degraded),
+    ).without_defaults()
 
 
-def stats(knowledge: Knowledge, _: NoArguments) -> StatsResponse:
+def stats(knowledge: Knowledge, _: shapes.NoArguments) -> shapes.StatsResponse:
     """Answer `knowledge_stats`."""
     found = knowledge.stats()
     counts, space = found.statistics, found.space
-    more: dict[str, Any] = {"notes": list(found.notes)} if found.notes else {}
-    return StatsResponse(
-        knowledge_base=KnowledgeBase(
+    return shapes.StatsResponse(
+        knowledge_base=shapes.KnowledgeBase(
             total_chunks=counts.chunks,
             total_documents=counts.documents,
             total_tokens=counts.tokens,
             storage_bytes=counts.storage_bytes,
         ),
         documents=[
-            DocumentSummary(
+            shapes.DocumentSummary(
                 document_id=record.id,
                 document_title=record.title,
                 document_type=record.document_type,
@@ -142,100 +104,91 @@ def stats(knowledge: Knowledge, _: NoArguments) -> StatsResponse:
             )
             for record in found.documents
         ],
-        vector_store=VectorStore(backend=found.backend, status=found.status, hybrid_enabled=found.hybrid_enabled),
-        embedding=Embedding(
+        vector_store=shapes.VectorStore(
+            backend=found.backend, status=found.status, hybrid_enabled=found.hybrid_enabled
+        ),
+        embedding=shapes.Embedding(
             model=space.model, dimensions=space.dimensions, provider=space.provider, variant=space.variant
         ),
-        **more,
-    )
+        notes=list(found.notes),
+    ).without_defaults()
 
 
-def health(knowledge: Knowledge, _: NoArguments) -> HealthResponse:
+def health(knowledge: Knowledge, _: shapes.NoArguments) -> shapes.HealthResponse:
     """Answer `knowledge_health`."""
     report = knowledge.health()
-    return HealthResponse(
+    return shapes.HealthResponse(
         status=report.status,
-        checks=HealthChecks(
+        checks=shapes.HealthChecks(
             vector_store=_check(report.vector_store), embedding_service=_check(report.embedding_service)
         ),
         timestamp=report.timestamp,
     )
 
 
-def _answer_search(knowledge: Knowledge, request: PagedRequest, query: SearchQuery) -> StandardsSearchResponse:
+def _answer_search(
+    knowledge: Knowledge, request: shapes.PagedRequest, query: SearchQuery
+) -> shapes.StandardsSearchResponse:
     query = dataclasses.replace(query, offset=request.cursor, per_document=request.max_per_document, fold=True)
     answer = knowledge.search(query)
-    more: dict[str, Any] = {}
-    if not answer.hits:
-        more["message"], more["suggestions"] = explain_no_result(knowledge, request, query, answer)
+    message, suggestions = ("", []) if answer.hits else passages.explain_no_result(knowledge, request, query, answer)
+    filters = request.filters()
+    more: dict[str, Any] = {"filters_applied": shapes.FilterValues(**filters)} if filters else {}
     if answer.answerability is not None:
         more["answerability"] = in_words(answer.answerability)
-    if answer.also_asked:
-        more["also_asked"] = list(answer.also_asked)
-    if filters := request.filters():
-        more["filters_applied"] = FilterValues(**filters)
-    if answer.degraded:
-        more["degraded"] = list(answer.degraded)
-    results = [search_result(hit) for hit in answer.hits]
+    results = [passages.search_result(hit) for hit in answer.hits]
     if request.max_tokens is not None:
-        results = within(results, request.max_tokens, query.text)
-    sizes = [each.model_dump(mode="json", exclude_unset=True) for each in results]
-    about = [query.text, request.filters(), answer.degraded, answer.also_asked]
-    results = results[: max(1, fitting_count(sizes, ROOM_FOR_RESULTS - size_of(about)))]
-    if answer.more or len(results) < len(answer.hits):
-        more["next_cursor"] = query.offset + len(results)
+        results = passages.within(results, request.max_tokens, query.text)
+    about = [query.text, filters, answer.degraded, answer.also_asked]
+    room = ROOM_FOR_RESULTS - size_of(about)
+    results = results[: max(1, fitting_count([each.sent() for each in results], room))]
     if omitted := len(answer.hits) - len(results):
         more["truncated"] = Truncation(omitted=omitted, note="The answer was cut to fit; next_cursor leads on.")
-    return StandardsSearchResponse(
+    response = shapes.StandardsSearchResponse(
         results=results,
         total=len(results),
         query=query.text,
         search_type=answer.mode,
-        **more,
-    )
+        also_asked=list(answer.also_asked),
+        message=message,
+        suggestions=suggestions,
+        degraded=list(answer.degraded),
+        next_cursor=query.offset + len(results) if answer.more or omitted else 0,
+    ).without_defaults()
+    return response.model_copy(update=more)
 
 
-def _definition(hit: DefinitionHit) -> DefinitionResult:
+def _definition(hit: DefinitionHit) -> shapes.DefinitionResult:
     definition = hit.definition
-    more: dict[str, Any] = {}
-    if definition.aliases:
-        more["aliases"] = list(definition.aliases)
-    if definition.domain:
-        more["domain"] = definition.domain
-    if definition.notes:
-        more["notes"] = list(definition.notes)
-    if definition.origin:
-        more["origin"] = definition.origin
-    return DefinitionResult(
+    return shapes.DefinitionResult(
         definition=definition.text,
-        source=brief_source(hit.chunk, hit.citation, definition.clause_number),
+        source=passages.brief_source(hit.chunk, hit.citation, definition.clause_number),
         term=definition.term,
-        uri=chunk_uri(hit.chunk.id),
-        **more,
-    )
+        aliases=list(definition.aliases),
+        domain=definition.domain or "",
+        notes=list(definition.notes),
+        origin=definition.origin,
+        uri=passages.chunk_uri(hit.chunk.id),
+    ).without_defaults()
 
 
-def _requirement(hit: RequirementHit) -> RequirementResult:
+def _requirement(hit: RequirementHit) -> shapes.RequirementResult:
     statement = hit.statement
     clause = statement.clause_number or hit.chunk.clause_number
-    more: dict[str, Any] = {}
-    if statement.identifier:
-        more["identifier"] = statement.identifier
-    if statement.negated:
-        more["negated"] = True
-    return RequirementResult(
+    return shapes.RequirementResult(
         requirement_text=statement.text,
         requirement_id=clause or statement.identifier or "",
-        source=brief_source(hit.chunk, hit.citation, clause),
+        source=passages.brief_source(hit.chunk, hit.citation, clause),
         normative=statement.modality is Modality.REQUIREMENT,
         score=rounded(hit.score),
-        uri=chunk_uri(hit.chunk.id),
-        **more,
-    )
+        identifier=statement.identifier or "",
+        negated=statement.negated,
+        uri=passages.chunk_uri(hit.chunk.id),
+    ).without_defaults()
 
 
-def _check(check: Check) -> CheckResult:
-    return CheckResult(status="up" if check.up else "down", latency_ms=check.latency_ms, message=check.message)
+def _check(check: Check) -> shapes.CheckResult:
+    return shapes.CheckResult(status="up" if check.up else "down", latency_ms=check.latency_ms, message=check.message)
 
 
 TOOLS = (
@@ -248,8 +201,8 @@ TOOLS = (
             "definition use knowledge_lookup, for mandatory statements knowledge_requirements, for an exact identifier "
             "or phrase knowledge_keyword_search."
         ),
-        request=StandardsSearchRequest,
-        response=StandardsSearchResponse,
+        request=shapes.StandardsSearchRequest,
+        response=shapes.StandardsSearchResponse,
         run=search,
         items="results",
     ),
@@ -260,8 +213,8 @@ TOOLS = (
             "Get the definitions of a term, abbreviation or concept as the documents give them, from all that define "
             "it, side by side. Where it is not defined, the answer names similar terms that are."
         ),
-        request=LookupRequest,
-        response=LookupResponse,
+        request=shapes.LookupRequest,
+        response=shapes.LookupResponse,
         run=lookup,
         items="definitions",
     ),
@@ -272,8 +225,8 @@ TOOLS = (
             "List mandatory statements (shall, must) on a topic, one result each, with clause number and citation; "
             "optionally from one standard only. Use it for compliance questions and for lists of obligations."
         ),
-        request=RequirementsRequest,
-        response=RequirementsResponse,
+        request=shapes.RequirementsRequest,
+        response=shapes.RequirementsResponse,
         run=requirements,
         items="results",
     ),
@@ -284,8 +237,8 @@ TOOLS = (
             "Find passages that hold given words, names or identifiers (REQ-12, ISO 26262, 5.3.1), ranked by BM25. Use "
             "it when the exact wording is known; use knowledge_search when only the meaning is."
         ),
-        request=KeywordSearchRequest,
-        response=StandardsSearchResponse,
+        request=shapes.KeywordSearchRequest,
+        response=shapes.StandardsSearchResponse,
         run=keyword_search,
         items="results",
     ),
@@ -296,8 +249,8 @@ TOOLS = (
             "List the ingested documents with their ids and types, the totals, the store and the embedding model. Use "
             "it to see what can be searched at all."
         ),
-        request=NoArguments,
-        response=StatsResponse,
+        request=shapes.NoArguments,
+        response=shapes.StatsResponse,
         run=stats,
         items="documents",
     ),
@@ -305,8 +258,8 @@ TOOLS = (
         name="knowledge_health",
         title="Check the knowledge base",
         description="Check whether the store and the embedding service answer now, and how fast. Use after an error.",
-        request=NoArguments,
-        response=HealthResponse,
+        request=shapes.NoArguments,
+        response=shapes.HealthResponse,
         run=health,
     ),
     *EVIDENCE_TOOLS,
@@ -326,8 +279,6 @@ SURFACE = Surface(
         "passage's `uri`, or its document's text at knowledge://documents/{document_id}, can be read as a resource."
     ),
     tools=TOOLS,
-    error_model=ErrorEnvelope,
-    render_error=render_error,
     prompts=PROMPTS,
     resources=RESOURCES,
     completers=COMPLETERS,

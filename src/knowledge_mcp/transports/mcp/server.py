@@ -6,6 +6,7 @@ needs it, or by the warm-up that starts once a client has listed the tools.
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import signal
@@ -14,51 +15,155 @@ import threading
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from functools import partial
-from types import FrameType
-from typing import Any
+from types import FrameType, TracebackType
+from typing import Any, Protocol, Self, cast
 
+import anyio
+from mcp import types
 from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError
 from mcp.server.stdio import stdio_server
-from mcp.types import (
-    CallToolResult,
-    Completion,
-    CompletionArgument,
-    GetPromptResult,
-    InputRequiredResult,
-    PromptMessage,
-    TextContent,
-    ToolAnnotations,
-)
-from mcp.types import Prompt as McpPrompt
-from mcp.types import PromptArgument as McpPromptArgument
-from mcp.types import Resource as McpResource
-from mcp.types import ResourceTemplate as McpResourceTemplate
-from mcp.types import Tool as McpTool
-from pydantic import AnyUrl
+from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
+from pydantic import AnyUrl, ValidationError
 
-from knowledge_mcp.model.errors import KnowledgeError, NotFoundError
-from knowledge_mcp.surfaces.arguments import input_schema, output_schema
-from knowledge_mcp.surfaces.contract import DATA_NOT_INSTRUCTIONS, Completer, Prompt, Surface, Tool, load_surfaces
-from knowledge_mcp.transports.mcp.tools import ResourceReader, ToolRunner
-from knowledge_mcp.transports.mcp.unreadable import AnsweringReader
-from knowledge_mcp.transports.shared.provider import (
-    Desk,
-    KnowledgeProviders,
-    crash,
-    missing_argument,
-    protocol_error,
-    unknown_name,
+from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, NotFoundError
+from knowledge_mcp.surfaces.answers import render_error
+from knowledge_mcp.surfaces.arguments import input_schema, nearest, output_schema
+from knowledge_mcp.surfaces.contract import (
+    DATA_NOT_INSTRUCTIONS,
+    Completer,
+    Prompt,
+    Resource,
+    Surface,
+    Tool,
+    load_surfaces,
 )
+from knowledge_mcp.transports.mcp.tools import CALLERS_MISTAKES, ResourceReader, ToolRunner
+from knowledge_mcp.transports.shared.provider import Desk, KnowledgeProviders, crash
 
-__all__ = ["KnowledgeServer", "build_server", "run_stdio"]
+__all__ = [
+    "INVALID_REQUEST",
+    "PARSE_ERROR",
+    "AnsweringReader",
+    "KnowledgeServer",
+    "answer_to",
+    "build_server",
+    "run_stdio",
+]
+
+PARSE_ERROR, INVALID_REQUEST = -32700, -32600
+"""JSON-RPC's codes for what is no JSON, and for what is JSON and no request."""
 
 logger = logging.getLogger(__name__)
 
+
+class _Source(Protocol):
+    async def receive(self) -> SessionMessage | Exception: ...
+    async def aclose(self) -> None: ...
+
+
+class _Answers(Protocol):
+    async def send(self, item: SessionMessage, /) -> None: ...
+
+
+class AnsweringReader:
+    """Pass messages on as they come; answer what is none through the other stream.
+
+    Args:
+        source: messages, and the errors of lines that were none.
+        answers: where the answers go.
+    """
+
+    def __init__(self, source: _Source, answers: _Answers) -> None:
+        self._source = source
+        self._answers = answers
+
+    @property
+    def last_context(self) -> Any:
+        """Return the sender's context of the last message, as the SDK's own stream does."""
+        return getattr(self._source, "last_context", None)
+
+    async def receive(self) -> SessionMessage | Exception:
+        """Return the next message."""
+        while True:
+            item = await self._source.receive()
+            if not isinstance(item, Exception):
+                return item
+            answer = answer_to(item)
+            if answer is not None:
+                logger.warning("refused a message: %s", answer.error.message)
+                await self._answers.send(SessionMessage(answer))
+
+    async def aclose(self) -> None:
+        """Close the source."""
+        await self._source.aclose()
+
+    def __aiter__(self) -> AnsweringReader:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+def answer_to(error: Exception) -> types.JSONRPCError | None:
+    """Build the answer to a line that was refused; None where nobody waits for one: blanks, notifications, answers."""
+    if not isinstance(error, ValidationError):
+        return None
+    found = error.errors(include_url=False)
+    if found and found[0]["type"] == "json_invalid":
+        return _to_text(str(found[0]["input"]))
+    # each form of a message that lacks a member of its own shows the whole of what came
+    wholes = [each["input"] for each in found if each["type"] == "missing" and len(each["loc"]) == 2]
+    return _to_value(wholes[0] if wholes else None, "A message must be a JSON-RPC request.", INVALID_REQUEST)
+
+
+def _to_text(line: str) -> types.JSONRPCError | None:
+    if not line.strip():
+        return None
+    try:
+        value = json.loads(line)  # reads half pairs too, where the SDK's parser does not
+    except (ValueError, RecursionError):
+        return _answer(None, "The message is not valid JSON.", PARSE_ERROR)
+    return _to_value(value, "The message is not valid Unicode: it holds half of a surrogate pair.", PARSE_ERROR)
+
+
+def _to_value(value: object, message: str, code: int) -> types.JSONRPCError | None:
+    if not isinstance(value, dict):
+        return _answer(None, message, code)
+    members = cast("dict[str, object]", value)
+    if "id" not in members or ("method" not in members and ("result" in members or "error" in members)):
+        return None
+    given = members["id"]
+    if isinstance(given, str) and given.isprintable():
+        return _answer(given, message, code)
+    return _answer(given if isinstance(given, int) and not isinstance(given, bool) else None, message, code)
+
+
+def _answer(ident: str | int | None, message: str, code: int) -> types.JSONRPCError:
+    error = InvalidInputError(message, suggestion="Send one JSON-RPC 2.0 request in a line, as valid UTF-8.")
+    return types.JSONRPCError(
+        jsonrpc="2.0", id=ident, error=types.ErrorData(code=code, message=message, data=render_error(error))
+    )
+
+
 WARM_UP_DELAY = 0.05
 MAX_COMPLETIONS = 100
-READ_ONLY = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+READ_ONLY = types.ToolAnnotations(
+    read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+)
 
 
 class KnowledgeServer(MCPServer[Any]):
@@ -85,7 +190,7 @@ class KnowledgeServer(MCPServer[Any]):
         self._completers: dict[str, tuple[str, Completer]] = {}
         for surface in surfaces:
             self._completers.update({name: (surface.name, each) for name, each in (surface.completers or {}).items()})
-        self._published: list[McpTool] | None = None
+        self._published: list[types.Tool] | None = None
         self._running = 0
         self.completion()(self._complete)
 
@@ -109,7 +214,7 @@ class KnowledgeServer(MCPServer[Any]):
             options = self._lowlevel_server.create_initialization_options()
             await self._lowlevel_server.run(AnsweringReader(requests, answers), answers, options)
 
-    async def list_tools(self) -> list[McpTool]:
+    async def list_tools(self) -> list[types.Tool]:
         """List the surfaces' tools first; the first call also starts the warm-up."""
         if self._published is None:
             self._published = [_publish(surface, tool) for surface, tool in self._tools.values()]
@@ -118,7 +223,7 @@ class KnowledgeServer(MCPServer[Any]):
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
-    ) -> CallToolResult | InputRequiredResult:
+    ) -> types.CallToolResult | types.InputRequiredResult:
         """Call a tool; a failure is a result with our error object, an unknown tool a protocol error."""
         if name in self._tools:
             surface, tool = self._tools[name]
@@ -131,61 +236,43 @@ class KnowledgeServer(MCPServer[Any]):
         registered = [tool.name for tool in await super().list_tools()]
         if name in registered:
             return await super().call_tool(name, arguments, context)
-        raise unknown_name("tool", name, [*self._tools, *registered])
+        raise _unknown_name("tool", name, [*self._tools, *registered])
 
-    async def list_prompts(self) -> list[McpPrompt]:
+    async def list_prompts(self) -> list[types.Prompt]:
         """List the surfaces' prompts first."""
         return [*(_publish_prompt(prompt) for prompt in self._prompts.values()), *await super().list_prompts()]
 
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
-    ) -> GetPromptResult | InputRequiredResult:
+    ) -> types.GetPromptResult | types.InputRequiredResult:
         """Render a prompt; an unknown prompt or argument, or one that is missing, is a protocol error."""
         prompt = self._prompts.get(name)
         if prompt is None:
             registered = [prompt.name for prompt in await super().list_prompts()]
             if name in registered:
                 return await super().get_prompt(name, arguments, context)
-            raise unknown_name("prompt", name, [*self._prompts, *registered])
+            raise _unknown_name("prompt", name, [*self._prompts, *registered])
         given = dict(arguments or {})
         if problems := _prompt_problems(prompt, given):
-            raise missing_argument(name, problems)
-        message = PromptMessage(role="user", content=TextContent(type="text", text=prompt.render(given)))
-        return GetPromptResult(description=prompt.description, messages=[message])
+            raise _missing_argument(name, problems)
+        message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=prompt.render(given)))
+        return types.GetPromptResult(description=prompt.description, messages=[message])
 
-    async def list_resources(self) -> list[McpResource]:
-        """List the fixed addresses; opens nothing."""
-        fixed = [
-            McpResource(
-                uri=resource.uri,
-                name=resource.name,
-                title=resource.title,
-                description=resource.description,
-                mime_type=resource.media_type,
-            )
-            for resource in self._reader.resources.values()
-            if not resource.parameter
-        ]
+    async def list_resources(self) -> list[types.Resource]:
+        """List the addresses that take no parameter."""
+        ours = [each for each in self._reader.resources.values() if not each.parameter]
+        fixed = [types.Resource(uri=each.uri, **_description(each)) for each in ours]
         return [*fixed, *await super().list_resources()]
 
-    async def list_resource_templates(self) -> list[McpResourceTemplate]:
+    async def list_resource_templates(self) -> list[types.ResourceTemplate]:
         """List the addresses that take a parameter."""
-        templates = [
-            McpResourceTemplate(
-                uri_template=resource.uri,
-                name=resource.name,
-                title=resource.title,
-                description=resource.description,
-                mime_type=resource.media_type,
-            )
-            for resource in self._reader.resources.values()
-            if resource.parameter
-        ]
+        ours = [each for each in self._reader.resources.values() if each.parameter]
+        templates = [types.ResourceTemplate(uri_template=each.uri, **_description(each)) for each in ours]
         return [*templates, *await super().list_resource_templates()]
 
     async def read_resource(
         self, uri: AnyUrl | str, context: Context[Any, Any] | None = None
-    ) -> Iterable[ReadResourceContents] | InputRequiredResult:
+    ) -> Iterable[ReadResourceContents] | types.InputRequiredResult:
         """Read an address; one that leads nowhere is a protocol error that carries it."""
         address = str(uri)
         if not self._reader.knows(address):
@@ -194,25 +281,27 @@ class KnowledgeServer(MCPServer[Any]):
             except ResourceNotFoundError as exc:
                 known = ", ".join(self._reader.resources)
                 missing = NotFoundError(f"Unknown resource: {address[:200]}", details=f"Known resources: {known}.")
-                raise protocol_error(missing, uri=address) from exc
+                raise _protocol_error(missing, uri=address) from exc
         try:
             return [await self._runner.in_thread(partial(self._reader.read, address))]
         except KnowledgeError as exc:
             logger.info("a resource could not be read: %s", exc.message)
-            raise protocol_error(exc, uri=address) from exc
+            raise _protocol_error(exc, uri=address) from exc
         except Exception as exc:
-            raise protocol_error(crash("reading a resource", exc), uri=address) from exc
+            raise _protocol_error(crash("reading a resource", exc), uri=address) from exc
 
-    async def _complete(self, reference: Any, argument: CompletionArgument, _: Any) -> Completion:
+    async def _complete(self, reference: Any, argument: types.CompletionArgument, _: Any) -> types.Completion:
         del reference  # an argument's name tells what completes it, wherever it stands
         found = self._completers.get(argument.name)
         if found is None:
-            return Completion(values=[], total=0, has_more=False)
+            return types.Completion(values=[], total=0, has_more=False)
         try:
             values = await self._runner.in_thread(partial(self._list_completions, *found, argument.value))
         except KnowledgeError as exc:
-            raise protocol_error(exc) from exc
-        return Completion(values=values[:MAX_COMPLETIONS], total=len(values), has_more=len(values) > MAX_COMPLETIONS)
+            raise _protocol_error(exc) from exc
+        return types.Completion(
+            values=values[:MAX_COMPLETIONS], total=len(values), has_more=len(values) > MAX_COMPLETIONS
+        )
 
     def _list_completions(self, surface: str, completer: Completer, typed: str) -> list[str]:
         return list(completer(self._providers.get(surface), typed))
@@ -256,8 +345,34 @@ def run_stdio(server: KnowledgeServer) -> None:
         server.close()
 
 
-def _publish(surface: Surface, tool: Tool) -> McpTool:
-    return McpTool(
+def _protocol_error(error: KnowledgeError, **data: Any) -> MCPError:
+    """Build a JSON-RPC error with our object in `data`: -32602 where the request is at fault, else -32603."""
+    code = types.INVALID_PARAMS if error.code in CALLERS_MISTAKES else types.INTERNAL_ERROR
+    return MCPError(code=code, message=error.message, data={**data, **render_error(error)})
+
+
+def _unknown_name(kind: str, name: str, known: list[str]) -> MCPError:
+    """Build the protocol error for a tool or prompt that does not exist; names the one most like it."""
+    near = nearest(name, known)
+    error = NotFoundError(
+        f"Unknown {kind}: {name[:100]}",
+        details=f"Known {kind}s: {', '.join(known)}.",
+        suggestion=f"Did you mean '{near}'?" if near else f"List the {kind}s and use one of them.",
+    )
+    return _protocol_error(error)
+
+
+def _missing_argument(prompt: str, problems: dict[str, str]) -> MCPError:
+    """Build the protocol error for a prompt's arguments that do not fit."""
+    error = InvalidInputError(
+        f"Invalid arguments for prompt {prompt}: {', '.join(problems)}.",
+        details="; ".join(f"{name}: {problem}" for name, problem in problems.items()),
+    )
+    return _protocol_error(error)
+
+
+def _publish(surface: Surface, tool: Tool) -> types.Tool:
+    return types.Tool(
         name=tool.name,
         title=tool.title,
         description=tool.description,
@@ -267,20 +382,29 @@ def _publish(surface: Surface, tool: Tool) -> McpTool:
     )
 
 
-def _annotations(tool: Tool) -> ToolAnnotations:
+def _annotations(tool: Tool) -> types.ToolAnnotations:
     changed: dict[str, Any] = {"title": tool.title}
     if tool.writes:
         changed |= {"read_only_hint": False, "destructive_hint": tool.destroys}
     return READ_ONLY.model_copy(update=changed)
 
 
-def _publish_prompt(prompt: Prompt) -> McpPrompt:
-    return McpPrompt(
+def _description(resource: Resource) -> dict[str, Any]:
+    return {
+        "name": resource.name,
+        "title": resource.title,
+        "description": resource.description,
+        "mime_type": resource.media_type,
+    }
+
+
+def _publish_prompt(prompt: Prompt) -> types.Prompt:
+    return types.Prompt(
         name=prompt.name,
         title=prompt.title,
         description=prompt.description,
         arguments=[
-            McpPromptArgument(name=argument.name, description=argument.description, required=argument.required)
+            types.PromptArgument(name=argument.name, description=argument.description, required=argument.required)
             for argument in prompt.arguments
         ],
     )

@@ -20,15 +20,16 @@ from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult, ContentBlock, ResourceLink, TextContent
 
 from knowledge_mcp.model.call import Call, Progress
-from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError
+from knowledge_mcp.model.errors import ErrorCode, InvalidInputError, KnowledgeError
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.surfaces.answers import compact, shorten
 from knowledge_mcp.surfaces.arguments import parse
 from knowledge_mcp.surfaces.contract import Resource, Surface, Tool, ToolDesk
-from knowledge_mcp.transports.shared.provider import CALLERS_MISTAKES, KnowledgeProviders, crash, error_result
+from knowledge_mcp.transports.shared.provider import KnowledgeProviders, crash
 from knowledge_mcp.transports.shared.threads import Threads, telling
 
 __all__ = [
+    "CALLERS_MISTAKES",
     "FIRST_VERSION_WITH_LINKS",
     "MAX_LINKS",
     "META_PREFIX",
@@ -43,6 +44,9 @@ T = TypeVar("T")
 
 MAX_LINKS = 5
 """Most resource links after an answer; every result carries its own address anyway."""
+
+CALLERS_MISTAKES = frozenset({ErrorCode.INVALID_INPUT, ErrorCode.NOT_FOUND})
+"""Codes of failures that another call would not have; they are no error of the server."""
 
 FIRST_VERSION_WITH_LINKS = "2025-06-18"
 """Protocol revision that brought resource links; older clients refuse content of a kind they do not know."""
@@ -110,7 +114,7 @@ class ToolRunner:
             return _result(payload, tool, with_links=with_links)
         _tell_failure(error, started, received)
         rendered: dict[str, Any] | None = getattr(error, "rendered", None)  # by the surface of another machine
-        return error_result(surface.render_error(error) if rendered is None else rendered)
+        return _error_result(surface.render_error(error) if rendered is None else rendered)
 
     async def in_thread(self, function: Callable[[], T]) -> T:
         """Run a blocking function on a worker thread, beside the tools that answer soon."""
@@ -126,6 +130,16 @@ class ToolRunner:
             return shorten(payload, tool.items)
         response = tool.run(knowledge, request) if tool.run_long is None else tool.run_long(knowledge, request, line)
         return shorten(response.model_dump(mode="json", exclude_unset=True), tool.items)
+
+
+def _error_result(payload: dict[str, Any]) -> CallToolResult:
+    """Build a tool result that says it is an error: the object as JSON text, and as structured content.
+
+    The text is what a model reads and what some hosts prefer; the structured twin matches the published output schema.
+    """
+    return CallToolResult(
+        content=[TextContent(type="text", text=compact(payload))], structured_content=payload, is_error=True
+    )
 
 
 def _tell_failure(error: KnowledgeError, started: float, received: Mapping[str, str]) -> None:

@@ -18,9 +18,8 @@ from knowledge_mcp.ports import Library, SharedLibrary
 from knowledge_mcp.support.events import in_one_line, log_event
 from knowledge_mcp.transports.rest.errors import FAILURE, REQUEST_ID, Failure, RefusedRequest, crashed, send_failure
 from knowledge_mcp.transports.rest.observing import RestMetrics, Tracing
-from knowledge_mcp.transports.shared.guards import HostGuard
+from knowledge_mcp.transports.shared.guards import HostGuard, serve_while_valid
 from knowledge_mcp.transports.shared.keys import ANONYMOUS, Key, KeyRing
-from knowledge_mcp.transports.shared.revoking import serve_while_valid
 
 __all__ = [
     "KEY",

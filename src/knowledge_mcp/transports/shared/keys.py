@@ -17,11 +17,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Protocol, cast
+from typing import cast
 
-from pydantic import SecretStr
-
-__all__ = ["ANONYMOUS", "Key", "KeyOptions", "KeyRing", "parse_keys"]
+__all__ = ["ANONYMOUS", "Key", "KeyRing", "parse_keys"]
 
 logger = logging.getLogger(__name__)
 
@@ -37,15 +35,6 @@ _FIELDS = frozenset({"name", "key", "sha256", "read", "write"})
 
 class _UnfitError(ValueError):
     """Say what is wrong with a file of keys."""
-
-
-class KeyOptions(Protocol):
-    """What the settings tell of keys."""
-
-    @property
-    def rag_api_key(self) -> SecretStr | None: ...
-    @property
-    def rag_api_keys_file(self) -> Path | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +111,6 @@ class KeyRing:
         self._problem = ""
         self._keys: dict[Key, bytes] = dict(self._own)
         self._look(first=True)
-
-    @classmethod
-    def from_options(cls, options: KeyOptions) -> KeyRing:
-        """Make the ring of `RAG_API_KEY` and `RAG_API_KEYS_FILE`."""
-        single = options.rag_api_key
-        return cls(single.get_secret_value() if single is not None else None, options.rag_api_keys_file)
 
     @classmethod
     def of(cls, secrets: Mapping[str, str]) -> KeyRing:

@@ -9,23 +9,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
-from mcp.shared.exceptions import MCPError
-from mcp.types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, TextContent
-
-from knowledge_mcp.model.errors import ErrorCode, InternalError, InvalidInputError, KnowledgeError, NotFoundError
-from knowledge_mcp.surfaces.answers import compact, render_error
-from knowledge_mcp.surfaces.arguments import nearest
+from knowledge_mcp.model.errors import InternalError, KnowledgeError
 
 __all__ = [
-    "CALLERS_MISTAKES",
     "Desk",
     "KnowledgeProvider",
     "KnowledgeProviders",
     "crash",
-    "error_result",
-    "missing_argument",
-    "protocol_error",
-    "unknown_name",
 ]
 
 logger = logging.getLogger(__name__)
@@ -74,7 +64,7 @@ class KnowledgeProvider(Generic[D]):
             return self._knowledge
 
     def start_warm_up(self, *, delay: float = 0.0) -> None:
-        """Make it and load what the first query would have to load, on a thread of its own; only the first call acts.
+        """Make it and load what the first query would have to load, on its own thread; only the first call acts.
 
         Args:
             delay: seconds to wait first, so that an answer which is about to be sent does not share the interpreter.
@@ -119,7 +109,7 @@ class KnowledgeProvider(Generic[D]):
 
 
 class KnowledgeProviders:
-    """Hold one provider for each surface: every surface has a collection and a way of reading of its own.
+    """Hold one provider for each surface: every surface has its own collection and way of reading.
 
     Args:
         factory: makes the desk of the surface that is named.
@@ -144,37 +134,6 @@ class KnowledgeProviders:
             provider.close(patience=patience)
 
 
-CALLERS_MISTAKES = frozenset({ErrorCode.INVALID_INPUT, ErrorCode.NOT_FOUND})
-"""Codes of failures that another call would not have; they are no error of the server."""
-
-
-def error_result(payload: dict[str, Any]) -> CallToolResult:
-    """Build a tool result that says it is an error: the object as JSON text, and as structured content.
-
-    The text is what a model reads and what some hosts prefer; the structured twin matches the published output schema.
-    """
-    return CallToolResult(
-        content=[TextContent(type="text", text=compact(payload))], structured_content=payload, is_error=True
-    )
-
-
-def protocol_error(error: KnowledgeError, **data: Any) -> MCPError:
-    """Build a JSON-RPC error with our object in `data`: -32602 where the request is at fault, else -32603."""
-    code = INVALID_PARAMS if error.code in CALLERS_MISTAKES else INTERNAL_ERROR
-    return MCPError(code=code, message=error.message, data={**data, **render_error(error)})
-
-
-def unknown_name(kind: str, name: str, known: list[str]) -> MCPError:
-    """Build the protocol error for a tool or prompt that does not exist; names the one most like it."""
-    near = nearest(name, known)
-    error = NotFoundError(
-        f"Unknown {kind}: {name[:100]}",
-        details=f"Known {kind}s: {', '.join(known)}.",
-        suggestion=f"Did you mean '{near}'?" if near else f"List the {kind}s and use one of them.",
-    )
-    return protocol_error(error)
-
-
 def crash(what: str, exc: BaseException) -> InternalError:
     """Log an unforeseen exception under an incident number; build an error that tells the number and nothing else."""
     incident = secrets.token_hex(4)
@@ -184,12 +143,3 @@ def crash(what: str, exc: BaseException) -> InternalError:
         details=f"incident {incident}",
         suggestion="Report the incident number; the cause is in the server's log.",
     )
-
-
-def missing_argument(prompt: str, problems: dict[str, str]) -> MCPError:
-    """Build the protocol error for a prompt's arguments that do not fit."""
-    error = InvalidInputError(
-        f"Invalid arguments for prompt {prompt}: {', '.join(problems)}.",
-        details="; ".join(f"{name}: {problem}" for name, problem in problems.items()),
-    )
-    return protocol_error(error)

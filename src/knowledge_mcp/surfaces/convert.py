@@ -10,7 +10,6 @@ from knowledge_mcp.engine.convert.conversion import ConversionDesk
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.errors import CancelledError, ConfigError, InvalidInputError
 from knowledge_mcp.model.library import COLLECTION_NAME, DEFAULT_COLLECTION
-from knowledge_mcp.surfaces.answers import ErrorEnvelope, render_error
 from knowledge_mcp.surfaces.arguments import WHOLE, Text
 from knowledge_mcp.surfaces.contract import Request, Response, Surface, Tool
 from knowledge_mcp.surfaces.following import follow
@@ -34,6 +33,9 @@ Uri = Annotated[
 
 class ConvertRequest(Request):
     """Arguments of `convert_to_text` (D-REQ-1)."""
+
+    SUBJECT = "uri"
+    FILTERS = frozenset({"pages"})
 
     uri: Uri
     pages: Annotated[str, Field(pattern=r"^[1-9]\d{0,5}(-[1-9]\d{0,5})?$")] | None = Field(
@@ -60,17 +62,11 @@ class ConvertRequest(Request):
             raise InvalidInputError(f"The pages end before they begin: {self.pages}", suggestion="Write 12-20.")
         return found
 
-    def filters(self) -> dict[str, Any]:
-        """List the pages, where they were given."""
-        return {} if self.pages is None else {"pages": self.pages}
-
-    def subject(self) -> str:
-        """Return the uri."""
-        return self.uri
-
 
 class ConvertAndIngestRequest(Request):
     """Arguments of `convert_and_ingest` (D-REQ-1A)."""
+
+    SUBJECT = "uri"
 
     uri: Uri
     collection: Annotated[str, Field(pattern=f"^{COLLECTION_NAME}$")] = Field(
@@ -81,10 +77,6 @@ class ConvertAndIngestRequest(Request):
     def filters(self) -> dict[str, Any]:
         """List the collection."""
         return {"collection": self.collection}
-
-    def subject(self) -> str:
-        """Return the uri."""
-        return self.uri
 
 
 class ConvertResponse(Response):
@@ -132,22 +124,18 @@ def convert_to_text(knowledge: Any, request: ConvertRequest, call: Call | None =
             suggestion="Begin at next_offset of the part before, or at 0.",
         )
     end = len(text) if request.max_chars is None else request.offset + request.max_chars
-    more: dict[str, Any] = {"next_offset": end} if end < len(text) else {}
-    if converted.pages:
-        more["pages"] = converted.pages
-    if converted.metadata:
-        more["metadata"] = dict(converted.metadata)
-    if converted.warnings:
-        more["warnings"] = list(converted.warnings)
     return ConvertResponse(
         status="converted",
         text=text[request.offset : end],
         title=converted.title,
         filename=converted.filename,
         media_type=converted.media_type,
+        pages=converted.pages,
         total_chars=len(text),
-        **more,
-    )
+        next_offset=end if end < len(text) else 0,
+        metadata=dict(converted.metadata),
+        warnings=list(converted.warnings),
+    ).without_defaults()
 
 
 def convert_and_ingest(
@@ -162,15 +150,6 @@ def convert_and_ingest(
         call or Call(),
         give_up=_cancelled,
     )
-    more: dict[str, Any] = {}
-    if deposited.pages:
-        more["pages"] = deposited.pages
-    if deposited.unchanged:
-        more["unchanged"] = True
-    if deposited.replaced:
-        more["replaced"] = True
-    if deposited.warnings:
-        more["warnings"] = list(deposited.warnings)
     return ConvertAndIngestResponse(
         status="ingested",
         doc_id=deposited.document_id,
@@ -178,8 +157,11 @@ def convert_and_ingest(
         collection=deposited.collection,
         title=deposited.title,
         source=deposited.source,
-        **more,
-    )
+        pages=deposited.pages,
+        unchanged=deposited.unchanged,
+        replaced=deposited.replaced,
+        warnings=list(deposited.warnings),
+    ).without_defaults()
 
 
 def _desk(knowledge: Any) -> ConversionDesk:
@@ -233,6 +215,4 @@ SURFACE = Surface(
         "searchable. Nothing is indexed or searched here: the remote RAG server has the tool search."
     ),
     tools=TOOLS,
-    error_model=ErrorEnvelope,
-    render_error=render_error,
 )

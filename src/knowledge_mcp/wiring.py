@@ -1,0 +1,413 @@
+"""The composition root: settings in, whatever answers out; nothing is decided anywhere else."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from knowledge_mcp import registry
+from knowledge_mcp.model.errors import ConfigError, KnowledgeError
+from knowledge_mcp.settings import (
+    Settings,
+    blends_scores,
+    choose_embedding,
+    choose_store,
+    network_environment,
+)
+
+if TYPE_CHECKING:
+    from knowledge_mcp.engine.core.base import Base
+    from knowledge_mcp.engine.repositories.desk import RepositoryDesk
+    from knowledge_mcp.ports import (
+        Knowledge,
+        OcrEngine,
+        Reranker,
+        SharedLibrary,
+        Source,
+        Store,
+    )
+    from knowledge_mcp.readers.shared.passwords import Passwords
+    from knowledge_mcp.stores.shared.index_memory import IndexMemory
+
+__all__ = [
+    "COLLECTIONS",
+    "Start",
+    "build_base",
+    "build_conversion",
+    "build_desk",
+    "build_knowledge",
+    "build_library",
+    "build_local",
+    "build_ocr",
+    "build_passwords",
+    "build_readers",
+    "build_repositories",
+    "build_source",
+    "build_store",
+    "try_start",
+]
+
+COLLECTIONS = {"planning": "application_docs", "rag": "default", "repositories": "repositories"}
+"""The first two are fixed by their specifications; the third is never made: each repository has its own."""
+
+RERANKED = frozenset({"standards", "rag"})
+"""Surfaces whose questions may be put in other words and whose hits a reranker may reorder; the others'
+specifications say what their scores are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Tell what trying to start came to.
+
+    Attributes:
+        problems: everything that keeps the server from starting; empty when all is well.
+        backend: the store that answers and is to be used from now on.
+        degraded: why it is not the one that is configured, empty when it is.
+    """
+
+    problems: tuple[KnowledgeError, ...] = ()
+    backend: str = ""
+    degraded: str = ""
+
+
+def build_store(settings: Settings, backend: str) -> Store:
+    """Make one kind of store as the settings describe it; nothing is connected before its use."""
+    from knowledge_mcp.lexical.analyser import EnglishAnalyser
+
+    memory = _index_memory(settings.index_memory_mb)
+    store: Store = registry.load(registry.STORES[backend])(settings, EnglishAnalyser(), memory)
+    return store
+
+
+def build_base(settings: Settings, *, surface: str = "standards", start: Start | None = None) -> Base:
+    """Open the store and name the embedder that the settings select.
+
+    Args:
+        settings: what was read.
+        surface: whose embedding provider is meant.
+        start: what was decided when the process started; without it, this is the start, and a configured Qdrant that
+            does not answer is replaced by ChromaDB here (clarification 5); not for `rag`, whose documents would be
+            lost to the other replicas.
+
+    Raises:
+        ConfigError: the settings name dimensions that the model has not.
+        ConnectionFailedError: Qdrant is configured, and neither it nor its fallback answers.
+    """
+    from knowledge_mcp.engine.core.base import Base
+    from knowledge_mcp.lexical.analyser import EnglishAnalyser
+    from knowledge_mcp.lexical.synonyms import from_options as synonyms_of
+    from knowledge_mcp.ranking.fusion import fuse
+
+    if surface == "planning":  # its specification names the model, whatever other surfaces use
+        settings = settings.model_copy(update={"embedding_model": None, "embedding_dimensions": None})
+    provider = choose_embedding(settings, surface).provider
+    embedder = registry.load(registry.EMBEDDERS[provider])(settings)
+    wanted = settings.embedding_dimensions
+    if wanted is not None and wanted != embedder.space.dimensions:
+        raise ConfigError(
+            f"EMBEDDING_DIMENSIONS is {wanted}, but {embedder.space.label} has {embedder.space.dimensions}.",
+            suggestion="Unset EMBEDDING_DIMENSIONS, or choose a model with as many.",
+        )
+    if start is None:
+        store, degraded = _open_store(settings, falls_back=surface != "rag")
+    else:
+        store, degraded = build_store(settings, start.backend), start.degraded
+    analyser = EnglishAnalyser()
+    reranks = surface in RERANKED
+    return Base(
+        store=store,
+        collection=COLLECTIONS.get(surface, settings.collection),
+        embedder=embedder,
+        analyser=analyser,
+        fuse=fuse,
+        blends=blends_scores(settings, surface),
+        hybrid=settings.hybrid_search,
+        slice=64 if provider == "local" else settings.embedding_batch_size * settings.embedding_concurrency,
+        reranker=_reranker(settings) if reranks else None,
+        rerank_top=settings.reranker_top,
+        rerank_seconds=settings.reranker_budget_ms / 1000,
+        synonyms=synonyms_of(settings.synonym_lists, analyser) if reranks and settings.synonym_lists else None,
+        degraded=degraded,
+    )
+
+
+@functools.cache
+def _index_memory(megabytes: int) -> IndexMemory:
+    """Make the budget that all stores of this process share."""
+    from knowledge_mcp.stores.shared.index_memory import IndexMemory
+
+    return IndexMemory(megabytes << 20)
+
+
+def _reranker(settings: Settings) -> Reranker | None:
+    if settings.reranker == "none":
+        return None
+    reranker: Reranker = registry.load(registry.RERANKERS[settings.reranker])(settings)
+    return reranker
+
+
+def _open_store(settings: Settings, *, falls_back: bool) -> tuple[Store, str]:
+    """Open the store that is configured; what a service accepts must not go into a folder of one replica instead."""
+    backend = choose_store(settings).backend
+    if backend != "qdrant" or not falls_back:
+        return build_store(settings, backend), ""
+    from knowledge_mcp.engine.core.opening import StoreCandidate, open_first
+
+    server = ("CHROMADB_HOST", "CHROMADB_PORT") if settings.chromadb_host is not None else ("CHROMADB_PATH",)
+    return open_first(
+        [
+            StoreCandidate("qdrant", lambda: build_store(settings, "qdrant"), ("QDRANT_URL", "QDRANT_API_KEY")),
+            StoreCandidate("chromadb", lambda: build_store(settings, "chromadb"), server),
+        ]
+    )
+
+
+def try_start(settings: Settings, *, surfaces: Sequence[str] = ("standards",)) -> Start:
+    """Try what a server needs before it starts: the adapters, the store's connection, each collection's space.
+
+    Every problem is told, not only the first (A-REQ-REL-003).
+    """
+    start: Start | None = None
+    problems: dict[str, KnowledgeError] = {}
+    for surface in surfaces:
+        try:
+            base = build_base(settings, surface=surface, start=start)
+        except KnowledgeError as exc:
+            problems.setdefault(exc.message, exc)
+            continue
+        start = start or Start(backend=base.store.backend, degraded=base.degraded)
+        try:
+            base.store.ping()
+            base.check_space()
+        except KnowledgeError as exc:
+            problems.setdefault(exc.message, exc)
+        base.store.close()
+    found = start or Start()
+    return Start(tuple(problems.values()), found.backend, found.degraded)
+
+
+def build_ocr(settings: Settings) -> OcrEngine | None:
+    """Name the OCR engine; nothing is started before its use."""
+    name = next(iter(registry.OCR_ENGINES)) if settings.ocr_engine == "auto" else settings.ocr_engine
+    engine: OcrEngine | None = registry.load(registry.OCR_ENGINES[name])(settings)
+    return engine
+
+
+def build_passwords(settings: Settings, ask: Callable[[str, str], str | None] | None = None) -> Passwords:
+    """Make what opens protected files: by the file that is configured, else by asking a person."""
+    from knowledge_mcp.readers.shared.passwords import Passwords
+
+    return Passwords(settings.document_passwords_file, ask)
+
+
+def build_readers(
+    ocr: OcrEngine | None, targets: Mapping[str, str], passwords: Passwords | None = None
+) -> dict[str, Any]:
+    """Make one reader for each media type; those of one class that need nothing of their own are one object.
+
+    Those that see pictures share the OCR engine, those of files that can be protected the passwords (as
+    `build_passwords` makes them); those that go by Markdown are handed the reader of Markdown.
+    """
+    made: dict[str, Any] = {}
+    readers: dict[str, Any] = {}
+    for media_type, target in targets.items():
+        if media_type in registry.SEEING_READERS:
+            opening = {"passwords": passwords} if media_type in registry.PROTECTED_MEDIA_TYPES else {}
+            readers[media_type] = registry.load(target)(ocr=ocr, **opening)
+            continue
+        if target not in made:
+            given: dict[str, Any] = {}
+            if media_type in registry.CONVERTING_READERS:
+                given["markdown"] = registry.load(registry.READERS["text/markdown"])()
+            made[target] = registry.load(target)(**given)
+        readers[media_type] = made[target]
+    return readers
+
+
+def build_library(settings: Settings, *, start: Start | None = None) -> SharedLibrary:
+    """Put the library together in this process; errors as `build_base`."""
+    from knowledge_mcp.engine.ingest.plan import Pipeline
+    from knowledge_mcp.engine.jobs.store_journal import ENDED_COLLECTION, JOBS_COLLECTION
+    from knowledge_mcp.engine.library.desk import LibraryDesk
+    from knowledge_mcp.engine.repositories.manifest import PREFIX
+    from knowledge_mcp.language.document_types import DocumentClassifier
+    from knowledge_mcp.sources.web.fetcher import from_options as web_fetcher
+
+    others = {*COLLECTIONS.values(), settings.collection, JOBS_COLLECTION, ENDED_COLLECTION, "document_registry"}
+    reserved = frozenset(others) - {COLLECTIONS["rag"]}
+    base = build_base(settings, surface="rag", start=start)
+    ocr = build_ocr(settings)
+    pipeline = Pipeline(
+        build_readers(ocr, {**registry.READERS, **registry.DOCUMENT_READERS}, build_passwords(settings)),
+        registry.load(registry.CHUNKERS["rag"])(),
+        DocumentClassifier(),
+        ocr,
+    )
+    return LibraryDesk(
+        base,
+        pipeline,
+        web_fetcher(settings),
+        folder=settings.data_folder,
+        is_reserved=lambda name: name.partition(".")[0] in reserved or name in reserved or name.startswith(PREFIX),
+        health_threshold_ms=settings.health_latency_threshold_ms,
+    )
+
+
+def build_conversion(settings: Settings, roots: Sequence[Path] | None) -> Any:
+    """Put the desk of conversions together: it keeps nothing, and needs neither store nor embedder."""
+    from knowledge_mcp.engine.convert.conversion import ConversionDesk
+    from knowledge_mcp.remote.client import from_options as remote_library
+
+    ocr = build_ocr(settings)
+    readers = build_readers(ocr, {**registry.READERS, **registry.DOCUMENT_READERS}, build_passwords(settings))
+    return ConversionDesk(readers, roots=roots, library=lambda: remote_library(settings), ocr=ocr)
+
+
+def build_desk(
+    settings: Settings, *, surface: str, start: Start | None = None, roots: Sequence[Path] | None = None
+) -> Any:
+    """Put together what answers a surface's tools where that is no knowledge base of this process.
+
+    That is the library (of this process, or of the service at RAG_API_URL where that is set) for `rag`, the desk of
+    conversions for `convert`, and the engine behind RAG_API_URL for every other surface. Arguments and errors are as
+    in `build_knowledge`; ConfigError too where RAG_API_URL is needed and not set.
+    """
+    if surface == "convert":
+        return build_conversion(settings, roots)
+    if surface == "rag" and settings.rag_api_url is None:
+        return build_library(settings, start=start)
+    from knowledge_mcp.remote import client, knowledge
+
+    if surface == "rag":
+        return client.from_options(settings)
+    # desks that are more than a knowledge base run their tools whole where they are
+    build = knowledge.from_options if surface == "standards" else knowledge.desk_from_options
+    return build(settings, surface)
+
+
+def build_local(
+    settings: Settings, *, surface: str, start: Start | None = None, roots: Sequence[Path] | None = None
+) -> Any:
+    """Put together what answers a surface's tools in this process: the desk of repositories, else a knowledge base.
+
+    Arguments and errors are as in `build_knowledge`.
+    """
+    if surface == "repositories":
+        return build_repositories(settings, start=start)
+    return build_knowledge(settings, surface=surface, start=start, roots=roots)
+
+
+def build_knowledge(
+    settings: Settings,
+    *,
+    surface: str = "standards",
+    start: Start | None = None,
+    roots: Sequence[Path] | None = None,
+    ask_password: Callable[[str, str], str | None] | None = None,
+) -> Knowledge:
+    """Put a knowledge base together for one surface; `start` and errors as in `build_base`.
+
+    Args:
+        settings: what was read.
+        surface: whose collection and way of reading is meant.
+        start: as in `build_base`.
+        roots: folders that tools given a path may read; None for all, where the caller is this machine's own user.
+        ask_password: is given a protected file's name and why it is asked; returns a password, or None to leave it out.
+    """
+    base = build_base(settings, surface=surface, start=start)
+    if surface == "planning":
+        return _filing_desk(settings, base, roots, build_passwords(settings, ask_password))
+    from knowledge_mcp.engine.ingest.plan import Pipeline
+    from knowledge_mcp.engine.knowledge import LocalKnowledge
+    from knowledge_mcp.language.document_types import DocumentClassifier
+
+    chunker = registry.load(registry.CHUNKERS["standards"])(
+        size_min=settings.chunk_size_min, size_max=settings.chunk_size_max, overlap=settings.chunk_overlap
+    )
+    classify = DocumentClassifier()
+    ocr = build_ocr(settings)
+    readers = build_readers(ocr, registry.READERS, build_passwords(settings, ask_password))
+    pipeline = Pipeline(readers, chunker, classify, ocr)
+    return LocalKnowledge(base, pipeline, health_threshold_ms=settings.health_latency_threshold_ms)
+
+
+def _filing_desk(settings: Settings, base: Base, roots: Sequence[Path] | None, passwords: Passwords) -> Knowledge:
+    """Put the planning surface's knowledge base together: pictures and scans, judged before they are read."""
+    from knowledge_mcp.engine.ingest.plan import Pipeline
+    from knowledge_mcp.engine.planning.desk import FilingDesk
+    from knowledge_mcp.language.document_types import PlanningClassifier
+    from knowledge_mcp.model.extraction import ScanOptions
+    from knowledge_mcp.readers.scans.judging import FilingReader
+
+    ocr = build_ocr(settings)
+    readers = {
+        media_type: FilingReader(
+            reader,
+            threshold=settings.image_ratio_threshold,
+            strict=settings.image_skip == "strict",
+            options=ScanOptions(enabled=settings.enable_ocr),
+        )
+        for media_type, reader in build_readers(ocr, registry.SEEING_READERS, passwords).items()
+    }
+    chunker = registry.load(registry.CHUNKERS["planning"])()
+    classify = PlanningClassifier()
+    return FilingDesk(
+        base,
+        Pipeline(readers, chunker, classify, ocr),
+        folder=settings.data_folder,
+        roots=roots,
+        health_threshold_ms=settings.health_latency_threshold_ms,
+    )
+
+
+def build_repositories(settings: Settings, *, start: Start | None = None) -> RepositoryDesk:
+    """Put the desk of repositories together: one collection for each; `start` and errors as in `build_base`."""
+    from knowledge_mcp import __version__
+    from knowledge_mcp.engine.ingest.plan import Pipeline
+    from knowledge_mcp.engine.repositories.desk import RepositoryDesk
+    from knowledge_mcp.engine.repositories.values import RepositoryParts, SearchLimits, source_code
+    from knowledge_mcp.ranking.calibrate import code_similarity
+    from knowledge_mcp.readers.code.reader import CODE_MEDIA_TYPES, CodeReader
+    from knowledge_mcp.sources.git import source as git
+    from knowledge_mcp.sources.scan.files import DEFAULT_EXCLUDES, DEFAULT_EXTENSIONS, RepositoryScan
+
+    base = build_base(settings, surface="repositories", start=start)
+    readers = dict.fromkeys(CODE_MEDIA_TYPES, CodeReader())
+    chunker = registry.load(registry.CHUNKERS["repositories"])(settings.chunk_max_tokens, settings.chunk_overlap_tokens)
+    parts = RepositoryParts(
+        copies=git.from_options(settings, environment=network_environment()),
+        scan=RepositoryScan,
+        permalink=git.permalink,
+        similarity=code_similarity,
+        extensions=DEFAULT_EXTENSIONS,
+        excludes=DEFAULT_EXCLUDES,
+    )
+    limits = SearchLimits(
+        default_limit=settings.search_default_limit,
+        max_limit=settings.search_max_limit,
+        threshold=settings.search_default_threshold,
+        snippet=settings.search_snippet_max_length,
+        extensions=settings.default_extensions,
+        excludes=settings.default_excludes,
+    )
+    return RepositoryDesk(
+        base,
+        Pipeline(readers, chunker, source_code),
+        parts,
+        folder=settings.data_folder,
+        limits=limits,
+        version=__version__,
+        health_threshold_ms=settings.health_latency_threshold_ms,
+    )
+
+
+def build_source(
+    path: Path, *, recursive: bool = True, patterns: Sequence[str] = ("*.pdf", "*.docx", "*.md")
+) -> Source:
+    """Find the files to ingest below a path, or the one file that it names."""
+    from knowledge_mcp.sources.files import FileSource
+
+    return FileSource(path, recursive=recursive, patterns=tuple(patterns))
