@@ -16,7 +16,7 @@ from benchmarks.attacks import Attack, Outcome
 from benchmarks.product import environment
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.settings import load_settings
-from knowledge_mcp.wiring.base import build_base
+from knowledge_mcp.wiring import build_base
 
 __all__ = ["ATTACKS"]
 

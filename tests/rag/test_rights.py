@@ -15,7 +15,7 @@ from mcp import Client
 from knowledge_mcp.model.library import Deposit
 from knowledge_mcp.ports import Library
 from knowledge_mcp.remote.client import RemoteLibrary
-from knowledge_mcp.remote.tools import RemoteDesk
+from knowledge_mcp.remote.knowledge import RemoteDesk
 from knowledge_mcp.surfaces.contract import Tool
 from knowledge_mcp.surfaces.rag import SURFACE
 from knowledge_mcp.testing.library import FakeLibrary
