@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from knowledge_mcp.engine.jobs.jobs import Jobs
-from knowledge_mcp.engine.jobs.journal import FolderJournal, JobState
+from knowledge_mcp.engine.jobs.journal import FolderJournal, Job, JobState
 from knowledge_mcp.engine.planning.values import FilingError, explain
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.errors import CancelledError, NotFoundError
@@ -209,6 +211,43 @@ def test_a_job_that_ends_while_its_process_is_looked_for_is_not_taken_up(tmp_pat
     assert second.recover() == 0
     assert dict(second.look_up(running.job.id).result or {}) == {"status": "success", "echo": 7}
     second.close()
+
+
+def test_a_job_that_two_threads_find_left_at_once_is_taken_up_once(tmp_path: Path) -> None:
+    together = threading.Barrier(2)
+    calls: list[int] = []
+
+    class Unlocked(FolderJournal):
+        """Let everybody recover at any time, as the journal in a store does."""
+
+        def recovering(self) -> AbstractContextManager[bool]:
+            return nullcontext(True)
+
+        def is_held(self, owner: str) -> bool:
+            if owner == "gone":
+                with contextlib.suppress(threading.BrokenBarrierError):
+                    together.wait(1)
+            return False
+
+    def count(request: Mapping[str, Any], line: Call) -> Mapping[str, Any]:
+        calls.append(1)
+        if len(calls) > 1:
+            raise NotFoundError("The bytes of this job are gone.")
+        return echo(request, line)
+
+    journal = Unlocked(tmp_path)
+    at = "2026-01-01T00:00:00+00:00"
+    journal.write(Job("00112233445566ff", {"n": 1}, JobState.QUEUED, at, at, owner="gone"))
+    jobs = Jobs(journal, count, explain=explain, workers=1)
+    looking = [threading.Thread(target=jobs.look_up, args=("00112233445566ff",)) for _ in range(2)]
+    for thread in looking:
+        thread.start()
+    for thread in looking:
+        thread.join()
+    while not (job := jobs.look_up("00112233445566ff")).state.is_final:
+        threading.Event().wait(0.01)
+    jobs.close()
+    assert (job.state, len(calls)) == (JobState.DONE, 1)
 
 
 def test_a_job_that_took_its_process_down_three_times_is_failed(tmp_path: Path) -> None:

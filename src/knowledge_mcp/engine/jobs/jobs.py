@@ -83,6 +83,7 @@ class Jobs:
         self._explain = explain
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="job")
         self._lock = threading.Lock()
+        self._rescuing = threading.Lock()
         self._running: dict[str, RunningJob] = {}
         self._owner = secrets.token_hex(8)
         self._free: Callable[[], None] | None = None
@@ -300,14 +301,15 @@ class Jobs:
     # ---- the journal
 
     def _rescue(self, job: Job) -> int:
-        """Take up a job whose process is gone; its process may have ended it, and then itself, since it was read."""
-        now = self._journal.read(job.id)
-        if now is None:
-            return 0
-        if now.state.is_final:
-            self._journal.write(now)
-            return 0
-        return self._take_up(now)
+        """Take up a job whose process is gone; it may have been ended or taken up since it was read."""
+        with self._rescuing:
+            now = self._journal.read(job.id)
+            if now is None:
+                return 0
+            if now.state.is_final:
+                self._journal.write(now)
+                return 0
+            return self._take_up(now) if self._is_orphan(now) else 0
 
     def _take_up(self, job: Job) -> int:
         if job.attempts >= _MOST_ATTEMPTS:
