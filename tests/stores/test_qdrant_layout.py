@@ -62,7 +62,9 @@ class OtherAnalyser(EnglishAnalyser):
 
 def opened(local: LocalQdrant, analyser: EnglishAnalyser | None = None, **more: Any) -> QdrantStore:
     return QdrantStore(
-        QdrantConfig("http://local", **more), analyser or EnglishAnalyser(), connect=lambda: local.client
+        QdrantConfig("http://local", known_seconds=0.0, **more),
+        analyser or EnglishAnalyser(),
+        connect=lambda: local.client,
     )
 
 

@@ -6,8 +6,10 @@ import json
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -103,15 +105,16 @@ def sqlite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Make, list[
 @pytest.fixture
 def qdrant(monkeypatch: pytest.MonkeyPatch) -> Generator[tuple[Make, list[str]]]:
     made: list[str] = []
-    honest = search.index_anew
+    honest = search.write_index
 
-    def counted(connection: QdrantConnection, place: QdrantCollection, analyser: Analyser) -> None:
+    def counted(connection: QdrantConnection, place: QdrantCollection, analyser: Analyser, claim: str) -> None:
         made.append(analyser.version)
-        honest(connection, place, analyser)
+        honest(connection, place, analyser, claim)
 
-    monkeypatch.setattr(search, "index_anew", counted)
+    monkeypatch.setattr(search, "write_index", counted)
     server = QdrantServer()
-    yield lambda analyser: QdrantStore(QdrantConfig(server.url, grpc="off"), analyser), made
+    config = QdrantConfig(server.url, grpc="off", known_seconds=0.3)
+    yield lambda analyser: QdrantStore(config, analyser), made
     server.stop()
 
 
@@ -170,6 +173,63 @@ def test_an_older_version_stores_nothing_while_a_newer_one_is_indexing_in_qdrant
         monkeypatch.setattr(search, "heads", midway)
         assert answers(newer, "verified") == (["1"], "")
         assert [each.id for each in newer.documents("c")] == ["d"]
+
+
+def test_an_older_version_never_answers_by_an_index_that_has_become_newer_in_qdrant(
+    qdrant: tuple[Make, list[str]],
+) -> None:
+    make, _ = qdrant
+    with closing(make(EnglishAnalyser())) as older, closing(make(Later())) as newer:
+        older.create_collection("c", SPACE)
+        put(older, "d", [SamplePassage("verified systems", id="1")])
+        assert answers(older, "verify") == (["1"], ""), "the description is kept in mind"
+        assert answers(newer, "verified") == (["1"], "")
+        hits, why = answers(older, "verify")
+        assert hits is None
+        assert "newer version" in why
+
+
+def test_of_newer_versions_that_come_at_once_one_indexes_in_qdrant(qdrant: tuple[Make, list[str]]) -> None:
+    make, made = qdrant
+    with closing(make(EnglishAnalyser())) as older:
+        older.create_collection("c", SPACE)
+        put(older, "d", [SamplePassage("verified systems", id="1")])
+    found: list[tuple[list[str] | None, str]] = []
+    with ExitStack() as stack:
+        stores: list[Store] = [stack.enter_context(closing(make(Later()))) for _ in range(3)]
+
+        def ask(store: Store) -> None:
+            found.append(answers(store, "verified"))
+
+        threads = [threading.Thread(target=ask, args=(store,)) for store in stores]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+    assert found == [(["1"], "")] * 3
+    assert made == ["english-9-plain"]
+
+
+def test_what_a_process_left_half_indexed_in_qdrant_is_indexed_by_the_next(
+    qdrant: tuple[Make, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make, made = qdrant
+    monkeypatch.setattr(search, "SILENCE", 0.5)
+    with closing(make(EnglishAnalyser())) as older, closing(make(Later())) as newer:
+        older.create_collection("c", SPACE)
+        put(older, "d", [SamplePassage("verified systems", id="1")])
+        honest = search.look
+        looks: list[str] = []
+
+        def left(connection: QdrantConnection, name: str) -> QdrantCollection | None:
+            """Show the claim of a process that is gone, until its silence has been noticed."""
+            found = honest(connection, name)
+            looks.append(name)
+            return found if found is None or len(looks) > 4 else replace(found, indexer="of a process that is gone")
+
+        monkeypatch.setattr(search, "look", left)
+        assert answers(newer, "verified") == (["1"], "")
+    assert made == ["english-9-plain"]
 
 
 @pytest.mark.slow

@@ -73,6 +73,8 @@ class QdrantConfig:
             weighed anew; 0 weighs anew at every change.
         lexical: `full-text` makes new collections without sparse vectors.
         exact_up_to: collections with up to so many points are searched without approximation.
+        known_seconds: for so long what a collection's description says is kept in mind, and so long whoever changes
+            the index waits until all others must have read that it is changing.
     """
 
     url: str
@@ -90,6 +92,7 @@ class QdrantConfig:
     drift: float = 0.05
     lexical: Literal["sparse", "full-text"] = "sparse"
     exact_up_to: int = 20_000
+    known_seconds: float = 5.0
 
 
 class QdrantOptions(Protocol):

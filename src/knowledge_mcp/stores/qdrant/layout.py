@@ -128,6 +128,7 @@ class QdrantCollection:
         space, created_at: as in `CollectionInfo`.
         analyser: version of the analyser that made its words and weights.
         coming: version that is about to make them, or was; empty for none.
+        indexer: who is making them, and how far it is; another value as long as it goes on.
         lexical: `sparse` or `full-text`.
         mean: length of a chunk in terms that the BM25 weights are made with; None before the first publish.
         changed: another value after every change.
@@ -142,6 +143,7 @@ class QdrantCollection:
     mean: float | None
     changed: str
     coming: str = ""
+    indexer: str = ""
 
     @property
     def records(self) -> str:
@@ -175,6 +177,7 @@ def place_of(name: str, payload: Mapping[str, Any] | None) -> QdrantCollection |
     return QdrantCollection(
         name, payload["home"], space_from_json(payload["space"]), payload["created_at"], payload["analyser"],
         payload["lexical"], payload.get("mean"), payload.get("changed", ""), payload.get("coming", ""),
+        payload.get("indexer", ""),
     )  # fmt: skip
 
 

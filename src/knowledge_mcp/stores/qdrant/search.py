@@ -7,7 +7,9 @@ ordered by chunk id, which Qdrant does not do. A document whose publish overtook
 from __future__ import annotations
 
 import logging
+import secrets
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,25 +21,27 @@ from knowledge_mcp.model.errors import InternalError, InvalidInputError, Knowled
 from knowledge_mcp.model.query import Filter, LegHit, LegResults
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.qdrant.connection import QdrantConnection
-from knowledge_mcp.stores.qdrant.layout import BM25, DENSE, META, QdrantCollection
+from knowledge_mcp.stores.qdrant.layout import BM25, DENSE, META, QdrantCollection, look
 from knowledge_mcp.stores.qdrant.points import any_of, conditions, defined, equals, live, query_sparse, weighted
 from knowledge_mcp.stores.qdrant.reading import MARKS, READS, Judge, heads, place_and_head
 from knowledge_mcp.stores.shared.bm25 import K1, B, inverse_frequency, term_counts
 from knowledge_mcp.stores.shared.payload import chunk_from_json
-from knowledge_mcp.stores.shared.rules import check_query
+from knowledge_mcp.stores.shared.rules import check_query, is_newer
 from knowledge_mcp.support.events import log_event
 
 __all__ = [
     "CANDIDATES",
+    "SILENCE",
     "Corpus",
     "MovedError",
     "QdrantQuery",
     "TermWeights",
     "cosines",
-    "index_anew",
+    "index_again",
     "search",
     "unweighed",
     "weigh",
+    "write_index",
 ]
 
 CANDIDATES = 5_000
@@ -48,6 +52,9 @@ _COMPARED = 200
 """Chunks that are compared by one request."""
 _DIGITS = 6
 """Scores that agree to so many digits are equal: Qdrant computes in 32 bits, in an order of its own."""
+SILENCE = 60.0
+"""Seconds without a sign after which a process that was indexing is taken for gone; a batch takes a second or two."""
+_LOOK_AGAIN = 0.2
 _logger = logging.getLogger(__name__)
 
 
@@ -367,15 +374,44 @@ def weigh(connection: QdrantConnection, place: QdrantCollection) -> int:
     return done
 
 
-def index_anew(connection: QdrantConnection, place: QdrantCollection, analyser: Analyser) -> None:
-    """Make words, terms and weights again with a newer analyser than the collection's.
+def index_again(connection: QdrantConnection, place: QdrantCollection, analyser: Analyser) -> None:
+    """Make words, terms and weights again with a newer analyser than the collection's; of several processes one does.
 
-    The collection names the new analyser at the end only, so that a killed run begins again; that it is coming is
-    written first, so that an older version stores nothing more by its own.
+    The collection names the new analyser at the end only, so that a killed run begins again. That it is coming is
+    written first, and then so long waited that every older process has read it: from then on those answer without words
+    and store nothing. The last of several that say so is the one that does it; the others wait while it goes on.
     """
-    coming = models.SetPayload(payload={"coming": analyser.version}, points=[META])
-    connection.write(place.records, [models.SetPayloadOperation(set_payload=coming)], strong=True)
-    for batch in _batches(connection.scroll(place.home, None, ["chunk"])):
+    while True:
+        claim = secrets.token_hex(8)
+        _say(connection, place, {"coming": analyser.version, "indexer": claim})
+        time.sleep(connection.config.known_seconds)
+        now = look(connection, place.name)
+        if now is None or not is_newer(analyser.version, now.analyser):
+            return
+        if now.indexer == claim:
+            write_index(connection, place, analyser, claim)
+            return
+        if _is_done_by_another(connection, now, analyser):
+            return
+
+
+def _is_done_by_another(connection: QdrantConnection, place: QdrantCollection, analyser: Analyser) -> bool:
+    """Wait while another process indexes; False where it has given no sign for long."""
+    seen, since = place.indexer, time.monotonic()
+    while time.monotonic() - since < SILENCE:
+        time.sleep(_LOOK_AGAIN)
+        now = look(connection, place.name)
+        if now is None or not is_newer(analyser.version, now.analyser):
+            return True
+        if now.indexer != seen:
+            seen, since = now.indexer, time.monotonic()
+    return False
+
+
+def write_index(connection: QdrantConnection, place: QdrantCollection, analyser: Analyser, claim: str) -> None:
+    """Index a collection that this process has claimed, telling on the way that it goes on."""
+    for number, batch in enumerate(_batches(connection.scroll(place.home, None, ["chunk"]))):
+        _say(connection, place, {"indexer": f"{claim} {number}"})
         operations: list[models.UpdateOperation] = []
         for each in batch:
             chunk = chunk_from_json((each.payload or {})["chunk"])
@@ -388,20 +424,25 @@ def index_anew(connection: QdrantConnection, place: QdrantCollection, analyser: 
             change = models.SetPayload(payload=payload, points=[each.id])
             operations.append(models.SetPayloadOperation(set_payload=change))
         connection.write_present(place.home, operations)
-    _lengths_anew(connection, place)
+    _sum_lengths(connection, place)
     changes: dict[str, Any] = {"analyser": analyser.version}
     found = list(heads(connection, place))
     chunks, length = sum(each.chunks for each in found), sum(each.length for each in found)
     if chunks:
         changes["mean"] = length / chunks if length else 1.0
-    told = models.SetPayload(payload=changes, points=[META])
-    connection.write(place.records, [models.SetPayloadOperation(set_payload=told)], strong=True)
+    _say(connection, place, changes)
     fresh, _ = place_and_head(connection, place, "")
     count = weigh(connection, fresh)
-    log_event(_logger, logging.INFO, "indexed_anew", collection=place.name, analyser=analyser.version, chunks=count)
+    log_event(_logger, logging.INFO, "indexed_again", collection=place.name, analyser=analyser.version, chunks=count)
 
 
-def _lengths_anew(connection: QdrantConnection, place: QdrantCollection) -> None:
+def _say(connection: QdrantConnection, place: QdrantCollection, payload: Mapping[str, Any]) -> None:
+    """Write to the collection's description."""
+    change = models.SetPayload(payload=dict(payload), points=[META])
+    connection.write(place.records, [models.SetPayloadOperation(set_payload=change)], strong=True)
+
+
+def _sum_lengths(connection: QdrantConnection, place: QdrantCollection) -> None:
     """Sum the lengths of each document's chunks again."""
     from knowledge_mcp.stores.qdrant.reading import head_id
 

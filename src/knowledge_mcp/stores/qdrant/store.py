@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -57,8 +58,6 @@ __all__ = ["QdrantStore", "from_options"]
 T = TypeVar("T")
 
 _SWAPS = 5
-KNOWN_SECONDS = 30.0
-"""How long searches take a collection's description for true; everything else reads it each time."""
 
 _logger = logging.getLogger(__name__)
 
@@ -320,12 +319,12 @@ class QdrantStore:
         if place is None:
             raise NotFoundError(f"There is no collection '{name}'.")
         if is_newer(self._analyser.version, place.analyser):
-            from knowledge_mcp.stores.qdrant.search import index_anew
+            from knowledge_mcp.stores.qdrant.search import index_again
 
             with self._indexing:
                 place = self._look(name)
                 if place is not None and is_newer(self._analyser.version, place.analyser):
-                    index_anew(self._connection, place, self._analyser)
+                    index_again(self._connection, place, self._analyser)
             return self._fresh(name)
         return place
 
@@ -358,8 +357,9 @@ class QdrantStore:
         """Return a collection's description, about how many points it has, and whether this was kept in mind."""
         held = self._held.get(name)
         with self._lock:
-            since, place, points = self._known.get(name, (-KNOWN_SECONDS, held, 0))
-        if place is not None and time.monotonic() - since < KNOWN_SECONDS and held in {None, place}:
+            since, place, points = self._known.get(name, (-math.inf, held, 0))
+        kept = self._connection.config.known_seconds
+        if place is not None and time.monotonic() - since < kept and held in {None, place}:
             return place, points, True
         place = held or self._fresh(name)
         points = self._connection.count(place.home, None, exact=False)
