@@ -31,6 +31,8 @@ def citation(world: World) -> str:
         ("title: halls  of\n  steel", "# Halls of Steel", ""),
         ("title: BS EN 1090 Steel", "# Halls", "title"),
         ("title: notes", "# Halls", ""),
+        ("title: 'EN 1090: Halls of steel'", "# Halls of Steel\n\nEN 1090, second edition", ""),
+        ("title: 'EN 1090: Halls of steel'", "# Halls of Steel\n\nEN 1091, second edition", "title"),
         ("title: Halls\ndocument_type: standard", "# Halls", "document_type"),
         ("document_id: bs-en-1090", "# Halls", "document_id"),
         ("designation: EN 1090", "# Halls", "designation"),

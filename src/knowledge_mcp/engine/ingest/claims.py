@@ -14,6 +14,8 @@ __all__ = ["claims_of"]
 _MARKS = re.compile(r"[\W_]+")
 _BEGINNING = 20_000
 """Characters, about ten printed pages, in which a document prints its own title and designation."""
+_COVER = 2_000
+"""Characters of a cover or first page, where the words of a title may stand in another order."""
 
 
 def claims_of(document: Document, item: SourceItem) -> tuple[tuple[str, str], ...]:
@@ -34,7 +36,9 @@ def claims_of(document: Document, item: SourceItem) -> tuple[tuple[str, str], ..
     beginning = _plain(document.text[:_BEGINNING])
     found: list[str] = []
     if item.title is None and document.title not in {item.name, PurePath(item.name).stem}:
-        found += ["title"] * (_plain(document.title.removesuffix(" …")) not in beginning)
+        title = document.title.removesuffix(" …")
+        is_printed = _plain(title) in beginning or _words(title) <= _words(document.text[:_COVER])
+        found += [] if is_printed else ["title"]
     if item.document_type is None and document.document_type is not None:
         found.append("document_type")
     if item.document_id is None and metadata.get("document_id"):
@@ -43,6 +47,10 @@ def claims_of(document: Document, item: SourceItem) -> tuple[tuple[str, str], ..
         if metadata.get(name) and name not in told and _plain(metadata[name]) not in beginning:
             found.append(name)
     return ((CLAIMED, ", ".join(found)),) if found else ()
+
+
+def _words(text: str) -> set[str]:
+    return set(_MARKS.split(text.casefold())) - {""}
 
 
 def _plain(text: str) -> str:
