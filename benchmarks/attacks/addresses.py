@@ -129,14 +129,14 @@ def _git_addresses(folder: Path) -> Outcome:
             found = parse_url(form)
         except KnowledgeError:
             continue
-        host = (urlsplit(found.url).hostname or "").strip("[]")
+        host = (urlsplit(found.text).hostname or "").strip("[]")
         understood = _understood(host) or host
         try:
             if _reaches_within(ip_address(understood)):
-                through.append(f"{form} is taken for {found.url}")
+                through.append(f"{form} is taken for {found.text}")
         except ValueError:
             if not form.startswith("https://"):
-                through.append(f"{form} is taken for {found.url}")
+                through.append(f"{form} is taken for {found.text}")
     return Outcome(len(forms), tuple(through))
 
 

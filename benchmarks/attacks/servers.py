@@ -264,7 +264,7 @@ def _many_sessions(folder: Path) -> Outcome:
 
 
 def _lives(server: Served, session: str) -> bool:
-    listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {}}
+    listing: dict[str, object] = {"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {}}
     try:
         return "tools" in _ask(server, "POST", "/mcp", listing, {**_BOTH, "Mcp-Session-Id": session})
     except RuntimeError:

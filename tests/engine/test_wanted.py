@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from knowledge_mcp.engine.core.base import inherited, still_wanted, wanted_until, while_wanted
+from knowledge_mcp.engine.core.base import wanted_until
 from knowledge_mcp.engine.core.documents import held_document, outline_of
 from knowledge_mcp.engine.evidence.quote_finding import Searched, sought
 from knowledge_mcp.engine.evidence.references import references_of
@@ -20,6 +20,7 @@ from knowledge_mcp.engine.search.requirements import documents_named, requiremen
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.errors import CancelledError, InternalError, TimedOutError
 from knowledge_mcp.model.evidence import ReferenceQuery
+from knowledge_mcp.support.checkpoints import checked, checkpoint, inherited
 from knowledge_mcp.support.lanes import Lanes
 from tests.engine.world import PUMPS, World
 
@@ -184,7 +185,7 @@ def test_threads_that_a_call_began_end_with_it() -> None:
         begun.wait(20)
         left.wait(20)
         try:
-            still_wanted()
+            checkpoint()
         except CancelledError:
             ended.append(name)
             raise
@@ -209,10 +210,10 @@ def test_a_thread_that_serves_another_call_next_does_not_keep_the_flag() -> None
     gone = wanted_until(lambda: True, math.inf, lambda: inherited(str))
     with pytest.raises(CancelledError):
         gone(1)
-    still_wanted()
+    checkpoint()
 
 
 def test_items_are_given_out_while_the_answer_is_wanted_and_the_time_is_not_over() -> None:
-    assert list(while_wanted([1, 2])) == [1, 2]
+    assert list(checked([1, 2])) == [1, 2]
     with pytest.raises(TimedOutError):
-        wanted_until(lambda: False, -1.0, lambda: list(while_wanted([1, 2])))
+        wanted_until(lambda: False, -1.0, lambda: list(checked([1, 2])))

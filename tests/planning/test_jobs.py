@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -220,8 +219,9 @@ def test_a_job_that_two_threads_find_left_at_once_is_taken_up_once(tmp_path: Pat
     class Unlocked(FolderJournal):
         """Let everybody recover at any time, as the journal in a store does."""
 
-        def recovering(self) -> AbstractContextManager[bool]:
-            return nullcontext(True)
+        @contextlib.contextmanager
+        def recovering(self) -> Generator[bool]:
+            yield True
 
         def is_held(self, owner: str) -> bool:
             if owner == "gone":

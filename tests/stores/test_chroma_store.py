@@ -14,10 +14,13 @@ from typing import Any
 import pytest
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, InternalError
 from knowledge_mcp.model.query import Equals, Filter, In, Prefix
 from knowledge_mcp.ports import Analyser
+from knowledge_mcp.stores.chroma import reading
 from knowledge_mcp.stores.chroma.client import Address, ChromaTable
+from knowledge_mcp.stores.chroma.places import ChromaCollection
 from knowledge_mcp.stores.chroma.slots import ViewLimits
 from knowledge_mcp.stores.chroma.store import ChromaStore, from_options
 from knowledge_mcp.testing.store_parts import whole
@@ -378,3 +381,24 @@ def test_verify_tells_missing_chunks_and_sweeps_what_belongs_to_nobody(folder: P
     assert not any("belongs to no document" in each.message for each in store.verify("kb1"))
     store.close()
     client.close()
+
+
+def test_documents_are_counted_once_for_each_state_of_a_collection(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = opened(folder)
+    store.create_collection("c", SPACE)
+    put(store, "d", MANY)
+    honest, read = reading.records, list[int]()
+
+    def counted(place: ChromaCollection, *given: Any) -> list[DocumentRecord]:
+        read.append(1)
+        return honest(place, *given)
+
+    monkeypatch.setattr(reading, "records", counted)
+    first = store.statistics("c")
+    assert [store.statistics("c") for _ in range(3)] == [first] * 3
+    assert len(read) == 1
+    put(store, "e", ["alpha"])
+    assert store.statistics("c").documents == first.documents + 1
+    assert len(read) == 2

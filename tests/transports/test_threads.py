@@ -10,8 +10,9 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from knowledge_mcp.engine.core.base import Passages, still_wanted, wanted_until
+from knowledge_mcp.engine.core.base import Passages, wanted_until
 from knowledge_mcp.model.errors import CancelledError, RateLimitedError, TimedOutError, may_pass
+from knowledge_mcp.support.checkpoints import checkpoint
 from knowledge_mcp.transports.mcp.tools import MAX_THREADS
 from knowledge_mcp.transports.rest.desk import MAX_READS
 from knowledge_mcp.transports.shared.threads import Threads
@@ -107,7 +108,7 @@ async def test_a_call_that_its_caller_left_ends_the_next_time_it_reads_on() -> N
         begun.set()
         go.wait(20)
         try:
-            still_wanted()
+            checkpoint()
         except CancelledError as exc:
             ended.append(type(exc))
             raise

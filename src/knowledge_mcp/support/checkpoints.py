@@ -12,8 +12,9 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextvars import ContextVar
 from typing import TypeVar
 
-__all__ = ["checked", "checkpoint", "watched"]
+__all__ = ["checked", "checkpoint", "inherited", "watched"]
 
+_A = TypeVar("_A")
 _T = TypeVar("_T")
 _EVERY = 0.1
 """Seconds between two looks: a look may cost a read from disk."""
@@ -61,3 +62,18 @@ def checked(items: Iterable[_T]) -> Iterator[_T]:
     for item in items:
         look()
         yield item
+
+
+def inherited(function: Callable[[_A], _T]) -> Callable[[_A], _T]:
+    """Make a function pass its checkpoints on other threads as if it ran on this one, and one before it begins."""
+    look = _look.get()
+
+    def run(item: _A) -> _T:
+        token = _look.set(look)
+        try:
+            checkpoint()
+            return function(item)
+        finally:
+            _look.reset(token)
+
+    return run

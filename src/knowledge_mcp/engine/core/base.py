@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextvars
 import dataclasses
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -29,6 +28,7 @@ from knowledge_mcp.model.errors import (
 )
 from knowledge_mcp.model.query import Filter, LegResults
 from knowledge_mcp.ports import Analyser, Embedder, Fusion, Reranker, Store, Synonyms
+from knowledge_mcp.support.checkpoints import checkpoint, watched
 from knowledge_mcp.support.events import log_event
 
 __all__ = [
@@ -38,20 +38,20 @@ __all__ = [
     "Passages",
     "Records",
     "base_of",
-    "inherited",
-    "still_wanted",
     "wanted_until",
-    "while_wanted",
 ]
 
 A = TypeVar("A")
 T = TypeVar("T")
 
-_LOOK: contextvars.ContextVar[Callable[[], None] | None] = contextvars.ContextVar("still_wanted", default=None)
-
 
 def wanted_until(left: Callable[[], bool], seconds: float, function: Callable[[], T]) -> T:
-    """Run a function whose answer is wanted until the caller has left, and for so many seconds at the most."""
+    """Run a function whose answer is wanted until the caller has left, and for so many seconds at the most.
+
+    Raises:
+        CancelledError: the caller has left; from a checkpoint below.
+        TimedOutError: the time is over; from a checkpoint below.
+    """
     deadline = time.monotonic() + seconds
 
     def look() -> None:
@@ -60,45 +60,8 @@ def wanted_until(left: Callable[[], bool], seconds: float, function: Callable[[]
         if time.monotonic() > deadline:
             raise TimedOutError(f"The answer took longer than {seconds:.0f} seconds.")
 
-    token = _LOOK.set(look)
-    try:
+    with watched(look, every=0.0):
         return function()
-    finally:
-        _LOOK.reset(token)
-
-
-def still_wanted() -> None:
-    """Go on, where the answer is wanted or nobody said until when.
-
-    Raises:
-        CancelledError: the caller has left.
-        TimedOutError: the time is over.
-    """
-    look = _LOOK.get()
-    if look is not None:
-        look()
-
-
-def while_wanted(items: Iterable[T]) -> Iterator[T]:
-    """Yield items as long as the answer is wanted; errors as `still_wanted`."""
-    for each in items:
-        still_wanted()
-        yield each
-
-
-def inherited(function: Callable[[A], T]) -> Callable[[A], T]:
-    """Make a function end early on other threads too, as soon as the answer for which it was made is not wanted."""
-    look = _LOOK.get()
-
-    def run(item: A) -> T:
-        token = _LOOK.set(look)
-        try:
-            still_wanted()
-            return function(item)
-        finally:
-            _LOOK.reset(token)
-
-    return run
 
 
 _logger = logging.getLogger(__name__)
@@ -220,7 +183,7 @@ class Base:
             SpaceMismatchError: the collection that was searched may be in another space than the vector.
             KnowledgeError: as the store's.
         """
-        still_wanted()
+        checkpoint()
         try:
             found = self.store.search(self.collection, vector=vector, text=text, filter=filter, limit=limit)
         except InvalidInputError:
@@ -232,7 +195,7 @@ class Base:
 
     def query_vector(self, text: str) -> Vector:
         """Embed a question in the collection's space; the first one makes sure that it is the embedder's."""
-        still_wanted()
+        checkpoint()
         if not self._checked.is_set():
             self.check_space()
             self._checked.set()
@@ -260,7 +223,7 @@ class Passages:
 
     def get(self, chunk_ids: Sequence[str]) -> list[Chunk]:
         """Return passages in the order asked; one that has just gone is left out."""
-        still_wanted()
+        checkpoint()
         missing = [each for each in chunk_ids if each not in self._known]
         if missing:
             self._known.update(dict.fromkeys(missing))

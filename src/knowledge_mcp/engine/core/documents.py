@@ -9,13 +9,14 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from knowledge_mcp.engine.core.base import Base, Records, while_wanted
+from knowledge_mcp.engine.core.base import Base, Records
 from knowledge_mcp.engine.core.citing import cite
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentRecord, DocumentStructure, OutlineEntry
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.errors import DamagedError, InternalError, NotFoundError
 from knowledge_mcp.ports import Store
+from knowledge_mcp.support.checkpoints import checked
 
 __all__ = [
     "HeldDocument",
@@ -137,7 +138,7 @@ def held_document(base: Base, document_id: str) -> HeldDocument:
         InternalError: it was replaced again and again.
     """
     record = document(base, document_id)
-    for _ in while_wanted(range(_TRIES)):
+    for _ in checked(range(_TRIES)):
         text = base.store.document_text(base.collection, document_id)
         structure = base.store.document_structure(base.collection, document_id) or NO_STRUCTURE
         chunks = base.store.document_chunks(base.collection, document_id)
@@ -174,7 +175,7 @@ def outline_of(chunks: Iterable[Chunk]) -> tuple[OutlineEntry, ...]:
     ordered = sorted(chunks, key=lambda chunk: (chunk.span.start, chunk.index))
     numbers = _numbers(ordered)
     found: dict[tuple[str, ...], OutlineEntry] = {}
-    for chunk in while_wanted(ordered):
+    for chunk in checked(ordered):
         path = _path(chunk)
         for level in range(1, len(path) + 1):
             known = found.get(path[:level])

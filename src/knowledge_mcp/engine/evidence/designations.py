@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
-from knowledge_mcp.engine.core.base import while_wanted
 from knowledge_mcp.model.collection import DESIGNATION_KEYS, DocumentRecord
+from knowledge_mcp.support.checkpoints import checked
 
 __all__ = ["Designation", "Directory", "Likeness", "designation_of", "designations", "names_of"]
 
@@ -187,7 +187,7 @@ class Directory:
 
     def __init__(self, records: Iterable[DocumentRecord]) -> None:
         self._known: dict[str, list[tuple[DocumentRecord, Designation, bool]]] = {}
-        for record in while_wanted(records):
+        for record in checked(records):
             for name, slug in names_of(record):
                 for known, start, end in _standing(name, slug=slug):
                     is_whole = start == 0 and not name[end:].strip(" ()[]")

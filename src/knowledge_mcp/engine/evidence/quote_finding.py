@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import islice
 
-from knowledge_mcp.engine.core.base import still_wanted
 from knowledge_mcp.language.quote_words import BULLET, LINE_END_HYPHEN, Words, plain_letters, read_words
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.evidence import Difference
+from knowledge_mcp.support.checkpoints import checkpoint
 
 __all__ = [
     "QuoteMatch",
@@ -419,7 +419,7 @@ class Searched:
         copy, tried = self._searched(), 0
         match = pattern.search(copy)
         while match is not None and tried < _MOST_TRIED:
-            still_wanted()
+            checkpoint()
             if match.start() == 0 or not _goes_on(copy, match.start()):
                 tried += 1
                 yield self._original(match.start()), self._original(match.end())

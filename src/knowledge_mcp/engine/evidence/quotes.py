@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from knowledge_mcp.engine.core import documents
-from knowledge_mcp.engine.core.base import Base, Records, while_wanted
+from knowledge_mcp.engine.core.base import Base, Records
 from knowledge_mcp.engine.core.citing import passage
 from knowledge_mcp.engine.evidence.quote_finding import QuoteMatch, Searched, Sought, alike, sought
 from knowledge_mcp.language.quote_words import Words
@@ -24,6 +24,7 @@ from knowledge_mcp.model.errors import (
     noticing,
 )
 from knowledge_mcp.model.evidence import QuoteAnswer, QuotePlace, QuoteQuery, QuoteVerdict
+from knowledge_mcp.support.checkpoints import checked
 
 __all__ = [
     "NEAR",
@@ -319,7 +320,7 @@ class _Comparison:
     def _searched(self, document_ids: Sequence[str]) -> list[tuple[str, Searched]]:
         """Read the texts of documents, leaving out those that have just gone."""
         read: list[tuple[str, Searched]] = []
-        for document_id in while_wanted(document_ids):
+        for document_id in checked(document_ids):
             if document_id not in self._texts:
                 text = self._base.store.document_text(self._base.collection, document_id)
                 self._texts[document_id] = None if text is None else Searched(text)
@@ -445,7 +446,7 @@ class _Comparison:
 
 def _most_alike(part: Sought, searched: Searched) -> QuoteMatch | None:
     best: QuoteMatch | None = None
-    for words in while_wanted(searched.windows(part)):
+    for words in checked(searched.windows(part)):
         found = alike(part.text, part.words, searched.text, words)
         if found is not None and (best is None or found.similarity > best.similarity):
             best = found

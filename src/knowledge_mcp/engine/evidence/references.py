@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from knowledge_mcp.engine.core.base import PASSING, Base, while_wanted
+from knowledge_mcp.engine.core.base import PASSING, Base
 from knowledge_mcp.engine.core.documents import HeldDocument, chunk_by_id, documents, held_document
 from knowledge_mcp.engine.evidence.designations import designations, names_of
 from knowledge_mcp.engine.evidence.outline import named_section, placed, section_at
@@ -19,6 +19,7 @@ from knowledge_mcp.model.document import Reference, ReferenceKind, Span
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.model.evidence import ReferenceAnswer, ReferenceLink, ReferenceQuery
 from knowledge_mcp.model.query import In
+from knowledge_mcp.support.checkpoints import checked
 
 __all__ = ["Mentions", "references", "references_of"]
 
@@ -85,9 +86,9 @@ def references_of(targets: Targets, document_id: str, query: ReferenceQuery, men
     document = targets.document(document_id)
     place = _place(document, query)
     standing = list(_standing_in(document, document.chunks))
-    inside = [each for each in while_wanted(standing) if place.span.contains(each.reference.span)]
-    outgoing = [each for each in while_wanted(inside) if not _is_own_name(targets, each)]
-    near = [] if place.is_whole else [each for each in while_wanted(standing) if _is_led(targets, each, place)]
+    inside = [each for each in checked(standing) if place.span.contains(each.reference.span)]
+    outgoing = [each for each in checked(inside) if not _is_own_name(targets, each)]
+    near = [] if place.is_whole else [each for each in checked(standing) if _is_led(targets, each, place)]
     far, degraded = _from_outside(targets, place, mentions)
     incoming = [*near, *far]
     more = max(len(outgoing) - query.limit, 0) + max(len(incoming) - query.limit, 0)
@@ -125,7 +126,7 @@ def _place(document: HeldDocument, query: ReferenceQuery) -> _Place:
 def _standing_in(document: HeldDocument, chunks: Iterable[Chunk]) -> Iterator[_Found]:
     """Yield the references that stand in passages of one document, in reading order, each once."""
     found: dict[tuple[Span, str], _Found] = {}
-    for chunk in while_wanted(chunks):
+    for chunk in checked(chunks):
         for reference in chunk.links:
             found.setdefault((reference.span, reference.target), _Found(reference, document, chunk.span))
     for _, each in sorted(found.items(), key=lambda item: item[0]):
@@ -177,7 +178,7 @@ def _from_outside(targets: Targets, place: _Place, mentions: Mentions) -> tuple[
         leads_here = _names if name in names else _links
         naming = [
             chunk
-            for chunk in while_wanted(found)
+            for chunk in checked(found)
             if (source := chunk.document_id) != record.id
             and any(leads_here(targets, link, record, source) for link in chunk.links)
         ]
@@ -190,7 +191,7 @@ def _from_outside(targets: Targets, place: _Place, mentions: Mentions) -> tuple[
 
 
 def _leading(targets: Targets, place: _Place, by_document: dict[str, dict[str, Chunk]]) -> Iterator[_Found]:
-    for document_id in while_wanted(sorted(by_document)):
+    for document_id in checked(sorted(by_document)):
         try:
             document = targets.document(document_id)
         except NotFoundError:

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urljoin
 
-from knowledge_mcp.engine.core.base import while_wanted
 from knowledge_mcp.engine.core.documents import HeldDocument
 from knowledge_mcp.engine.evidence.designations import Designation, Directory, Likeness, designation_of
 from knowledge_mcp.engine.evidence.outline import find_sections, section_at
 from knowledge_mcp.model.collection import DocumentRecord, OutlineEntry
 from knowledge_mcp.model.document import Reference, ReferenceKind, Span
 from knowledge_mcp.model.errors import NotFoundError
+from knowledge_mcp.support.checkpoints import checked
 
 __all__ = [
     "Target",
@@ -147,10 +147,10 @@ class Targets:
         self._known: dict[tuple[str, ReferenceKind, str], Target] = {}
         self._documents: dict[str, tuple[DocumentRecord | None, str, str]] = {}
         self._numbers: dict[str, dict[str, list[OutlineEntry]]] = {}
-        self._by_id = {record.id: record for record in while_wanted(records)}
+        self._by_id = {record.id: record for record in checked(records)}
         self._by_path: dict[str, list[DocumentRecord]] = {}
         self._by_stem: dict[str, list[DocumentRecord]] = {}
-        for record in while_wanted(records):
+        for record in checked(records):
             path = record.source_path.replace("\\", "/").rstrip("/")
             self._by_path.setdefault(path, []).append(record)
             self._by_stem.setdefault(_parted(path)[0], []).append(record)
@@ -330,7 +330,7 @@ def _captioned(document: HeldDocument, label: str) -> Target:
     pattern = re.compile(rf"^[ \t*_|>]*{words}\s+{re.escape(number)}(?![\w-]|\.\w)", re.IGNORECASE | re.MULTILINE)
     found = [
         span
-        for match in while_wanted(pattern.finditer(document.text))
+        for match in checked(pattern.finditer(document.text))
         if (span := _caption(document.text, match)) is not None
     ]
     entries = [span for span in found if _LEADERS.search(span.of(document.text)[-_TAIL:])]

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import translate
 
-from knowledge_mcp.engine.core.base import PASSING, Base, Passages, Records, base_of, inherited, while_wanted
+from knowledge_mcp.engine.core.base import PASSING, Base, Passages, Records, base_of
 from knowledge_mcp.engine.core.soundness import notes_of
 from knowledge_mcp.engine.repositories.manifest import MANIFEST_ID, path_of
 from knowledge_mcp.engine.repositories.values import CodeAnswer, CodeHit, CodeQuery, RepositoryInfo, RepositoryParts
@@ -33,6 +33,7 @@ from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, NotFoundError, SpaceMismatchError, noticing
 from knowledge_mcp.model.query import In, LegResults
+from knowledge_mcp.support.checkpoints import checked, inherited
 from knowledge_mcp.support.lanes import Lanes
 
 __all__ = [
@@ -382,7 +383,7 @@ class CodeSearch:
         worth = words_worth(query.text)
         asked = asks_for_symbol(query.text)
         rated: list[CodeCandidate] = []
-        for chunk_id in while_wanted(found):
+        for chunk_id in checked(found):
             bm25 = max(said.get(chunk_id, unseen), 0.0)
             if trip.mode == "keyword":
                 similarity = by_words(bm25)
@@ -406,17 +407,17 @@ class CodeSearch:
         """List the files that language and path allow; None for all."""
         if query.language is None and query.path is None:
             return None
-        records = [each for each in while_wanted(base.store.documents(base.collection)) if each.id != MANIFEST_ID]
+        records = [each for each in checked(base.store.documents(base.collection)) if each.id != MANIFEST_ID]
         if query.language is not None:
             wanted = query.language.strip().casefold()
             there = {dict(each.metadata).get("language", "").casefold() for each in records}
-            records = [each for each in while_wanted(records) if has_language(each, wanted)]
+            records = [each for each in checked(records) if has_language(each, wanted)]
             if not records:
                 known = ", ".join(sorted(each for each in there if each))
                 trip.notes[f"{info.name} has no {query.language}; it has: {known}."] = None
         if query.path is not None:
             before = bool(records)
-            records = [each for each in while_wanted(records) if glob_matches(path_of(each.id), query.path)]
+            records = [each for each in checked(records) if glob_matches(path_of(each.id), query.path)]
             if before and not records:
                 trip.notes[f"No file of {info.name} matches the path {query.path}."] = None
         return {each.id for each in records}

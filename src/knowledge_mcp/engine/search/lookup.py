@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from knowledge_mcp.engine.core.base import PASSING, Base, Records, while_wanted
+from knowledge_mcp.engine.core.base import PASSING, Base, Records
 from knowledge_mcp.engine.core.citing import cite
 from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition, Vector
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.query import DefinitionHit, Equals, LookupAnswer
+from knowledge_mcp.support.checkpoints import checked
 from knowledge_mcp.support.typing_errors import letters_apart, typing_errors_within
 
 __all__ = ["definitions_in", "lookup"]
@@ -88,7 +89,7 @@ def definitions_in(base: Base, chunks: Iterable[Chunk]) -> list[DefinitionHit]:
     records = Records(base, (chunk.document_id for chunk in chunks if chunk.definitions))
     seen: set[tuple[str, int, str]] = set()
     hits: list[DefinitionHit] = []
-    for chunk in while_wanted(each for each in chunks if each.document_id not in records.damaged):
+    for chunk in checked(each for each in chunks if each.document_id not in records.damaged):
         for definition in chunk.definitions:
             place = (chunk.document_id, definition.span.start, definition.term)
             if place not in seen:
@@ -160,7 +161,7 @@ def _fuzzy_terms(base: Base, term: str, *, sure: bool) -> list[str]:
     words = term.partition("(")[0].strip() or term
     forms = [_Form(each, each.casefold(), base.analyser.term_key(each)) for each in dict.fromkeys((term, words))]
     near: list[tuple[int, bool, int, int, int, str]] = []
-    for key, printed in while_wanted(base.store.defined_terms(base.collection).items()):
+    for key, printed in checked(base.store.defined_terms(base.collection).items()):
         other = _Form(printed, printed.casefold(), key)
         near += [rank for form in forms if (rank := _rank(form, other, sure)) is not None]
     return list(dict.fromkeys(printed for *_, printed in sorted(near)))[:_SIMILAR]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from knowledge_mcp.engine.core.base import Base, Records, while_wanted
+from knowledge_mcp.engine.core.base import Base, Records
 from knowledge_mcp.engine.core.citing import cite_statement
 from knowledge_mcp.engine.search.search import EmbeddedQuery, ask, search_asked
 from knowledge_mcp.language.identifiers import clause_asked, identifier_key, identifiers_asked, is_below, spellings
@@ -25,6 +25,7 @@ from knowledge_mcp.model.query import (
     RequirementQuery,
     SearchQuery,
 )
+from knowledge_mcp.support.checkpoints import checked
 
 __all__ = [
     "RequirementRecord",
@@ -108,7 +109,7 @@ class _Found:
 
 def _by_identifier(base: Base, identifier: str, filters: Sequence[Filter], records: Records, found: _Found) -> None:
     key = identifier_key(identifier)
-    for chunk in while_wanted(_holding(base, spellings(identifier), filters, records)):
+    for chunk in checked(_holding(base, spellings(identifier), filters, records)):
         for statement in chunk.statements:
             own = identifier_key(statement.identifier or "")
             if own == key or is_below(own, key):
@@ -117,7 +118,7 @@ def _by_identifier(base: Base, identifier: str, filters: Sequence[Filter], recor
 
 
 def _by_clause(base: Base, clause: str, filters: Sequence[Filter], records: Records, found: _Found) -> None:
-    for chunk in while_wanted(_holding(base, clause, [*filters, Prefix("clause_number", clause)], records)):
+    for chunk in checked(_holding(base, clause, [*filters, Prefix("clause_number", clause)], records)):
         for statement in chunk.statements:
             number = statement.clause_number or chunk.clause_number
             if statement.modality is Modality.REQUIREMENT:
@@ -148,7 +149,7 @@ def _by_topic(
     answer = search_asked(base, wider, topic)
     wanted = set(base.analyser.query_terms(query.topic))
     records.expect(hit.chunk.document_id for hit in answer.hits if hit.chunk.statements)
-    for hit in while_wanted(answer.hits):
+    for hit in checked(answer.hits):
         for statement in hit.chunk.statements:
             if statement.modality is Modality.REQUIREMENT:
                 score = most * _score(base, statement, hit, wanted)
@@ -161,7 +162,7 @@ def documents_named(records: Sequence[DocumentRecord], standard: str) -> tuple[s
     wanted = _words(standard)
     return tuple(
         record.id
-        for record in while_wanted(records)
+        for record in checked(records)
         if wanted and (wanted <= _words(f"{record.id} {record.title}") or _solid(standard) in _solid(record.id))
     )
 
@@ -246,14 +247,14 @@ def requirement_records(
     wanted = modalities or frozenset({Modality.REQUIREMENT})
     holders: dict[Span, Chunk] = {}
     statements: dict[Span, Statement] = {}
-    for chunk in while_wanted(chunks):
+    for chunk in checked(chunks):
         for statement in chunk.statements:
             holders.setdefault(statement.span, chunk)
             statements.setdefault(statement.span, statement)
     ordered = [statements[span] for span in sorted(statements)]
     return [
         _record(document, group, holders[group[0].span], text, structure)
-        for group in while_wanted(group_statements(ordered))
+        for group in checked(group_statements(ordered))
         if (group[0].identifier and modalities is None) or any(each.modality in wanted for each in group)
     ]
 

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from knowledge_mcp.model.errors import ConnectionFailedError, may_pass
 from knowledge_mcp.stores.chroma.errors import mapped
 from knowledge_mcp.stores.chroma.opening import Address, open_embedded, open_server, release_embedded
+from knowledge_mcp.support.checkpoints import checked
 from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy, retrying
 
 __all__ = [
@@ -209,7 +210,7 @@ class ChromaTable:
         if ids is None:
             return self._rows(None, where, limit)
         found: list[FoundEntry] = []
-        for start in range(0, len(ids), MOST_READ):
+        for start in checked(range(0, len(ids), MOST_READ)):
             found.extend(self._rows(list(ids[start : start + MOST_READ]), where))
         return found
 

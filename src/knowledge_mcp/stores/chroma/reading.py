@@ -92,12 +92,20 @@ def document_chunks(place: ChromaCollection, document_id: str) -> list[Chunk]:
 
 
 def totals(place: ChromaCollection, view: ChromaView) -> tuple[int, int, int]:
-    """Count the visible documents, chunks and tokens; a view that was never needed is not loaded for it."""
+    """Count the visible documents, chunks and tokens, once for each state of the collection.
+
+    A view that was never needed is not loaded for it.
+    """
     with view.lock:
         if view.change is not None:
             return view.totals.count(place, view)
+        now = view.change_in_store()
+        if view.counted is not None and view.counted[0] == now:
+            return view.counted[1]
     found = records(place)
-    return len(found), sum(each.chunk_count for each in found), sum(each.token_count for each in found)
+    counted = len(found), sum(each.chunk_count for each in found), sum(each.token_count for each in found)
+    view.counted = now, counted
+    return counted
 
 
 def chunks_by_id(place: ChromaCollection, view: ChromaView, chunk_ids: Sequence[str]) -> list[Chunk]:

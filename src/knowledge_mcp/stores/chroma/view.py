@@ -107,6 +107,7 @@ class ChromaView:
     def __init__(self, place: ChromaCollection, analyser: Analyser, limits: ViewLimits) -> None:
         self.lock = threading.RLock()
         self.totals = Totals()
+        self.counted: tuple[str, tuple[int, int, int]] | None = None
         self._still = Still()
         self._place = place
         self._analyser = analyser

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar, cast
 
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, KnowledgeError, NotFoundError, may_pass
+from knowledge_mcp.support.checkpoints import checkpoint
 from knowledge_mcp.support.distribution import Secret, install_command
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy, retrying
@@ -246,6 +247,7 @@ class QdrantConnection:
                 )  # fmt: skip
                 return found, cast("models.ExtendedPointId | None", following)  # never gRPC's own kind of id
 
+            checkpoint()
             points, offset = self.run(f"reading '{name}'", read)
             yield from points
             if offset is None:

@@ -21,6 +21,7 @@ from knowledge_mcp.model.query import Filter
 from knowledge_mcp.stores.shared.bm25 import K1, B
 from knowledge_mcp.stores.shared.filters import Simple, keeps_value, simple_filters
 from knowledge_mcp.stores.sqlite.session import Row, Session
+from knowledge_mcp.support.checkpoints import checked
 
 __all__ = ["FLOATS_UP_TO", "SqliteView", "ViewState", "names_of", "next_view", "sign_bits", "state_of", "vectors_of"]
 
@@ -237,7 +238,7 @@ def next_view(
     for first, count in connection.rows(_GRAVES, (collection, since)):
         alive[first : first + count] = False
     found = connection.rows(_BLOCKS, (collection, start))
-    for block in found:
+    for block in checked(found):
         alive[block[0] : block[0] + block[1]] = True
         _load(buffers, block)
     if buffers.floats is not None:
@@ -342,7 +343,7 @@ def _load_held(
     size = int(slots[-1]) + 1
     keys, rows = buffers.keys.upto(size), floats.upto(size)
     buffers.names.extend([""] * (size - len(buffers.names)))
-    for start in range(0, len(slots), _AT_ONCE):
+    for start in checked(range(0, len(slots), _AT_ONCE)):
         some = slots[start : start + _AT_ONCE]
         rows[some] = vectors_of(connection, keys[some], dimensions)
         for slot, name in zip(some.tolist(), names_of(connection, keys[some]), strict=True):
