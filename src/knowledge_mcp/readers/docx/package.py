@@ -13,7 +13,6 @@ import zlib
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 from posixpath import join, normpath
 from typing import IO, TYPE_CHECKING, BinaryIO, TypeAlias
 from urllib.parse import unquote
@@ -22,6 +21,7 @@ from lxml import etree
 
 from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.source import SourceItem
+from knowledge_mcp.readers.shared.containers import local_name, without_namespace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +38,6 @@ __all__ = [
     "child",
     "corrupted",
     "is_on",
-    "local",
     "open_package",
     "parse",
     "unreadable",
@@ -313,25 +312,13 @@ _ITEMS = [
 """What may be a child of the body and hold text, or end one that does."""
 
 
-@lru_cache(maxsize=4096)
-def _local_of_tag(tag: str) -> str:
-    return tag.rpartition("}")[2]
-
-
-def local(element: Element) -> str:
-    """Return an element's name without namespace, "" for comments, processing instructions and entities."""
-    tag = element.tag
-    return _local_of_tag(tag) if isinstance(tag, str) else ""
-
-
 def child(element: Element | None, *path: str) -> Element | None:
     """Follow a path of local names, the first match at each step."""
     for name in path:
         if element is None:
             return None
         for found in element:
-            tag = found.tag
-            if isinstance(tag, str) and _local_of_tag(tag) == name:
+            if local_name(found) == name:
                 element = found
                 break
         else:
@@ -344,7 +331,7 @@ def attribute(element: Element | None, name: str) -> str | None:
     if element is None:
         return None
     for key, text in element.attrib.items():
-        if _local_of_tag(str(key)) == name:
+        if without_namespace(str(key)) == name:
             return str(text)
     return None
 
@@ -424,7 +411,7 @@ def body_items(stream: IO[bytes]) -> Iterator[Element]:
 
 
 def _body_of(element: Element) -> Element | None:
-    return next((above for above in element.iterancestors() if local(above) == "body"), None)
+    return next((above for above in element.iterancestors() if local_name(above) == "body"), None)
 
 
 def _refuse_doctype(element: Element) -> None:

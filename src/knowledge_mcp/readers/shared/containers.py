@@ -5,6 +5,7 @@ Sizes and ratio of an archive's members are summed before one is unpacked; an ar
 
 from __future__ import annotations
 
+import functools
 import re
 import zipfile
 from collections.abc import Generator, Sequence
@@ -22,12 +23,14 @@ __all__ = [
     "core_properties",
     "corrupted",
     "foreign",
+    "local_name",
     "magic_of",
     "member",
     "mislabelled",
     "ole_refusal",
     "open_archive",
     "parse_xml",
+    "without_namespace",
 ]
 
 MAX_MEMBERS = 20_000
@@ -171,6 +174,18 @@ def parse_xml(data: bytes, wanted: str) -> Element:
         raise corrupted(wanted, error) from error
 
 
+def local_name(element: Element) -> str:
+    """Return an element's name without namespace, "" for comments, processing instructions and entities."""
+    tag = element.tag
+    return without_namespace(tag) if isinstance(tag, str) else ""
+
+
+@functools.lru_cache(maxsize=4096)
+def without_namespace(tag: str) -> str:
+    """Return the local part of an element's or attribute's full name."""
+    return tag.rpartition("}")[2]
+
+
 _PROPERTIES = {
     "title": "title",
     "creator": "author",
@@ -199,7 +214,7 @@ def core_properties(archive: zipfile.ZipFile, name: str = "docProps/core.xml") -
         root = None
     found: dict[str, str] = {}
     for element in root.iter("{*}*") if root is not None else ():
-        key = _PROPERTIES.get(str(element.tag).rpartition("}")[2])
+        key = _PROPERTIES.get(local_name(element))
         words = " ".join((element.text or "").split())[:4000]
         if key and words and not (key == "title" and _NO_TITLE.fullmatch(words)):
             found.setdefault(key, words)
