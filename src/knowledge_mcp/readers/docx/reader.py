@@ -19,6 +19,7 @@ from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.docx.package import Element, Package, attribute, parse
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder, named_type, proposed_id
 from knowledge_mcp.readers.shared.containers import local_name
+from knowledge_mcp.readers.shared.isolation import unreadable
 
 if TYPE_CHECKING:
     from knowledge_mcp.readers.docx.package import Element, Package
@@ -31,7 +32,7 @@ __all__ = [
 
 _BEHIND = re.compile(rb"""behindDoc=["'](?:1|true|on)|z-index:\s*-""")
 """What a drawing behind the text has."""
-_NO_TEXT = "has no text"
+_NO_TEXT = "It has no text."
 _NO_TEXT_SUGGESTION = "If its pages are pictures, save it as PDF and ingest that with OCR."
 
 
@@ -43,7 +44,7 @@ class DocxReader:
         return "docx-4"
 
     def check(self, item: SourceItem) -> Inspection:
-        from knowledge_mcp.readers.docx.package import body_items, open_package, unreadable
+        from knowledge_mcp.readers.docx.package import body_items, open_package
 
         with open_package(item) as package, package.open_main() as stream:
             has_text = False
@@ -56,7 +57,7 @@ class DocxReader:
         return Inspection(pages=None)
 
     def read(self, item: SourceItem, progress: Callable[[int, int], None] | None = None) -> Document:
-        from knowledge_mcp.readers.docx.package import open_package, unreadable
+        from knowledge_mcp.readers.docx.package import open_package
 
         builder = DocumentBuilder()
         with open_package(item) as package:
