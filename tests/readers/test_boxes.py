@@ -18,7 +18,7 @@ from knowledge_mcp.ocr.tesseract import turned as turned_image
 from knowledge_mcp.readers.pdf import PdfReader
 from knowledge_mcp.readers.pdf.job import read as read_job
 from knowledge_mcp.readers.scans.layout import RecognisedLine, load_recognised
-from knowledge_mcp.readers.shared.boxes import packed, unpacked
+from knowledge_mcp.readers.shared.layout import packed, unpacked
 from tests.ocr.engines import HereSandbox, ScriptedEngine, page_of
 from tests.ocr.pages import LETTER, drawn, scan
 from tests.readers.page_words import LAYOUTS, PageWord, holds, layout, page_words

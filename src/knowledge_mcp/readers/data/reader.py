@@ -22,7 +22,7 @@ class DataReader(ConvertingReader):
     label = "data-1"
     jobs: ClassVar[Mapping[str, str]] = {
         "text/csv": "knowledge_mcp.readers.data.csv:table",
-        "application/json": "knowledge_mcp.readers.data.json:tree",
-        "application/xml": "knowledge_mcp.readers.data.xml:tree",
-        "text/xml": "knowledge_mcp.readers.data.xml:tree",
+        "application/json": "knowledge_mcp.readers.data.trees:json_tree",
+        "application/xml": "knowledge_mcp.readers.data.trees:xml_tree",
+        "text/xml": "knowledge_mcp.readers.data.trees:xml_tree",
     }

@@ -15,7 +15,9 @@ from dataclasses import dataclass, field
 from knowledge_mcp.model.document import ReferenceKind
 from knowledge_mcp.model.hidden import HiddenReason
 from knowledge_mcp.readers.docx.looks import Looks, properties_of, unseen_drawing
-from knowledge_mcp.readers.docx.package import Element, Relation, attribute, child, is_on, local, value
+from knowledge_mcp.readers.docx.package import Element, Relation, attribute, child, is_on, value
+from knowledge_mcp.readers.shared.containers import local_name
+from knowledge_mcp.readers.shared.hidden import shown_length
 from knowledge_mcp.readers.shared.richtext import RichText
 
 __all__ = [
@@ -193,7 +195,7 @@ def equation_text(element: Element, depth: int = 0) -> str:
     """Write an `oMath` element, or any part of one, as text; "" where it has none."""
     if depth > _MAX_DEPTH:
         return ""
-    name = local(element)
+    name = local_name(element)
     if name == "t":
         return element.text or ""
     if name in _PROPERTIES:
@@ -280,11 +282,11 @@ class Paragraph:
 
 def visible_children(element: Element) -> list[Element]:
     """List what a reader sees of an element's children; of an alternative only the first choice, else the fallback."""
-    if local(element) == "AlternateContent":
+    if local_name(element) == "AlternateContent":
         choice = child(element, "Choice")
         found = choice if choice is not None else child(element, "Fallback")
         return list(found) if found is not None else []
-    return [part for part in element if local(part) not in _SKIPPED]
+    return [part for part in element if local_name(part) not in _SKIPPED]
 
 
 def visible_length(element: Element) -> int:
@@ -293,8 +295,8 @@ def visible_length(element: Element) -> int:
     pending = [element]
     while pending:
         part = pending.pop()
-        if local(part) == "t":
-            count += len("".join((part.text or "").split()))
+        if local_name(part) == "t":
+            count += shown_length(part.text)
         pending.extend(visible_children(part))
     return count
 
@@ -324,7 +326,7 @@ class ParagraphReader:
 
     def _inside(self, element: Element, paragraph: Paragraph) -> None:
         for part in visible_children(element):
-            name = local(part)
+            name = local_name(part)
             if name == "r":
                 self._run(part, paragraph)
             elif name == "hyperlink":
@@ -361,7 +363,7 @@ class ParagraphReader:
         properties = properties_of(child(run, "rPr"))
         reason = self._looks.reason(properties, paragraph.style, run)
         if reason is HiddenReason.NOT_DISPLAYED:
-            tag = "".join(part.text or "" for part in run if local(part) == "t")
+            tag = "".join(part.text or "" for part in run if local_name(part) == "t")
             if not paragraph.text.text.strip() and _HIDDEN_TAG.fullmatch(tag):
                 self._show(f"{tag.strip()} ", paragraph)
             elif not self.fields.hides_text:
@@ -370,7 +372,7 @@ class ParagraphReader:
             return
         before = len(paragraph.text)
         for part in visible_children(run):
-            if reason is not None and local(part) in _LETTERS:
+            if reason is not None and local_name(part) in _LETTERS:
                 self.hidden[reason] += 0 if self.fields.hides_text else visible_length(part) or 1
             else:
                 self._run_part(part, properties, paragraph)
@@ -387,11 +389,11 @@ class ParagraphReader:
     def _fields_only(self, run: Element, paragraph: Paragraph) -> None:
         """Follow the fields of a hidden run; hidden bookmarks and indexes are often field codes."""
         for part in run:
-            if local(part) in {"fldChar", "instrText"}:
+            if local_name(part) in {"fldChar", "instrText"}:
                 self._run_part(part, _NONE, paragraph)
 
     def _run_part(self, part: Element, properties: Mapping[str, Element], paragraph: Paragraph) -> None:
-        name = local(part)
+        name = local_name(part)
         if name == "t":
             self._text(part.text or "", properties, paragraph)
         elif name == "fldChar":
@@ -414,7 +416,7 @@ class ParagraphReader:
             self._nested(part, properties, paragraph)
 
     def _nested(self, part: Element, properties: Mapping[str, Element], paragraph: Paragraph) -> None:
-        if local(part) == "ruby":
+        if local_name(part) == "ruby":
             self._inside(part, paragraph)
             return
         for inner in visible_children(part):
@@ -454,7 +456,7 @@ def _read_drawing(element: Element, paragraph: Paragraph) -> None:
     pending = [element]
     while pending:
         part = pending.pop()
-        name = local(part)
+        name = local_name(part)
         if name == "txbxContent":
             paragraph.boxes.append(part)
             continue

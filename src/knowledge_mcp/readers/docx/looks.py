@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from knowledge_mcp.model.hidden import HiddenReason
-from knowledge_mcp.readers.docx.package import Element, attribute, child, is_on, local, value
-from knowledge_mcp.readers.shared.colours import WHITE, is_alike
+from knowledge_mcp.readers.docx.package import Element, attribute, child, is_on, value
+from knowledge_mcp.readers.shared.containers import local_name
+from knowledge_mcp.readers.shared.hidden import WHITE, is_alike
 
 __all__ = ["Looks", "properties_of", "unseen_drawing"]
 
@@ -36,7 +37,7 @@ def properties_of(element: Element | None) -> Mapping[str, Element]:
     """Give properties by name, of each name the first."""
     named: dict[str, Element] = {}
     for part in element if element is not None else ():
-        named.setdefault(local(part), part)
+        named.setdefault(local_name(part), part)
     return named
 
 
@@ -102,7 +103,7 @@ class Looks:
         self._ask_page = page
         self._page: str | None = None
         for element in root if root is not None else ():
-            if local(element) == "style":
+            if local_name(element) == "style":
                 self._add(element)
 
     def reason(self, properties: Mapping[str, Element], style_id: str | None, run: Element) -> HiddenReason | None:
@@ -169,7 +170,7 @@ class Looks:
     def _ground(self, run: Element) -> str:
         """Find the colour behind a run: that of its paragraph, cell, table, box or page; empty where unknown."""
         for above in run.iterancestors():
-            name = local(above)
+            name = local_name(above)
             found: str | None = None
             if name == "p":
                 found = self._behind_paragraph(above)
@@ -234,7 +235,7 @@ def _fill(shading: Element | None) -> str | None:
 
 def _behind_box(content: Element) -> str:
     """Return the colour that fills a text box, empty where it is not plain."""
-    shape = next((above for above in content.iterancestors() if local(above) == "wsp"), None)
+    shape = next((above for above in content.iterancestors() if local_name(above) == "wsp"), None)
     return attribute(child(shape, "spPr", "solidFill", "srgbClr"), "val") or ""
 
 
@@ -244,7 +245,7 @@ def _behind_box(content: Element) -> str:
 def unseen_drawing(element: Element) -> HiddenReason | None:
     """Tell why a drawing is not seen: it is hidden, or stands farther out than any page reaches; None where it is."""
     for part in element.iter("{*}docPr", "{*}anchor", "{*}shape", "{*}rect"):
-        name = local(part)
+        name = local_name(part)
         if name == "docPr" and (attribute(part, "hidden") or "") in {"1", "true", "on"}:
             return HiddenReason.NOT_DISPLAYED
         if name == "anchor" and _is_away(part):

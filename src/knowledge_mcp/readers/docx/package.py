@@ -9,19 +9,29 @@ from __future__ import annotations
 import shutil
 import tempfile
 import zipfile
-import zlib
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 from posixpath import join, normpath
 from typing import IO, TYPE_CHECKING, BinaryIO, TypeAlias
 from urllib.parse import unquote
 
 from lxml import etree
 
-from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
+from knowledge_mcp.model.errors import UnreadableReason
 from knowledge_mcp.model.source import SourceItem
+from knowledge_mcp.readers.shared.containers import (
+    MAX_TOTAL_BYTES,
+    corrupted,
+    kind_of_archive,
+    local_name,
+    mislabelled,
+    open_archive,
+    too_large,
+    without_namespace,
+)
+from knowledge_mcp.readers.shared.isolation import unreadable
+from knowledge_mcp.support.sandbox_worker import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,47 +46,15 @@ __all__ = [
     "attribute",
     "body_items",
     "child",
-    "corrupted",
     "is_on",
-    "local",
     "open_package",
     "parse",
-    "unreadable",
     "value",
 ]
 
-MAX_MEMBERS = 20_000
-MAX_TOTAL_BYTES = 1_000_000_000
-RATIO_FLOOR_BYTES = 50_000_000
-MAX_RATIO = 200
 MAX_MAIN_PART_BYTES = 300_000_000
 MAX_SIDE_PART_BYTES = 64_000_000
-
-_OLE_MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-_ZIP_MAGICS = (b"PK\x03\x04", b"PK\x05\x06")
-_OTHER_MAGICS = (
-    (b"%PDF-", "a PDF"),
-    (b"{\\rtf", "an RTF document"),
-    (b"<!DOCTYPE", "a web page"),
-    (b"<html", "a web page"),
-    (b"<?xml", "an XML file"),
-    (b"\x89PNG", "an image"),
-    (b"\xff\xd8\xff", "an image"),
-)
-_OTHER_ARCHIVES = (
-    ("xl/workbook.xml", "an Excel workbook"),
-    ("ppt/presentation.xml", "a PowerPoint presentation"),
-    ("content.xml", "an OpenDocument file"),
-)
-_ENCRYPTED_FLAG = 0x1
-
-
-def unreadable(
-    item: SourceItem, reason: UnreadableReason, what: str, *, details: str = "", suggestion: str | None = None
-) -> UnreadableDocumentError:
-    """Make the error for one item; `what` completes the sentence that begins with the file's name."""
-    message = f"{item.name} {what}."
-    return UnreadableDocumentError(message, reason=reason, source=item.uri, details=details, suggestion=suggestion)
+_WANTED = "a Word document"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +69,13 @@ class Relation:
 class Package:
     """Give the parts of one opened Word document; made by `open_package`."""
 
-    def __init__(self, item: SourceItem, archive: zipfile.ZipFile) -> None:
-        self._item = item
+    def __init__(self, archive: zipfile.ZipFile) -> None:
         self._archive = archive
         self._names = {info.filename.lstrip("/"): info for info in archive.infolist()}
         self.main = self._find_main()
         self.relations = self._relations(self.main)
         if self._names[self.main].file_size > MAX_MAIN_PART_BYTES:
-            raise _too_large(item, f"{self.main} holds {self._names[self.main].file_size} bytes")
+            raise too_large(f"{self.main} holds {self._names[self.main].file_size} bytes")
 
     def open_main(self) -> IO[bytes]:
         """Open the main part for streaming; reading may raise `zipfile.BadZipFile` or `zlib.error`."""
@@ -123,7 +100,7 @@ class Package:
         if info is None:
             return None
         if info.file_size > MAX_SIDE_PART_BYTES:
-            raise _too_large(self._item, f"{name} holds {info.file_size} bytes")
+            raise too_large(f"{name} holds {info.file_size} bytes")
         return self._archive.read(info)
 
     def _relations(self, part: str) -> dict[str, Relation]:
@@ -137,7 +114,7 @@ class Package:
         try:
             root = parse(data)
         except etree.XMLSyntaxError as error:
-            raise corrupted(self._item, error) from error
+            raise corrupted(_WANTED, error) from error
         for element in root:
             kind = (attribute(element, "Type") or "").rpartition("/")[2]
             external = attribute(element, "TargetMode") == "External"
@@ -153,14 +130,7 @@ class Package:
                 return name
         if "word/document.xml" in self._names:
             return "word/document.xml"
-        what = next((what for member, what in _OTHER_ARCHIVES if member in self._names), "another kind of zip archive")
-        raise unreadable(
-            self._item,
-            UnreadableReason.MISLABELLED,
-            f"is not a Word document but {what}",
-            details="the archive has no main document part",
-            suggestion="Give the file its right extension, or save it as .docx.",
-        )
+        raise mislabelled(_WANTED, kind_of_archive(self._names))
 
     @staticmethod
     def _resolve(part: str, target: str) -> str:
@@ -180,34 +150,34 @@ def open_package(item: SourceItem) -> Generator[Package]:
     from lxml import etree
 
     try:
-        with item.open() as raw, _seekable(raw) as stream:
-            _check_magic(item, stream)
-            with zipfile.ZipFile(stream) as archive:
-                _check_bomb(item, archive)
-                yield Package(item, archive)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, etree.XMLSyntaxError) as error:
-        raise corrupted(item, error) from error
-    except TooManyElementsError as error:
-        raise _too_large(item, str(error)) from error
+        with (
+            item.open() as raw,
+            _seekable(raw) as stream,
+            # a document may hold a film: what is read of it is bounded part by part
+            open_archive(stream, _WANTED, largest=MAX_TOTAL_BYTES) as archive,
+        ):
+            try:
+                yield Package(archive)
+            except etree.XMLSyntaxError as error:
+                raise corrupted(_WANTED, error) from error
+            except TooManyElementsError as error:
+                raise too_large(str(error)) from error
+    except Refusal as refusal:
+        raise unreadable(
+            item,
+            UnreadableReason(refusal.reason),
+            refusal.message,
+            details=refusal.details,
+            suggestion=refusal.suggestion or None,
+        ) from refusal
     except OSError as error:
         raise unreadable(
             item,
             UnreadableReason.INACCESSIBLE,
-            "cannot be opened",
+            "The file cannot be opened.",
             details=error.strerror or type(error).__name__,
             suggestion="Check that the file is there and may be read.",
         ) from error
-
-
-def corrupted(item: SourceItem, error: Exception) -> UnreadableDocumentError:
-    """Make the error of a damaged archive or part."""
-    return unreadable(
-        item,
-        UnreadableReason.CORRUPTED,
-        "is damaged and cannot be read as a Word document",
-        details=f"{type(error).__name__}: {error}",
-        suggestion="Open it in Word and save it anew, or get another copy.",
-    )
 
 
 @contextmanager
@@ -219,78 +189,6 @@ def _seekable(stream: BinaryIO) -> Generator[BinaryIO]:
         shutil.copyfileobj(stream, copy)
         copy.seek(0)
         yield copy
-
-
-def _check_magic(item: SourceItem, stream: BinaryIO) -> None:
-    head = stream.read(16)
-    if not head:
-        raise unreadable(item, UnreadableReason.EMPTY, "is empty (0 bytes)")
-    if head.startswith(_OLE_MAGIC):
-        raise _ole_error(item, stream)
-    what = next((what for magic, what in _OTHER_MAGICS if head.startswith(magic)), None)
-    if what is not None:
-        raise unreadable(
-            item,
-            UnreadableReason.MISLABELLED,
-            f"is not a Word document but {what}",
-            suggestion="Give the file its right extension.",
-        )
-    if not head.startswith(_ZIP_MAGICS):
-        raise corrupted(item, zipfile.BadZipFile("the file does not begin as a zip archive"))
-    stream.seek(0)
-
-
-def _ole_error(item: SourceItem, stream: BinaryIO) -> UnreadableDocumentError:
-    """Tell an encrypted .docx from an old .doc: both are OLE containers."""
-    wanted = "EncryptedPackage".encode("utf-16-le")
-    tail = b""
-    stream.seek(0)
-    while block := stream.read(1 << 20):
-        if wanted in tail + block:
-            return unreadable(
-                item,
-                UnreadableReason.PASSWORD_PROTECTED,
-                "is protected by a password",
-                suggestion="Open it in Word, remove the password (File, Info, Protect Document) and save it.",
-            )
-        tail = block[-len(wanted) :]
-    return unreadable(
-        item,
-        UnreadableReason.MISLABELLED,
-        "is in the old binary Office format, not .docx",
-        suggestion="Open it in Word or LibreOffice and save it as .docx.",
-    )
-
-
-def _check_bomb(item: SourceItem, archive: zipfile.ZipFile) -> None:
-    members = archive.infolist()
-    if any(info.header_offset < 0 for info in members):
-        raise zipfile.BadZipFile("its directory names places before its beginning")
-    if len(members) > MAX_MEMBERS:
-        raise _too_large(item, f"{len(members)} members")
-    total = sum(info.file_size for info in members)
-    if total > MAX_TOTAL_BYTES:
-        raise _too_large(item, f"{total} bytes unpacked")
-    for info in members:
-        if info.flag_bits & _ENCRYPTED_FLAG:
-            raise unreadable(
-                item,
-                UnreadableReason.PASSWORD_PROTECTED,
-                "is an archive protected by a password",
-                suggestion="Save it without a password.",
-            )
-        if info.file_size > RATIO_FLOOR_BYTES and info.file_size > MAX_RATIO * max(info.compress_size, 1):
-            raise _too_large(item, f"{info.filename} unpacks {info.compress_size} bytes to {info.file_size}")
-
-
-def _too_large(item: SourceItem, details: str) -> UnreadableDocumentError:
-    return unreadable(
-        item,
-        UnreadableReason.TOO_LARGE,
-        "unpacks to more than a document can hold",
-        details=details,
-        suggestion="Remove large embedded objects, or split the document.",
-    )
 
 
 Element: TypeAlias = etree._Element  # pyright: ignore[reportPrivateUsage] - lxml has no public name for it  # noqa: SLF001
@@ -313,25 +211,13 @@ _ITEMS = [
 """What may be a child of the body and hold text, or end one that does."""
 
 
-@lru_cache(maxsize=4096)
-def _local_of_tag(tag: str) -> str:
-    return tag.rpartition("}")[2]
-
-
-def local(element: Element) -> str:
-    """Return an element's name without namespace, "" for comments, processing instructions and entities."""
-    tag = element.tag
-    return _local_of_tag(tag) if isinstance(tag, str) else ""
-
-
 def child(element: Element | None, *path: str) -> Element | None:
     """Follow a path of local names, the first match at each step."""
     for name in path:
         if element is None:
             return None
         for found in element:
-            tag = found.tag
-            if isinstance(tag, str) and _local_of_tag(tag) == name:
+            if local_name(found) == name:
                 element = found
                 break
         else:
@@ -344,7 +230,7 @@ def attribute(element: Element | None, name: str) -> str | None:
     if element is None:
         return None
     for key, text in element.attrib.items():
-        if _local_of_tag(str(key)) == name:
+        if without_namespace(str(key)) == name:
             return str(text)
     return None
 
@@ -424,7 +310,7 @@ def body_items(stream: IO[bytes]) -> Iterator[Element]:
 
 
 def _body_of(element: Element) -> Element | None:
-    return next((above for above in element.iterancestors() if local(above) == "body"), None)
+    return next((above for above in element.iterancestors() if local_name(above) == "body"), None)
 
 
 def _refuse_doctype(element: Element) -> None:

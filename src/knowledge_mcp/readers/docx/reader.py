@@ -16,8 +16,10 @@ from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.errors import UnreadableReason
 from knowledge_mcp.model.ingest import Inspection
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.readers.docx.package import Element, Package, attribute, local, parse
+from knowledge_mcp.readers.docx.package import Element, Package, attribute, parse
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder, named_type, proposed_id
+from knowledge_mcp.readers.shared.containers import local_name
+from knowledge_mcp.readers.shared.isolation import unreadable
 
 if TYPE_CHECKING:
     from knowledge_mcp.readers.docx.package import Element, Package
@@ -30,7 +32,7 @@ __all__ = [
 
 _BEHIND = re.compile(rb"""behindDoc=["'](?:1|true|on)|z-index:\s*-""")
 """What a drawing behind the text has."""
-_NO_TEXT = "has no text"
+_NO_TEXT = "It has no text."
 _NO_TEXT_SUGGESTION = "If its pages are pictures, save it as PDF and ingest that with OCR."
 
 
@@ -42,7 +44,7 @@ class DocxReader:
         return "docx-4"
 
     def check(self, item: SourceItem) -> Inspection:
-        from knowledge_mcp.readers.docx.package import body_items, open_package, unreadable
+        from knowledge_mcp.readers.docx.package import body_items, open_package
 
         with open_package(item) as package, package.open_main() as stream:
             has_text = False
@@ -55,7 +57,7 @@ class DocxReader:
         return Inspection(pages=None)
 
     def read(self, item: SourceItem, progress: Callable[[int, int], None] | None = None) -> Document:
-        from knowledge_mcp.readers.docx.package import open_package, unreadable
+        from knowledge_mcp.readers.docx.package import open_package
 
         builder = DocumentBuilder()
         with open_package(item) as package:
@@ -110,7 +112,7 @@ def _parsed(package: Package, kind: str) -> Element | None:
 
 def _page_colour(package: Package) -> str:
     """Return the colour of the pages; empty where drawings stand behind the text, or the pages are coloured."""
-    from knowledge_mcp.readers.shared.colours import WHITE
+    from knowledge_mcp.readers.shared.hidden import WHITE
 
     settings = package.part("settings")
     if settings is not None and b"displayBackgroundShape" in settings:
@@ -128,12 +130,13 @@ def _page_colour(package: Package) -> str:
 
 
 def _notes(package: Package, kind: str) -> dict[tuple[str, str], list[Element]]:
-    from knowledge_mcp.readers.docx.package import attribute, local
+    from knowledge_mcp.readers.docx.package import attribute
+    from knowledge_mcp.readers.shared.containers import local_name
 
     root = _parsed(package, f"{kind}s")
     found: dict[tuple[str, str], list[Element]] = {}
     for note in root if root is not None else ():
-        if local(note) == kind and attribute(note, "type") in {None, "normal"}:
+        if local_name(note) == kind and attribute(note, "type") in {None, "normal"}:
             paragraphs = list(note.iter("{*}p"))
             found[kind, attribute(note, "id") or ""] = paragraphs
     return found
@@ -172,10 +175,10 @@ def read_properties(package: Package) -> dict[str, str]:
     found: dict[str, str] = {}
     core = package.member("docProps/core.xml")
     for element in parse(core) if core else ():
-        _keep(found, _CORE.get(local(element), ""), element.text)
+        _keep(found, _CORE.get(local_name(element), ""), element.text)
     extended = package.member("docProps/app.xml")
     for element in parse(extended) if extended else ():
-        _keep(found, {"Company": "company"}.get(local(element), ""), element.text)
+        _keep(found, {"Company": "company"}.get(local_name(element), ""), element.text)
     custom = package.member("docProps/custom.xml")
     for element in list(parse(custom))[:_MAX_PROPERTIES] if custom else ():
         name = re.sub(r"[^a-z0-9]+", "_", (attribute(element, "name") or "").lower()).strip("_")

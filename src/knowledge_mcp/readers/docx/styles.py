@@ -10,7 +10,8 @@ import re
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from knowledge_mcp.readers.docx.package import Element, attribute, child, is_on, local, value
+from knowledge_mcp.readers.docx.package import Element, attribute, child, is_on, value
+from knowledge_mcp.readers.shared.containers import local_name
 
 __all__ = [
     "Label",
@@ -89,7 +90,7 @@ class Styles:
         self._roles: dict[str | None, Role] = {}
         self._chains: dict[str | None, list[tuple[str, Style]]] = {}
         for element in root if root is not None else ():
-            if local(element) == "style" and attribute(element, "type") in {None, "paragraph", "numbering"}:
+            if local_name(element) == "style" and attribute(element, "type") in {None, "paragraph", "numbering"}:
                 self._add(element)
 
     def chain(self, style_id: str | None) -> list[tuple[str, Style]]:
@@ -217,11 +218,11 @@ class Numbering:
         self._counters: dict[str, dict[int, int]] = {}
         self._started: set[tuple[str, int]] = set()
         for element in root if root is not None else ():
-            if local(element) == "abstractNum":
-                levels = {_index(lvl): _read_level(lvl) for lvl in element if local(lvl) == "lvl"}
+            if local_name(element) == "abstractNum":
+                levels = {_index(lvl): _read_level(lvl) for lvl in element if local_name(lvl) == "lvl"}
                 link = value(element, "numStyleLink")
                 self._abstracts[attribute(element, "abstractNumId") or ""] = _Abstract(levels, link)
-            elif local(element) == "num":
+            elif local_name(element) == "num":
                 self._lists[attribute(element, "numId") or ""] = _read_list(element)
 
     def label(self, properties: Element | None, style_id: str | None) -> Label | None:
@@ -327,7 +328,7 @@ def _read_format(element: Element) -> str:
 
 def _read_list(element: Element) -> _List:
     found = _List(value(element, "abstractNumId") or "")
-    for override in (e for e in element if local(e) == "lvlOverride"):
+    for override in (e for e in element if local_name(e) == "lvlOverride"):
         level = _index(override)
         start = value(override, "startOverride")
         own = child(override, "lvl")

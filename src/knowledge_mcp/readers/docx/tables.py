@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from knowledge_mcp.readers.docx.inline import visible_children
-from knowledge_mcp.readers.docx.package import Element, child, is_on, local, value
+from knowledge_mcp.readers.docx.package import Element, child, is_on, value
+from knowledge_mcp.readers.shared.containers import local_name
 from knowledge_mcp.readers.shared.richtext import RichText
 
 __all__ = ["Cell", "Grid", "TableReader", "grid_rows"]
@@ -102,7 +103,7 @@ class TableReader:
         """Read a cell on one line: paragraphs with blanks between, inner tables as "a: b; c: d"."""
         content = RichText()
         for part in _cell_parts(cell):
-            text = self._inner_table(part, depth + 1) if local(part) == "tbl" else self._cell_text(part)
+            text = self._inner_table(part, depth + 1) if local_name(part) == "tbl" else self._cell_text(part)
             if text.is_blank:
                 continue
             if len(content):
@@ -143,9 +144,9 @@ def _parts(element: Element, name: str) -> list[Element]:
     """List rows or cells, those in content controls and tracked insertions too."""
     found: list[Element] = []
     for part in visible_children(element):
-        if local(part) == name:
+        if local_name(part) == name:
             found.append(part)
-        elif local(part) in _TRANSPARENT:
+        elif local_name(part) in _TRANSPARENT:
             found.extend(_parts(part, name))
     return found
 
@@ -153,9 +154,9 @@ def _parts(element: Element, name: str) -> list[Element]:
 def _cell_parts(cell: Element) -> list[Element]:
     found: list[Element] = []
     for part in visible_children(cell):
-        if local(part) in {"p", "tbl"}:
+        if local_name(part) in {"p", "tbl"}:
             found.append(part)
-        elif local(part) in _TRANSPARENT:
+        elif local_name(part) in _TRANSPARENT:
             found.extend(_cell_parts(part))
     return found
 

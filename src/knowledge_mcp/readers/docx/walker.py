@@ -14,10 +14,11 @@ from knowledge_mcp.language.openings import caption_label, caption_target, examp
 from knowledge_mcp.model.document import BlockKind, HeadingSource, Reference, ReferenceKind
 from knowledge_mcp.readers.docx.inline import Paragraph, ParagraphReader, visible_children
 from knowledge_mcp.readers.docx.looks import Looks
-from knowledge_mcp.readers.docx.package import Element, Relation, attribute, child, is_on, local, value
+from knowledge_mcp.readers.docx.package import Element, Relation, attribute, child, is_on, value
 from knowledge_mcp.readers.docx.styles import Label, Numbering, Role, Styles
 from knowledge_mcp.readers.docx.tables import TableReader, grid_rows
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder, NumberedTitle, split_clause_number
+from knowledge_mcp.readers.shared.containers import local_name
 from knowledge_mcp.readers.shared.richtext import RichText, lay, table_text
 
 __all__ = ["DocxWalker", "Notes"]
@@ -69,7 +70,7 @@ class DocxWalker:
 
     def feed(self, element: Element, depth: int = 0) -> None:
         """Take one child of the body."""
-        name = local(element)
+        name = local_name(element)
         if name == "p":
             self._paragraph(element)
         elif name == "tbl":
@@ -396,4 +397,4 @@ def _section_anchor(parts: NumberedTitle) -> _Anchor:
 
 def _is_label(box: Element) -> bool:
     parts = visible_children(box)
-    return all(local(part) == "p" for part in parts) and not any(is_on(part, "pPr", "numPr") for part in parts)
+    return all(local_name(part) == "p" for part in parts) and not any(is_on(part, "pPr", "numPr") for part in parts)

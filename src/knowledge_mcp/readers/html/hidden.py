@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
 from knowledge_mcp.model.hidden import HiddenReason
+from knowledge_mcp.readers.shared.containers import local_name
+from knowledge_mcp.readers.shared.hidden import shown_length
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
@@ -229,7 +231,7 @@ def take_out_hidden(root: Element) -> Counter[str]:
     open_: list[tuple[Element, _State]] = [(root, first)]
     while open_:
         element, above = open_.pop()
-        tag = _name(element)
+        tag = local_name(element).lower()
         if tag in _UNSAID or not tag:
             continue
         told = sheet.style_of(element, tag)
@@ -317,12 +319,12 @@ def _below(above: _State, attributes: Mapping[str, str], told: dict[str, str], *
 def _blank(element: Element, reason: HiddenReason, counted: Counter[str]) -> None:
     """Take an element's own words out; its children are judged by themselves."""
     for words in (element.text, *(child.tail for child in element)):
-        counted[reason] += _signs(words)
+        counted[reason] += shown_length(words)
     element.text = None
     for child in element:
         child.tail = None
     if element.get("alt"):
-        counted[reason] += _signs(element.attrib.pop("alt"))
+        counted[reason] += shown_length(element.attrib.pop("alt"))
 
 
 def _said(element: Element) -> int:
@@ -330,18 +332,10 @@ def _said(element: Element) -> int:
     count, open_ = 0, [element]
     while open_:
         here = open_.pop()
-        if _name(here) in _UNSAID:
+        if local_name(here).lower() in _UNSAID:
             continue
-        count += _signs(here.text) + _signs(here.get("alt"))
+        count += shown_length(here.text) + shown_length(here.get("alt"))
         for child in here:
-            count += _signs(child.tail)
+            count += shown_length(child.tail)
             open_.append(child)
     return count
-
-
-def _signs(text: str | None) -> int:
-    return len("".join(text.split())) if text else 0
-
-
-def _name(element: Element) -> str:
-    return element.tag.rpartition("}")[2].lower() if isinstance(element.tag, str) else ""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.readers.html.hidden import take_out_hidden
 from knowledge_mcp.readers.html.walk import html_pieces, parse_html, walk_html
-from knowledge_mcp.readers.shared.containers import foreign, magic_of, mislabelled
+from knowledge_mcp.readers.shared.containers import foreign, local_name, magic_of, mislabelled
 from knowledge_mcp.readers.shared.pieces import Piece, facts, heading, hidden_piece, messages
 from knowledge_mcp.readers.shared.text import NotTextError, decode_text
 from knowledge_mcp.support.distribution import install_command
@@ -92,13 +92,13 @@ def _part(root: Element, wanted: Counter[str]) -> Element | None:
     part = next(root.iter("body", "{*}body"), root)
     for _ in range(_MOST_DEPTH):
         inner = next((child for child in part if _share(child, wanted) >= _HELD), None)
-        if inner is None or _name(inner) in {"p", "table", "ul", "ol", "pre", "dl"}:
+        if inner is None or local_name(inner).lower() in {"p", "table", "ul", "ol", "pre", "dl"}:
             break
         part = inner
     else:
         return None
     for element in list(part.iter("*")):
-        name = _name(element)
+        name = local_name(element).lower()
         if element is not part and (name in _AROUND or (name in _PARTS and _is_menu(element, wanted))):
             element.clear(keep_tail=True)
     return part
@@ -125,13 +125,9 @@ def _words(pieces: list[Piece]) -> Counter[str]:
 
 
 def _said(element: Element) -> str:
-    if not isinstance(element.tag, str) or _name(element) in {"script", "style", "template", "noscript"}:
+    if not isinstance(element.tag, str) or local_name(element).lower() in {"script", "style", "template", "noscript"}:
         return ""
     return " ".join(" ".join(str(words) for words in element.itertext()).split())
-
-
-def _name(element: Element) -> str:
-    return element.tag.rpartition("}")[2].lower() if isinstance(element.tag, str) else ""
 
 
 MOST_BYTES = 64_000_000

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from knowledge_mcp.model.hidden import HiddenReason
 from knowledge_mcp.readers.html.hidden import reason_of
+from knowledge_mcp.readers.shared.hidden import shown_length
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -77,7 +78,7 @@ class _Sieve(HTMLParser):
     def count(self, text: str) -> None:
         """Count text that is hidden."""
         if self.reason is not None:
-            self._counted[self.reason] += len("".join(text.split()))
+            self._counted[self.reason] += shown_length(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if self.reason is not None and self._tag in _SELF_ENDING and tag == self._tag:
@@ -90,7 +91,7 @@ class _Sieve(HTMLParser):
         if reason is None:
             self._out.append(self.get_starttag_text() or "")
         elif tag in _VOID:
-            self._counted[reason] += len("".join(attributes.get("alt", "").split()))
+            self._counted[reason] += shown_length(attributes.get("alt"))
         else:
             self.reason, self._tag, self._depth = reason, tag, 1
 

@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any
 from knowledge_mcp.model.document import BlockKind, ReferenceKind
 from knowledge_mcp.model.hidden import HiddenReason
 from knowledge_mcp.readers.office.odt_hidden import OdtLook, OdtLooks, length_of, unseen_element
-from knowledge_mcp.readers.shared.containers import core_properties, corrupted, member, open_archive, parse_xml
+from knowledge_mcp.readers.shared.containers import (
+    core_properties,
+    corrupted,
+    local_name,
+    member,
+    open_archive,
+    parse_xml,
+)
+from knowledge_mcp.readers.shared.hidden import shown_length
 from knowledge_mcp.readers.shared.pieces import (
     Piece,
     facts,
@@ -142,7 +150,7 @@ class _Walk:
         if depth > _MOST_DEPTH:
             raise Refusal("unsupported", f"It nests its parts more than {_MOST_DEPTH} levels deep.")
         for element in parent:
-            name = _local(element)
+            name = local_name(element)
             if self._is_unseen(element):
                 continue
             if name == "h" and within < 0:
@@ -178,14 +186,14 @@ class _Walk:
 
     def _list(self, element: Element, depth: int, within: int) -> Iterator[Piece]:
         for item in element:
-            if _local(item) in {"list-item", "list-header"}:
+            if local_name(item) in {"list-item", "list-header"}:
                 yield from self.blocks(item, depth + 1, "•", within)
 
     def _framed(self, element: Element, depth: int) -> Iterator[Piece]:
         """Write the text boxes that are anchored in a paragraph, behind it."""
         for box in element.iter("{*}text-box"):
             # a box within a box is written with the outer one
-            outer = next((a for a in box.iterancestors() if a is element or _local(a) == "text-box"), element)
+            outer = next((a for a in box.iterancestors() if a is element or local_name(a) == "text-box"), element)
             if outer is element and not any(map(self._is_unseen, _between(box, element))):
                 yield from self.blocks(box, depth + 1)
 
@@ -196,7 +204,7 @@ class _Walk:
                 continue
             cells: list[str] = []
             for cell in row:
-                if _local(cell) in {"table-cell", "covered-table-cell"}:
+                if local_name(cell) in {"table-cell", "covered-table-cell"}:
                     times = min(_number(cell.get(f"{_TABLE}number-columns-repeated"), 1), _MOST_REPEATED)
                     cells.extend([self._cell(cell)] * times)
             filled = any(cell.strip() for cell in cells)
@@ -208,7 +216,7 @@ class _Walk:
         texts: list[str] = []
         for part in cell.iter(f"{_TEXT}p", f"{_TEXT}h"):
             # the words of a note or a comment stand elsewhere or nowhere
-            if any(_local(above) in {"note", "annotation"} for above in part.iterancestors()):
+            if any(local_name(above) in {"note", "annotation"} for above in part.iterancestors()):
                 continue
             reason = next(filter(None, map(unseen_element, _between(part, cell))), None)
             if reason is None:
@@ -236,14 +244,14 @@ class _Walk:
         if reason is None:
             rich.add(text or "")
         else:
-            rich.hidden[reason] += len("".join((text or "").split()))
+            rich.hidden[reason] += shown_length(text)
 
     def _collect(self, rich: RichText, element: Element, depth: int, look: OdtLook) -> None:
         if depth > _MOST_DEPTH:
             raise Refusal("unsupported", f"It nests its text more than {_MOST_DEPTH} levels deep.")
         self._show(rich, element.text, look)
         for child in element:
-            name = _local(child)
+            name = local_name(child)
             if name in {"s", "tab"}:
                 rich.add(" ")
             elif name == "line-break":
@@ -285,11 +293,6 @@ def _between(inner: Element, outer: Element) -> Iterator[Element]:
         if above is outer:
             return
         yield above
-
-
-def _local(element: Element) -> str:
-    tag = element.tag
-    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
 
 
 def _number(text: str | None, default: int) -> int:

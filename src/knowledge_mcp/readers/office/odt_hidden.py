@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from knowledge_mcp.model.hidden import HiddenReason
-from knowledge_mcp.readers.shared.colours import WHITE, is_alike
+from knowledge_mcp.readers.shared.containers import local_name
+from knowledge_mcp.readers.shared.hidden import WHITE, is_alike, shown_length
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
@@ -111,7 +112,7 @@ class OdtLooks:
         """Complete a look with what is behind an element, where it has a colour."""
         if look.colour is None or look.ground is not None:
             return look
-        paragraph = next((above for above in element.iterancestors() if _local(above) in {"p", "h"}), element)
+        paragraph = next((above for above in element.iterancestors() if local_name(above) in {"p", "h"}), element)
         return OdtLook(ground=self._behind(paragraph)).over(look)
 
     def _named(self, family: str, name: str) -> OdtLook:
@@ -136,7 +137,7 @@ class OdtLooks:
 
     def _behind(self, paragraph: Element) -> str:
         for above in paragraph.iterancestors():
-            name = _local(above)
+            name = local_name(above)
             family = {"table-cell": "table-cell", "table": "table", "section": "section"}.get(name)
             if name in _SHAPES:
                 return ""
@@ -180,7 +181,7 @@ def _paints(properties: Element) -> bool:
     colour = properties.get(f"{_FO}background-color", "transparent")
     image = properties.find(f"{_STYLE}background-image")
     painted = image is not None and len(image.attrib) > 0
-    filled = _local(properties) == "page-layout-properties" and properties.get(f"{_DRAW}fill", "none") != "none"
+    filled = local_name(properties) == "page-layout-properties" and properties.get(f"{_DRAW}fill", "none") != "none"
     return (colour != "transparent" and not is_alike(colour, WHITE)) or painted or filled
 
 
@@ -194,7 +195,7 @@ def _points(length: str | None) -> float | None:
 
 def unseen_element(element: Element) -> HiddenReason | None:
     """Tell why nothing of an element is seen: a hidden section, paragraph, field or row, or a shape off every page."""
-    name = _local(element)
+    name = local_name(element)
     if name in {"section", "hidden-text"}:
         hidden = element.get(f"{_TEXT}display") == "none" or element.get(f"{_TEXT}is-hidden") == "true"
         return HiddenReason.NOT_DISPLAYED if hidden else None
@@ -225,9 +226,4 @@ def _is_away(shape: Element) -> bool:
 
 def length_of(element: Element) -> int:
     """Count the characters that are not blank in an element."""
-    return len("".join("".join(str(text) for text in element.itertext()).split()))
-
-
-def _local(element: Element) -> str:
-    tag = element.tag
-    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
+    return shown_length("".join(str(text) for text in element.itertext()))

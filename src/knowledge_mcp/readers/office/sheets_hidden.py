@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from knowledge_mcp.model.hidden import HiddenReason
-from knowledge_mcp.readers.shared.colours import WHITE, is_alike
+from knowledge_mcp.readers.shared.hidden import WHITE, is_alike, shown_length
 
 __all__ = ["SheetLook", "SheetMarks", "Sieve", "look_of", "old_look_of", "old_marks_of", "scanned"]
 
@@ -72,7 +72,7 @@ class Sieve:
         """Yield what is seen of rows of texts, each given with the looks of its cells."""
         for number, (texts, looks) in enumerate(rows, 1):
             if self._all_hidden or number in self._marks.rows:
-                count = sum(map(_length, texts))
+                count = sum(map(shown_length, texts))
                 self.hidden[HiddenReason.NOT_DISPLAYED] += count
                 self.rows += bool(count)
             elif self._marks.columns or any(looks):
@@ -91,14 +91,10 @@ class Sieve:
                 self.columns.add(index + 1)
                 reason = HiddenReason.NOT_DISPLAYED
             if reason is not None:
-                self.hidden[reason] += _length(text)
+                self.hidden[reason] += shown_length(text)
             if index + 1 not in self._marks.columns:
                 cells.append("" if reason is not None else text)
         return cells
-
-
-def _length(text: str) -> int:
-    return len("".join(text.split()))
 
 
 # ---- .xlsx ----------------------------------------------------------------------------------------------------------

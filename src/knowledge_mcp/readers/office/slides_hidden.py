@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from knowledge_mcp.model.hidden import HiddenReason
-from knowledge_mcp.readers.shared.colours import is_alike
-from knowledge_mcp.readers.shared.containers import member, parse_xml
+from knowledge_mcp.readers.shared.containers import local_name, member, parse_xml
+from knowledge_mcp.readers.shared.hidden import is_alike, shown_length
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
@@ -154,7 +154,7 @@ class _Sieve:
                 self._drop(shape, HiddenReason.NOT_DISPLAYED)
             elif box is not None and self._is_away(box):
                 self._drop(shape, HiddenReason.OFF_PAGE)
-            elif _local(shape) == "grpSp":
+            elif local_name(shape) == "grpSp":
                 self._shapes(shape, _inner(shape, frame), ground, depth + 1)
             else:
                 self._runs(shape, box, ground)
@@ -168,7 +168,7 @@ class _Sieve:
 
     def _drop(self, shape: Element, reason: HiddenReason) -> None:
         for text in shape.iter("{*}t"):
-            self._hidden[reason] += len("".join((text.text or "").split()))
+            self._hidden[reason] += shown_length(text.text)
         parent = shape.getparent()
         if parent is not None:
             parent.remove(shape)
@@ -189,11 +189,11 @@ class _Sieve:
                     reason = HiddenReason.TRANSPARENT
                 elif fill is not None:
                     behind = ground.behind(shape, box) if behind is None else behind
-                    own = _cell_ground(run, ground) if _local(shape) == "graphicFrame" else behind
+                    own = _cell_ground(run, ground) if local_name(shape) == "graphicFrame" else behind
                     reason = HiddenReason.COLOUR if is_alike(ground.named(fill), own) else None
             if reason is not None:
                 for text in run.iter("{*}t"):
-                    self._hidden[reason] += len("".join((text.text or "").split()))
+                    self._hidden[reason] += shown_length(text.text)
                     text.text = ""
 
 
@@ -226,11 +226,11 @@ class _Ground:
         for colour in fill if fill is not None else ():
             if len(colour):
                 return ""
-            if _local(colour) == "srgbClr":
+            if local_name(colour) == "srgbClr":
                 return colour.get("val", "")
-            if _local(colour) == "sysClr":
+            if local_name(colour) == "sysClr":
                 return colour.get("lastClr", "")
-            if _local(colour) == "schemeClr":
+            if local_name(colour) == "schemeClr":
                 return self.scheme.get(colour.get("val", ""), "")
         return ""
 
@@ -255,20 +255,20 @@ def _scheme(theme: Element | None, master: Element | None) -> dict[str, str]:
     colours = next(iter(theme.iter("{*}clrScheme")), None) if theme is not None else None
     for entry in colours if colours is not None else ():
         for colour in entry:
-            found[_local(entry)] = colour.get("lastClr") or colour.get("val", "")
+            found[local_name(entry)] = colour.get("lastClr") or colour.get("val", "")
     mapped = master.find("{*}clrMap") if master is not None else None
     for name, target in mapped.attrib.items() if mapped is not None else ():
         found[str(name)] = found.get(str(target), "")
     first = next(iter(theme.iter("{*}bgFillStyleLst")), None) if theme is not None else None
     fill = first[0] if first is not None and len(first) else None
-    if fill is not None and _local(fill) == "solidFill" and len(fill) == 1 and not len(fill[0]):
+    if fill is not None and local_name(fill) == "solidFill" and len(fill) == 1 and not len(fill[0]):
         found["plain"] = "1"
     return found
 
 
 def _cell_ground(run: Element, ground: _Ground) -> str:
     """Return the colour that a table's cell is filled with itself; empty without one: the table's style may fill it."""
-    cell = next((above for above in run.iterancestors() if _local(above) == "tc"), None)
+    cell = next((above for above in run.iterancestors() if local_name(above) == "tc"), None)
     return ground.named(cell.find("{*}tcPr/{*}solidFill")) if cell is not None else ""
 
 
@@ -295,16 +295,16 @@ def _alpha(fill: Element | None) -> int | None:
 
 
 def _shapes(tree: Element) -> list[Element]:
-    return [shape for shape in tree if _local(shape) in _SHAPES]
+    return [shape for shape in tree if local_name(shape) in _SHAPES]
 
 
 def _is_hidden(shape: Element) -> bool:
-    names = (part.find("{*}cNvPr") for part in shape if _local(part).startswith("nv"))
+    names = (part.find("{*}cNvPr") for part in shape if local_name(part).startswith("nv"))
     return any(name is not None and name.get("hidden") in {"1", "true"} for name in names)
 
 
 def _is_filled(settings: Element | None) -> bool:
-    return any(_local(part) in {"gradFill", "pattFill", "blipFill", "grpFill"} for part in _parts(settings))
+    return any(local_name(part) in {"gradFill", "pattFill", "blipFill", "grpFill"} for part in _parts(settings))
 
 
 def _parts(element: Element | None) -> Iterator[Element]:
@@ -314,7 +314,7 @@ def _parts(element: Element | None) -> Iterator[Element]:
 def _painted(shape: Element, frame: _Frame) -> _Box | None:
     """Return the box that a shape may paint, the widest where its place is not known; None where it paints nothing."""
     everywhere = (-math.inf, -math.inf, math.inf, math.inf)
-    kind = _local(shape)
+    kind = local_name(shape)
     if kind == "sp":
         settings = shape.find("{*}spPr")
         filled = settings is not None and settings.find("{*}solidFill") is not None
@@ -330,7 +330,7 @@ def _painted(shape: Element, frame: _Frame) -> _Box | None:
 
 def _transform(shape: Element) -> Element | None:
     kinds = {"grpSp": "{*}grpSpPr/{*}xfrm", "graphicFrame": "{*}xfrm"}
-    return shape.find(kinds.get(_local(shape), "{*}spPr/{*}xfrm"))
+    return shape.find(kinds.get(local_name(shape), "{*}spPr/{*}xfrm"))
 
 
 def _pair(transform: Element, name: str, keys: str) -> tuple[float, float] | None:
@@ -382,8 +382,3 @@ def _grown(box: _Box, margin: float) -> _Box:
 
 def _overlap(one: _Box, other: _Box) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
-
-
-def _local(element: Element) -> str:
-    tag = element.tag
-    return tag.rpartition("}")[2] if isinstance(tag, str) else ""

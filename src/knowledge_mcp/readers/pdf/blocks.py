@@ -14,8 +14,7 @@ from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.pdf.headings.candidates import Body
 from knowledge_mcp.readers.pdf.headings.numbered import Heading
 from knowledge_mcp.readers.scans.layout import RecognisedLine
-from knowledge_mcp.readers.shared.boxes import packed
-from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table
+from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, packed
 
 __all__ = [
     "Extent",

@@ -23,8 +23,8 @@ from knowledge_mcp.model.extraction import LOW_CONFIDENCE, OcrPage, RecognisedPa
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import OcrEngine
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder
-from knowledge_mcp.readers.shared.boxes import unpacked
 from knowledge_mcp.readers.shared.isolation import run_isolated, unreadable
+from knowledge_mcp.readers.shared.layout import unpacked
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.support.sandbox import Given, Limits, Sandbox
 

@@ -31,7 +31,7 @@ from knowledge_mcp.model.document import (
 from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.hidden import hidden_sentence, listed_hidden
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.readers.shared.invisible import without_hidden
+from knowledge_mcp.readers.shared.hidden import without_hidden
 from knowledge_mcp.support.checkpoints import checkpoint
 
 __all__ = [

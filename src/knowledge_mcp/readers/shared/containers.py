@@ -5,12 +5,13 @@ Sizes and ratio of an archive's members are summed before one is unpacked; an ar
 
 from __future__ import annotations
 
+import functools
 import re
 import zipfile
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Generator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from knowledge_mcp.support.sandbox_worker import Refusal
 
@@ -18,16 +19,21 @@ if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
 
 __all__ = [
+    "MAX_TOTAL_BYTES",
     "OLE",
     "core_properties",
     "corrupted",
     "foreign",
+    "kind_of_archive",
+    "local_name",
     "magic_of",
     "member",
     "mislabelled",
     "ole_refusal",
     "open_archive",
     "parse_xml",
+    "too_large",
+    "without_namespace",
 ]
 
 MAX_MEMBERS = 20_000
@@ -71,9 +77,13 @@ def magic_of(path: str) -> bytes:
         Refusal: it has none, or nothing but blanks.
     """
     with Path(path).open("rb") as stream:
-        head = block = stream.read(512)
-        while block and not block.strip(_BLANK):
-            block = stream.read(1 << 20)
+        return _head_of(stream)
+
+
+def _head_of(stream: BinaryIO) -> bytes:
+    head = block = stream.read(512)
+    while block and not block.strip(_BLANK):
+        block = stream.read(1 << 20)
     if not block:
         raise Refusal("empty", "The file is empty.", suggestion="Leave it out, or get another copy.")
     return head
@@ -109,13 +119,16 @@ def corrupted(wanted: str, error: Exception | str) -> Refusal:
 
 
 @contextmanager
-def open_archive(path: str, wanted: str, *, needs: Sequence[str]) -> Generator[zipfile.ZipFile]:
+def open_archive(
+    file: str | BinaryIO, wanted: str, *, needs: Sequence[str] = (), largest: int = MAX_MEMBER_BYTES
+) -> Generator[zipfile.ZipFile]:
     """Open a zip archive after checking that this is safe.
 
     Args:
-        path: the file.
+        file: its path, or a stream that can be moved in and stays its giver's to close.
         wanted: what it should be, with its article ("an Excel workbook").
-        needs: members of which it must have one.
+        needs: members of which it must have one; none where its caller looks for itself.
+        largest: bytes to which one member may unpack.
 
     Raises:
         Refusal: empty, mislabelled, password_protected, corrupted or too_large; also for a damaged member that is met
@@ -123,22 +136,27 @@ def open_archive(path: str, wanted: str, *, needs: Sequence[str]) -> Generator[z
     """
     import zlib
 
-    head = magic_of(path)
-    if head.startswith(OLE):
-        raise ole_refusal(path, wanted)
-    if not head.startswith(ZIP):
-        what = foreign(head)
-        raise mislabelled(wanted, what) if what else corrupted(wanted, "the file does not begin as a zip archive")
-    try:
-        with zipfile.ZipFile(path) as archive:
-            _check_sizes(archive)
-            names = set(archive.namelist())
-            if not names.intersection(needs):
-                what = next((what for name, what in _ARCHIVES if name in names), "another kind of zip archive")
-                raise mislabelled(wanted, what)
-            yield archive
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
-        raise corrupted(wanted, error) from error
+    with Path(file).open("rb") if isinstance(file, str) else nullcontext(file) as stream:
+        head = _head_of(stream)
+        if head.startswith(OLE):
+            raise _ole_refusal(stream, wanted)
+        if not head.startswith(ZIP):
+            what = foreign(head)
+            raise mislabelled(wanted, what) if what else corrupted(wanted, "the file does not begin as a zip archive")
+        try:
+            with zipfile.ZipFile(stream) as archive:
+                _check_sizes(archive, largest)
+                names = set(archive.namelist())
+                if needs and not names.intersection(needs):
+                    raise mislabelled(wanted, kind_of_archive(names))
+                yield archive
+        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
+            raise corrupted(wanted, error) from error
+
+
+def kind_of_archive(names: Collection[str]) -> str:
+    """Say what a zip archive is by the names of its members."""
+    return next((what for name, what in _ARCHIVES if name in names), "another kind of zip archive")
 
 
 def member(archive: zipfile.ZipFile, name: str) -> bytes | None:
@@ -152,7 +170,7 @@ def member(archive: zipfile.ZipFile, name: str) -> bytes | None:
     except KeyError:
         return None
     if info.file_size > MAX_TREE_BYTES:
-        raise _too_large(f"{name} holds {info.file_size} bytes")
+        raise too_large(f"{name} holds {info.file_size} bytes")
     return archive.read(info)
 
 
@@ -169,6 +187,18 @@ def parse_xml(data: bytes, wanted: str) -> Element:
         return etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
         raise corrupted(wanted, error) from error
+
+
+def local_name(element: Element) -> str:
+    """Return an element's name without namespace, "" for comments, processing instructions and entities."""
+    tag = element.tag
+    return without_namespace(tag) if isinstance(tag, str) else ""
+
+
+@functools.lru_cache(maxsize=4096)
+def without_namespace(tag: str) -> str:
+    """Return the local part of an element's or attribute's full name."""
+    return tag.rpartition("}")[2]
 
 
 _PROPERTIES = {
@@ -199,7 +229,7 @@ def core_properties(archive: zipfile.ZipFile, name: str = "docProps/core.xml") -
         root = None
     found: dict[str, str] = {}
     for element in root.iter("{*}*") if root is not None else ():
-        key = _PROPERTIES.get(str(element.tag).rpartition("}")[2])
+        key = _PROPERTIES.get(local_name(element))
         words = " ".join((element.text or "").split())[:4000]
         if key and words and not (key == "title" and _NO_TITLE.fullmatch(words)):
             found.setdefault(key, words)
@@ -208,16 +238,21 @@ def core_properties(archive: zipfile.ZipFile, name: str = "docProps/core.xml") -
 
 def ole_refusal(path: str, wanted: str) -> Refusal:
     """Tell an encrypted file of today's formats from one in the old binary format: both are OLE containers."""
-    name, tail = "EncryptedPackage".encode("utf-16-le"), b""
     with Path(path).open("rb") as stream:
-        while block := stream.read(1 << 20):
-            if name in tail + block:
-                return Refusal(
-                    "password_protected",
-                    "It is protected by a password.",
-                    suggestion="Open it in its program, remove the password (File, Info, Protect) and save it.",
-                )
-            tail = block[-len(name) :]
+        return _ole_refusal(stream, wanted)
+
+
+def _ole_refusal(stream: BinaryIO, wanted: str) -> Refusal:
+    name, tail = "EncryptedPackage".encode("utf-16-le"), b""
+    stream.seek(0)
+    while block := stream.read(1 << 20):
+        if name in tail + block:
+            return Refusal(
+                "password_protected",
+                "It is protected by a password.",
+                suggestion="Open it in its program, remove the password (File, Info, Protect) and save it.",
+            )
+        tail = block[-len(name) :]
     return Refusal(
         "mislabelled",
         f"It is not {wanted} but an old binary Office file.",
@@ -225,13 +260,15 @@ def ole_refusal(path: str, wanted: str) -> Refusal:
     )
 
 
-def _check_sizes(archive: zipfile.ZipFile) -> None:
+def _check_sizes(archive: zipfile.ZipFile, largest: int) -> None:
     members = archive.infolist()
+    if any(info.header_offset < 0 for info in members):
+        raise zipfile.BadZipFile("its directory names places before its beginning")
     if len(members) > MAX_MEMBERS:
-        raise _too_large(f"{len(members)} members")
+        raise too_large(f"{len(members)} members")
     total = sum(info.file_size for info in members)
     if total > MAX_TOTAL_BYTES:
-        raise _too_large(f"{total} bytes unpacked")
+        raise too_large(f"{total} bytes unpacked")
     for info in members:
         if info.flag_bits & _ENCRYPTED_FLAG:
             raise Refusal(
@@ -240,11 +277,12 @@ def _check_sizes(archive: zipfile.ZipFile) -> None:
                 suggestion="Save it without a password.",
             )
         ratio = info.file_size > RATIO_FLOOR_BYTES and info.file_size > MAX_RATIO * max(info.compress_size, 1)
-        if ratio or info.file_size > MAX_MEMBER_BYTES:
-            raise _too_large(f"{info.filename} unpacks {info.compress_size} bytes to {info.file_size}")
+        if ratio or info.file_size > largest:
+            raise too_large(f"{info.filename} unpacks {info.compress_size} bytes to {info.file_size}")
 
 
-def _too_large(details: str) -> Refusal:
+def too_large(details: str) -> Refusal:
+    """Make the refusal of an archive that unpacks to too much."""
     return Refusal(
         "too_large",
         "It unpacks to more than a document can hold.",

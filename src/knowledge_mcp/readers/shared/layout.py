@@ -1,13 +1,34 @@
-"""Values of a laid-out page: lines with their typography, tables, and the page that holds them in reading order."""
+"""Values of a laid-out page: lines with their typography, tables, the page that holds them in reading order, and boxes.
+
+Between a child process and its parent boxes are whole numbers, one box after the other: page, then left, top, right,
+bottom in tenths of a point, rounded so that none gets smaller.
+"""
 
 from __future__ import annotations
 
 import functools
+import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-__all__ = ["Line", "PageLayout", "Table", "is_bold_name", "is_code_name", "is_figures", "is_italic_name", "letters_of"]
+from knowledge_mcp.model.document import Box
 
+__all__ = [
+    "Line",
+    "PageLayout",
+    "Table",
+    "is_bold_name",
+    "is_code_name",
+    "is_figures",
+    "is_italic_name",
+    "letters_of",
+    "packed",
+    "unpacked",
+]
+
+_PER_POINT = 10
+_FIELDS = 5
 _CODE_FONT = re.compile(
     r"courier|mono|consol|typewriter|cmtt|sftt|menlo|code|ectt|nimbusmon|cmsltt|lettergothic|ocr-?b|"
     r"monaco|andale|lucida ?cons|inconsolata",
@@ -123,3 +144,23 @@ class PageLayout:
     def lines(self) -> list[Line]:
         """List the lines outside of tables."""
         return [element for element in self.elements if isinstance(element, Line)]
+
+
+def packed(page: int, left: float, top: float, right: float, bottom: float) -> tuple[int, ...]:
+    """Write one box, given in points, as whole numbers."""
+    low, high = math.floor, math.ceil
+    return (
+        page,
+        low(left * _PER_POINT),
+        low(top * _PER_POINT),
+        high(right * _PER_POINT),
+        high(bottom * _PER_POINT),
+    )
+
+
+def unpacked(numbers: Sequence[int]) -> tuple[Box, ...]:
+    """Make boxes of what `packed` wrote."""
+    return tuple(
+        Box(numbers[at], *(tenths / _PER_POINT for tenths in numbers[at + 1 : at + _FIELDS]))
+        for at in range(0, len(numbers), _FIELDS)
+    )

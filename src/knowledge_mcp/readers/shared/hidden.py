@@ -1,7 +1,7 @@
-"""Characters that no reader of a text sees and that can carry words to a machine: what is left out, and why.
+"""What every format shares in judging hidden text: invisible characters, colours that look alike, and counting.
 
-Joiners stay where a script or an emoji needs them, one variation selector stays after a character that has variants,
-and the tags of the three flags that have them. All else of these kinds goes.
+Of invisible characters, joiners stay where a script or an emoji needs them, one variation selector stays after a
+character that has variants, and the tags of the three flags that have them. All other characters of these kinds go.
 """
 
 from __future__ import annotations
@@ -12,7 +12,12 @@ from collections import Counter
 
 from knowledge_mcp.model.hidden import HiddenReason
 
-__all__ = ["without_hidden"]
+__all__ = ["WHITE", "is_alike", "shown_length", "without_hidden"]
+
+WHITE = "FFFFFF"
+_HEX = re.compile(r"#?([0-9A-Fa-f]{6})")
+_NEAR = 8
+"""Steps of 255 by which two colours may differ in each channel and still look the same."""
 
 _FLAGS = ("gbeng", "gbsct", "gbwls")
 _TAGGED = ["".join(chr(0xE0000 + ord(sign)) for sign in name) + "\U000e007f" for name in _FLAGS]
@@ -22,6 +27,20 @@ _HIDING = re.compile(
 )
 _IDEOGRAPH = re.compile("[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 _VARIED = "0123456789#*\xa9\xae\u203c\u2049"
+
+
+def is_alike(one: str | None, other: str | None) -> bool:
+    """Tell whether two colours (RRGGBB) look the same; False where one of them is not known."""
+    first, second = _HEX.fullmatch(one or ""), _HEX.fullmatch(other or "")
+    if first is None or second is None:
+        return False
+    pairs = zip(bytes.fromhex(first.group(1)), bytes.fromhex(second.group(1)), strict=True)
+    return all(abs(a - b) <= _NEAR for a, b in pairs)
+
+
+def shown_length(text: str | None) -> int:
+    """Count the characters that are not blank: what hidden text is measured by."""
+    return len("".join(text.split())) if text else 0
 
 
 def without_hidden(text: str, hidden: Counter[str] | None = None) -> str:

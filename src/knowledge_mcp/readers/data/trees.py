@@ -1,0 +1,363 @@
+"""In the child: trees of names and values (JSON, XML) to sections, lines and tables; nothing of them is left out.
+
+A part with much in it is a section, called by its name; a part with little is written as lines `path: value`, the path
+counted from its section; rows of like records are a table. Numbers in JSON stay as they are written; in XML text with
+elements in it stays one text, entities are never expanded, and nothing is fetched.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from knowledge_mcp.model.document import BlockKind
+from knowledge_mcp.readers.html.job import text_of
+from knowledge_mcp.readers.shared.containers import (
+    corrupted,
+    foreign,
+    local_name,
+    magic_of,
+    mislabelled,
+    without_namespace,
+)
+from knowledge_mcp.readers.shared.pieces import Piece, facts, heading, messages, piece, table_piece
+from knowledge_mcp.readers.shared.text import NotTextError, decode_text
+from knowledge_mcp.support.sandbox_worker import Refusal
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
+
+__all__ = ["json_tree", "xml_tree"]
+
+_JSON, _XML = "a JSON file", "an XML file"
+_XHTML = "{http://www.w3.org/1999/xhtml}html"
+_MOST_BYTES = 32_000_000
+_MOST_DEPTH = 100
+"""Deepest nesting that is read."""
+
+_LITTLE = 12
+_MOST_LEVELS = 6
+_MOST_LABEL = 80
+_MOST_INLINE = 200
+_LABELS = ("title", "name", "label", "id", "@title", "@name", "@id", "key", "@key")
+_LEAST_ROWS = 2
+_MOST_CELL = 2000
+_BULLET = "•"
+
+
+@dataclass(slots=True)
+class _Node:
+    """Hold one part of a tree.
+
+    Attributes:
+        name: a key, an element's name, or `[3]` for an element of a list.
+        value: what a leaf says; None for a part that has others in it.
+        parts: in order; several may have one name.
+        is_list: its parts are called by their places.
+        leaves: how many values there are in it, counted by `_tree_pieces`.
+    """
+
+    name: str
+    value: str | None = None
+    parts: list[_Node] = field(default_factory=list["_Node"])
+    is_list: bool = False
+    leaves: int = 1
+
+
+def _tree_pieces(root: _Node) -> Iterator[Piece]:
+    """Write a whole tree."""
+    _count(root)
+    if root.value is not None:
+        yield piece(BlockKind.PARAGRAPH, root.value)
+        return
+    yield from _inside(root, 0)
+
+
+def _count(root: _Node) -> None:
+    """Count the leaves below each part."""
+    order: list[_Node] = [root]
+    for node in order:
+        order.extend(node.parts)
+    for node in reversed(order):
+        node.leaves = 1 if node.value is not None else max(sum(part.leaves for part in node.parts), 1)
+
+
+def _inside(node: _Node, level: int) -> Iterator[Piece]:
+    """Write what is in a part: what is said in a few lines first, so that it counts to no section below."""
+    rows = _table(node)
+    if rows is not None:
+        yield rows
+        return
+    large = [part for part in node.parts if part.leaves > _LITTLE] if level < _MOST_LEVELS else []
+    for part in node.parts:
+        if part.leaves <= _LITTLE or level >= _MOST_LEVELS:
+            yield from _lines(part, part.name)
+    for part in large:
+        yield heading(_title(part, node), level + 1, plain=True)
+        yield from _inside(part, level + 1)
+
+
+def _lines(node: _Node, path: str) -> Iterator[Piece]:
+    rows = _table(node)
+    if node.value is not None:
+        yield _line(path, node.value)
+    elif rows is not None:
+        yield piece(BlockKind.PARAGRAPH, f"{path}:")
+        yield rows
+    elif not node.parts:
+        yield _line(path, "[]" if node.is_list else "{}")
+    else:
+        values = [part.value for part in node.parts if part.value is not None]
+        inline = ", ".join(values)
+        if node.is_list and len(values) == len(node.parts) and len(inline) <= _MOST_INLINE:
+            yield _line(path, f"[{inline}]")
+        else:
+            for part in node.parts:
+                yield from _lines(part, _joined(path, part.name))
+
+
+def _line(path: str, value: str) -> Piece:
+    return piece(BlockKind.LIST_ITEM, f"{path}: {value}" if path else value, marker=_BULLET)
+
+
+def _table(node: _Node) -> Piece | None:
+    """Write a list of like records as a table: flat ones, that share most of their names."""
+    if len(node.parts) < _LEAST_ROWS or any(part.value is not None or part.is_list for part in node.parts):
+        return None
+    if not node.is_list and len({part.name for part in node.parts}) > 1:
+        return None
+    columns: dict[str, None] = {}
+    filled = 0
+    for part in node.parts:
+        names = [leaf.name for leaf in part.parts]
+        if len(set(names)) != len(names):
+            return None
+        if any(leaf.value is None or len(leaf.value) > _MOST_CELL for leaf in part.parts):
+            return None
+        columns.update(dict.fromkeys(names))
+        filled += len(names)
+    if not columns or filled < 0.5 * len(columns) * len(node.parts):
+        return None
+    values = [{leaf.name: leaf.value or "" for leaf in part.parts} for part in node.parts]
+    return table_piece([list(columns), *([row.get(name, "") for name in columns] for row in values)])
+
+
+def _title(part: _Node, above: _Node) -> str:
+    """Name a section: its name, a list's element after its list, and what the part calls itself."""
+    name = f"{above.name}{part.name}" if part.name.startswith("[") else part.name
+    for label in _LABELS:
+        found = next((leaf.value for leaf in part.parts if leaf.name == label and leaf.value), None)
+        if found and len(found) <= _MOST_LABEL:
+            return f"{name} – {found}"
+    return name
+
+
+def _joined(path: str, name: str) -> str:
+    if not path:
+        return name
+    return f"{path}{name}" if name.startswith("[") else f"{path}.{name}"
+
+
+# ---- JSON -----------------------------------------------------------------------------------------------------------
+
+
+def json_tree(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
+    """Yield the messages of a JSON file.
+
+    Raises:
+        Refusal: it is no JSON, empty, too large or nested too deep.
+    """
+    text, warning = text_of(path, _JSON, most=_MOST_BYTES)
+    if not text.strip():
+        raise Refusal("empty", "The file has no text.")
+    loaded = _json_loaded(text)
+    if check:
+        yield {"pages": None}
+        return
+    yield from messages(_json_pieces(loaded, warning))
+
+
+def _json_pieces(loaded: Any, warning: str) -> Iterator[Piece]:
+    root = _json_node("", loaded, 0)
+    yield from _tree_pieces(root)
+    named = {part.name.lower(): part.value for part in root.parts if part.value}
+    yield facts(title=(named.get("title") or "")[:300], warnings=[warning] if warning else [])
+
+
+def _json_loaded(text: str) -> Any:
+    try:
+        return _json_parsed(text)
+    except json.JSONDecodeError as error:
+        lines = [line for line in text.split("\n") if line.strip()]
+        try:
+            # one value in each line
+            if len(lines) > 1 and error.msg == "Extra data":
+                return [_json_parsed(line) for line in lines]
+        except json.JSONDecodeError:
+            pass
+        where = f"line {error.lineno}, column {error.colno}: {error.msg}"
+        raise Refusal(
+            "corrupted",
+            f"It is no valid JSON ({where}).",
+            details=where,
+            suggestion="Correct it there, or give the file its right extension.",
+        ) from error
+    except RecursionError as error:
+        raise _too_deep() from error
+
+
+def _json_parsed(text: str) -> Any:
+    # an object's pairs, for a name may come twice; numbers as written, whatever their size
+    return json.loads(
+        text, object_pairs_hook=tuple, parse_float=_as_written, parse_int=_as_written, parse_constant=_as_written
+    )
+
+
+def _as_written(number: str) -> str:
+    return number
+
+
+def _json_node(name: str, value: Any, depth: int) -> _Node:
+    if depth > _MOST_DEPTH:
+        raise _too_deep()
+    if isinstance(value, tuple):
+        pairs: tuple[tuple[str, Any], ...] = value  # pyright: ignore[reportUnknownVariableType] - JSON is of any type
+        return _Node(name, parts=[_json_node(key, inner, depth + 1) for key, inner in pairs])
+    if isinstance(value, list):
+        entries: list[Any] = value  # pyright: ignore[reportUnknownVariableType] - JSON is of any type
+        return _Node(
+            name, parts=[_json_node(f"[{k}]", inner, depth + 1) for k, inner in enumerate(entries)], is_list=True
+        )
+    if value is None:
+        return _Node(name, "null")
+    if isinstance(value, bool):
+        return _Node(name, "true" if value else "false")
+    return _Node(name, str(value))
+
+
+def _too_deep() -> Refusal:
+    return Refusal("unsupported", f"It nests its values more than {_MOST_DEPTH} levels deep.")
+
+
+# ---- XML ------------------------------------------------------------------------------------------------------------
+
+
+def xml_tree(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
+    """Yield the messages of an XML file; one that is a web page goes the way of web pages.
+
+    Raises:
+        Refusal: it is no XML, empty, too large or nested too deep.
+    """
+    what = foreign(magic_of(path), markup=False)
+    if what:
+        raise mislabelled(_XML, what)
+    if Path(path).stat().st_size > _MOST_BYTES:
+        raise Refusal("too_large", f"It holds more than {_MOST_BYTES // 1_000_000} MB.", suggestion="Split it.")
+    root = _xml_parsed(Path(path).read_bytes())
+    if root.tag == _XHTML:
+        from knowledge_mcp.readers.html.job import page
+
+        yield from page(path, check=check)
+        return
+    if check:
+        yield {"pages": None}
+        return
+    yield from messages(_xml_pieces(root))
+
+
+def _xml_parsed(data: bytes) -> Element:
+    from lxml import etree
+
+    options: dict[str, Any] = {"resolve_entities": False, "no_network": True, "load_dtd": False, "remove_pis": True}
+    try:
+        return etree.fromstring(data, etree.XMLParser(remove_comments=True, **options))
+    except etree.XMLSyntaxError as error:
+        if "encoding" not in str(error).lower() and "utf" not in str(error).lower():
+            raise _damaged(error) from error
+    try:
+        # of an encoding that it does not name
+        text = decode_text(data).text
+        start = text.find("?>") + 2 if text.lstrip().startswith("<?xml") else 0
+        return etree.fromstring(text[start:].encode(), etree.XMLParser(remove_comments=True, **options))
+    except (etree.XMLSyntaxError, NotTextError) as error:
+        raise _damaged(error) from error
+
+
+def _damaged(error: Exception) -> Refusal:
+    said = str(error)
+    if "depth" in said.lower():
+        return Refusal("unsupported", f"It nests its elements more than {_MOST_DEPTH} levels deep.", details=said[:300])
+    if "amplification" in said or ("entit" in said.lower() and "loop" in said.lower()):
+        return Refusal("too_large", "It is made to exhaust its reader by its entities.", details=said[:300])
+    return corrupted(_XML, error)
+
+
+def _xml_pieces(root: Element) -> Iterator[Piece]:
+    builder = _XmlBuilder()
+    node = builder.node(root, 0)
+    label = node.name
+    title = next((part.value for part in node.parts if part.name == "title" and part.value), "") or ""
+    if node.value is not None:
+        node = _Node("", parts=[node])
+    yield from _tree_pieces(node)
+    warnings: list[str] = []
+    if builder.entities:
+        names = ", ".join(sorted(builder.entities)[:10])
+        warnings.append(f"Entities of the document's own are not expanded: {names}.")
+    if builder.dropped:
+        warnings.append(f"{builder.dropped} attributes within running text were left out.")
+    yield facts(title=" ".join(title.split())[:300], metadata={"root": label}, warnings=warnings)
+
+
+class _XmlBuilder:
+    """Make nodes of elements, and count what is lost."""
+
+    def __init__(self) -> None:
+        self.entities: set[str] = set()
+        self.dropped = 0
+
+    def node(self, element: Element, depth: int) -> _Node:
+        """Make the node of one element, its attributes before its parts."""
+        if depth > _MOST_DEPTH:
+            raise Refusal("unsupported", f"It nests its elements more than {_MOST_DEPTH} levels deep.")
+        name = local_name(element)
+        attributes = [_Node(f"@{without_namespace(key)}", value) for key, value in element.attrib.items()]
+        children = [child for child in element if isinstance(child.tag, str)]
+        text = self._text(element)
+        if not children or text is not None:
+            if children:
+                self.dropped += sum(len(child.attrib) for child in element.iterdescendants("*"))
+            words = text or ""
+            if not attributes:
+                return _Node(name, words)
+            return _Node(name, parts=[*attributes, *([_Node("text", words)] if words else [])])
+        return _Node(name, parts=[*attributes, *_grouped([self.node(child, depth + 1) for child in children])])
+
+    def _text(self, element: Element) -> str | None:
+        """Collect an element's words, None where it has none outside its parts; entities stay as they are written."""
+        own = [element.text or "", *(child.tail or "" for child in element)]
+        own.extend(child.text or "" for child in element if not isinstance(child.tag, str))
+        if not any(part.strip() for part in own):
+            return None
+        from lxml import etree
+
+        words = [str(part) for part in element.itertext()]
+        for entity in element.iter(etree.Entity):
+            self.entities.add(str(entity.text))
+        return " ".join("".join(words).split())
+
+
+def _grouped(nodes: list[_Node]) -> Iterator[_Node]:
+    """Make a list of neighbours of one name that have parts, counted from 1 as in XPath."""
+    for name, run in itertools.groupby(nodes, key=lambda node: (node.name, node.value is None)):
+        alike = list(run)
+        if len(alike) < 2 or not name[1]:
+            yield from alike
+            continue
+        for number, node in enumerate(alike, 1):
+            node.name = f"[{number}]"
+        yield _Node(name[0], parts=alike, is_list=True)
