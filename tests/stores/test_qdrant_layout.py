@@ -17,7 +17,7 @@ from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import ConfigError, InvalidInputError, NotFoundError
 from knowledge_mcp.model.query import Prefix
 from knowledge_mcp.stores.memory import MemoryStore
-from knowledge_mcp.stores.qdrant.connection import QdrantConfig
+from knowledge_mcp.stores.qdrant.connection import QdrantConfig, QdrantConnection
 from knowledge_mcp.stores.qdrant.layout import INDEXES, META, point_id
 from knowledge_mcp.stores.qdrant.points import clause_prefixes, query_sparse, term_index, weighted
 from knowledge_mcp.stores.qdrant.store import QdrantStore
@@ -325,3 +325,21 @@ def test_vectors_are_kept_bit_for_bit(store: QdrantStore) -> None:
     kept = store.vectors("c", [each.embedding_key for each in chunks])
     assert kept == {each.embedding_key: each.vector for each in chunks}
     assert unit_vector("passage 3") in kept.values()
+
+
+def test_a_collection_that_gets_its_names_while_it_is_looked_up_is_found(
+    local: LocalQdrant, store: QdrantStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    honest, looks = QdrantConnection.retrieve, list[str]()
+
+    def early(connection: QdrantConnection, name: str, *given: Any, **named: Any) -> Any:
+        looks.append(name)
+        if len(looks) == 1:
+            raise NotFoundError("There is no such collection yet.")
+        return honest(connection, name, *given, **named)
+
+    put(store, "d", ["alpha"])
+    monkeypatch.setattr(QdrantConnection, "retrieve", early)
+    info = opened(local).collection("c")
+    assert info is not None
+    assert info.name == "c"

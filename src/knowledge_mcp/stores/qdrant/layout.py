@@ -192,9 +192,12 @@ def look(connection: QdrantConnection, name: str) -> QdrantCollection | None:
     try:
         found = connection.retrieve(records_of(name), [META])
     except NotFoundError:
-        if connection.exists(name):
+        if not connection.exists(name):
+            return None
+        try:  # it may have got both its names between the two looks
+            found = connection.retrieve(records_of(name), [META])
+        except NotFoundError:
             raise ConfigError(f"Qdrant has a collection '{name}' of another layout.", suggestion=_OURS) from None
-        return None
     return place_of(name, found[0].payload if found else None)
 
 
