@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import replace
 from datetime import datetime, timedelta, tzinfo
 from typing import Any, Self
@@ -20,6 +19,7 @@ from knowledge_mcp.model.errors import (
 from knowledge_mcp.model.library import Deposit
 from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.engine.shelf import DEADLINE, PUMPS, Held, Shelf, ended
+from tests.waiting import wait_until
 
 
 def test_a_deposit_that_nobody_waits_for_is_done_and_remembered(shelf: Shelf) -> None:
@@ -105,12 +105,7 @@ def test_a_job_that_ended_its_process_three_times_is_failed(shelf: Shelf) -> Non
 def wait_for_a_sign(shelf: Shelf, owner: str) -> None:
     """Wait for an owner's next sign of life."""
     before = shelf.store.document(JOBS_COLLECTION, f"owner:{owner}")
-    pause = threading.Event()
-    for _ in range(500):
-        if shelf.store.document(JOBS_COLLECTION, f"owner:{owner}") != before:
-            return
-        pause.wait(0.02)
-    raise AssertionError("no sign of life was given")
+    wait_until(lambda: shelf.store.document(JOBS_COLLECTION, f"owner:{owner}") != before)
 
 
 def test_owners_that_still_give_signs_of_life_keep_their_jobs(shelf: Shelf) -> None:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
 import httpx
 
+from knowledge_mcp.model.call import Progress
+from knowledge_mcp.model.library import Deposit, Deposited
 from knowledge_mcp.testing.library import FakeLibrary
 from knowledge_mcp.transports.rest.app import RestService, build_rest_app
 from knowledge_mcp.transports.shared.keys import KeyRing
 from knowledge_mcp.transports.shared.provider import KnowledgeProvider
 from tests.rest.world import KEY, Options
 from tests.transports.in_thread import serving
+from tests.waiting import wait_until
 
-__all__ = ["Served", "served"]
+__all__ = ["Served", "held_until_cancelled", "served"]
 
 
 @dataclass(frozen=True)
@@ -39,3 +43,20 @@ def served(before: Callable[[str], None] | None = None, keys: KeyRing | None = N
     with serving(service) as url, httpx.Client(base_url=url, headers=headers, timeout=30) as client:
         assert client.get("/health").status_code == 200
         yield Served(library, service, int(url.rpartition(":")[2]), client)
+
+
+def held_until_cancelled(library: FakeLibrary) -> threading.Event:
+    """Let every deposit go on only once it was cancelled; the event tells that one has begun."""
+    begun = threading.Event()
+    deposit_it = library.deposit
+
+    def deposit(
+        deposit: Deposit, *, on_progress: Progress | None = None, cancelled: Callable[[], bool] | None = None
+    ) -> Deposited:
+        begun.set()
+        assert cancelled is not None
+        wait_until(cancelled)
+        return deposit_it(deposit, on_progress=on_progress, cancelled=cancelled)
+
+    library.deposit = deposit
+    return begun

@@ -23,8 +23,9 @@ from starlette.types import Message, Receive, Scope, Send
 from knowledge_mcp.transports.rest.bodies import BodyGate
 from knowledge_mcp.transports.rest.desk import MAX_INGESTS
 from knowledge_mcp.transports.rest.errors import REQUEST_ID, RefusedRequest, from_http, send_failure
-from tests.rest.served import served
+from tests.rest.served import held_until_cancelled, served
 from tests.rest.world import KEY, events
+from tests.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 WAIT = 30.0
@@ -39,23 +40,14 @@ def request_bytes(path: str, body: bytes, *, declared: int | None = None) -> byt
 
 def test_a_client_that_leaves_cancels_its_ingest(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    begun, left = threading.Event(), threading.Event()
-
-    def before(method: str) -> None:
-        if method == "deposit":
-            begun.set()
-            assert left.wait(WAIT)
-
-    with served(before) as world:
+    with served() as world:
+        begun = held_until_cancelled(world.library)
         with socket.create_connection(("127.0.0.1", world.port), timeout=WAIT) as connection:
             connection.sendall(request_bytes("/ingest", b'{"text": "Never to be seen."}'))
             assert begun.wait(WAIT)
-        # the server has seen the connection close before it answers this one, which was opened later
-        for _ in range(3):
-            assert world.client.get("/health").status_code == 200
-        left.set()
-        while 'rag_api_ingests_total{outcome="cancelled"} 1.0' not in world.client.get("/metrics").text:
-            pass
+        wait_until(
+            lambda: 'rag_api_ingests_total{outcome="cancelled"} 1.0' in world.client.get("/metrics").text,
+        )
         assert world.client.get("/documents").json()["total"] == 0
     assert events(caplog, "ingest_cancelled")
     assert [each["status"] for each in events(caplog, "request") if each["route"] == "/ingest"] == [499]
@@ -160,12 +152,10 @@ def test_a_service_told_to_stop_is_not_ready_first_and_finishes_what_runs() -> N
             assert process.stderr is not None
             assert any("deposit begun" in line for line in process.stderr)
             process.send_signal(signal.SIGTERM)
-            while client.get("/ready").status_code != 503:
-                pass
+            wait_until(lambda: client.get("/ready").status_code == 503)
             assert client.post("/search", json={"query": "x"}).status_code == 200, "it still serves for a moment"
             process.send_signal(signal.SIGINT)  # the moment is over
-            while _accepts(port):
-                pass
+            wait_until(lambda: not _accepts(port))
             assert process.stdin is not None
             process.stdin.write("go\n")
             process.stdin.flush()

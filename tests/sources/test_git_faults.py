@@ -29,6 +29,7 @@ from knowledge_mcp.settings import load_settings
 from knowledge_mcp.sources.git.process import GitProgram, git_error, quoted
 from knowledge_mcp.sources.git.source import GitClones, from_options
 from tests.servers.git_server import GitServer, MadeRepository
+from tests.waiting import wait_until
 
 TOKEN = "ghp_notForAnyEye0123456789"
 ENCODED = base64.b64encode(f"x-access-token:{TOKEN}".encode()).decode()
@@ -73,15 +74,6 @@ def command_lines() -> str:
         except (psutil.NoSuchProcess, psutil.AccessDenied):
             continue
     return "\n".join(lines)
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
-    pause = threading.Event()
-    for _ in range(int(seconds / 0.02)):
-        if condition():
-            return True
-        pause.wait(0.02)
-    return condition()
 
 
 @pytest.mark.requirement("C-6.4-token")
@@ -130,7 +122,7 @@ def test_no_command_line_holds_the_token_while_git_works_and_a_cancelled_clone_l
     worker.join(10)
     assert isinstance(failures[0], TimedOutError)
     assert "cancelled" in failures[0].message
-    assert wait_until(lambda: "remote-http" not in command_lines())
+    wait_until(lambda: "remote-http" not in command_lines())
     assert written(tmp_path / "clones") == ""
 
 
@@ -139,7 +131,7 @@ def test_a_clone_that_takes_too_long_is_stopped_with_all_that_it_started(tmp_pat
     clones = clones_with(tmp_path, server, timeout=1.0)
     error = failure_of(lambda: clones.clone(server.url(PATH)))
     assert isinstance(error, TimedOutError)
-    assert wait_until(lambda: "remote-http" not in command_lines())
+    wait_until(lambda: "remote-http" not in command_lines())
     assert written(tmp_path / "clones") == ""
 
 
@@ -252,7 +244,7 @@ def test_a_process_killed_in_the_middle_of_a_clone_leaves_no_clone_and_the_next_
     found = clones_with(tmp_path, server).clone(server.url(PATH))
     assert (found.folder / "a.py").read_text().startswith("def first")
     assert written(tmp_path / "clones") == "private"
-    assert wait_until(lambda: not [one for one in orphans if one.is_running()])
+    wait_until(lambda: not [one for one in orphans if one.is_running()])
 
 
 @pytest.mark.parametrize(

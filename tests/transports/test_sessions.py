@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,37 +13,18 @@ from starlette.types import Receive, Scope, Send
 
 from knowledge_mcp.transports.mcp.http import MAX_SESSIONS, MAX_SESSIONS_OF_KEY, SessionLimit, build_app
 from knowledge_mcp.transports.mcp.server import KnowledgeServer, build_server
-from knowledge_mcp.transports.shared.keys import Key, KeyRing
-from tests.rest.served import served
+from knowledge_mcp.transports.shared.keys import KeyRing
+from tests.rest.served import held_until_cancelled, served
 from tests.transports.asgi import Echo, ask
 from tests.transports.in_thread import serving
 from tests.transports.trouble import TroubledKnowledge
+from tests.waiting import wait_until
 
 HELLO = {
     "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
 }  # fmt: skip
 ACCEPT = {"Accept": "application/json, text/event-stream"}
-
-
-class SeenRing(KeyRing):
-    """Tell when a request that is under way has learned that its key is gone."""
-
-    def __init__(self, *, path: Path) -> None:
-        super().__init__(path=path)
-        self.seen = threading.Event()
-
-    def validity(self, shown: bytes, key: Key) -> Callable[[], bool]:
-        """Look as the ring does."""
-        valid = super().validity(shown, key)
-
-        def look() -> bool:
-            if not valid():
-                self.seen.set()
-                return False
-            return True
-
-        return look
 
 
 @contextmanager
@@ -116,11 +96,7 @@ def test_a_key_that_is_taken_out_of_its_file_loses_its_streams_and_its_sessions(
             path.write_text("bob: second\n")
             assert not stream.read().startswith(b"data"), "the stream ended, or reading would not"
             older.read()
-        for _ in range(200):
-            if held(server) == {stays}:
-                break
-            threading.Event().wait(0.05)
-        assert held(server) == {stays}
+        wait_until(lambda: held(server) == {stays})
         ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
         assert client.post("/mcp", json=ping, headers=alice).status_code == 401
         bob = {"Authorization": "Bearer second", "Mcp-Session-Id": stays}
@@ -128,28 +104,16 @@ def test_a_key_that_is_taken_out_of_its_file_loses_its_streams_and_its_sessions(
 
 
 def test_a_key_that_is_taken_away_ends_its_ingest_as_a_client_that_leaves_does(tmp_path: Path) -> None:
-    begun, left = threading.Event(), threading.Event()
-
-    def before(method: str) -> None:
-        if method == "deposit":
-            begun.set()
-            assert left.wait(30)
-
     path = tmp_path / "keys"
     path.write_text("alice: first\nbob: second\n")
     path.chmod(0o600)
     bob = {"Authorization": "Bearer second"}
-    ring = SeenRing(path=path)
-    with served(before, ring) as world, ThreadPoolExecutor(1) as pool:
+    with served(keys=KeyRing(path=path)) as world, ThreadPoolExecutor(1) as pool:
+        begun = held_until_cancelled(world.library)
         alice = {"Authorization": "Bearer first"}
         ingest = pool.submit(world.client.post, "/ingest", json={"text": "Never to be seen."}, headers=alice)
         assert begun.wait(30)
         path.write_text("bob: second\n")
-        assert ring.seen.wait(30)
-        for _ in range(3):  # the service has learned it before it answers the last of these
-            assert world.client.get("/health").status_code == 200
-        left.set()
         assert ingest.result(30).status_code == 499, "as where the client left"
-        while 'outcome="cancelled"} 1.0' not in world.client.get("/metrics", headers=bob).text:
-            pass
+        wait_until(lambda: 'outcome="cancelled"} 1.0' in world.client.get("/metrics", headers=bob).text)
         assert world.client.get("/documents", headers=bob).json()["total"] == 0
