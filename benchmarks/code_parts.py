@@ -10,12 +10,11 @@ import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from knowledge_mcp.embedders.local.embedder import LocalEmbedder
 from knowledge_mcp.embedders.local.embedder import from_options as local_from_options
 from knowledge_mcp.model.chunk import Chunk, ChunkType, Vector
 from knowledge_mcp.model.collection import EmbeddingSpace, EmbeddingUsage
 from knowledge_mcp.model.document import Document, Span
-from knowledge_mcp.ports import TokenMeasure
+from knowledge_mcp.ports import Embedder, TokenMeasure
 from knowledge_mcp.settings import Settings
 
 __all__ = ["KeptEmbedder", "SpecifiedLines", "kept_from_options"]
@@ -28,7 +27,7 @@ _CHARACTERS_PER_TOKEN = 4
 class KeptEmbedder:
     """Embed each text once for all runs: vectors are kept in a SQLite file by the text's hash (`ports.Embedder`)."""
 
-    def __init__(self, inner: LocalEmbedder, file: Path) -> None:
+    def __init__(self, inner: Embedder, file: Path) -> None:
         self._inner = inner
         self._lock = threading.Lock()
         self._kept = sqlite3.connect(file, check_same_thread=False)
@@ -74,8 +73,9 @@ class KeptEmbedder:
             found.update(zip(missing, fresh, strict=True))
         return [found[key] for key in keys]
 
-    def documents_at_hand(self, texts: Sequence[str]) -> list[Vector] | None:
-        return self.embed_documents(texts)
+    def documents_at_hand(self, texts: Sequence[str]) -> dict[str, Vector]:
+        del texts
+        return {}
 
     def embed_query(self, text: str) -> Vector:
         return self._inner.embed_query(text)

@@ -29,7 +29,8 @@ from benchmarks.synthetic import documents
 from knowledge_mcp.engine.transfer.carry import CollectionPlace
 from knowledge_mcp.engine.transfer.compare import content_hash
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
-from knowledge_mcp.model.collection import EmbeddingSpace
+from knowledge_mcp.model.collection import EmbeddingSpace, WholeDocument
+from knowledge_mcp.ports import Store
 from knowledge_mcp.registry import STORES, load
 from knowledge_mcp.settings import Settings, load_settings
 
@@ -70,12 +71,11 @@ def fill(station: Station, chunks: int, dimensions: int) -> float:
     draw = np.random.default_rng(7)
     base = draw.normal(0, 1, (2000, dimensions)).astype(np.float32)
     base /= np.linalg.norm(base, axis=1, keepdims=True)
-    store = open_station(station)
+    store: Store = open_station(station)
     started = time.perf_counter()
     store.create_collection(station.collection, space)
     for record, text, made in documents(chunks, space, base):
-        store.stage(station.collection, record.id, "g", made)
-        store.publish(station.collection, record, text, "g")
+        store.publish(station.collection, [WholeDocument(record, text, made)], lambda _: None)
     seconds = time.perf_counter() - started
     store.close()
     return seconds

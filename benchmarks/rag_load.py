@@ -116,6 +116,7 @@ def place_for(store: str, kept: Path | None) -> Generator[Path]:
 @contextmanager
 def filled(store: str, folder: Path, chunks: int, per_document: int) -> Generator[dict[str, str]]:
     """Write the collection into a store; gives the environment that names it."""
+    from knowledge_mcp.model.collection import WholeDocument
     from knowledge_mcp.settings import load_settings
     from knowledge_mcp.wiring import build_base
 
@@ -137,8 +138,7 @@ def filled(store: str, folder: Path, chunks: int, per_document: int) -> Generato
         written = 0
         for record, text, made in documents(chunks, base.embedder.space, vectors, per_document=per_document):
             if record.id not in there:
-                base.store.stage(COLLECTION, record.id, "g", made)
-                base.store.publish(COLLECTION, record, text, "g")
+                base.store.publish(COLLECTION, [WholeDocument(record, text, made)], lambda _: None)
                 written += len(made)
         print(f"{store}: {written:,} chunks written in {time.perf_counter() - started:.0f} s", file=sys.stderr)
         base.store.close()

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import Chunk, ChunkType, EmbeddedChunk
-from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace
+from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace, WholeDocument
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.query import And, Equals, Filter, In, Prefix
 from knowledge_mcp.stores.sqlite.store import SqliteStore
@@ -139,8 +139,7 @@ def fill(store: SqliteStore, chunks: int, words: Texts, base: Floats, dice: rand
             created_at="",
             updated_at="",
         )
-        store.stage("benchmark", record.id, "g", made)
-        store.publish("benchmark", record, "", "g")
+        store.publish("benchmark", [WholeDocument(record, "", made)], lambda _: None)
     return time.perf_counter() - started
 
 

@@ -31,8 +31,9 @@ from numpy.typing import NDArray
 
 from benchmarks.product import environment
 from benchmarks.synthetic import documents, questions
-from knowledge_mcp.model.collection import EmbeddingSpace
+from knowledge_mcp.model.collection import EmbeddingSpace, WholeDocument
 from knowledge_mcp.model.query import And, Equals, Filter, Prefix
+from knowledge_mcp.ports import Store
 
 SPACE = EmbeddingSpace("local", "benchmark", 384)
 STORES = ("sqlite", "chromadb-embedded", "chromadb-server", "qdrant-local")
@@ -107,14 +108,13 @@ def timed(call: Callable[[int], object], count: int) -> dict[str, float]:
     return {"p50": statistics.median(times), "p95": statistics.quantiles(times, n=20)[-1]}
 
 
-def fill(store: Any, size: int) -> float:
+def fill(store: Store, size: int) -> float:
     """Write all documents; returns seconds spent in the store."""
     spent = 0.0
     store.create_collection("bench", SPACE)
     for record, text, chunks in documents(size, SPACE, base_vectors()):
         started = time.perf_counter()
-        store.stage("bench", record.id, "g", chunks)
-        store.publish("bench", record, text, "g")
+        store.publish("bench", [WholeDocument(record, text, chunks)], lambda _: None)
         spent += time.perf_counter() - started
     return spent
 

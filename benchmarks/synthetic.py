@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from benchmarks.product import environment
 from knowledge_mcp.model.chunk import Chunk, ChunkType, EmbeddedChunk, embedding_key
-from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace
+from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace, WholeDocument
 from knowledge_mcp.model.document import DocumentType, Span
 
 __all__ = ["build_store", "documents", "questions"]
@@ -163,6 +163,5 @@ def build_store(data: Path, size: int) -> None:
     if base.store.statistics(base.collection).chunks != size:
         real = [np.frombuffer(vector, "<f4") for vector in base.embedder.embed_documents(questions(2000, seed=1))]
         for record, text, chunks in documents(size, base.embedder.space, np.stack(real)):
-            base.store.stage(base.collection, record.id, "g", chunks)
-            base.store.publish(base.collection, record, text, "g")
+            base.store.publish(base.collection, [WholeDocument(record, text, chunks)], lambda _: None)
     base.store.close()

@@ -12,6 +12,7 @@ from benchmarks.product import environment
 from knowledge_mcp.engine.planning.desk import FilingDesk
 from knowledge_mcp.engine.planning.values import FilingRequest
 from knowledge_mcp.model.call import Call, tell_nobody
+from knowledge_mcp.model.collection import WholeDocument
 from knowledge_mcp.ports import Store
 from knowledge_mcp.settings import load_settings
 from knowledge_mcp.stores.sqlite import reading
@@ -35,7 +36,7 @@ def _fill(store: Store, collection: str) -> None:
             source_path=f"planning:24/{number:05}/FUL:/papers/{number}.pdf",
             metadata=(("application_ref", f"24/{number:05}/FUL"),),
         )
-        store.publish(collection, each, "", "g")
+        store.publish(collection, [WholeDocument(each, "", ())], lambda _: None)
 
 
 def _papers(folder: Path) -> list[Path]:

@@ -43,7 +43,7 @@ def contents(store: SqliteStore) -> list[str]:
 def test_a_backup_is_restored_into_a_store_that_is_in_use(store: SqliteStore, home: Path, knowledge: Command) -> None:
     assert contents(store) == ["alpha one"]
     assert knowledge("backup", "a.tar").code == 0
-    put(store, "d", ["alpha two"], generation="g2")
+    put(store, "d", ["alpha two"])
     put(store, "e", ["alpha three"])
     (home / "data" / "repositories.json").write_text("{}")
     assert contents(store) == ["alpha three", "alpha two"]

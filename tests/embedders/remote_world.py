@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import SecretStr
 
+from knowledge_mcp.embedders.cache import CachedEmbedder
 from knowledge_mcp.embedders.services import azure, openai
-from knowledge_mcp.embedders.services.cache import CachedEmbedder
 from knowledge_mcp.embedders.services.embedder import RemoteEmbedder
 from knowledge_mcp.embedders.services.service import Service, choose_model, http_client
 from knowledge_mcp.support.retry import RetryPolicy

@@ -31,6 +31,8 @@ class _Options:
     embedding_model_path: Path | None = None
     embedding_variant: Literal["int8", "fp32"] = "int8"
     embedding_threads: int | None = None
+    embedding_cache: bool = True
+    data_folder: Path = Path("never made")
 
 
 class TestLocalEmbedder(EmbedderContract):

@@ -20,7 +20,7 @@ from knowledge_mcp.engine.transfer.move import Move, MoveOptions, MoveReport
 from knowledge_mcp.engine.transfer.reembed import Reembed, ReembedOptions
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import EmbeddedChunk
-from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.collection import DocumentRecord, WholeDocument
 from knowledge_mcp.ports import Analyser, Store
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.stores.sqlite.store import SqliteStore
@@ -76,10 +76,10 @@ def chunks_of(document_id: str, count: int, turn: int = 0) -> list[EmbeddedChunk
 def put_document(
     store: Store, document_id: str, chunks: Sequence[EmbeddedChunk], *, collection: str = "kb", turn: int = 0
 ) -> DocumentRecord:
-    """Stage and publish a document; returns its record."""
+    """Publish a document; returns its record."""
     kept = replace(record(document_id, chunks, sha256=f"{turn:064d}"), updated_at=f"2026-01-02T00:00:{turn:02d}+00:00")
-    store.stage(collection, document_id, "g", chunks)
-    store.publish(collection, kept, f"text of {document_id}, turn {turn} 東京", "g", structure(len(chunks) + turn))
+    text, shape = f"text of {document_id}, turn {turn} 東京", structure(len(chunks) + turn)
+    store.publish(collection, [WholeDocument(kept, text, chunks, shape)], lambda _: None)
     return kept
 
 

@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
-from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentRecord, DocumentStructure
+from knowledge_mcp.model.collection import WholeDocument
 from knowledge_mcp.stores.memory import MemoryStore
 
-__all__ = ["Publication", "PublishingStore"]
-
-
-@dataclass(frozen=True, slots=True)
-class Publication:
-    """Hold what one call of `Store.publish` was given."""
-
-    collection: str
-    record: DocumentRecord
-    text: str
-    generation: str
-    structure: DocumentStructure
+__all__ = ["PublishingStore"]
 
 
 class PublishingStore(MemoryStore):
-    """Take each publication as one value: a test changes or refuses it in `take`."""
+    """Take documents one by one: a test changes or refuses each in `take`."""
 
     def publish(
-        self,
-        collection: str,
-        record: DocumentRecord,
-        text: str,
-        generation: str,
-        structure: DocumentStructure = NO_STRUCTURE,
+        self, collection: str, documents: Sequence[WholeDocument], on_published: Callable[[str], object]
     ) -> None:
-        self.take(Publication(collection, record, text, generation, structure))
+        for each in documents:
+            self.take(collection, each)
+            on_published(each.record.id)
 
-    def take(self, new: Publication) -> None:
-        """Publish what is staged."""
-        super().publish(new.collection, new.record, new.text, new.generation, new.structure)
+    def take(self, collection: str, new: WholeDocument) -> None:
+        """Publish a document."""
+        super().publish(collection, [new], lambda _: None)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from knowledge_mcp.embedders.cache import CachedEmbedder
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
-from knowledge_mcp.model.chunk import EmbeddedChunk
 from knowledge_mcp.model.collection import WholeDocument
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.errors import ConnectionFailedError, InternalError, InvalidInputError, SpaceMismatchError
@@ -22,7 +22,7 @@ from knowledge_mcp.readers.markdown import MarkdownReader
 from knowledge_mcp.sources.files import FileSource
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.embedders import HashingEmbedder
-from tests.engine.publishing import Publication, PublishingStore
+from tests.engine.publishing import PublishingStore
 from tests.engine.world import PUMPS, VALVES, World
 
 
@@ -174,12 +174,11 @@ def test_a_new_document_id_in_the_frontmatter_replaces_the_old_one(world: World)
 
 @pytest.mark.requirement("CLARIFY-006")
 def test_a_failing_embedding_service_leaves_the_old_version_and_says_how_far_it_came(tmp_path: Path) -> None:
-    world = World(tmp_path)
+    embedder = HashingEmbedder()
+    world = World(tmp_path, embedder=CachedEmbedder(embedder, tmp_path / "cache.sqlite"))
     world.write("a.md", VALVES)
     world.ingest()
     world.write("a.md", "# Long\n" + "\n".join(f"\n## {n} Part\n\nPart {n} says {n}.\n" for n in range(1, 101)))
-    embedder = world.embedder
-    assert isinstance(embedder, HashingEmbedder)
     embedder.failure, embedder.fail_after = ConnectionFailedError("gone"), 64
     with pytest.raises(ConnectionFailedError):
         world.ingest()
@@ -206,19 +205,19 @@ def test_another_embedding_space_is_refused_before_anything_is_read(world: World
 
 
 class SweptOnce(PublishingStore):
-    """A store in which another writer sweeps the staged chunks just before the first publish."""
+    """A store in which another writer removes the chunks of the first publish before they are visible."""
 
     swept = False
 
-    def take(self, new: Publication) -> None:
+    def take(self, collection: str, new: WholeDocument) -> None:
         if not self.swept:
             self.swept = True
-            self.discard_staged(new.collection, new.record.id)
-        super().take(new)
+            raise InternalError("Chunks were discarded by another writer.")
+        super().take(collection, new)
 
 
 @pytest.mark.parametrize("slice_", [1, 64])
-def test_chunks_swept_by_another_writer_are_staged_again(tmp_path: Path, slice_: int) -> None:
+def test_chunks_removed_by_another_writer_are_written_again(tmp_path: Path, slice_: int) -> None:
     world = World(tmp_path, store=SweptOnce(EnglishAnalyser()), slice=slice_)
     world.write("pumps.md", PUMPS)
     world.ingest()
@@ -228,7 +227,9 @@ def test_chunks_swept_by_another_writer_are_staged_again(tmp_path: Path, slice_:
 class FullStore(MemoryStore):
     """A store whose disk is full."""
 
-    def stage(self, collection: str, document_id: str, generation: str, chunks: Sequence[EmbeddedChunk]) -> None:
+    def publish(
+        self, collection: str, documents: Sequence[WholeDocument], on_published: Callable[[str], object]
+    ) -> None:
         raise InternalError("The disk is full.")
 
 
@@ -244,10 +245,10 @@ def test_a_store_that_cannot_write_ends_the_ingest_with_its_reason(tmp_path: Pat
 class FullAfterOne(PublishingStore):
     """A store that is full when its first document is there."""
 
-    def take(self, new: Publication) -> None:
-        if self.documents(new.collection):
+    def take(self, collection: str, new: WholeDocument) -> None:
+        if self.documents(collection):
             raise ConnectionFailedError("The disk is full.")
-        super().take(new)
+        super().take(collection, new)
 
 
 def test_what_was_stored_before_the_store_failed_is_told_apart_from_what_was_not(tmp_path: Path) -> None:
@@ -264,12 +265,12 @@ def test_what_was_stored_before_the_store_failed_is_told_apart_from_what_was_not
 class RefusesB(MemoryStore):
     """A store that cannot take one document, and then takes none of those that come with it."""
 
-    def publish_whole(
+    def publish(
         self, collection: str, documents: Sequence[WholeDocument], on_published: Callable[[str], object]
     ) -> None:
         if "b" in {each.record.id for each in documents}:
             raise InvalidInputError("A text holds half of a surrogate pair.")
-        super().publish_whole(collection, documents, on_published)
+        super().publish(collection, documents, on_published)
 
 
 def test_a_document_that_cannot_be_stored_keeps_out_none_before_it(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from knowledge_mcp.engine.jobs import store_journal
 from knowledge_mcp.engine.jobs.journal import Job, JobState, job_from_json, job_to_json
 from knowledge_mcp.engine.jobs.store_journal import JOBS_COLLECTION, StoreJournal
+from knowledge_mcp.model.collection import WholeDocument
 from knowledge_mcp.model.errors import (
     ConnectionFailedError,
     NotFoundError,
@@ -127,7 +128,7 @@ def test_a_job_of_the_journal_that_cannot_be_read_is_left_out(shelf: Shelf, capl
     record = shelf.store.document(JOBS_COLLECTION, f"job:{job.id}")
     assert record is not None
     damaged = replace(record, metadata=(("job", job_to_json(job)[:-5]),))
-    shelf.store.publish(JOBS_COLLECTION, damaged, "-", "1")
+    shelf.store.publish(JOBS_COLLECTION, [WholeDocument(damaged, "-", ())], lambda _: None)
     assert journal.open() == []
     assert "cannot be read" in caplog.text
 

@@ -14,7 +14,8 @@ from knowledge_mcp.engine.transfer.carry import MoveEventKind
 from knowledge_mcp.engine.transfer.compare import content_hash
 from knowledge_mcp.engine.transfer.move import Move, MoveOptions
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
-from knowledge_mcp.model.chunk import EmbeddedChunk, Vector
+from knowledge_mcp.model.chunk import Vector
+from knowledge_mcp.model.collection import WholeDocument
 from knowledge_mcp.model.errors import (
     ConnectionFailedError,
     InternalError,
@@ -26,7 +27,7 @@ from knowledge_mcp.model.errors import (
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.store_values import SPACE
 from tests.engine.moving import Told, chunks_of, everything, fill, memory, move, place, put_document, sqlite
-from tests.engine.publishing import Publication, PublishingStore
+from tests.engine.publishing import PublishingStore
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -81,33 +82,29 @@ def test_a_move_stopped_between_documents_goes_on_behind_them(source: MemoryStor
     with pytest.raises(type(error)):
         move(place(source), place(target), Told(error, after=2))
     assert len(target.documents("kb")) == 3
-    target.stage("kb", "doc-04", "left over", chunks_of("doc-04", 2, turn=9))
     report = move(place(source), place(target))
     assert (report.good, report.copied, len(report.plan.present)) == (True, 5, 3)
-    assert target.discard_staged("kb") == 0
     assert everything(target) == everything(source)
 
 
-class _StopsWhileStaging(MemoryStore):
-    """Stands for a store that goes away in the middle of a document."""
+class _StopsAfterTwo(PublishingStore):
+    """Stands for a store that goes away once."""
 
     left = 3
 
-    def stage(self, collection: str, document_id: str, generation: str, chunks: Sequence[EmbeddedChunk]) -> None:
+    def take(self, collection: str, new: WholeDocument) -> None:
         self.left -= 1
         if not self.left:
-            super().stage(collection, document_id, generation, chunks[:1])
             raise ConnectionFailedError("The store has gone.")
-        super().stage(collection, document_id, generation, chunks)
+        super().take(collection, new)
 
 
-def test_a_store_that_goes_away_within_a_document_ends_the_move_and_the_next_one_finishes(source: MemoryStore) -> None:
-    target = _StopsWhileStaging(EnglishAnalyser())
+def test_a_store_that_goes_away_ends_the_move_and_the_next_one_finishes(source: MemoryStore) -> None:
+    target = _StopsAfterTwo(EnglishAnalyser())
     with pytest.raises(ConnectionFailedError):
         move(place(source), place(target))
     assert move(place(source), place(target)).good
     assert everything(target) == everything(source)
-    assert target.discard_staged("kb") == 0
 
 
 def test_a_record_that_differs_is_replaced_and_the_source_never_changes(source: MemoryStore) -> None:
@@ -209,10 +206,10 @@ def test_what_changes_at_the_source_meanwhile_is_caught_up_with(source: MemorySt
 
 
 class _DisturbedByAnotherWriter(PublishingStore):
-    def take(self, new: Publication) -> None:
+    def take(self, collection: str, new: WholeDocument) -> None:
         if new.record.id == "doc-02":
-            self.discard_staged(new.collection, new.record.id)
-        super().take(new)
+            raise InternalError("Chunks were discarded by another writer.")
+        super().take(collection, new)
 
 
 def test_a_target_that_refuses_one_document_gets_all_others(source: MemoryStore) -> None:
@@ -223,10 +220,10 @@ def test_a_target_that_refuses_one_document_gets_all_others(source: MemoryStore)
 
 
 class _FilledByAnotherRun(PublishingStore):
-    def take(self, new: Publication) -> None:
-        super().take(new)
+    def take(self, collection: str, new: WholeDocument) -> None:
+        super().take(collection, new)
         if new.record.id == "doc-02":
-            raise InternalError("Document 'doc-02' has 0 staged chunks, not the 5 announced.")
+            raise InternalError("Document 'doc-02' has 0 chunks, not the 5 announced.")
 
 
 def test_a_document_that_another_run_copied_at_the_same_time_has_not_failed(source: MemoryStore) -> None:
@@ -239,7 +236,7 @@ def test_a_document_that_another_run_copied_at_the_same_time_has_not_failed(sour
 
 
 class _IsOverloaded(PublishingStore):
-    def take(self, new: Publication) -> None:
+    def take(self, collection: str, new: WholeDocument) -> None:
         raise InternalError("Status 503.", recoverable=True)
 
 
@@ -253,7 +250,7 @@ def test_a_move_killed_twice_ends_equal(tmp_path: Path) -> None:
     store = sqlite(first)
     fill(store, documents=8, chunks=260)
     before = content_hash(place(store)).sha256
-    for heard in ("staged doc-02", "stored doc-05"):
+    for heard in ("read doc-02", "stored doc-05"):
         child = subprocess.Popen(
             [sys.executable, "-m", "tests.engine.moving", "copy", str(first), str(second)],
             cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -271,7 +268,6 @@ def test_a_move_killed_twice_ends_equal(tmp_path: Path) -> None:
     assert (report.good, report.copied) == (True, 10 - present)
     assert content_hash(place(target)).sha256 == before == content_hash(place(store)).sha256
     assert target.verify("kb") == []
-    assert target.discard_staged("kb") == 0
     for each in (store, target):
         each.close()
 

@@ -9,13 +9,13 @@ import pytest
 
 from knowledge_mcp.engine.transfer.compare import content_hash
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
-from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
-from knowledge_mcp.model.collection import NO_STRUCTURE, StoreStatistics
+from knowledge_mcp.model.chunk import Chunk, Vector
+from knowledge_mcp.model.collection import NO_STRUCTURE, StoreStatistics, WholeDocument
 from knowledge_mcp.model.query import Filter, LegResults
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.store_values import SPACE, structure
 from tests.engine.moving import chunks_of, everything, fill, memory, move, place, put_document
-from tests.engine.publishing import Publication, PublishingStore
+from tests.engine.publishing import PublishingStore
 
 
 @pytest.fixture
@@ -41,15 +41,11 @@ def test_the_content_hash_sees_every_kind_of_difference() -> None:
             chunks = [*(replace(each, chunk=chunk) for each, chunk in zip(chunks, swapped, strict=False)), chunks[2]]
         kept = put_document(store, "d", chunks)
         if change == "record":
-            store.stage("kb", "d", "g", chunks)
-            warned = replace(kept, warnings=("Page 4 was empty.",))
-            store.publish("kb", warned, "text of d, turn 0 東京", "g", structure(3))
-        if change == "text":
-            store.stage("kb", "d", "g", chunks)
-            store.publish("kb", kept, "another text", "g", structure(3))
-        if change == "structure":
-            store.stage("kb", "d", "g", chunks)
-            store.publish("kb", kept, "text of d, turn 0 東京", "g", structure(2))
+            kept = replace(kept, warnings=("Page 4 was empty.",))
+        text = "another text" if change == "text" else "text of d, turn 0 東京"
+        shape = structure(2 if change == "structure" else 3)
+        if change in {"record", "text", "structure"}:
+            store.publish("kb", [WholeDocument(kept, text, chunks, shape)], lambda _: None)
         if change == "missing":
             store.delete_document("kb", "d")
         seen.add(content_hash(place(store)).sha256)
@@ -74,26 +70,26 @@ class _LosesVectors(MemoryStore):
         return {key: known[key] for key in list(known)[1:]}
 
 
-class _RoundsVectors(MemoryStore):
-    def stage(self, collection: str, document_id: str, generation: str, chunks: Sequence[EmbeddedChunk]) -> None:
-        rounded = [replace(each, vector=b"\0\0" + each.vector[2:]) for each in chunks]
-        super().stage(collection, document_id, generation, rounded)
+class _RoundsVectors(PublishingStore):
+    def take(self, collection: str, new: WholeDocument) -> None:
+        rounded = [replace(each, vector=b"\0\0" + each.vector[2:]) for each in new.chunks]
+        super().take(collection, replace(new, chunks=rounded))
 
 
 class _LosesTexts(PublishingStore):
-    def take(self, new: Publication) -> None:
-        super().take(replace(new, text=new.text[:-1]))
+    def take(self, collection: str, new: WholeDocument) -> None:
+        super().take(collection, replace(new, text=new.text[:-1]))
 
 
 class _LosesStructures(PublishingStore):
-    def take(self, new: Publication) -> None:
-        super().take(replace(new, structure=NO_STRUCTURE))
+    def take(self, collection: str, new: WholeDocument) -> None:
+        super().take(collection, replace(new, structure=NO_STRUCTURE))
 
 
-class _ForgetsFields(MemoryStore):
-    def stage(self, collection: str, document_id: str, generation: str, chunks: Sequence[EmbeddedChunk]) -> None:
-        kept = [replace(each, chunk=replace(each.chunk, page_labels=())) for each in chunks]
-        super().stage(collection, document_id, generation, kept)
+class _ForgetsFields(PublishingStore):
+    def take(self, collection: str, new: WholeDocument) -> None:
+        kept = [replace(each, chunk=replace(each.chunk, page_labels=())) for each in new.chunks]
+        super().take(collection, replace(new, chunks=kept))
 
 
 class _FindsNothingNear(MemoryStore):
@@ -143,8 +139,8 @@ def test_what_an_equal_record_hides_is_found_by_the_comparison_and_copied_again(
     move(place(source), place(target))
     kept = source.document("kb", "doc-02")
     assert kept is not None
-    target.stage("kb", "doc-02", "g", chunks_of("doc-02", 5, turn=8))
-    target.publish("kb", kept, "another text", "g")
+    other = WholeDocument(kept, "another text", chunks_of("doc-02", 5, turn=8))
+    target.publish("kb", [other], lambda _: None)
     report = move(place(source), place(target))
     assert "doc-02" in report.plan.present
     assert (report.good, report.copied) == (True, 1)
@@ -164,8 +160,8 @@ class _HasLostAChunk(PublishingStore):
         counted = super().statistics(collection)
         return replace(counted, chunks=counted.chunks - self.damaged)
 
-    def take(self, new: Publication) -> None:
-        super().take(new)
+    def take(self, collection: str, new: WholeDocument) -> None:
+        super().take(collection, new)
         self.damaged = False
 
 

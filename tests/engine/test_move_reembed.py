@@ -16,7 +16,7 @@ from knowledge_mcp.engine.transfer.compare import content_hash
 from knowledge_mcp.engine.transfer.reembed import Reembed, ReembedOptions, ReembedReport
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import EmbeddedChunk, Vector
-from knowledge_mcp.model.collection import NO_STRUCTURE
+from knowledge_mcp.model.collection import NO_STRUCTURE, WholeDocument
 from knowledge_mcp.model.errors import (
     ConnectionFailedError,
     InternalError,
@@ -30,7 +30,7 @@ from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.testing.embedders import HashingEmbedder
 from knowledge_mcp.testing.store_values import SPACE, embedded
 from tests.engine.moving import Told, chunks_of, fill, memory, place, put_document, sqlite
-from tests.engine.publishing import Publication, PublishingStore
+from tests.engine.publishing import PublishingStore
 
 ROOT = Path(__file__).resolve().parents[2]
 TODAY = date(2026, 11, 22)
@@ -127,7 +127,7 @@ def test_the_live_collection_answers_until_the_swap_and_late_changes_are_caught_
     seen: list[bool] = []
 
     def meddle(event: MoveEvent) -> None:
-        if event.kind == MoveEventKind.STAGED:
+        if event.kind == MoveEventKind.READ:
             info = store.collection("kb")
             assert info is not None
             seen.append(info.space == SPACE)
@@ -223,10 +223,8 @@ def test_a_document_ingested_again_into_the_coming_collection_counts_as_carried_
     cut = [replace(each, vector=vector) for each, vector in zip(cut, vectors, strict=True)]
     kept = store.document("kb", "long")
     assert kept is not None
-    store.stage(coming, "long", "g", cut)
-    store.publish(
-        coming, replace(kept, chunk_count=9, updated_at="2026-11-22T00:00:00+00:00", pipeline="finer"), "text", "g"
-    )
+    newer = replace(kept, chunk_count=9, updated_at="2026-11-22T00:00:00+00:00", pipeline="finer")
+    store.publish(coming, [WholeDocument(newer, "text", cut)], lambda _: None)
     assert reembed(store, embedder=embedder).good
     assert len(store.document_chunks("kb", "long")) == 9
 
@@ -264,10 +262,10 @@ def test_a_cost_limit_ends_the_run_before_it_is_passed_and_keeps_the_live_collec
     assert live.space == SPACE
 
 
-class _LosesAVector(MemoryStore):
-    def stage(self, collection: str, document_id: str, generation: str, chunks: Sequence[EmbeddedChunk]) -> None:
-        spoilt = [replace(each, embedding_key="0" * 64) for each in chunks]
-        super().stage(collection, document_id, generation, spoilt if "next" in collection else chunks)
+class _LosesAVector(PublishingStore):
+    def take(self, collection: str, new: WholeDocument) -> None:
+        spoilt = [replace(each, embedding_key="0" * 64) for each in new.chunks]
+        super().take(collection, replace(new, chunks=spoilt) if "next" in collection else new)
 
 
 class _LosesText(MemoryStore):
@@ -277,8 +275,8 @@ class _LosesText(MemoryStore):
 
 
 class _LosesStructure(PublishingStore):
-    def take(self, new: Publication) -> None:
-        super().take(replace(new, structure=NO_STRUCTURE) if "next" in new.collection else new)
+    def take(self, collection: str, new: WholeDocument) -> None:
+        super().take(collection, replace(new, structure=NO_STRUCTURE) if "next" in collection else new)
 
 
 @pytest.mark.parametrize("wrong", [_LosesAVector, _LosesText, _LosesStructure])
@@ -324,7 +322,7 @@ def test_a_run_killed_at_any_moment_is_finished_by_the_next(tmp_path: Path) -> N
     store: SqliteStore = sqlite(path)
     fill(store, documents=6, chunks=40)
     before = contents(store)
-    for heard in ("staged doc-01", "compared doc-02"):
+    for heard in ("read doc-01", "compared doc-02"):
         child = subprocess.Popen(
             [sys.executable, "-m", "tests.engine.moving", "reembed", str(path)],
             cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

@@ -6,7 +6,7 @@ import dataclasses
 import math
 import struct
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -81,11 +81,14 @@ def test_it_is_measured_once_for_a_space_and_not_at_all_where_the_constants_were
 class Service(Narrow):
     """The same by a service, which must be asked; it may fail, or hang."""
 
-    kept: list[Vector] | None = None
+    kept: Mapping[str, Vector] = {}
 
-    def documents_at_hand(self, texts: Sequence[str]) -> list[Vector] | None:
-        del texts
-        return self.kept
+    @property
+    def price(self) -> float | None:
+        return 0.02
+
+    def documents_at_hand(self, texts: Sequence[str]) -> dict[str, Vector]:
+        return {text: self.kept[text] for text in texts if text in self.kept}
 
     def measured(self) -> float:
         """Wait until the thread that measures has ended."""
@@ -119,7 +122,8 @@ def test_a_question_never_waits_for_a_service_and_the_next_ones_have_its_unit(
 def test_what_a_cache_holds_is_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = Service(0.66, 0.42), Service(0.66, 0.42)
     unit = first.measured()
-    second.kept = first.embed_documents([text for pair in PAIRS for text in pair])
+    texts = [text for pair in PAIRS for text in pair]
+    second.kept = dict(zip(texts, first.embed_documents(texts), strict=True))
     monkeypatch.setattr(measuring, "_KNOWN", {})
     monkeypatch.setattr(measuring, "_TRIED", {})
     assert nearness(second) == unit
@@ -134,15 +138,11 @@ def test_an_ingest_that_asked_a_service_has_the_unit_measured_for_the_first_ques
         def usage(self) -> EmbeddingUsage:
             return EmbeddingUsage(requests=self.asked)
 
-        def documents_at_hand(self, texts: Sequence[str]) -> list[Vector] | None:
-            del texts
-            return None
-
         def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
             self.asked += 1
             return super().embed_documents(texts)
 
-    paid = Paid()
+    paid = Paid(price=None)
     world = World(tmp_path, embedder=paid)
     world.write("pumps.md", PUMPS)
     world.ingest()

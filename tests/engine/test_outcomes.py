@@ -19,6 +19,7 @@ from knowledge_mcp.engine.knowledge import LocalKnowledge
 from knowledge_mcp.language.document_types import DocumentClassifier
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import Vector
+from knowledge_mcp.model.collection import WholeDocument
 from knowledge_mcp.model.errors import (
     ConnectionFailedError,
     ContentRefusedError,
@@ -32,7 +33,7 @@ from knowledge_mcp.model.ingest import IngestEventKind, IngestOptions, IngestRep
 from knowledge_mcp.readers.markdown import MarkdownReader
 from knowledge_mcp.sources.files import FileSource
 from knowledge_mcp.testing.embedders import HashingEmbedder
-from tests.engine.publishing import Publication, PublishingStore
+from tests.engine.publishing import PublishingStore
 from tests.engine.world import World
 
 _FINAL = {
@@ -79,11 +80,11 @@ class Moodier(PublishingStore):
 
     moods: Sequence[KnowledgeError | None] = ()
 
-    def take(self, new: Publication) -> None:
+    def take(self, collection: str, new: WholeDocument) -> None:
         mood, self.moods = (self.moods[0], self.moods[1:]) if self.moods else (None, ())
         if mood is not None:
             raise mood
-        super().take(new)
+        super().take(collection, new)
 
 
 def text_of(name: str, passages: int) -> str:

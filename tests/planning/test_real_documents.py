@@ -156,7 +156,7 @@ def test_an_empty_text_is_refused_and_the_model_waits_for_its_first_use(tmp_path
     embedder = fresh.embedder
     assert embedder.space.model == "all-MiniLM-L6-v2"
     assert embedder.space.dimensions == 384
-    assert getattr(embedder, "_loaded") is None  # noqa: B009 - of whichever embedder it is
+    assert getattr(getattr(embedder, "_inner"), "_loaded") is None  # noqa: B009 - behind its cache
     for blank in ("", " \n"):
         with pytest.raises(InvalidInputError):
             embedder.embed_documents(["text", blank])

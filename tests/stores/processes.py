@@ -16,7 +16,8 @@ from pathlib import Path
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.ports import Store
 from knowledge_mcp.stores.sqlite.store import SqliteStore
-from knowledge_mcp.testing.store_values import SPACE, SamplePassage, embedded, record, unit_vector
+from knowledge_mcp.testing.store_search import put
+from knowledge_mcp.testing.store_values import SPACE, SamplePassage, unit_vector
 
 DOCUMENTS = 4
 CHUNKS = 25
@@ -46,11 +47,7 @@ def write(store: Store, seed: int, seconds: float) -> None:
     while time.monotonic() < deadline:
         turn += 1
         document_id = f"d{dice.randrange(DOCUMENTS)}-{seed}"
-        chunks = embedded(document_id, generation(document_id, turn))
-        half = len(chunks) // 2
-        store.stage("c", document_id, f"g{turn}", chunks[:half])
-        store.stage("c", document_id, f"g{turn}", chunks[half:])
-        store.publish("c", record(document_id, chunks, sha256=str(turn)), f"text of {turn}", f"g{turn}")
+        put(store, document_id, generation(document_id, turn), text=f"text of {turn}", sha256=str(turn))
         say(f"{document_id} {turn}")
 
 

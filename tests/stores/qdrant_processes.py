@@ -15,19 +15,17 @@ from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import InternalError
 from knowledge_mcp.stores.qdrant.connection import QdrantConfig
 from knowledge_mcp.stores.qdrant.store import QdrantStore
-from knowledge_mcp.testing.store_values import SPACE, embedded, record
+from knowledge_mcp.testing.store_search import put
+from knowledge_mcp.testing.store_values import SPACE
 from tests.stores.processes import generation, say
 
 
 def write_once(store: QdrantStore, dice: random.Random, turn: int) -> bool:
     """Publish one generation of one of two documents; tell whether no other writer was faster."""
     document_id = f"d{dice.randrange(2)}"
-    chunks = embedded(document_id, generation(document_id, turn))
-    store.stage("c", document_id, f"g{turn}", chunks)
     try:
-        store.publish("c", record(document_id, chunks, sha256=str(turn)), f"text of {turn}", f"g{turn}")
+        put(store, document_id, generation(document_id, turn), text=f"text of {turn}", sha256=str(turn))
     except InternalError:
-        store.discard_staged("c", document_id)
         return False
     return True
 

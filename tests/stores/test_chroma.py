@@ -92,7 +92,7 @@ def test_a_server_shows_what_is_specified_after_an_older_program_and_two_writers
                 SamplePassage(f"turn {turn} place {place}", id=f"d_001_{place:03d}") for place in range(1 + turn % 4)
             ]
             with contextlib.suppress(InternalError):  # the other writer has discarded or replaced what was staged
-                put(store, "d", passages, collection=name, generation=f"g{turn}")
+                put(store, "d", passages, collection=name)
 
     stores = [Checked(address, StoreContract.analyser, policy=QUICK) for _ in range(2)]
     threads = [threading.Thread(target=publish, args=(store, range(first, 8, 2))) for first, store in enumerate(stores)]

@@ -123,7 +123,6 @@ def test_a_server_killed_amid_writes_and_started_again_ends_up_like_one_undistur
         for number in range(total):
             name = f"d{number}"
             if collection == "whole" or name not in acknowledged:
-                target.discard_staged(collection, name)
                 passages = generation(name, number % 7 + 3)
                 put(target, name, passages, collection=collection, text=f"text of {number}")
     assert store.documents("c") == undisturbed.documents("whole")

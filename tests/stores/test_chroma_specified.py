@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.model.collection import WholeDocument
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.stores.chroma.client import Address, ChromaTable
 from knowledge_mcp.stores.chroma.store import ChromaStore
@@ -177,8 +178,7 @@ def test_a_collection_that_takes_the_name_is_what_is_shown_whatever_its_space(fo
     wide = replace(SPACE, model="wide", dimensions=32)
     store.create_collection("next", wide)
     chunks = [replace(each, vector=unit_vector("x", 32)) for each in embedded("d", [SamplePassage("new", id="1")])]
-    store.stage("next", "d", "g", chunks)
-    store.publish("next", record("d", chunks), "", "g")
+    store.publish("next", [WholeDocument(record("d", chunks), "", chunks)], lambda _: None)
     store.rename_collections({NAME: "old", "next": NAME})
     client = plain(folder)
     assert shown(client) == ({"1": "new"}, ["d"])
@@ -230,7 +230,7 @@ def test_a_kill_anywhere_leaves_a_copy_that_the_next_opening_makes_right(folder:
     while finished < 2:
         store = opened(folder / str(step))
         store.create_collection(NAME, SPACE)
-        put(store, "d", old, collection=NAME, generation="g1")
+        put(store, "d", old, collection=NAME)
         left = step
 
         def counted(name: str, patch: pytest.MonkeyPatch) -> None:
@@ -250,7 +250,7 @@ def test_a_kill_anywhere_leaves_a_copy_that_the_next_opening_makes_right(folder:
             counted("remove", patch)
             with contextlib.suppress(Killed):
                 if step % 2:
-                    put(store, "d", new, collection=NAME, generation="g2")
+                    put(store, "d", new, collection=NAME)
                 else:
                     store.delete_document(NAME, "d")
                 finished += left >= 0

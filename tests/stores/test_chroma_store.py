@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
-from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.collection import DocumentRecord, WholeDocument
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, InternalError
 from knowledge_mcp.model.query import Equals, Filter, In, Prefix
 from knowledge_mcp.ports import Analyser
@@ -23,12 +23,10 @@ from knowledge_mcp.stores.chroma.client import Address, ChromaTable
 from knowledge_mcp.stores.chroma.places import ChromaCollection
 from knowledge_mcp.stores.chroma.slots import ViewLimits
 from knowledge_mcp.stores.chroma.store import ChromaStore, from_options
-from knowledge_mcp.testing.store_parts import whole
-from knowledge_mcp.testing.store_search import FILTERS, MANY, put
+from knowledge_mcp.testing.store_search import FILTERS, MANY, put, whole
 from knowledge_mcp.testing.store_values import (
     SPACE,
     SamplePassage,
-    embedded,
     full_chunk,
     record,
     structure,
@@ -159,8 +157,7 @@ def test_a_plain_client_reads_every_field_of_a_chunk(folder: Path) -> None:
     store = opened(folder)
     store.create_collection("standards", SPACE)
     each = full_chunk("d")
-    store.stage("standards", "d", "g", [each])
-    store.publish("standards", record("d", [each]), "text", "g")
+    store.publish("standards", [WholeDocument(record("d", [each]), "text", [each])], lambda _: None)
     client = plain(folder)
     entry = client.get_collection("standards", embedding_function=None).get(include=["documents", "metadatas"])
     assert entry["documents"] == [each.chunk.content]
@@ -178,9 +175,8 @@ def test_a_plain_client_reads_every_field_of_a_chunk(folder: Path) -> None:
 def test_the_example_of_the_documentation_runs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store = opened(folder)
     store.create_collection("standards", SPACE)
-    chunks = embedded("d", [SamplePassage("The pump shall stop", normative=True, clause_number="5.3.1")])
-    store.stage("standards", "d", "g", chunks)
-    store.publish("standards", record("d", chunks), "", "g")
+    passage = SamplePassage("The pump shall stop", normative=True, clause_number="5.3.1")
+    put(store, "d", [passage], collection="standards")
     store.close()
     page = (ROOT / "docs" / "chromadb.md").read_text("utf-8")
     code, _ = re.findall(r"```python notest\n(.*?)```", page, re.DOTALL)
@@ -196,7 +192,7 @@ def test_passages_are_compared_whether_their_vectors_are_held_or_not(folder: Pat
         store, "d", [SamplePassage(f"alpha {number}", id=f"{number}", direction=f"way {number}") for number in range(8)]
     )
     again = [SamplePassage(f"beta {number}", id=f"{number}", direction=f"way {number}") for number in range(5)]
-    put(store, "d", again, generation="next")
+    put(store, "d", again)
     compared = store.cosines("c", unit_vector("way 3"), ["3", "4", "7", "unknown"])
     assert compared.keys() == {"3", "4"}
     assert compared["3"] == pytest.approx(1.0, abs=1e-5)
@@ -206,16 +202,11 @@ def test_passages_are_compared_whether_their_vectors_are_held_or_not(folder: Pat
 
 
 @pytest.mark.parametrize("limits", [ViewLimits(), ViewLimits(vectors=0)], ids=["held here", "asked of the index"])
-def test_both_ways_of_the_dense_leg_filter_before_ranking_and_see_no_staged_chunk(
-    folder: Path, limits: ViewLimits
-) -> None:
+def test_both_ways_of_the_dense_leg_filter_before_ranking(folder: Path, limits: ViewLimits) -> None:
     store = opened(folder, limits=limits)
     store.create_collection("c", SPACE)
     put(store, "d", MANY)
     put(store, "e", [SamplePassage("alpha alone", id="6")])
-    store.stage(
-        "c", "d", "next", embedded("d", [SamplePassage(f"alpha {number}", id=f"n{number}") for number in range(80)])
-    )
     odd: list[tuple[Filter, str]] = [
         (In("normative", ("true", "false")), "123456"),
         (In("normative", ("true", "maybe")), "15"),
@@ -312,7 +303,7 @@ def contents(store: ChromaStore) -> tuple[Sequence[object], ...]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("work", ["publish", "publish whole", "publish whole in two steps", "delete", "discard"])
+@pytest.mark.parametrize("work", ["publish", "publish with another one", "publish in two steps", "delete"])
 @pytest.mark.requirement("CLARIFY-006")
 def test_a_kill_between_any_two_steps_leaves_one_version_whole_and_the_next_run_mends_it(
     folder: Path, work: str
@@ -321,17 +312,13 @@ def test_a_kill_between_any_two_steps_leaves_one_version_whole_and_the_next_run_
     new = [SamplePassage("same words", id="2"), SamplePassage("new words", id="3"), SamplePassage("more words", id="4")]
 
     def run(store: ChromaStore) -> None:
-        if work == "publish":
-            store.discard_staged("c", "d")
-            put(store, "d", new, text="new", generation="g2", structure=structure(3))
-        elif work.startswith("publish whole"):
-            large = work.endswith("two steps")
-            made = [whole("d", new, text="new" * (400_000 if large else 1), structure=structure(3))]
-            store.publish_whole("c", made if large else [*made, whole("e", ["other words"])], lambda _: None)
-        elif work == "delete":
+        if work == "delete":
             store.delete_document("c", "d")
-        else:
-            store.discard_staged("c")
+            return
+        large = work.endswith("two steps")
+        made = [whole("d", new, text="new" * (400_000 if large else 1), structure=structure(3))]
+        others = [whole("e", ["other words"])] if work.endswith("another one") else []
+        store.publish("c", [*made, *others], lambda _: None)
 
     undisturbed: tuple[Sequence[object], ...] = ()
     before: tuple[Sequence[object], ...] = ()
@@ -339,8 +326,7 @@ def test_a_kill_between_any_two_steps_leaves_one_version_whole_and_the_next_run_
     while step <= total:
         store = opened(folder / str(step))
         store.create_collection("c", SPACE)
-        put(store, "d", old, text="old", generation="g1", structure=structure(2))
-        store.stage("c", "d", "g1", embedded("d", [SamplePassage("staged words", id="9")]))
+        put(store, "d", old, text="old", structure=structure(2))
         before = before or contents(store)
         with pytest.MonkeyPatch.context() as patch:
             calls = killed_at(step or 10_000, patch)
@@ -353,7 +339,7 @@ def test_a_kill_between_any_two_steps_leaves_one_version_whole_and_the_next_run_
         assert contents(other) in (before, undisturbed), f"a mix after a kill at step {step} of {total}"
         run(other)
         assert contents(other) == undisturbed, step
-        other.discard_staged("c")
+        other.verify("c", repair=True)
         assert other.verify("c", repair=True) == [], step
         assert contents(store) == undisturbed, "the one that was cut short sees it too"
         for each in (store, other):

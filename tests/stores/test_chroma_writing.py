@@ -16,12 +16,12 @@ import pytest
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import InternalError
-from knowledge_mcp.stores.chroma import batches, writing
+from knowledge_mcp.stores.chroma import writing
 from knowledge_mcp.stores.chroma.client import Address, ChromaRow, ChromaTable
+from knowledge_mcp.stores.chroma.places import ChromaCollection
 from knowledge_mcp.stores.chroma.store import ChromaStore
-from knowledge_mcp.testing.store_parts import whole
-from knowledge_mcp.testing.store_search import MANY, put
-from knowledge_mcp.testing.store_values import SPACE, embedded, record, structure, without_check_sums
+from knowledge_mcp.testing.store_search import MANY, put, whole
+from knowledge_mcp.testing.store_values import SPACE, structure, without_check_sums
 from tests.servers.chroma_server import quick_folder
 
 UNFINISHED = "An ingest of this document was not finished, or is under way."
@@ -46,8 +46,12 @@ def opened(folder: Path) -> ChromaStore:
     return ChromaStore(Address(folder), EnglishAnalyser())
 
 
+def place_of(store: ChromaStore) -> ChromaCollection:
+    return store._look_up("c")[0]  # pyright: ignore[reportPrivateUsage] - what is written there is looked at
+
+
 def documents_of(store: ChromaStore) -> ChromaTable:
-    return store._look_up("c")[0].documents  # pyright: ignore[reportPrivateUsage] - what is written there is looked at
+    return place_of(store).documents
 
 
 def test_a_text_as_it_was_written_before_is_read(store: ChromaStore) -> None:
@@ -60,7 +64,7 @@ def test_a_text_as_it_was_written_before_is_read(store: ChromaStore) -> None:
     documents.put([ChromaRow(kept.id, {**kept.metadata, "record": unchecked}, document=kept.document, uri=kept.uri)])
     assert store.document_text("c", "d") == "the text of an older version"
     assert store.verify("c") == []
-    put(store, "d", ["two"], text="new", generation="g2")
+    put(store, "d", ["two"], text="new")
     assert store.document_text("c", "d") == "new"
 
 
@@ -81,7 +85,7 @@ def test_a_small_document_is_written_in_few_calls(store: ChromaStore, monkeypatc
     put(store, "d", MANY[:5], text="text", structure=structure(2))
     assert written == ["2 entries", "5 entries", "5 entries", "removed"]
     written.clear()
-    put(store, "d", MANY[:5], text="x" * 2_000_000, structure=structure(2), generation="g2")
+    put(store, "d", MANY[:5], text="x" * 2_000_000, structure=structure(2))
     assert written[2:4] == ["4 entries", "2 entries"], "a large text comes before the record, not with it"
     assert len(store.document_text("c", "d") or "") == 2_000_000
 
@@ -98,17 +102,17 @@ def test_many_small_documents_are_written_in_as_few_calls_as_one(
 
     monkeypatch.setattr(ChromaTable, "_write", counted)
     told: list[str] = []
-    store.publish_whole("c", [whole(f"d{n}", MANY[:2]) for n in range(20)], told.append)
+    store.publish("c", [whole(f"d{n}", MANY[:2]) for n in range(20)], told.append)
     assert written == ["40 entries", "40 entries", "61 entries"], "holders, vectors; chunks; the rest, records"
     assert told == [f"d{n}" for n in range(20)]
     assert store.verify("c") == []
     written.clear()
     large = whole("large", MANY[:2], text="x" * 2_000_000)
-    store.publish_whole("c", [whole("a", ["one"]), large, whole("b", ["two"])], told.append)
+    store.publish("c", [whole("a", ["one"]), large, whole("b", ["two"])], told.append)
     assert len(written) == 3 + 4 + 3, "a large document is made visible by a call of its own"
     assert store.verify("c") == []
     written.clear()
-    store.publish_whole("c", [whole("a", ["three"]), whole("a", ["four"])], told.append)
+    store.publish("c", [whole("a", ["three"]), whole("a", ["four"])], told.append)
     assert [each.content for each in store.document_chunks("c", "a")] == ["four"], "named twice: the last one holds"
     assert store.verify("c") == []
 
@@ -124,7 +128,7 @@ def test_what_another_writer_discards_meanwhile_is_written_again(
         write(self, rows, replace)
         if rows[0].vector is not None:
             monkeypatch.setattr(ChromaTable, "_write", write)
-            other.discard_staged("c", "d")
+            writing.discard_unfinished(place_of(other), ["d"])
 
     def robbed(self: ChromaTable, rows: Sequence[Any], replace: bool) -> None:
         if any(row.uri for row in rows):  # the other one looked what is visible just before
@@ -133,7 +137,7 @@ def test_what_another_writer_discards_meanwhile_is_written_again(
             (holder,) = documents.rows(where={"$and": [{"kind": {"$eq": "staged"}}, {"document_id": {"$eq": "d"}}]})
             documents.remove([holder.id])
             write(self, rows, replace)
-            chunks = other._look_up("c")[0].chunks  # pyright: ignore[reportPrivateUsage] - as the other one removes
+            chunks = place_of(other).chunks
             chunks.remove(chunks.ids({"generation": {"$eq": holder.metadata["generation"]}}))
         else:
             write(self, rows, replace)
@@ -141,11 +145,10 @@ def test_what_another_writer_discards_meanwhile_is_written_again(
     put(store, "d", ["old"])
     monkeypatch.setattr(ChromaTable, "_write", disturbed if moment == "before its record" else robbed)
     told: list[str] = []
-    store.publish_whole("c", [whole("d", ["new"]), whole("e", ["more"])], told.append)
+    store.publish("c", [whole("d", ["new"]), whole("e", ["more"])], told.append)
     assert sorted(told) == ["d", "e"]
     assert [each.content for each in store.document_chunks("c", "d")] == ["new"]
     assert [each.content for each in store.document_chunks("c", "e")] == ["more"]
-    assert store.discard_staged("c") == 0
     assert store.verify("c") == []
     other.close()
 
@@ -162,12 +165,12 @@ def test_of_two_processes_that_write_a_document_whole_none_takes_the_other_ones_
         write(self, rows, replace)
         if rows[0].vector is not None:
             monkeypatch.setattr(ChromaTable, "_write", write)
-            other.publish_whole("c", [whole("d", ["theirs"])], lambda _: None)
+            other.publish("c", [whole("d", ["theirs"])], lambda _: None)
             monkeypatch.setattr(ChromaTable, "_write", disturbed)
         calls += 1
 
     monkeypatch.setattr(ChromaTable, "_write", disturbed)
-    store.publish_whole("c", [whole("d", ["ours"])], lambda _: None)
+    store.publish("c", [whole("d", ["ours"])], lambda _: None)
     assert calls == 3, "written once"
     assert [each.content for each in other.document_chunks("c", "d")] == ["ours"]
     assert store.verify("c") == []
@@ -181,10 +184,10 @@ def killed_writer(store: ChromaStore, process: int) -> list[str]:
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(batches, "commit_rows", killed)
+        patch.setattr(writing, "_commit", killed)
         patch.setattr(os, "getpid", lambda: process)
         with pytest.raises(KeyboardInterrupt):
-            store.publish_whole("c", [whole("d", ["killed"])], lambda _: None)
+            store.publish("c", [whole("d", ["killed"])], lambda _: None)
     holders = documents_of(store).ids({"kind": {"$eq": "staged"}})
     assert len(holders) == 1
     return holders
@@ -196,7 +199,7 @@ def test_what_a_killed_writer_left_goes(store: ChromaStore, way: str) -> None:
     ended.wait()
     killed_writer(store, ended.pid)
     if way == "the document is written again":
-        store.publish_whole("c", [whole("d", ["new"])], lambda _: None)
+        store.publish("c", [whole("d", ["new"])], lambda _: None)
     else:
         assert all(each.repaired for each in store.verify("c", repair=True) if each.message != UNFINISHED)
     assert documents_of(store).ids({"kind": {"$eq": "staged"}}) == []
@@ -208,18 +211,22 @@ def test_what_a_writer_left_that_was_killed_after_its_commit_goes_with_any_other
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
 
-    def killed(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
+    sweep = writing.sweep
+
+    def killed(*arguments: Any, **named: Any) -> dict[str, int]:
+        if "finished" in named:
+            raise KeyboardInterrupt
+        return sweep(*arguments, **named)
 
     put(store, "d", ["old"])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(batches, "sweep", killed)
+        patch.setattr(writing, "sweep", killed)
         patch.setattr(os, "getpid", lambda: ended.pid)
         with pytest.raises(KeyboardInterrupt):
-            store.publish_whole("c", [whole("d", ["new"])], lambda _: None)
+            store.publish("c", [whole("d", ["new"])], lambda _: None)
     assert [each.content for each in store.document_chunks("c", "d")] == ["new"]
     assert len(documents_of(store).ids({"kind": {"$eq": "vectors"}})) == 2
-    store.publish_whole("c", [whole("e", ["other"])], lambda _: None)
+    store.publish("c", [whole("e", ["other"])], lambda _: None)
     assert len(documents_of(store).ids({"kind": {"$eq": "vectors"}})) == 2, "of d and of e"
     assert store.verify("c") == []
 
@@ -228,11 +235,11 @@ def test_a_writer_that_may_be_at_work_is_left_alone_until_it_is_late(
     store: ChromaStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     holders = killed_writer(store, os.getpid())
-    store.publish_whole("c", [whole("d", ["soon after"])], lambda _: None)
+    store.publish("c", [whole("d", ["soon after"])], lambda _: None)
     assert documents_of(store).ids({"kind": {"$eq": "staged"}}) == holders
     assert [each.message for each in store.verify("c", repair=True)] == [UNFINISHED]
     monkeypatch.setattr(writing, "_LONGEST_SECONDS", -1.0)
-    store.publish_whole("c", [whole("d", ["long after"])], lambda _: None)
+    store.publish("c", [whole("d", ["long after"])], lambda _: None)
     assert store.verify("c") == []
     assert [each.content for each in store.document_chunks("c", "d")] == ["long after"]
 
@@ -246,11 +253,11 @@ def test_a_writer_on_another_machine_is_at_work_whatever_its_clock_says_until_it
         patch.setattr(writing.time, "time", lambda: datetime.now(UTC).timestamp() + 3600 * hours)
         holders = killed_writer(store, os.getpid())
     for _ in range(2):
-        store.publish_whole("c", [whole("e", ["other"])], lambda _: None)
+        store.publish("c", [whole("e", ["other"])], lambda _: None)
         assert documents_of(store).ids({"kind": {"$eq": "staged"}}) == holders
     later = time.monotonic() + 121
     monkeypatch.setattr(writing.time, "monotonic", lambda: later)
-    store.publish_whole("c", [whole("e", ["another"])], lambda _: None)
+    store.publish("c", [whole("e", ["another"])], lambda _: None)
     assert documents_of(store).ids({"kind": {"$eq": "staged"}}) == []
     assert store.verify("c") == []
 
@@ -260,7 +267,7 @@ def test_what_was_left_days_ago_needs_no_watching(store: ChromaStore) -> None:
         patch.setattr(writing.platform, "node", lambda: "elsewhere")
         patch.setattr(writing.time, "time", lambda: datetime.now(UTC).timestamp() - 3 * 86_400)
         killed_writer(store, os.getpid())
-    store.publish_whole("c", [whole("e", ["other"])], lambda _: None)
+    store.publish("c", [whole("e", ["other"])], lambda _: None)
     assert documents_of(store).ids({"kind": {"$eq": "staged"}}) == []
 
 
@@ -270,7 +277,7 @@ def test_a_process_of_somebody_else_counts_as_running(store: ChromaStore, monkey
 
     holders = killed_writer(store, os.getpid())
     monkeypatch.setattr(os, "kill", refused)
-    store.publish_whole("c", [whole("d", ["new"])], lambda _: None)
+    store.publish("c", [whole("d", ["new"])], lambda _: None)
     assert documents_of(store).ids({"kind": {"$eq": "staged"}}) == holders
 
 
@@ -283,13 +290,13 @@ def test_what_is_discarded_each_time_is_told_and_what_was_there_stays(
     def disturbed(self: ChromaTable, rows: Sequence[Any], replace: bool) -> None:
         write(self, rows, replace)
         if rows[0].vector is not None:
-            other.discard_staged("c", "d")
+            writing.discard_unfinished(place_of(other), ["d"])
 
     put(store, "d", ["old"])
     monkeypatch.setattr(ChromaTable, "_write", disturbed)
     told: list[str] = []
     with pytest.raises(InternalError, match="'d' has 0 chunks, not the 1 announced"):
-        store.publish_whole("c", [whole("d", ["new"]), whole("e", ["more"])], told.append)
+        store.publish("c", [whole("d", ["new"]), whole("e", ["more"])], told.append)
     assert told == ["e"]
     assert [each.content for each in store.document_chunks("c", "d")] == ["old"]
     assert [each.content for each in store.document_chunks("c", "e")] == ["more"]
@@ -309,34 +316,8 @@ def test_a_collection_that_is_dropped_amid_documents_takes_those_with_it_that_we
             other.drop_collection("c")
             other.create_collection("c", SPACE)
 
-    store.publish_whole("c", [whole("a", ["one"]), whole("b", ["two"], text="x" * 700_000)], published)
+    store.publish("c", [whole("a", ["one"]), whole("b", ["two"], text="x" * 700_000)], published)
     assert told == ["a", "b"]
     assert [each.id for each in store.documents("c")] == ["b"]
     assert store.verify("c") == []
-    other.close()
-
-
-def test_of_two_processes_that_begin_a_generation_one_gives_it_its_token(
-    folder: Path, store: ChromaStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    other = opened(folder)
-    chunks = embedded("d", ["one", "two"])
-    write = ChromaTable._write  # pyright: ignore[reportPrivateUsage] - a moment between two calls
-
-    def late(self: ChromaTable, rows: Sequence[Any], replace: bool) -> None:
-        if not replace:
-            monkeypatch.setattr(ChromaTable, "_write", write)
-            other.stage("c", "d", "g", chunks[:1])
-        write(self, rows, replace)
-
-    monkeypatch.setattr(ChromaTable, "_write", late)
-    store.stage("c", "d", "g", chunks[1:])
-    store.publish("c", record("d", chunks), "text", "g")
-    assert [each.content for each in store.document_chunks("c", "d")] == ["one", "two"]
-    assert store.verify("c") == []
-    assert len(store.vectors("c", [each.embedding_key for each in chunks])) == 2
-    entries = documents_of(store).ids({"kind": {"$eq": "vectors"}})
-    tokens = {each.split(" ")[1] for each in entries}
-    assert len(entries) == 2
-    assert len(tokens) == 1, "the loser's vectors have the winner's token"
     other.close()

@@ -52,7 +52,6 @@ def test_a_writer_killed_at_any_moment_leaves_whole_generations_and_loses_none_a
         store.close()
     assert len(acknowledged) > 4, "no writer came far enough to show anything"
     store = SqliteStore(path, EnglishAnalyser())
-    store.discard_staged("c")
     assert store.verify("c") == []
     store.close()
 

@@ -195,7 +195,6 @@ def test_all_that_the_store_asks_has_the_answer_of_local_mode() -> None:
             text="text",
         )
         put(store, "d", ["gamma words", "delta"], text="text", structure=structure(3))
-        store.stage("c", "e", "g", embedded("e", ["x"]))
         kept = And((Equals("normative", False), In("document_id", ("d", "d1", "d2")), Prefix("clause_number", "5")))
         for wanted in (None, kept):
             store.search("c", vector=unit_vector("x"), text="alpha beta words", filter=wanted, limit=6)
@@ -207,7 +206,6 @@ def test_all_that_the_store_asks_has_the_answer_of_local_mode() -> None:
         store.defined_terms("c")
         store.statistics("c")
         store.verify("c", repair=True)
-        store.discard_staged("c")
         store.delete_document("c", "d")
         store.rename_collections({"c": "n"})
         assert store.drop_collection("n")

@@ -24,8 +24,9 @@ from knowledge_mcp.stores.qdrant.store import QdrantStore
 from knowledge_mcp.stores.shared.bm25 import K1, B
 from knowledge_mcp.stores.shared.filters import keeps_value
 from knowledge_mcp.testing.store_search import put, same_ranking
-from knowledge_mcp.testing.store_values import SPACE, SamplePassage, embedded, structure, unit_vector
+from knowledge_mcp.testing.store_values import SPACE, SamplePassage, structure, unit_vector
 from tests.servers.qdrant_local import LocalQdrant, refusal
+from tests.stores.test_qdrant_publish import leave_staged
 
 SIZED = {"v": models.VectorParams(size=4, distance=models.Distance.COSINE)}
 
@@ -263,7 +264,7 @@ DAMAGE: list[tuple[str, str, bool]] = [
     ("weights", "BM25 weights", True),
     ("unsettled", "wait for the end of a publish", True),
     ("orphans", "left over from a publish or delete", True),
-    ("staged", "not finished; no search sees them", True),
+    ("staged", "1 chunks are left over from a publish", True),
     ("text", "The canonical text is missing", False),
     ("chunk", "The record says 2 chunks, there are 1", False),
     ("structure", "The sections and pages are missing", False),
@@ -293,7 +294,7 @@ def test_damage_is_found_and_what_is_derived_is_mended(
     elif damage == "orphans":
         client.delete("c__records", models.PointIdsList(points=[point_id("document", "d")]))
     elif damage == "staged":
-        store.stage("c", "e", "g", embedded("e", ["x"]))
+        leave_staged(store, "e", ["x"])
     elif damage in {"text", "structure"}:
         kept = models.FieldCondition(key="kind", match=models.MatchValue(value=damage))
         client.delete("c__records", models.FilterSelector(filter=models.Filter(must=[kept])))

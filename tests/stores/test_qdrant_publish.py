@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
 import random
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from qdrant_client import models
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
-from knowledge_mcp.model.errors import InternalError
 from knowledge_mcp.model.query import LegHit
 from knowledge_mcp.stores.qdrant.connection import QdrantConfig
+from knowledge_mcp.stores.qdrant.layout import STAGED
+from knowledge_mcp.stores.qdrant.points import chunk_payload, chunk_point
 from knowledge_mcp.stores.qdrant.store import QdrantStore
 from knowledge_mcp.support.retry import RetryPolicy
 from knowledge_mcp.testing.store_search import put, same_ranking
-from knowledge_mcp.testing.store_values import SPACE, SamplePassage, embedded, record, structure, unit_vector
+from knowledge_mcp.testing.store_values import SPACE, SamplePassage, embedded, structure, unit_vector
 from tests.servers.qdrant_local import LocalQdrant
 from tests.servers.qdrant_server import QdrantServer
 from tests.stores.processes import check
@@ -54,6 +55,17 @@ class Tapped(LocalQdrant):
         return called
 
 
+def leave_staged(store: QdrantStore, document_id: str, passages: Sequence[str]) -> None:
+    """Leave what an older version of the program wrote of a document and did not publish."""
+    place = store._fresh("c")  # pyright: ignore[reportPrivateUsage] - where it is written
+    said = {"home": place.home, "name": "g", "generation": "g#1", "state": STAGED, "document_id": document_id}
+    points = [
+        chunk_point(each, chunk_payload(each, EnglishAnalyser()) | said) for each in embedded(document_id, passages)
+    ]
+    upsert = models.UpsertOperation(upsert=models.PointsList(points=points))
+    store._connection.write(place.home, [upsert])  # pyright: ignore[reportPrivateUsage] - as it wrote
+
+
 @pytest.fixture
 def tapped() -> Tapped:
     return Tapped()
@@ -82,10 +94,8 @@ def test_a_publish_killed_before_any_of_its_requests_leaves_one_version_whole(ta
         if store.collection("c") is not None:
             store.drop_collection("c")
         store.create_collection("c", SPACE)
-        put(store, "d", OLD, text="old text", generation="one", structure=SHAPES["old"])
-        put(store, "e", ["alpha beside"], generation="one")
-        chunks = embedded("d", NEW)
-        store.stage("c", "d", "two", chunks)
+        put(store, "d", OLD, text="old text", structure=SHAPES["old"])
+        put(store, "e", ["alpha beside"])
         left = [step]
 
         def die(_: str, left: list[int] = left) -> None:
@@ -96,7 +106,7 @@ def test_a_publish_killed_before_any_of_its_requests_leaves_one_version_whole(ta
         tapped.before = die
         finished = False
         try:
-            store.publish("c", record("d", chunks), "new text", "two", SHAPES["new"])
+            put(store, "d", NEW, text="new text", structure=SHAPES["new"])
             finished = True
         except Killed:
             pass
@@ -122,19 +132,18 @@ def test_a_publish_killed_before_any_of_its_requests_leaves_one_version_whole(ta
 
 
 def _mended(store: QdrantStore, step: int) -> None:
-    """Whatever was left over is mended in one of three ways."""
+    """Whatever was left over goes in one of three ways."""
     if step % 3 == 0:
         store.verify("c", repair=True)
     elif step % 3 == 1:
-        store.discard_staged("c")
+        store.delete_document("c", "d")
     else:
-        put(store, "d", OLD, text="old text", generation="three", structure=SHAPES["old"])
-        store.discard_staged("c")
+        put(store, "d", OLD, text="old text", structure=SHAPES["old"])
     leftovers = [each for each in store.verify("c") if "parts of texts" not in each.message]
     assert leftovers == []
     store.verify("c", repair=True)
     assert store.verify("c") == []
-    put(store, "d", NEW, text="new text", generation="two", structure=SHAPES["new"])
+    put(store, "d", NEW, text="new text", structure=SHAPES["new"])
     assert seen(store)[0][-3:] == ["new-0", "new-1", "new-2"]
     assert store.verify("c") == []
 
@@ -142,7 +151,7 @@ def _mended(store: QdrantStore, step: int) -> None:
 def test_a_search_between_any_two_requests_of_a_publish_sees_one_version_whole(tapped: Tapped) -> None:
     store, reader = opened(tapped), opened(tapped)
     store.create_collection("c", SPACE)
-    put(store, "d", OLD, text="old text", generation="one", structure=SHAPES["old"])
+    put(store, "d", OLD, text="old text", structure=SHAPES["old"])
     looks: list[str] = []
 
     def look(_: str) -> None:
@@ -157,7 +166,7 @@ def test_a_search_between_any_two_requests_of_a_publish_sees_one_version_whole(t
         tapped.before = before
 
     tapped.before = look
-    put(store, "d", NEW, text="new text", generation="two", structure=SHAPES["new"])
+    put(store, "d", NEW, text="new text", structure=SHAPES["new"])
     tapped.before = None
     assert looks[0] == "old"
     assert looks[-1] == "new"
@@ -167,7 +176,7 @@ def test_a_search_between_any_two_requests_of_a_publish_sees_one_version_whole(t
 def test_a_publish_between_the_requests_of_a_search_is_seen_whole(tapped: Tapped) -> None:
     store, reader = opened(tapped), opened(tapped)
     store.create_collection("c", SPACE)
-    put(store, "d", OLD, generation="0")
+    put(store, "d", OLD)
     seen(reader)
     for turn in range(1, 9):
         steps = [turn // 2]
@@ -175,7 +184,7 @@ def test_a_publish_between_the_requests_of_a_search_is_seen_whole(tapped: Tapped
         def publish(_: str, steps: list[int] = steps, turn: int = turn) -> None:
             if steps[0] == 0:
                 tapped.before = None
-                put(store, "d", NEW if turn % 2 else OLD, generation=str(turn))
+                put(store, "d", NEW if turn % 2 else OLD)
             steps[0] -= 1
 
         tapped.before = publish
@@ -184,25 +193,23 @@ def test_a_publish_between_the_requests_of_a_search_is_seen_whole(tapped: Tapped
         assert whole(dense)
         assert dense == lexical
         if steps[0] >= 0:  # the search was over before its turn came
-            put(store, "d", NEW if turn % 2 else OLD, generation=str(turn))
+            put(store, "d", NEW if turn % 2 else OLD)
 
 
 def test_an_unfinished_publish_costs_searches_a_second_look_and_shows_nothing_of_it(tapped: Tapped) -> None:
     store = opened(tapped)
     store.create_collection("c", SPACE)
-    put(store, "d", OLD, generation="one")
-    chunks = embedded("d", NEW)
-    store.stage("c", "d", "two", chunks)
+    put(store, "d", OLD)
     calls: list[str] = []
 
     def die(name: str) -> None:
         calls.append(name)
-        if calls.count("batch_update_points") == 5:
+        if calls.count("batch_update_points") == 3:
             raise Killed
 
     tapped.before = die
     with pytest.raises(Killed):
-        store.publish("c", record("d", chunks), "", "two")
+        put(store, "d", NEW)
     tapped.before = None
     other = opened(tapped)
     assert whole(seen(other)[0])
@@ -213,24 +220,20 @@ def test_an_unfinished_publish_costs_searches_a_second_look_and_shows_nothing_of
 def test_two_publishes_of_one_document_leave_one_of_them(tapped: Tapped) -> None:
     store, rival = opened(tapped), opened(tapped)
     store.create_collection("c", SPACE)
-    put(store, "d", ["first words"], generation="zero")
+    put(store, "d", ["first words"])
     for step in range(12):
-        mine = embedded("d", NEW)
-        store.stage("c", "d", f"mine {step}", mine)
-        rival.stage("c", "d", f"theirs {step}", embedded("d", OLD))
         left = [step]
 
-        def overtake(_: str, left: list[int] = left, step: int = step) -> None:
+        def overtake(_: str, left: list[int] = left) -> None:
             left[0] -= 1
             if left[0] < 0:
                 tapped.before = None
-                rival.publish("c", record("d", embedded("d", OLD)), "old text", f"theirs {step}", SHAPES["old"])
+                put(rival, "d", OLD, text="old text", structure=SHAPES["old"])
 
         tapped.before = overtake
-        with contextlib.suppress(InternalError):  # the rival discarded what was to be published
-            store.publish("c", record("d", mine), "new text", f"mine {step}", SHAPES["new"])
+        put(store, "d", NEW, text="new text", structure=SHAPES["new"])
         tapped.before = None
-        store.discard_staged("c")
+        store.verify("c", repair=True)
         dense, _ = seen(opened(tapped))
         assert whole(dense), f"overtaken at {step}: {dense}"
         assert store.verify("c") == []
@@ -238,7 +241,7 @@ def test_two_publishes_of_one_document_leave_one_of_them(tapped: Tapped) -> None
         assert store.document_structure("c", "d") == SHAPES[dense[0][:3]]
 
 
-def test_staged_chunks_change_no_score(tapped: Tapped) -> None:
+def test_what_an_older_version_staged_changes_no_score_and_goes_with_its_document(tapped: Tapped) -> None:
     store = opened(tapped)
     store.create_collection("c", SPACE)
     put(store, "d", ["alpha beta", "beta gamma", "gamma"])
@@ -247,10 +250,11 @@ def test_staged_chunks_change_no_score(tapped: Tapped) -> None:
         return list(store.search("c", vector=None, text="alpha beta", filter=None, limit=9).lexical or ())
 
     before = ranking()
-    store.stage("c", "e", "g", embedded("e", ["alpha"] * 7))
+    leave_staged(store, "e", ["alpha"] * 7)
     assert ranking() == before
-    store.publish("c", record("e", embedded("e", ["alpha"] * 7)), "", "g")
+    put(store, "e", ["alpha"] * 7)
     assert not same_ranking(ranking()[:2], before, 1e-3)
+    assert store.verify("c") == []
 
 
 @pytest.fixture
@@ -292,8 +296,7 @@ def test_processes_that_write_and_read_at_once_never_see_a_mix(server: QdrantSer
     assert (complaints, rival.returncode) == ("", 0)
     assert failures == []
     assert min(len(looks), written, int(said)) > 0, "somebody never got to work"
-    for document_id in ("d0", "d1"):
-        mine.discard_staged("c", document_id)
+    mine.verify("c", repair=True)
     assert mine.verify("c") == []
     check(mine)
     for each in (mine, reader):

@@ -19,7 +19,7 @@ from knowledge_mcp.model.query import And, Equals, In, Prefix
 from knowledge_mcp.stores.qdrant.connection import QdrantConfig
 from knowledge_mcp.stores.qdrant.store import QdrantStore
 from knowledge_mcp.testing.store_search import put
-from knowledge_mcp.testing.store_values import SPACE, SamplePassage, embedded, unit_vector
+from knowledge_mcp.testing.store_values import SPACE, SamplePassage, unit_vector
 from tests.servers.qdrant_local import LocalQdrant
 from tests.servers.qdrant_routes import ROUTES
 from tests.servers.qdrant_server import QdrantServer
@@ -239,13 +239,11 @@ def test_all_that_the_store_asks_can_be_said_in_grpc_too() -> None:
             text="text",
         )
         put(store, "d", ["gamma words"], text="text")
-        store.stage("c", "e", "g", embedded("e", ["x"]))
         kept = And((Equals("normative", False), In("document_id", ("d", "e")), Prefix("clause_number", "5")))
         store.search("c", vector=unit_vector("x"), text="alpha words", filter=kept, limit=3)
         store.definitions("c", "alpha")
         store.defined_terms("c")
         store.verify("c", repair=True)
-        store.discard_staged("c")
         store.delete_document("c", "d")
     assert len(local.operations) > 20
     for operation in local.operations:

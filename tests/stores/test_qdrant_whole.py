@@ -14,12 +14,11 @@ from knowledge_mcp.model.errors import InternalError, KnowledgeError
 from knowledge_mcp.stores.qdrant.connection import QdrantConfig
 from knowledge_mcp.stores.qdrant.store import QdrantStore
 from knowledge_mcp.support.retry import RetryPolicy
-from knowledge_mcp.testing.store_parts import whole
-from knowledge_mcp.testing.store_search import put
-from knowledge_mcp.testing.store_values import SPACE, SamplePassage, embedded, structure, unit_vector
+from knowledge_mcp.testing.store_search import put, whole
+from knowledge_mcp.testing.store_values import SPACE, SamplePassage, structure, unit_vector
 from tests.servers.qdrant_local import LocalQdrant
 from tests.servers.qdrant_server import Fault, QdrantServer
-from tests.stores.test_qdrant_publish import Killed, Tapped, opened
+from tests.stores.test_qdrant_publish import Killed, Tapped, leave_staged, opened
 
 IDS = ("a", "b", "c")
 SHAPES = {"old": structure(4), "new": structure(3), "rival": structure(2)}
@@ -71,45 +70,42 @@ def connected(server: QdrantServer, pauses: tuple[float, ...] = ()) -> QdrantSto
 
 
 def begun(store: QdrantStore) -> None:
-    """Begin with one document of three, and chunks that are staged for another and for one that stays aside."""
+    """Begin with one document of three, and what an older version has left of another one."""
     if store.collection("c") is not None:
         store.drop_collection("c")
     store.create_collection("c", SPACE)
-    store.publish_whole("c", [version("b", "old")], lambda _: None)
-    store.stage("c", "a", "g", embedded("a", ["alpha staged"]))
-    store.stage("c", "aside", "g", embedded("aside", ["alpha kept aside"]))
+    store.publish("c", [version("b", "old")], lambda _: None)
+    leave_staged(store, "a", ["alpha staged"])
 
 
 def mended(store: QdrantStore, step: int) -> None:
-    """Whatever was left over is swept in one of three ways, and the documents can be published after that."""
+    """Whatever was left over goes in one of three ways, and the documents can be published after that."""
     if step % 3 == 0:
         for each in IDS:
-            store.discard_staged("c", each)
+            store.delete_document("c", each)
     elif step % 3 == 1:
-        store.publish_whole("c", versions(IDS, "new"), lambda _: None)
+        store.publish("c", versions(IDS, "new"), lambda _: None)
     else:
         store.verify("c", repair=True)
-        store.stage("c", "aside", "g", embedded("aside", ["alpha kept aside"]))
-    assert [each.document_id for each in store.verify("c")] == ["aside"], "its chunks wait, and nothing else does"
+    assert store.verify("c") == []
     told: list[str] = []
-    store.publish_whole("c", versions(IDS, "new"), told.append)
+    store.publish("c", versions(IDS, "new"), told.append)
     assert told == list(IDS)
     assert whole_versions(store) == dict.fromkeys(IDS, "new")
-    assert store.discard_staged("c") == 1
     assert store.verify("c") == []
 
 
 def test_the_requests_grow_with_the_batches_and_not_with_the_documents(server: QdrantServer) -> None:
     store = connected(server)
     store.create_collection("c", SPACE)
-    store.publish_whole("c", [version("first", "old")], lambda _: None)
+    store.publish("c", [version("first", "old")], lambda _: None)
     asked: list[int] = []
     for count in (2, 20, 60):
         ids = [f"{count}-{number}" for number in range(count)]
         for name in ("old", "new"):
             told: list[str] = []
             before = len(server.seen.paths)
-            store.publish_whole("c", versions(ids, name), told.append)
+            store.publish("c", versions(ids, name), told.append)
             asked.append(len(server.seen.paths) - before)
             assert told == ids
     assert max(asked) <= 15, "a document by itself needs more"
@@ -127,7 +123,7 @@ def test_what_is_too_large_for_one_request_is_cut(server: QdrantServer) -> None:
     wide = [whole("wide", ["word " * 60_000 + str(each) for each in range(30)])]
     none = [whole(f"none-{each}", []) for each in range(250)]
     told: list[str] = []
-    store.publish_whole("c", [*many, *long, *wide, *none], told.append)
+    store.publish("c", [*many, *long, *wide, *none], told.append)
     assert told == [each.record.id for each in (*many, *long, *wide, *none)]
     assert server.seen.largest < 9_000_000
     assert store.statistics("c").documents == 263
@@ -139,7 +135,7 @@ def test_a_document_given_twice_in_one_call_stands_as_it_was_given_last() -> Non
     store = opened(LocalQdrant())
     store.create_collection("c", SPACE)
     told: list[str] = []
-    store.publish_whole("c", [version("a", "old"), version("b", "new"), version("a", "new")], told.append)
+    store.publish("c", [version("a", "old"), version("b", "new"), version("a", "new")], told.append)
     assert told == ["a", "b", "a"]
     assert whole_versions(store) == {"a": "new", "b": "new"}
     assert store.verify("c") == []
@@ -158,7 +154,7 @@ def test_a_request_that_fails_leaves_each_document_old_or_new(
         told: list[str] = []
         server.faults.extend([Fault("none")] * step + [Fault(kind)])
         try:
-            store.publish_whole("c", versions(IDS, "new"), told.append)
+            store.publish("c", versions(IDS, "new"), told.append)
         except KnowledgeError:
             assert told == []
         else:
@@ -171,8 +167,6 @@ def test_a_request_that_fails_leaves_each_document_old_or_new(
         assert found["b"] in {"old", "new"}
         assert all(name == "new" for each, name in found.items() if each != "b")
         assert all(found[each] == "new" for each in told)
-        assert other.discard_staged("c", "aside") == 1
-        other.stage("c", "aside", "g", embedded("aside", ["alpha kept aside"]))
         seen.add(found["b"])
         mended(other, step)
         store.close()
@@ -198,7 +192,7 @@ def test_a_process_killed_before_any_of_its_requests_leaves_each_document_old_or
 
         tapped.before = die
         try:
-            store.publish_whole("c", versions(IDS, "new"), told.append)
+            store.publish("c", versions(IDS, "new"), told.append)
             finished = True
         except Killed:
             finished = False
@@ -220,11 +214,11 @@ def test_a_write_of_several_whose_answer_was_lost_is_made_again_without_harm(ser
         begun(store)
         told: list[str] = []
         server.faults.extend([Fault("none")] * turn + [Fault("lose")])
-        store.publish_whole("c", versions(IDS, "new"), told.append)
+        store.publish("c", versions(IDS, "new"), told.append)
         server.faults.clear()
         assert told == list(IDS)
         assert whole_versions(store) == dict.fromkeys(IDS, "new")
-        assert [each.document_id for each in store.verify("c")] == ["aside"]
+        assert store.verify("c") == []
 
 
 def test_a_look_between_any_two_requests_sees_each_document_whole() -> None:
@@ -239,10 +233,10 @@ def test_a_look_between_any_two_requests_sees_each_document_whole() -> None:
         tapped.before = before
 
     tapped.before = look
-    store.publish_whole("c", versions(IDS, "new"), lambda _: None)
+    store.publish("c", versions(IDS, "new"), lambda _: None)
     tapped.before = None
     assert [each for each, _ in itertools.groupby(looks)] == [{"b": "old"}, dict.fromkeys(IDS, "new")]
-    store.publish_whole("c", versions(IDS, "rival"), lambda _: None)
+    store.publish("c", versions(IDS, "rival"), lambda _: None)
     assert whole_versions(reader) == dict.fromkeys(IDS, "rival"), "totals of before were kept"
 
 
@@ -260,12 +254,12 @@ def test_what_is_discarded_before_its_commit_is_written_again_and_the_old_versio
     def discard(name: str) -> None:
         if name == "count":  # just before the first look whether all points are there
             tapped.before = None
-            rival.discard_staged("c")
+            rival.verify("c", repair=True)
             tapped.before = look
 
     tapped.before = discard
     told: list[str] = []
-    store.publish_whole("c", versions(IDS, "new"), told.append)
+    store.publish("c", versions(IDS, "new"), told.append)
     tapped.before = None
     assert told == list(IDS)
     assert [each for each, _ in itertools.groupby(looks)] == [{"b": "old"}, dict.fromkeys(IDS, "new")]
@@ -275,20 +269,17 @@ def test_what_is_discarded_before_its_commit_is_written_again_and_the_old_versio
 def interfere(rival: QdrantStore, kind: str) -> None:
     """Do to two of the documents what another process may do at any moment."""
     theirs = versions(("b", "c"), "rival")
-    if kind == "whole":
-        rival.publish_whole("c", theirs, lambda _: None)
+    if kind == "publishing":
+        rival.publish("c", theirs, lambda _: None)
         return
     for each in theirs:
-        if kind == "staged":
-            rival.stage("c", each.record.id, "theirs", each.chunks)
-            rival.publish("c", each.record, each.text, "theirs", each.structure)
-        elif kind == "discarding":
-            rival.discard_staged("c", each.record.id)
+        if kind == "repairing":
+            rival.verify("c", repair=True)
         else:
             rival.delete_document("c", each.record.id)
 
 
-@pytest.mark.parametrize("kind", ["whole", "staged", "discarding", "deleting"])
+@pytest.mark.parametrize("kind", ["publishing", "repairing", "deleting"])
 def test_of_two_writers_of_one_document_one_wins_wholly(kind: str) -> None:
     tapped = Tapped()
     store, rival = opened(tapped), opened(tapped)
@@ -304,7 +295,7 @@ def test_of_two_writers_of_one_document_one_wins_wholly(kind: str) -> None:
                 interfere(rival, kind)
 
         tapped.before = overtake
-        store.publish_whole("c", versions(IDS, "new"), told.append)
+        store.publish("c", versions(IDS, "new"), told.append)
         overtaken = tapped.before is None
         tapped.before = None
         assert sorted(told) == list(IDS)
@@ -313,9 +304,8 @@ def test_of_two_writers_of_one_document_one_wins_wholly(kind: str) -> None:
         assert overtaken or found == dict.fromkeys(IDS, "new")
         assert set(found) == set(IDS) or (kind == "deleting" and set(found) == {"a"})
         winners |= set(found.values())
-        for each in IDS:
-            store.discard_staged("c", each)
-        assert [each.document_id for each in store.verify("c")] == ["aside"], f"overtaken at {step}"
+        store.verify("c", repair=True)
+        assert store.verify("c") == [], f"overtaken at {step}"
     assert winners <= {"new", "rival"}
 
 
@@ -323,20 +313,19 @@ def test_a_document_that_others_change_again_and_again_is_told_as_failed_and_the
     tapped = Tapped()
     store, rival = opened(tapped), opened(tapped)
     begun(store)
-    turns = itertools.count()
 
     def overtake(name: str) -> None:
         if name == "count":  # just before each look whether all points are there
             tapped.before = None
-            put(rival, "b", ["alpha rival"], generation=str(next(turns)))
+            put(rival, "b", ["alpha rival"])
             tapped.before = overtake
 
     tapped.before = overtake
     told: list[str] = []
     with pytest.raises(InternalError, match="'b'"):
-        store.publish_whole("c", versions(IDS, "new"), told.append)
+        store.publish("c", versions(IDS, "new"), told.append)
     tapped.before = None
     assert told == ["a", "c"]
     assert [each.content for each in store.document_chunks("c", "b")] == ["alpha rival"]
-    store.discard_staged("c")
+    store.verify("c", repair=True)
     assert store.verify("c") == []

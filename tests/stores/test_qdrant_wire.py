@@ -28,7 +28,7 @@ from knowledge_mcp.stores.qdrant.store import QdrantStore, from_options
 from knowledge_mcp.support.events import EVENT_FIELDS
 from knowledge_mcp.support.retry import RetryPolicy
 from knowledge_mcp.testing.store_search import put, same_ranking
-from knowledge_mcp.testing.store_values import SPACE, embedded, record, unit_vector
+from knowledge_mcp.testing.store_values import SPACE, embedded, unit_vector
 from tests.servers.qdrant_server import Fault, QdrantServer
 
 KEY = "a-very-secret-key"
@@ -128,12 +128,9 @@ def test_each_retry_is_told_in_the_log(
 
 
 def test_a_write_whose_answer_was_lost_is_made_again_without_harm(server: QdrantServer, store: QdrantStore) -> None:
-    chunks = embedded("e", ["gamma words", "delta words"])
     for turn in range(16):  # each request of a publish in its turn
-        name = f"g{turn}"
-        store.stage("c", "e", name, chunks)
         server.faults.extend([Fault("none")] * turn + [Fault("lose")])
-        store.publish("c", record("e", chunks), f"text {turn}", name)
+        put(store, "e", ["gamma words", "delta words"], text=f"text {turn}")
         server.faults.clear()
         assert [each.content for each in store.document_chunks("c", "e")] == ["gamma words", "delta words"]
         assert store.document_text("c", "e") == f"text {turn}"
@@ -221,9 +218,7 @@ def test_a_server_killed_and_started_again_has_what_was_acknowledged() -> None:
 
 def test_requests_are_bounded_in_bytes_and_points(server: QdrantServer, store: QdrantStore) -> None:
     long = "word " * 60_000
-    chunks = embedded("big", [f"{long}{number}" for number in range(20)])
-    store.stage("c", "big", "g", chunks)
-    store.publish("c", record("big", chunks), "t" * 500_000, "g")
+    put(store, "big", [f"{long}{number}" for number in range(20)], text="t" * 500_000)
     assert 4_000_000 < server.seen.largest < 9_000_000
     assert store.statistics("c").chunks == 22
     assert store.document_text("c", "big") == "t" * 500_000

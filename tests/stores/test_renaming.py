@@ -14,7 +14,7 @@ from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.stores.shared.rules import checked_renames
 from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.testing.store_search import put
-from knowledge_mcp.testing.store_values import SPACE, embedded, record, unit_vector
+from knowledge_mcp.testing.store_values import SPACE, unit_vector
 
 SWAPS = 60
 
@@ -80,14 +80,11 @@ def test_a_publish_never_moves_chunks_into_the_collection_that_has_just_taken_th
     other = SqliteStore(tmp_path / "kb.db", EnglishAnalyser())
     for name in ("c", "next"):
         store.create_collection(name, SPACE)
-    chunks = embedded("d", ["alpha words"])
-    store.stage("c", "d", "g", chunks)
     analyser.swap = other
     with pytest.raises(InternalError):
-        store.publish("c", record("d", chunks), "", "g")
+        put(store, "d", ["alpha words"])
     assert store.documents("c") == []
-    store.publish("old", record("d", chunks), "", "g")
-    assert store.document_chunks("old", "d") == [chunks[0].chunk]
+    put(store, "d", ["alpha words"], collection="old")
     for name in ("c", "old"):
         assert store.verify(name) == []
     for each in (store, other):

@@ -14,7 +14,7 @@ import pytest
 
 from knowledge_mcp.lexical import analyser
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
-from knowledge_mcp.model.collection import EmbeddingSpace
+from knowledge_mcp.model.collection import EmbeddingSpace, WholeDocument
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, InternalError, KnowledgeError, TimedOutError
 from knowledge_mcp.model.query import Equals
 from knowledge_mcp.stores.memory import MemoryStore
@@ -217,10 +217,10 @@ def test_a_writer_that_never_ends_is_told_as_a_timeout(tmp_path: Path) -> None:
     with waiting.database.reading() as session:
         session.wait_for_locks(1)
     with pytest.raises(TimedOutError, match="writing"):
-        waiting.stage("c", "d", "g", embedded("d", ["words"]))
+        put(waiting, "d", ["words"])
     assert waiting.documents("c") == [], "readers never wait"
     holder.execute("ROLLBACK")
-    waiting.stage("c", "d", "g", embedded("d", ["words"]))
+    put(waiting, "d", ["words"])
     waiting.close()
     holder.close()
 
@@ -228,8 +228,8 @@ def test_a_writer_that_never_ends_is_told_as_a_timeout(tmp_path: Path) -> None:
 def test_half_a_surrogate_pair_is_refused_and_nothing_is_kept(tmp_path: Path) -> None:
     store = open_store(tmp_path / "knowledge.db")
     with pytest.raises(KnowledgeError, match="surrogate"):
-        store.stage("c", "d", "g", embedded("d", ["good words", SamplePassage("x", id="bad \ud800")]))
-    assert store.discard_staged("c") == 0
+        put(store, "d", ["good words", SamplePassage("x", id="bad \ud800")])
+    assert store.verify("c") == store.documents("c") == []
     store.close()
 
 
@@ -343,8 +343,7 @@ def test_a_larger_collection_is_searched_by_sign_bits_with_hardly_a_loss(
                 )
             )
         ]
-        store.stage("c", f"d{number}", "g", chunks)
-        store.publish("c", record(f"d{number}", chunks), "", "g")
+        store.publish("c", [WholeDocument(record(f"d{number}", chunks), "", chunks)], lambda _: None)
     hits = 0
     for _ in range(40):
         probe = centres[noise.integers(0, 50)] + noise.normal(0.0, 0.7, dimensions)

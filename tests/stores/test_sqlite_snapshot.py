@@ -68,7 +68,7 @@ def test_a_passage_that_is_published_again_is_compared_as_the_snapshot_has_it(tm
     assert store.cosines("c", unit_vector("old"), ["same", "gone"]) == pytest.approx({"same": 1.0, "gone": 1.0})
     with store.snapshot("c"):
         again = [SamplePassage("alpha", id="same", direction="new"), SamplePassage("gamma", id="come", direction="old")]
-        elsewhere(lambda: put(store, "d", again, generation="next"))
+        elsewhere(lambda: put(store, "d", again))
         later: list[dict[str, float]] = []
         elsewhere(lambda: later.append(store.cosines("c", unit_vector("old"), ["same", "gone", "come"])))
         assert later[0].keys() == {"same", "come"}
@@ -85,9 +85,7 @@ def test_passages_of_a_large_collection_are_compared_without_being_held(
     monkeypatch.setattr(view, "FLOATS_UP_TO", 1)
     store = opened(tmp_path / "knowledge.db")
     put(store, "d", [SamplePassage("alpha", id="1", direction="one"), SamplePassage("beta", id="2")])
-    put(
-        store, "d", [SamplePassage("alpha", id="1", direction="one"), SamplePassage("gamma", id="3")], generation="next"
-    )
+    put(store, "d", [SamplePassage("alpha", id="1", direction="one"), SamplePassage("gamma", id="3")])
     compared = store.cosines("c", unit_vector("one"), ["1", "2", "3"])
     assert compared.keys() == {"1", "3"}
     assert compared["1"] == pytest.approx(1.0)

@@ -14,7 +14,7 @@ from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.stores.shared.payload import chunk_from_json, chunk_to_json
 from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.testing.store_search import put
-from knowledge_mcp.testing.store_values import SPACE, SamplePassage, embedded, unit_vector
+from knowledge_mcp.testing.store_values import SPACE, SamplePassage, unit_vector
 
 
 @pytest.fixture
@@ -120,11 +120,32 @@ def test_orphans_are_counted_and_swept(store: SqliteStore) -> None:
     assert store.verify("c") == []
 
 
-def test_an_unfinished_ingest_is_told_and_swept(store: SqliteStore) -> None:
-    store.stage("c", "f", "g", embedded("f", ["one", "two"]))
+def leave_staged(store: SqliteStore, document_id: str) -> None:
+    """Leave what an older version of the program wrote of a document and did not publish."""
+    break_it(
+        store,
+        f"INSERT INTO generations (collection, document_id, name, visible) VALUES (1, '{document_id}', 'g', 0)",
+        "INSERT INTO chunks (generation, position, chunk_id, content_hash, embedding_key, payload)"
+        " SELECT last_insert_rowid(), position, 'left-' || chunk_id, content_hash, embedding_key, payload"
+        " FROM chunks LIMIT 2",
+        "INSERT INTO vectors (key, vector) SELECT key, zeroblob(64) FROM chunks WHERE chunk_id LIKE 'left-%'",
+    )
+
+
+@pytest.mark.parametrize("way", ["repaired", "published", "deleted"])
+def test_what_an_older_version_staged_is_told_and_goes(store: SqliteStore, way: str) -> None:
+    leave_staged(store, "f")
     findings = store.verify("c")
     assert [each.document_id for each in findings] == ["f"]
-    assert "2 chunks wait" in findings[0].message
-    assert store.verify("c", repair=True)[0].repaired
+    assert "2 chunks are left" in findings[0].message
+    assert store.statistics("c").chunks == 3
+    if way == "repaired":
+        assert store.verify("c", repair=True)[0].repaired
+    elif way == "published":
+        put(store, "f", ["delta words"])
+        assert len(store.document_chunks("c", "f")) == 1
+        store.delete_document("c", "f")
+    else:
+        assert store.delete_document("c", "f") == 0
     assert store.verify("c") == []
     assert store.statistics("c").chunks == 3

@@ -18,7 +18,6 @@ from knowledge_mcp.model.collection import (
     DocumentRecord,
     DocumentStructure,
     EmbeddingSpace,
-    StoreStatistics,
     WholeDocument,
 )
 from knowledge_mcp.model.errors import KnowledgeError, NotFoundError
@@ -27,7 +26,7 @@ from knowledge_mcp.ports import Analyser, Store
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.store_machine import store_machine
 from knowledge_mcp.testing.stores import StoreContract
-from tests.engine.publishing import Publication, PublishingStore
+from tests.engine.publishing import PublishingStore
 
 
 class _ForgetsTheFilterOfTheDenseLeg(MemoryStore):
@@ -81,15 +80,14 @@ class _ScoresByDistance(MemoryStore):
 class _ShowsBothGenerations(PublishingStore):
     """Stands for a store that publishes in two steps and stops between them."""
 
-    def take(self, new: Publication) -> None:
-        old = self.document(new.collection, new.record.id)
+    def take(self, collection: str, new: WholeDocument) -> None:
+        old = self.document(collection, new.record.id)
         if old is not None and old.chunk_count:
-            chunks = self.document_chunks(new.collection, new.record.id)
+            chunks = self.document_chunks(collection, new.record.id)
             shadow = replace(old, id=f"{new.record.id}~old")
             known = [EmbeddedChunk(each, b"\0" * 64, each.id) for each in chunks]
-            self.stage(new.collection, shadow.id, "old", known)
-            super().take(Publication(new.collection, shadow, "", "old", NO_STRUCTURE))
-        super().take(new)
+            super().take(collection, WholeDocument(shadow, "", known))
+        super().take(collection, new)
 
 
 class _LosesDeletes(MemoryStore):
@@ -97,34 +95,30 @@ class _LosesDeletes(MemoryStore):
         return len(self.document_chunks(collection, document_id))
 
 
-class _LeavesStagedChunksOfDeletedDocuments(MemoryStore):
-    def discard_staged(self, collection: str, document_id: str | None = None) -> int:
-        return 0 if document_id is not None else super().discard_staged(collection)
-
-
-class _PublishesWhateverIsStaged(PublishingStore):
-    def take(self, new: Publication) -> None:
-        staged = self._get(new.collection).staged.get((new.record.id, new.generation), {})
-        super().take(replace(new, record=replace(new.record, chunk_count=len(staged))))
+class _PublishesWhateverIsThere(PublishingStore):
+    def take(self, collection: str, new: WholeDocument) -> None:
+        there = {each.chunk.id: each for each in new.chunks}
+        kept = replace(new.record, chunk_count=len(there))
+        super().take(collection, replace(new, record=kept, chunks=list(there.values())))
 
 
 class _LosesTheStructure(PublishingStore):
-    def take(self, new: Publication) -> None:
-        super().take(replace(new, structure=NO_STRUCTURE))
+    def take(self, collection: str, new: WholeDocument) -> None:
+        super().take(collection, replace(new, structure=NO_STRUCTURE))
 
 
 class _KeepsTheOldStructureAfterAPublish(PublishingStore):
-    def take(self, new: Publication) -> None:
-        old = self.document_structure(new.collection, new.record.id)
-        super().take(replace(new, structure=old or new.structure))
+    def take(self, collection: str, new: WholeDocument) -> None:
+        old = self.document_structure(collection, new.record.id)
+        super().take(collection, replace(new, structure=old or new.structure))
 
 
 class _PublishesTheStructureBeforeItRefuses(PublishingStore):
-    def take(self, new: Publication) -> None:
-        known = self._get(new.collection).documents.get(new.record.id)
+    def take(self, collection: str, new: WholeDocument) -> None:
+        known = self._get(collection).documents.get(new.record.id)
         if known is not None:
             known.structure = new.structure
-        super().take(new)
+        super().take(collection, new)
 
 
 class _TakesNoStructureForNoDocument(MemoryStore):
@@ -170,13 +164,6 @@ class _DropsDefinitionsOfAliases(MemoryStore):
         return super().definitions(collection, term_key) if term_key in terms else []
 
 
-class _CountsStagedChunks(MemoryStore):
-    def statistics(self, collection: str) -> StoreStatistics:
-        staged = sum(len(each) for each in self._get(collection).staged.values())
-        counted = super().statistics(collection)
-        return replace(counted, chunks=counted.chunks + staged)
-
-
 class _RenamesOneAfterTheOther(MemoryStore):
     def rename_collections(self, names: Mapping[str, str]) -> None:
         for old, new in names.items():
@@ -194,14 +181,6 @@ class _RenamesWhatItCanBeforeItRefuses(MemoryStore):
             raise
 
 
-class _LeavesStagedChunksBehindWhenRenamed(MemoryStore):
-    def rename_collections(self, names: Mapping[str, str]) -> None:
-        for name in names:
-            with contextlib.suppress(KnowledgeError):
-                self.discard_staged(name)
-        super().rename_collections(names)
-
-
 class _CopiesInsteadOfRenaming(MemoryStore):
     def rename_collections(self, names: Mapping[str, str]) -> None:
         before = {name: self.collection(name) for name in names}
@@ -212,29 +191,19 @@ class _CopiesInsteadOfRenaming(MemoryStore):
 
 
 class _TellsOfDocumentsThatItRefuses(MemoryStore):
-    def publish_whole(
+    def publish(
         self, collection: str, documents: Sequence[WholeDocument], on_published: Callable[[str], object]
     ) -> None:
         for each in documents:
             on_published(each.record.id)
-        super().publish_whole(collection, documents, lambda _: None)
+        super().publish(collection, documents, lambda _: None)
 
 
 class _LeavesOutDocumentsWithoutChunks(MemoryStore):
-    def publish_whole(
+    def publish(
         self, collection: str, documents: Sequence[WholeDocument], on_published: Callable[[str], object]
     ) -> None:
-        super().publish_whole(collection, [each for each in documents if each.chunks], on_published)
-
-
-class _LeavesStagedChunksOfWholeDocuments(MemoryStore):
-    def publish_whole(
-        self, collection: str, documents: Sequence[WholeDocument], on_published: Callable[[str], object]
-    ) -> None:
-        for each in documents:
-            self.stage(collection, each.record.id, "whole", each.chunks)
-            self.publish(collection, each.record, each.text, "whole", each.structure)
-            on_published(each.record.id)
+        super().publish(collection, [each for each in documents if each.chunks], on_published)
 
 
 class _GoesOnReadingItsSnapshot(MemoryStore):
@@ -263,13 +232,6 @@ class _ReadsNothingButItsSnapshot(MemoryStore):
         return alone()
 
 
-class _ComparesWhatIsStaged(MemoryStore):
-    def cosines(self, collection: str, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
-        staged = [each for some in self._get(collection).staged.values() for each in some.values()]
-        known = {hit.chunk_id: hit.score for hit in self._dense(staged, vector) if hit.chunk_id in chunk_ids}
-        return known | super().cosines(collection, vector, chunk_ids)
-
-
 class _ComparesByDistance(MemoryStore):
     def cosines(self, collection: str, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
         return {each: 1.0 - cosine for each, cosine in super().cosines(collection, vector, chunk_ids).items()}
@@ -283,8 +245,7 @@ WRONG: list[Callable[[Analyser], Store]] = [
     _ScoresByDistance,
     _ShowsBothGenerations,
     _LosesDeletes,
-    _LeavesStagedChunksOfDeletedDocuments,
-    _PublishesWhateverIsStaged,
+    _PublishesWhateverIsThere,
     _LosesTheStructure,
     _KeepsTheOldStructureAfterAPublish,
     _PublishesTheStructureBeforeItRefuses,
@@ -294,17 +255,13 @@ WRONG: list[Callable[[Analyser], Store]] = [
     _AcceptsAnySpace,
     _ListsChunksInItsOwnOrder,
     _DropsDefinitionsOfAliases,
-    _CountsStagedChunks,
     _RenamesOneAfterTheOther,
     _RenamesWhatItCanBeforeItRefuses,
-    _LeavesStagedChunksBehindWhenRenamed,
     _CopiesInsteadOfRenaming,
     _TellsOfDocumentsThatItRefuses,
     _LeavesOutDocumentsWithoutChunks,
-    _LeavesStagedChunksOfWholeDocuments,
     _GoesOnReadingItsSnapshot,
     _ReadsNothingButItsSnapshot,
-    _ComparesWhatIsStaged,
     _ComparesByDistance,
 ]
 SEEN_BY_SEQUENCES: list[Callable[[Analyser], Store]] = [
@@ -312,11 +269,9 @@ SEEN_BY_SEQUENCES: list[Callable[[Analyser], Store]] = [
     _GivesOneTooMany,
     _ShowsBothGenerations,
     _LosesDeletes,
-    _PublishesWhateverIsStaged,
+    _PublishesWhateverIsThere,
     _LosesTheStructure,
-    _CountsStagedChunks,
     _LeavesOutDocumentsWithoutChunks,
-    _LeavesStagedChunksOfWholeDocuments,
 ]
 
 

@@ -54,8 +54,8 @@ class Embedder(TokenMeasure, Protocol):
         """
         ...
 
-    def documents_at_hand(self, texts: Sequence[str]) -> list[Vector] | None:
-        """Give what `embed_documents` gives without asking a service; None where one would have to be asked."""
+    def documents_at_hand(self, texts: Sequence[str]) -> dict[str, Vector]:
+        """Look up the vectors that were kept of earlier calls, by text; asks no service and computes nothing."""
         ...
 
     def embed_query(self, text: str) -> Vector:

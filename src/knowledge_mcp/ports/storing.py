@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
+from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import (
-    NO_STRUCTURE,
     CollectionInfo,
     DocumentRecord,
     DocumentStructure,
@@ -92,7 +91,7 @@ class Store(Protocol):
         ...
 
     def rename_collections(self, names: Mapping[str, str]) -> None:
-        """Give collections new names, all in one step; documents, space, `created_at` and staged chunks go along.
+        """Give collections new names, all in one step; documents, space and `created_at` go along.
 
         `names` maps present names to new ones. A new name may be one that another entry gives up, so that
         `{"kb": "kb.old", "kb.next": "kb"}` puts a finished collection in the live one's place. Under a name that is
@@ -106,44 +105,23 @@ class Store(Protocol):
         """
         ...
 
-    def stage(self, collection: str, document_id: str, generation: str, chunks: Sequence[EmbeddedChunk]) -> None:
-        """Keep chunks of a coming generation; searches do not see them until `publish`. Idempotent per chunk id."""
-        ...
-
     def publish(
-        self,
-        collection: str,
-        record: DocumentRecord,
-        text: str,
-        generation: str,
-        structure: DocumentStructure = NO_STRUCTURE,
-    ) -> None:
-        """Swap the document's visible chunks for the staged generation; store record, text and structure; in one step.
-
-        Raises:
-            InternalError: the staged chunks are not `record.chunk_count` in number (another writer discarded them).
-        """
-        ...
-
-    def publish_whole(
         self, collection: str, documents: Sequence[WholeDocument], on_published: Callable[[str], object]
     ) -> None:
-        """Publish documents that were not staged, in as few steps as the store can; each becomes visible as a whole.
+        """Put documents in place of what there is of them, in as few steps as the store can.
 
-        Whatever is staged for one of them goes. `on_published` is told the id of each when it is visible; of those
+        Each becomes visible as a whole, in one step. `on_published` is told the id of each when it is visible; of those
         that it was not told of when the call fails, none is visible in part.
 
         Raises:
-            InternalError: chunks are not as many as announced (another writer discarded them), or an id comes twice.
+            InternalError: chunks are not as many as announced, or one comes twice; or another writer was at one of
+                the documents all the time.
+            InvalidInputError: a vector is of another length; nothing was written.
         """
         ...
 
-    def discard_staged(self, collection: str, document_id: str | None = None) -> int:
-        """Drop staged chunks of one document or of all; returns how many went."""
-        ...
-
     def delete_document(self, collection: str, document_id: str) -> int:
-        """Remove a document and its chunks, staged ones too; returns visible chunks removed, 0 where there was none."""
+        """Remove a document and its chunks; returns the visible chunks removed, 0 where there was none."""
         ...
 
     def snapshot(self, collection: str) -> AbstractContextManager[object]:
@@ -159,7 +137,7 @@ class Store(Protocol):
         ...
 
     def vectors(self, collection: str, embedding_keys: Sequence[str]) -> dict[str, Vector]:
-        """Look up vectors already known in this collection, staged ones too, by `EmbeddedChunk.embedding_key`."""
+        """Look up vectors already known in this collection by `EmbeddedChunk.embedding_key`."""
         ...
 
     def owners_of_content(self, collection: str, content_hashes: Sequence[str]) -> dict[str, tuple[str, ...]]:

@@ -195,7 +195,9 @@ class EmbeddingSettings(BaseModel):
         example="0.02", ge=0, le=1000,
     )  # fmt: skip
     embedding_cache: bool = _embed(
-        "EMBEDDING_CACHE", True, "Whether vectors once paid for are kept in DATA_PATH, so that none is paid twice."
+        "EMBEDDING_CACHE",
+        True,
+        "Whether vectors are kept in DATA_PATH: none is paid twice, and a stopped ingest goes on where it was.",
     )
     azure_openai_endpoint: str | None = _embed(
         "AZURE_OPENAI_ENDPOINT", None, "Azure OpenAI endpoint; selects `azure` for the rag surface.",

@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
 from knowledge_mcp.model.collection import (
-    NO_STRUCTURE,
     CollectionInfo,
     DocumentRecord,
     DocumentStructure,
@@ -22,7 +21,6 @@ from knowledge_mcp.model.collection import (
 from knowledge_mcp.model.errors import (
     ConnectionFailedError,
     DamagedError,
-    InternalError,
     NotFoundError,
     SpaceMismatchError,
     leave_out,
@@ -34,7 +32,7 @@ from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.shared.bm25 import K1, B, inverse_frequency, term_counts
 from knowledge_mcp.stores.shared.filters import check_filter, keeps
 from knowledge_mcp.stores.shared.payload import check_sum, checked_chunk
-from knowledge_mcp.stores.shared.rules import check_query, check_vectors, checked_renames, publish_singly
+from knowledge_mcp.stores.shared.rules import check_documents, check_query, checked_renames
 
 __all__ = ["MemoryStore", "from_options"]
 
@@ -55,9 +53,6 @@ class _Document:
 class _Collection:
     info: CollectionInfo
     documents: dict[str, _Document] = field(default_factory=dict[str, _Document])
-    staged: dict[tuple[str, str], dict[str, EmbeddedChunk]] = field(
-        default_factory=dict[tuple[str, str], dict[str, EmbeddedChunk]]
-    )
     change: int = field(default_factory=lambda: next(_changes))
 
     def visible(self) -> list[EmbeddedChunk]:
@@ -130,48 +125,23 @@ class MemoryStore:
                 each.info = replace(each.info, name=name)
             self._collections = renamed
 
-    def stage(self, collection: str, document_id: str, generation: str, chunks: Sequence[EmbeddedChunk]) -> None:
-        with self._lock:
-            target = self._get(collection)
-            check_vectors(chunks, target.info.space.dimensions)
-            staged = target.staged.setdefault((document_id, generation), {})
-            staged.update({each.chunk.id: each for each in chunks})
-
     def publish(
-        self,
-        collection: str,
-        record: DocumentRecord,
-        text: str,
-        generation: str,
-        structure: DocumentStructure = NO_STRUCTURE,
-    ) -> None:
-        with self._lock:
-            target = self._get(collection)
-            staged = target.staged.get((record.id, generation), {})
-            if len(staged) != record.chunk_count:
-                raise InternalError(
-                    f"Document '{record.id}' has {len(staged)} staged chunks, not the {record.chunk_count} announced.",
-                    suggestion="Ingest the document again.",
-                )
-            target.staged.pop((record.id, generation), None)
-            chunks = sorted(staged.values(), key=lambda each: (each.chunk.index, each.chunk.id))
-            target.documents[record.id] = _Document(record, text, chunks, structure, check_sum(text))
-            target.change = next(_changes)
-
-    def publish_whole(
         self, collection: str, documents: Sequence[WholeDocument], on_published: Callable[[str], object]
     ) -> None:
-        publish_singly(self, collection, documents, on_published)
-
-    def discard_staged(self, collection: str, document_id: str | None = None) -> int:
         with self._lock:
             target = self._get(collection)
-            going = [key for key in target.staged if document_id is None or key[0] == document_id]
-            return sum(len(target.staged.pop(key)) for key in going)
+            check_documents(documents, target.info.space.dimensions)
+        for each in documents:
+            chunks = sorted(each.chunks, key=lambda one: (one.chunk.index, one.chunk.id))
+            with self._lock:
+                target.documents[each.record.id] = _Document(
+                    each.record, each.text, chunks, each.structure, check_sum(each.text)
+                )
+                target.change = next(_changes)
+            on_published(each.record.id)
 
     def delete_document(self, collection: str, document_id: str) -> int:
         with self._lock:
-            self.discard_staged(collection, document_id)
             target = self._get(collection)
             gone = target.documents.pop(document_id, None)
             target.change = next(_changes)
@@ -184,8 +154,7 @@ class MemoryStore:
     def vectors(self, collection: str, embedding_keys: Sequence[str]) -> dict[str, Vector]:
         with self._lock:
             target = self._get(collection)
-            staged = [each for generation in target.staged.values() for each in generation.values()]
-            known = {each.embedding_key: each.vector for each in (*staged, *target.visible())}
+            known = {each.embedding_key: each.vector for each in target.visible()}
             return {key: known[key] for key in embedding_keys if key in known}
 
     def owners_of_content(self, collection: str, content_hashes: Sequence[str]) -> dict[str, tuple[str, ...]]:

@@ -124,8 +124,19 @@ class HashingEmbedder:
             raise ContentRefusedError(f"{len(reasons)} texts were refused.", vectors=vectors, reasons=reasons)
         return accepted
 
-    def documents_at_hand(self, texts: Sequence[str]) -> list[Vector] | None:
-        return self.embed_documents(texts)
+    def embed_each(
+        self, texts: Sequence[str], on_answer: Callable[[Sequence[str], Sequence[Vector]], None]
+    ) -> list[Vector]:
+        """Embed each text by itself, and tell of it at once."""
+        vectors: list[Vector] = []
+        for text in texts:
+            vectors += self.embed_documents([text])
+            on_answer([text], vectors[-1:])
+        return vectors
+
+    def documents_at_hand(self, texts: Sequence[str]) -> dict[str, Vector]:
+        del texts
+        return {}
 
     def embed_query(self, text: str) -> Vector:
         return self._embed(self._checked([text])[0], self.queries)

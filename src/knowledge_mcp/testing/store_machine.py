@@ -10,6 +10,7 @@ Needs `hypothesis`, which is a dependency of tests only.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from hypothesis import strategies as st
@@ -22,15 +23,13 @@ from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.model.query import And, Equals, Filter, In, Prefix
 from knowledge_mcp.ports import Analyser, Store
 from knowledge_mcp.stores.memory import MemoryStore
-from knowledge_mcp.testing.store_parts import whole
-from knowledge_mcp.testing.store_search import same_ranking
+from knowledge_mcp.testing.store_search import same_ranking, whole
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage, embedded, record, structure, unit_vector
 
 __all__ = ["StoreMachine", "store_machine"]
 
 WORDS = ("alpha", "beta", "gamma", "REQ-12", "5.3.1", "東京", "naïve", "shall")
 documents = st.sampled_from(("a", "b", "c"))
-generations = st.sampled_from(("g1", "g2"))
 structures = st.sampled_from((NO_STRUCTURE, structure(1), structure(7, pages=2)))
 queries = st.lists(st.sampled_from(WORDS), max_size=3).map(" ".join)
 passages = st.builds(
@@ -92,34 +91,23 @@ class StoreMachine(RuleBasedStateMachine):
         mine, theirs = self.both(call)
         assert mine == theirs, f"the store says {mine!r}, the memory store {theirs!r}"
 
-    @rule(document=documents, generation=generations, found=st.lists(passages, max_size=5))
-    def stage(self, document: str, generation: str, found: list[SamplePassage]) -> None:
-        chunks = embedded(document, found)
-        self.agree(lambda store: store.stage("c", document, generation, chunks))
-
-    @rule(document=documents, generation=generations, announced=st.integers(0, 5))
-    def publish(self, document: str, generation: str, announced: int) -> None:
-        kept = record(document, embedded(document, ["x"] * announced))
-        shape = structure(announced)
-        self.agree(lambda store: store.publish("c", kept, f"text {announced}", generation, shape))
-
     @rule(document=documents, found=st.lists(passages, max_size=8), shape=structures)
-    def put(self, document: str, found: list[SamplePassage], shape: DocumentStructure) -> None:
-        chunks = embedded(document, found)
-        self.agree(lambda store: store.discard_staged("c", document))
-        self.agree(lambda store: store.stage("c", document, "put", chunks))
-        self.agree(lambda store: store.publish("c", record(document, chunks), "put", "put", shape))
+    def publish(self, document: str, found: list[SamplePassage], shape: DocumentStructure) -> None:
+        made = whole(document, found, text="one", structure=shape)
+        self.agree(lambda store: store.publish("c", [made], lambda _: None))
+
+    @rule(document=documents, found=st.lists(passages, max_size=3), announced=st.integers(0, 3))
+    def publish_as_announced(self, document: str, found: list[SamplePassage], announced: int) -> None:
+        made = whole(document, found, text=f"text {announced}", structure=structure(announced))
+        told = replace(made, record=record(document, embedded(document, ["x"] * announced)))
+        self.agree(lambda store: store.publish("c", [told], lambda _: None))
 
     @rule(found=st.dictionaries(documents, st.lists(passages, max_size=4), min_size=1), shape=structures)
-    def put_whole(self, found: dict[str, list[SamplePassage]], shape: DocumentStructure) -> None:
-        made = [whole(document, each, text="whole", structure=shape) for document, each in found.items()]
+    def publish_several(self, found: dict[str, list[SamplePassage]], shape: DocumentStructure) -> None:
+        made = [whole(document, each, text="several", structure=shape) for document, each in found.items()]
         told: list[str] = []
-        self.agree(lambda store: store.publish_whole("c", made, told.append))
+        self.agree(lambda store: store.publish("c", made, told.append))
         assert told == [*found, *found], "each store tells of each document"
-
-    @rule(document=st.one_of(st.none(), documents))
-    def discard(self, document: str | None) -> None:
-        self.agree(lambda store: store.discard_staged("c", document))
 
     @rule(document=documents)
     def delete(self, document: str) -> None:
@@ -167,7 +155,6 @@ class StoreMachine(RuleBasedStateMachine):
         assert (mine.documents, mine.chunks, mine.tokens) == (theirs.documents, theirs.chunks, theirs.tokens)
 
     def teardown(self) -> None:
-        self.agree(lambda store: store.discard_staged("c"))
         findings = self.store.verify("c")
         self.store.close()
         assert findings == []

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
-from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentStructure, WholeDocument
+from knowledge_mcp.model.collection import NO_STRUCTURE, WholeDocument
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, NotFoundError
 from knowledge_mcp.ports import Store
-from knowledge_mcp.testing.store_search import SearchContract, expect, put
+from knowledge_mcp.testing.store_search import SearchContract, expect, put, whole
 from knowledge_mcp.testing.store_values import (
     SPACE,
     SamplePassage,
-    embedded,
     full_structure,
-    record,
     structure,
     unit_vector,
 )
@@ -25,7 +23,6 @@ __all__ = [
     "SnapshotContract",
     "StructureContract",
     "WholeContract",
-    "whole",
 ]
 
 OTHER = replace(SPACE, model="another")
@@ -82,19 +79,6 @@ class RenamingContract(SearchContract):
             assert store.drop_collection("kept")
             assert len(self.found(store, "beta")) == 1
 
-    def test_what_is_staged_goes_along_and_is_published_under_the_new_name(self) -> None:
-        with self.filled() as store:
-            staged = embedded("d", ["alpha words"])
-            store.stage("c", "d", "g", staged)
-            store.rename_collections({"c": "kept"})
-            store.create_collection("c", SPACE)
-            keys = [each.embedding_key for each in staged]
-            assert store.vectors("kept", keys) == {keys[0]: staged[0].vector}
-            assert store.vectors("c", keys) == {}
-            expect(InternalError, lambda: store.publish("c", record("d", staged), "", "g"))
-            store.publish("kept", record("d", staged), "", "g")
-            assert store.document_chunks("kept", "d") == [staged[0].chunk]
-
     def test_names_that_cannot_all_be_given_change_nothing(self) -> None:
         with self.filled() as store:
             for name in ("a", "b"):
@@ -145,7 +129,7 @@ class StructureContract(RenamingContract):
         with self.filled() as store:
             put(store, "d", ["some words"], structure=full_structure())
             put(store, "plain", ["other words"])
-            store.publish("c", record("empty", []), "text", "g", full_structure())
+            store.publish("c", [whole("empty", [], text="text", structure=full_structure())], lambda _: None)
             assert store.document_structure("c", "d") == full_structure()
             assert store.document_structure("c", "empty") == full_structure()
             assert store.document_structure("c", "plain") == NO_STRUCTURE, "a document without any is a document"
@@ -166,11 +150,9 @@ class StructureContract(RenamingContract):
     def test_a_publish_that_is_refused_leaves_sections_and_pages_as_they_were(self) -> None:
         with self.filled() as store:
             put(store, "d", ["old words"], structure=structure(2))
-            chunks = embedded("d", ["new words", "more words"])
-            store.stage("c", "d", "g2", chunks[:1])
-            expect(InternalError, lambda: store.publish("c", record("d", chunks), "new", "g2", structure(5)))
-            assert store.document_structure("c", "d") == structure(2)
-            store.discard_staged("c")
+            made = whole("d", ["new words", "more words"], structure=structure(5))
+            wrong = replace(made, chunks=made.chunks[:1])
+            expect(InternalError, lambda: store.publish("c", [wrong], lambda _: None))
             assert store.document_structure("c", "d") == structure(2)
             assert store.verify("c") == []
 
@@ -208,20 +190,8 @@ class StructureContract(RenamingContract):
                     assert other.document_structure("c", "d") == large
 
 
-def whole(
-    document_id: str,
-    passages: Sequence[SamplePassage | str],
-    *,
-    text: str = "",
-    structure: DocumentStructure = NO_STRUCTURE,
-) -> WholeDocument:
-    """Make a document with its chunks and their vectors."""
-    chunks = embedded(document_id, passages)
-    return WholeDocument(record(document_id, chunks), text, chunks, structure)
-
-
 class WholeContract(StructureContract):
-    """Hold a store to what `Store.publish_whole` promises."""
+    """Hold a store to what `Store.publish` promises."""
 
     def test_documents_published_together_are_all_there_and_each_is_told_of(self) -> None:
         with self.filled() as store:
@@ -229,7 +199,7 @@ class WholeContract(StructureContract):
             second = whole("e", ["gamma words"], text="two", structure=structure(2))
             empty = whole("empty", [], text="nothing")
             told: list[str] = []
-            store.publish_whole("c", [first, second, empty], told.append)
+            store.publish("c", [first, second, empty], told.append)
             assert told == ["d", "e", "empty"]
             assert store.documents("c") == [first.record, second.record, empty.record]
             for each in (first, second, empty):
@@ -244,20 +214,16 @@ class WholeContract(StructureContract):
             assert (store.statistics("c").documents, store.statistics("c").chunks) == (3, 3)
             assert store.verify("c") == []
 
-    def test_a_document_published_whole_takes_the_place_of_what_was_visible_or_staged(self) -> None:
+    def test_documents_published_together_take_the_places_of_those_that_were_visible(self) -> None:
         with self.filled() as store:
             put(store, "d", ["old words", "alpha words"], structure=structure(3))
             put(store, "e", ["other words"])
-            store.stage("c", "d", "g", embedded("d", ["staged words"]))
-            store.stage("c", "e", "g", embedded("e", ["kept aside"]))
-            store.publish_whole("c", [whole("d", ["new words"]), whole("f", ["more words"])], lambda _: None)
+            store.publish("c", [whole("d", ["new words"]), whole("f", ["more words"])], lambda _: None)
             assert [each.content for each in store.document_chunks("c", "d")] == ["new words"]
             assert store.document_structure("c", "d") == NO_STRUCTURE
             assert self.found(store, "alpha") == []
             assert len(self.found(store, "words")) == 3
             assert store.statistics("c").chunks == 3
-            assert store.discard_staged("c", "d") == 0
-            assert store.discard_staged("c", "e") == 1
             assert store.verify("c") == []
 
     def test_chunks_given_in_any_order_stand_by_index(self) -> None:
@@ -266,7 +232,7 @@ class WholeContract(StructureContract):
                 "d",
                 [SamplePassage("one word", terms=(("one",),)), "two words", SamplePassage("three", terms=(("3",),))],
             )
-            store.publish_whole("c", [replace(made, chunks=made.chunks[::-1])], lambda _: None)
+            store.publish("c", [replace(made, chunks=made.chunks[::-1])], lambda _: None)
             assert store.document_chunks("c", "d") == [each.chunk for each in made.chunks]
             assert store.definitions("c", self.analyser.term_key("3")) == [made.chunks[2].chunk]
             assert self.nearest(store, "two words")[0] == made.chunks[1].chunk.id
@@ -284,12 +250,11 @@ class WholeContract(StructureContract):
         with self.filled() as store:
             put(store, "d", ["old words"], text="old")
             told: list[str] = []
-            expect(InternalError, lambda: store.publish_whole("c", [whole("e", ["fine"]), wrong], told.append))
+            expect(InternalError, lambda: store.publish("c", [whole("e", ["fine"]), wrong], told.append))
             assert "d" not in told
             assert store.document_text("c", "d") == "old"
             assert len(self.found(store, "words")) == 1
             assert (store.document("c", "e") is not None) == (told == ["e"]), "what it was told of is there"
-            store.discard_staged("c")
             assert store.verify("c") == []
 
     def test_a_whole_document_with_a_vector_of_another_length_is_refused(self) -> None:
@@ -297,12 +262,12 @@ class WholeContract(StructureContract):
             made = whole("d", ["one", "two"])
             bad = replace(made.chunks[1], vector=made.chunks[1].vector + b"\0\0\0\0")
             wrong = replace(made, chunks=[made.chunks[0], bad])
-            expect(InvalidInputError, lambda: store.publish_whole("c", [wrong], lambda _: None))
+            expect(InvalidInputError, lambda: store.publish("c", [wrong], lambda _: None))
             assert store.document("c", "d") is None
 
     def test_a_whole_document_of_no_collection_is_refused(self) -> None:
         with self.opened() as store:
-            expect(NotFoundError, lambda: store.publish_whole("none", [whole("d", ["x"])], lambda _: None))
+            expect(NotFoundError, lambda: store.publish("none", [whole("d", ["x"])], lambda _: None))
 
 
 class SnapshotContract(WholeContract):

@@ -10,14 +10,14 @@ from typing import Any, ClassVar, TypeVar
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import ChunkType, EmbeddedChunk
-from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentStructure
+from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentStructure, WholeDocument
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.model.query import And, Equals, Filter, In, LegHit, Prefix
 from knowledge_mcp.ports import Analyser, Store
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage, embedded, record, unit_vector
 
-__all__ = ["SearchContract", "expect", "put", "same_ranking"]
+__all__ = ["SearchContract", "expect", "put", "same_ranking", "whole"]
 
 E = TypeVar("E", bound=Exception)
 
@@ -61,6 +61,19 @@ def expect(error: type[E], call: Callable[[], object]) -> E:
     raise AssertionError(f"{error.__name__} was not raised")
 
 
+def whole(
+    document_id: str,
+    passages: Sequence[SamplePassage | str],
+    *,
+    text: str = "",
+    sha256: str = "0" * 64,
+    structure: DocumentStructure = NO_STRUCTURE,
+) -> WholeDocument:
+    """Make a document with its chunks and their vectors."""
+    chunks = embedded(document_id, passages)
+    return WholeDocument(record(document_id, chunks, sha256=sha256), text, chunks, structure)
+
+
 def put(
     store: Store,
     document_id: str,
@@ -68,15 +81,13 @@ def put(
     *,
     collection: str = "c",
     text: str = "",
-    generation: str = "g",
     sha256: str = "0" * 64,
     structure: DocumentStructure = NO_STRUCTURE,
 ) -> list[EmbeddedChunk]:
-    """Stage and publish a document's passages, and return its chunks."""
-    chunks = embedded(document_id, passages)
-    store.stage(collection, document_id, generation, chunks)
-    store.publish(collection, record(document_id, chunks, sha256=sha256), text, generation, structure)
-    return chunks
+    """Publish a document of passages, and return its chunks."""
+    made = whole(document_id, passages, text=text, sha256=sha256, structure=structure)
+    store.publish(collection, [made], lambda _: None)
+    return list(made.chunks)
 
 
 def same_ranking(found: Sequence[LegHit], expected: Sequence[LegHit], tolerance: float) -> bool:
@@ -304,14 +315,13 @@ class SearchContract:
         with self.filled() as store:
             put(store, "d", [SamplePassage(f"passage {number}", id=f"{number:03}") for number in range(230)])
             put(store, "e", [SamplePassage("old", id="old"), SamplePassage("kept", id="kept")])
-            put(store, "e", [SamplePassage("kept", id="kept"), SamplePassage("new", id="new")], generation="h")
-            store.stage("c", "f", "g", embedded("f", [SamplePassage("staged", id="staged")]))
+            put(store, "e", [SamplePassage("kept", id="kept"), SamplePassage("new", id="new")])
             asked = unit_vector("passage 7")
             legs = store.search("c", vector=asked, text=None, filter=None, limit=300)
             assert legs.dense is not None
             expected = {hit.chunk_id: hit.score for hit in legs.dense}
             assert len(expected) == 232
-            found = store.cosines("c", asked, [*expected, "old", "staged", "unknown", "007"])
+            found = store.cosines("c", asked, [*expected, "old", "unknown", "007"])
             assert found.keys() == expected.keys()
             assert all(abs(found[each] - score) <= self.dense_tolerance for each, score in expected.items())
             assert store.cosines("c", asked, ["new", "kept"]).keys() == {"new", "kept"}
@@ -355,8 +365,7 @@ class SearchContract:
     def test_a_record_may_change_while_its_chunks_stay(self) -> None:
         with self.filled() as store:
             chunks = put(store, "d", [SamplePassage("alpha", id="1")])
-            store.stage("c", "d", "g2", chunks)
             changed = replace(record("d", chunks), title="Another title")
-            store.publish("c", changed, "", "g2")
+            store.publish("c", [WholeDocument(changed, "", chunks)], lambda _: None)
             assert store.document("c", "d") == changed
             assert self.found(store, "alpha") == ["1"]

@@ -17,19 +17,18 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import replace
 
-from knowledge_mcp.model.chunk import EmbeddedChunk
+from knowledge_mcp.model.collection import WholeDocument
 from knowledge_mcp.model.errors import (
-    InternalError,
     InvalidInputError,
     KnowledgeError,
     NotFoundError,
     SpaceMismatchError,
 )
 from knowledge_mcp.testing.store_parts import SnapshotContract
-from knowledge_mcp.testing.store_search import expect, put
-from knowledge_mcp.testing.store_values import SPACE, SamplePassage, embedded, full_chunk, record, unit_vector
+from knowledge_mcp.testing.store_search import expect, put, whole
+from knowledge_mcp.testing.store_values import SPACE, SamplePassage, full_chunk, record, unit_vector
 
-__all__ = ["StoreContract", "expect", "put"]
+__all__ = ["StoreContract", "expect", "put", "whole"]
 
 
 class StoreContract(SnapshotContract):
@@ -83,32 +82,12 @@ class StoreContract(SnapshotContract):
                 lambda: store.vectors("none", ["x"]),
                 lambda: store.owners_of_content("none", ["x"]),
                 lambda: store.search("none", vector=unit_vector("x"), text="x", filter=None, limit=3),
-                lambda: store.stage("none", "d", "g", embedded("d", ["x"])),
-                lambda: store.publish("none", record("d", []), "", "g"),
-                lambda: store.discard_staged("none"),
+                lambda: store.publish("none", [whole("d", ["x"])], lambda _: None),
                 lambda: store.delete_document("none", "d"),
                 lambda: store.verify("none"),
             ]
             for call in calls:
                 expect(NotFoundError, call)
-
-    def test_staged_chunks_are_seen_by_nobody_but_the_vector_look_up(self) -> None:
-        with self.filled() as store:
-            put(store, "d", ["old words"])
-            chunks = embedded("d", [SamplePassage("secret words", terms=(("secret",),))])
-            store.stage("c", "d", "next", chunks)
-            store.stage("c", "new", "g", embedded("new", ["another secret"]))
-            chunk = chunks[0].chunk
-            assert self.found(store, "secret") == []
-            assert self.nearest(store, "secret words")[0] != chunk.id
-            assert store.chunks("c", [chunk.id]) == []
-            assert [each.content for each in store.document_chunks("c", "d")] == ["old words"]
-            assert store.definitions("c", "secret") == []
-            assert store.defined_terms("c") == {}
-            assert store.owners_of_content("c", [chunk.content_hash]) == {}
-            assert store.document("c", "new") is None
-            assert store.statistics("c").chunks == 1
-            assert store.vectors("c", [chunks[0].embedding_key]) == {chunks[0].embedding_key: chunks[0].vector}
 
     def test_publishing_swaps_chunks_record_and_text_in_one_step(self) -> None:
         with self.filled() as store:
@@ -136,79 +115,21 @@ class StoreContract(SnapshotContract):
             assert sorted(self.nearest(store, "same words")) == ["one", "two"]
             assert [each.id for each in store.chunks("c", ["one"])] == ["one"]
 
-    def test_a_wrong_number_of_staged_chunks_is_refused_and_the_old_version_stays(self) -> None:
-        with self.filled() as store:
-            put(store, "d", ["old words"], text="old")
-            chunks = embedded("d", ["new words", "more words"])
-            store.stage("c", "d", "g2", chunks[:1])
-            expect(InternalError, lambda: store.publish("c", record("d", chunks), "new", "g2"))
-            expect(InternalError, lambda: store.publish("c", record("d", chunks), "new", "never staged"))
-            assert store.document_text("c", "d") == "old"
-            assert [each.content for each in store.document_chunks("c", "d")] == ["old words"]
-            assert len(self.found(store, "words")) == 1
-
-    def test_staging_again_changes_nothing_or_replaces_the_chunk(self) -> None:
-        with self.filled() as store:
-            first = embedded("d", [SamplePassage("first words", id="one"), SamplePassage("other words", id="two")])
-            second = embedded("d", [SamplePassage("second words", id="one")])
-            store.stage("c", "d", "g", first)
-            store.stage("c", "d", "g", first)
-            store.stage("c", "d", "g", second)
-            store.publish("c", record("d", first), "", "g")
-            assert [each.content for each in store.document_chunks("c", "d")] == ["second words", "other words"]
-            assert self.found(store, "first") == []
-            assert self.found(store, "second") == ["one"]
-
-    def test_a_generation_staged_in_parts_is_published_whole(self) -> None:
-        with self.filled() as store:
-            chunks = embedded("d", ["one word", "two words", "three words"])
-            store.stage("c", "d", "g", chunks[2:])
-            store.stage("c", "d", "g", chunks[:2])
-            store.publish("c", record("d", chunks), "", "g")
-            assert store.document_chunks("c", "d") == [each.chunk for each in chunks]
-
-    def test_generations_and_documents_are_staged_apart(self) -> None:
-        with self.filled() as store:
-            mine, theirs, other = (
-                embedded(name, [f"{word} words"]) for name, word in (("d", "my"), ("d", "their"), ("e", "x"))
-            )
-            store.stage("c", "d", "mine", mine)
-            store.stage("c", "d", "theirs", theirs)
-            store.stage("c", "e", "mine", other)
-            store.publish("c", record("d", mine), "", "mine")
-            assert store.document_chunks("c", "d") == [mine[0].chunk]
-            store.publish("c", record("d", theirs), "", "theirs")
-            assert store.document_chunks("c", "d") == [theirs[0].chunk]
-            assert store.document("c", "e") is None
-
     def test_a_document_without_chunks_is_kept_too(self) -> None:
         with self.filled() as store:
-            store.publish("c", record("empty", []), "text without chunks", "g")
+            put(store, "empty", [], text="text without chunks")
             assert store.document_text("c", "empty") == "text without chunks"
             assert store.document_chunks("c", "empty") == []
             assert store.statistics("c").documents == 1
             put(store, "d", ["some words"])
-            store.publish("c", record("d", []), "", "g2")
+            put(store, "d", [])
             assert self.found(store, "words") == []
             assert self.nearest(store, "x") == []
-
-    def test_discarding_counts_and_spares_what_is_visible(self) -> None:
-        with self.filled() as store:
-            put(store, "d", ["visible words"])
-            store.stage("c", "d", "g1", embedded("d", ["one", "two"]))
-            store.stage("c", "d", "g2", embedded("d", ["three"]))
-            store.stage("c", "e", "g1", embedded("e", ["four"]))
-            assert store.discard_staged("c", "d") == 3
-            assert store.discard_staged("c", "d") == 0
-            assert store.discard_staged("c") == 1
-            assert len(store.document_chunks("c", "d")) == 1
-            expect(InternalError, lambda: store.publish("c", record("e", embedded("e", ["four"])), "", "g1"))
 
     def test_a_deleted_document_is_gone_from_everywhere(self) -> None:
         with self.filled() as store:
             gone = put(store, "d", [SamplePassage("alpha words", terms=(("alpha",),)), "beta words"])
             kept = put(store, "e", ["gamma words"])
-            store.stage("c", "d", "g2", embedded("d", ["staged words"]))
             assert store.delete_document("c", "d") == 2
             assert store.delete_document("c", "d") == 0
             assert store.delete_document("c", "never there") == 0
@@ -221,7 +142,6 @@ class StoreContract(SnapshotContract):
             assert store.vectors("c", [each.embedding_key for each in gone]) == {}
             assert self.found(store, "words") == [kept[0].chunk.id]
             assert self.nearest(store, "alpha words") == [kept[0].chunk.id]
-            assert store.discard_staged("c") == 0
             assert store.statistics("c").documents == 1
 
     def test_what_was_deleted_can_come_back(self) -> None:
@@ -237,8 +157,7 @@ class StoreContract(SnapshotContract):
             each = full_chunk("d")
             announced = record("d", [each])
             text = "Zeile\n\n東京 🎉 \u2028 end"
-            store.stage("c", "d", "g", [each])
-            store.publish("c", announced, text, "g")
+            store.publish("c", [WholeDocument(announced, text, [each])], lambda _: None)
             assert store.chunks("c", [each.chunk.id]) == [each.chunk]
             assert store.document_chunks("c", "d") == [each.chunk]
             assert store.document("c", "d") == announced
@@ -267,8 +186,6 @@ class StoreContract(SnapshotContract):
                 change()
                 states.append(store.state("c"))
                 store.documents("c")
-                store.stage("c", "f", "g", [full_chunk("f")])
-                store.discard_staged("c")
                 assert store.state("c") == states[-1]
             assert len(set(states)) == len(states)
             store.drop_collection("c")
@@ -316,17 +233,17 @@ class StoreContract(SnapshotContract):
             put(store, "d", ["one two", "three"])
             put(store, "e", ["four five six"])
             put(store, "d", ["one two"])
-            store.stage("c", "f", "g", embedded("f", ["staged"]))
             counted = store.statistics("c")
             assert (counted.documents, counted.chunks, counted.tokens) == (2, 2, 5)
             assert counted.storage_bytes > 0
 
     def test_a_vector_of_another_length_is_refused(self) -> None:
         with self.filled() as store:
-            good: EmbeddedChunk = embedded("d", ["words"])[0]
-            bad = replace(good, vector=good.vector + b"\0\0\0\0")
-            expect(InvalidInputError, lambda: store.stage("c", "d", "g", [bad]))
-            query = good.vector[:-4]
+            good = whole("d", ["words"])
+            vector = good.chunks[0].vector
+            bad = replace(good, chunks=[replace(good.chunks[0], vector=vector + b"\0\0\0\0")])
+            expect(InvalidInputError, lambda: store.publish("c", [bad], lambda _: None))
+            query = vector[:-4]
             expect(InvalidInputError, lambda: store.search("c", vector=query, text=None, filter=None, limit=1))
 
     def test_collections_know_nothing_of_each_other(self) -> None:

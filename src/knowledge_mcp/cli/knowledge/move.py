@@ -226,7 +226,7 @@ class MoveLines:
             place = f" ({event.done}/{event.total})" if event.done else ""
             why = f": {event.message}" if event.message else ""
             say(f"{_COUNTED[event.kind]} {event.document_id}{place}{why}")
-        elif event.kind == MoveEventKind.STAGED and self._verbose:
+        elif event.kind == MoveEventKind.READ and self._verbose:
             say(f"Chunk {event.done}/{event.total} of {event.document_id}")
         elif event.kind == MoveEventKind.SWAPPED:
             say(f"The new collection is now '{event.collection}'; the old one is '{event.message}'.")
@@ -248,7 +248,7 @@ class MoveBar:
         if not self._running:
             self._bars.start()
             self._running = True
-        if event.kind == MoveEventKind.STAGED:
+        if event.kind == MoveEventKind.READ:
             text = f"{event.collection}: {event.document_id}, chunk {event.done}/{event.total}"
             self._bars.update(self._bar, description=harmless(text))
         elif event.kind == MoveEventKind.COMPARED:

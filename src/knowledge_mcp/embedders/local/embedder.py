@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from knowledge_mcp.embedders.cache import CachedEmbedder, OnAnswer, of_stopped_runs, refuse_blanks
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.collection import EmbeddingSpace, EmbeddingUsage
-from knowledge_mcp.model.errors import InternalError, InvalidInputError
+from knowledge_mcp.model.errors import InternalError
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.support.lanes import Lanes, usable_cores
 
@@ -101,8 +102,15 @@ class LocalEmbedder:
         prefix = self._prepare(texts).files.config.document_prefix
         return self._embed([prefix + text for text in texts], logging.WARNING) if texts else []
 
-    def documents_at_hand(self, texts: Sequence[str]) -> list[Vector] | None:
-        return self.embed_documents(texts)
+    def embed_each(self, texts: Sequence[str], on_answer: OnAnswer) -> list[Vector]:
+        """Embed as `embed_documents` does, and tell of all of it at the end."""
+        vectors = self.embed_documents(texts)
+        on_answer(texts, vectors)
+        return vectors
+
+    def documents_at_hand(self, texts: Sequence[str]) -> dict[str, Vector]:
+        del texts
+        return {}
 
     def embed_query(self, text: str) -> Vector:
         prefix = self._prepare([text]).files.config.query_prefix
@@ -146,9 +154,7 @@ class LocalEmbedder:
         )
 
     def _prepare(self, texts: Sequence[str]) -> _Loaded:
-        for position, text in enumerate(texts):
-            if not text.strip():
-                raise InvalidInputError(f"Text {position + 1} of {len(texts)} is blank; only text can be embedded.")
+        refuse_blanks(texts)
         return self._load()
 
     def _embed(self, texts: Sequence[str], level_of_truncation: int) -> list[Vector]:
@@ -236,17 +242,22 @@ class LocalOptions(Protocol):
     def embedding_variant(self) -> Variant: ...
     @property
     def embedding_threads(self) -> int | None: ...
+    @property
+    def embedding_cache(self) -> bool: ...
+    @property
+    def data_folder(self) -> Path: ...
 
 
-def from_options(options: LocalOptions) -> LocalEmbedder:
-    """Build the local embedder from the settings; loads nothing."""
-    return LocalEmbedder(
+def from_options(options: LocalOptions) -> LocalEmbedder | CachedEmbedder:
+    """Build the local embedder from the settings, with its cache where that is switched on; loads nothing."""
+    embedder = LocalEmbedder(
         options.embedding_model,
         path=options.embedding_model_path,
         cache=options.models_path,
         variant=options.embedding_variant,
         threads=options.embedding_threads,
     )
+    return of_stopped_runs(embedder, options.data_folder) if options.embedding_cache else embedder
 
 
 def _session(onnx: Path, files: ModelFiles) -> OnnxModel:

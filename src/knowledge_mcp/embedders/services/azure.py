@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from knowledge_mcp.embedders.services.cache import CachedEmbedder
+from knowledge_mcp.embedders.cache import CachedEmbedder
 from knowledge_mcp.embedders.services.embedder import RemoteEmbedder
 from knowledge_mcp.embedders.services.options import ServiceOptions, embedder_of
 from knowledge_mcp.embedders.services.service import MODELS, Service, choose_model, http_client, openai_library

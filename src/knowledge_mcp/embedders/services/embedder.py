@@ -5,14 +5,15 @@ from __future__ import annotations
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from knowledge_mcp.embedders.cache import OnAnswer, refuse_blanks
 from knowledge_mcp.embedders.services.service import Service
 from knowledge_mcp.embedders.services.tokens import MOST_TOKENS, RemoteTokenizer, sendable
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.collection import EmbeddingSpace, EmbeddingUsage
-from knowledge_mcp.model.errors import ContentRefusedError, InternalError, InvalidInputError
+from knowledge_mcp.model.errors import ContentRefusedError, InternalError
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.support.lanes import Lanes
 from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from knowledge_mcp.embedders.services.errors import CallFailed
     from knowledge_mcp.embedders.services.requests import Requests
 
-__all__ = ["QUERY_SECONDS", "OnAnswer", "RemoteEmbedder", "refuse_blanks"]
+__all__ = ["QUERY_SECONDS", "RemoteEmbedder"]
 
 logger = logging.getLogger(__name__)
 
@@ -31,9 +32,6 @@ REMEMBERED_QUERIES = 256
 QUERY_SECONDS = 10.0
 PROBE = "probe"
 """Sent once, to tell a refusal of all requests from a refusal of a text."""
-
-OnAnswer = Callable[[Sequence[str], Sequence[Vector]], None]
-"""Told the texts and the vectors of each answer as soon as it is there, on the thread that asked."""
 
 
 class RemoteEmbedder:
@@ -123,8 +121,9 @@ class RemoteEmbedder:
         }
         return self._delivered([found[text] for text in readable])
 
-    def documents_at_hand(self, texts: Sequence[str]) -> list[Vector] | None:
-        return None
+    def documents_at_hand(self, texts: Sequence[str]) -> dict[str, Vector]:
+        del texts
+        return {}
 
     def embed_query(self, text: str) -> Vector:
         self._refuse_when_closed()
@@ -274,13 +273,6 @@ class RemoteEmbedder:
     def _refuse_when_closed(self) -> None:
         if self._closed:
             raise InternalError("The embedder is closed.")
-
-
-def refuse_blanks(texts: Sequence[str]) -> None:
-    """Raise an `InvalidInputError` that names the first blank text."""
-    for position, text in enumerate(texts):
-        if not text.strip():
-            raise InvalidInputError(f"Text {position + 1} of {len(texts)} is blank; only text can be embedded.")
 
 
 def _ignore(texts: Sequence[str], vectors: Sequence[Vector]) -> None:

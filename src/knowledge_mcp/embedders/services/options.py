@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
-from knowledge_mcp.embedders.services.cache import CachedEmbedder, cached
+from knowledge_mcp.embedders.cache import CachedEmbedder, cached
 from knowledge_mcp.embedders.services.embedder import QUERY_SECONDS, RemoteEmbedder
 from knowledge_mcp.embedders.services.service import Service
 from knowledge_mcp.support.retry import RetryPolicy, doubling

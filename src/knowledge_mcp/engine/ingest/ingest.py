@@ -1,8 +1,8 @@
-"""An ingest's way: plan → read → chunk → embed → stage → publish.
+"""An ingest's way: plan → read → chunk → embed → publish.
 
 One lane embeds while this thread reads the next file and writes the last one. A document becomes visible in one step
-when all its chunks are staged; whatever stops the run earlier leaves the old version whole, and the vectors already
-staged are found again by the next run.
+when all its chunks are embedded; whatever stops the run earlier leaves the old version whole, and what was embedded
+already is found again in the embedding cache by the next run.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
+from itertools import groupby
 
 from knowledge_mcp.engine.core.base import Base
 from knowledge_mcp.engine.core.budget import Budget
@@ -94,7 +95,7 @@ _AHEAD = 3
 """Slices embedded or waiting while the next file is read."""
 
 _PUBLISH_TRIES = 4
-"""Two processes at one document may sweep each other's staged chunks; the loser stages again."""
+"""Two processes at one document may remove what the other one is writing; the loser writes again."""
 
 _logger = logging.getLogger(__name__)
 
@@ -268,6 +269,10 @@ class Ingest:
         if self._options.force:
             return
         known = self._base.store.vectors(self._base.collection, [key for _, _, key in batch])
+        texts = {chunk.embedding_text: key for _, chunk, key in batch if key not in known}
+        if texts:  # a stopped run may have worked them out
+            found = self._base.embedder.documents_at_hand(list(texts))
+            known.update((texts[text], vector) for text, vector in found.items())
         for each, _, key in batch:
             if key in known:
                 each.reused[key] = known[key]
@@ -292,35 +297,37 @@ class Ingest:
     # ---- storing
 
     def _keep(self, batch: _Batch, future: Future[_Embedded], names: Names) -> None:
-        """Store a slice: documents that are whole in it together, parts of longer ones out of sight."""
+        """Take the vectors of a slice; store the documents that are whole with it, together."""
         first = batch[0][0]
         try:
             vectors = future.result()
         except KnowledgeError as exc:
-            self._fail(first.item.uri, exc, first.stored, first.total)
+            self._fail(first.item.uri, exc, first.done, first.total)
             raise
         whole: list[PreparedDocument] = []
-        position = 0
-        while position < len(batch):
-            each = batch[position][0]
-            end = position
-            while end < len(batch) and batch[end][0] is each:
-                end += 1
-            is_whole = end - position == len(each.chunks)
-            embedded = self._accepted(each, batch[position:end], vectors[position:end])
-            position = end
-            if is_whole:
-                each.staged.extend(embedded)
+        for _, own in groupby(zip(batch, vectors, strict=True), key=lambda pair: id(pair[0][0])):
+            of_one = list(own)
+            each = of_one[0][0][0]
+            for (_, chunk, key), vector in of_one:
+                self._take(each, chunk, key, vector)
+            self._on_event(IngestEvent(IngestEventKind.EMBEDDED, each.item.uri, each.done, each.total))
+            if each.done == each.total:
                 whole.append(each)
-            else:
-                self._stage(each, embedded, names)
         self._put(whole, names)
+
+    def _take(self, each: PreparedDocument, chunk: Chunk, key: str, vector: Vector | str) -> None:
+        """Keep a chunk's vector; leave out what the embedding service refused, with an ERROR (clarification 2)."""
+        if isinstance(vector, bytes):
+            each.embedded.append(EmbeddedChunk(chunk, vector, key))
+            each.fresh += key not in each.reused
+        else:
+            told = each.leave_out(chunk, vector)
+            _logger.error("%s: %s (chunk %s of %s)", each.item.uri, told, chunk.id, each.document.id)
 
     def _put(self, whole: Sequence[PreparedDocument], names: Names) -> None:
         """Write documents in as few steps as the store can."""
         waiting: dict[str, tuple[PreparedDocument, WholeDocument]] = {}
         for each in whole:
-            self._on_event(IngestEvent(IngestEventKind.EMBEDDED, each.item.uri, each.stored, each.total))
             if each.total:
                 waiting[each.document.id] = each, self._whole(each, names)
             else:
@@ -328,7 +335,6 @@ class Ingest:
         if not waiting:
             return
         self._warn_of_copies([each for each, _ in waiting.values()])
-
         try:
             self._write(waiting)
         except InvalidInputError:  # what cannot be stored must not keep the others out
@@ -354,7 +360,7 @@ class Ingest:
                 self._base.check_space()  # another process may have put a collection of another space in its place
                 try:
                     documents = [document for _, document in waiting.values()]
-                    self._base.store.publish_whole(self._base.collection, documents, published)
+                    self._base.store.publish(self._base.collection, documents, published)
                     break
                 except InternalError:
                     if not tries_left:
@@ -366,65 +372,17 @@ class Ingest:
                     self._fail(each.item.uri, exc, 0, each.total)
             raise
 
-    def _stage(self, each: PreparedDocument, embedded: Sequence[EmbeddedChunk], names: Names) -> None:
-        store, collection = self._base.store, self._base.collection
-        total = each.total
-        try:
-            self._base.check_space()
-            if not each.staged:
-                store.discard_staged(collection, each.document.id)
-            if embedded:
-                store.stage(collection, each.document.id, each.generation, embedded)
-                each.staged.extend(embedded)
-            self._on_event(IngestEvent(IngestEventKind.EMBEDDED, each.item.uri, each.stored, total))
-            if not total:
-                self._refused(each)
-            elif each.stored == total:
-                self._publish(each, names)
-        except KnowledgeError as exc:
-            self._fail(each.item.uri, exc, each.stored, total)
-            raise
-
-    def _accepted(self, each: PreparedDocument, batch: _Batch, vectors: _Embedded) -> list[EmbeddedChunk]:
-        """Leave out what the embedding service refused, with an ERROR for each (clarification 2)."""
-        embedded: list[EmbeddedChunk] = []
-        for (_, chunk, key), vector in zip(batch, vectors, strict=True):
-            if isinstance(vector, bytes):
-                embedded.append(EmbeddedChunk(chunk, vector, key))
-                each.embedded += key not in each.reused
-            else:
-                told = each.leave_out(chunk, vector)
-                _logger.error("%s: %s (chunk %s of %s)", each.item.uri, told, chunk.id, each.document.id)
-        return embedded
-
-    def _publish(self, each: PreparedDocument, names: Names) -> None:
-        store, collection = self._base.store, self._base.collection
-        document = self._whole(each, names)
-        self._base.check_space()
-        self._warn_of_copies([each])
-        for tries_left in reversed(range(_PUBLISH_TRIES)):
-            try:
-                store.publish(collection, document.record, document.text, each.generation, document.structure)
-                break
-            except InternalError:
-                if not tries_left:
-                    raise
-                _logger.info("another writer is at '%s'; staging it again", each.document.id)
-                self._base.check_space()
-                store.stage(collection, each.document.id, each.generation, each.staged)
-        self._published(each, document.record)
-
     def _whole(self, each: PreparedDocument, names: Names) -> WholeDocument:
         earlier = names.held(each.document.id)
         record = dataclasses.replace(each.record, created_at=earlier.created_at) if earlier else each.record
-        return WholeDocument(record, each.document.text, each.staged, structure_of(each.document))
+        return WholeDocument(record, each.document.text, each.embedded, structure_of(each.document))
 
     def _published(self, each: PreparedDocument, record: DocumentRecord) -> None:
-        self._done.append(IngestedDocument(record, each.embedded, each.stored - each.embedded, unchanged=False))
+        self._done.append(IngestedDocument(record, each.fresh, each.done - each.fresh, unchanged=False))
         self._outcomes.settle(each.item.uri)
         if each.replaces is not None:
             self._base.store.delete_document(self._base.collection, each.replaces)
-        self._on_event(IngestEvent(IngestEventKind.STORED, each.item.uri, each.stored, each.stored))
+        self._on_event(IngestEvent(IngestEventKind.STORED, each.item.uri, each.done, each.done))
 
     def _refused(self, each: PreparedDocument) -> None:
         refused = f"All {each.refused} passages were refused by the embedding service."
@@ -435,18 +393,18 @@ class Ingest:
 
         Of documents that are published together each one is told of those before it.
         """
-        hashes = [one.chunk.content_hash for each in documents for one in each.staged]
+        hashes = [one.chunk.content_hash for each in documents for one in each.embedded]
         owners = {
             key: set(found) for key, found in self._base.store.owners_of_content(self._base.collection, hashes).items()
         }
         for each in documents:
             copies: dict[str, int] = {}
-            for digest in {one.chunk.content_hash for one in each.staged}:
+            for digest in {one.chunk.content_hash for one in each.embedded}:
                 for owner in owners.get(digest, set()) - {each.document.id, each.replaces}:
                     copies[owner] = copies.get(owner, 0) + 1
             for owner, count in sorted(copies.items()):
                 self._tell_of_copies(each, owner, count)
-            for one in each.staged:
+            for one in each.embedded:
                 owners.setdefault(one.chunk.content_hash, set()).add(each.document.id)
 
     def _tell_of_copies(self, each: PreparedDocument, owner: str, count: int) -> None:

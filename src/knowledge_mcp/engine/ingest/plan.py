@@ -182,26 +182,25 @@ class PreparedDocument:
         record: complete but for `created_at`, which the writer keeps from an earlier ingest.
         replaces: id of an earlier record of the same source under another id, to be removed after publishing.
         reused: vectors already known, by embedding key.
-        embedded: chunks embedded anew.
+        embedded: the chunks with their vectors, as far as they are there.
+        fresh: how many of these were embedded now.
         refused: passages that the embedding service refused; they stay in `chunks`, which others walk meanwhile.
-        staged: chunks kept so far, to be staged again should another writer sweep them.
     """
 
     item: SourceItem
     document: Document
     chunks: Sequence[Chunk]
     record: DocumentRecord
-    generation: str
     replaces: str | None = None
     reused: dict[str, Vector] = field(default_factory=dict[str, Vector])
-    embedded: int = 0
+    embedded: list[EmbeddedChunk] = field(default_factory=list[EmbeddedChunk])
+    fresh: int = 0
     refused: int = 0
-    staged: list[EmbeddedChunk] = field(default_factory=list[EmbeddedChunk])
 
     @property
-    def stored(self) -> int:
-        """Count the chunks staged so far."""
-        return len(self.staged)
+    def done(self) -> int:
+        """Count the chunks embedded so far."""
+        return len(self.embedded)
 
     @property
     def total(self) -> int:
@@ -297,7 +296,6 @@ def prepare(
         document=document,
         chunks=chunks,
         record=record,
-        generation=hashlib.sha256(f"{item.sha256}{record.pipeline}{now}".encode()).hexdigest()[:32],
         replaces=earlier.id if earlier is not None and earlier.id != document.id else None,
     )
 

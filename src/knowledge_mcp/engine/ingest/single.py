@@ -51,8 +51,8 @@ def ingest_one(
         check: looks at every event, and may raise to end it.
 
     Raises:
-        CancelledError: the line was cancelled; what was staged is discarded.
-        KnowledgeError: store, embedder or settings, or what `check` raises; what was staged is discarded.
+        CancelledError: the line was cancelled.
+        KnowledgeError: store, embedder or settings, or what `check` raises.
     """
 
     def on_event(event: IngestEvent) -> None:
@@ -62,16 +62,11 @@ def ingest_one(
             line.progress(*_progress(event, unit))
         check(event)
 
-    published = False
-    try:
-        report = Ingest(base, pipeline, options, on_event, line.cancelled).run(_One(item), lambda _: True)
-        published = bool(report.documents)
-        if not published and not report.failed and all(each.reason == CANCELLED for each in report.skipped):
-            raise CancelledError("The ingest was cancelled.")
-        return report
-    finally:
-        if not published and base.store.collection(base.collection) is not None:
-            base.store.discard_staged(base.collection, item.document_id)
+    report = Ingest(base, pipeline, options, on_event, line.cancelled).run(_One(item), lambda _: True)
+    stopped = all(each.reason == CANCELLED for each in report.skipped)
+    if stopped and not report.documents and not report.failed:
+        raise CancelledError("The ingest was cancelled.")
+    return report
 
 
 def _progress(event: IngestEvent, unit: str) -> tuple[float, float, str]:

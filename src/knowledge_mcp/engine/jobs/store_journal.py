@@ -19,7 +19,7 @@ from collections.abc import Callable, Generator, Iterator
 from datetime import UTC, datetime, timedelta
 
 from knowledge_mcp.engine.jobs.journal import Job, SignsOfLife, job_from_json, job_to_json
-from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace
+from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace, WholeDocument
 from knowledge_mcp.model.errors import KnowledgeError, NotFoundError
 from knowledge_mcp.ports import Store
 
@@ -264,7 +264,7 @@ class StoreJournal:
             updated_at=now,
             metadata=((_LABEL, value),) if value else (),
         )
-        self._store.publish(where, record, text, secrets.token_hex(16))
+        self._store.publish(where, [WholeDocument(record, text, ())], lambda _: None)
 
 
 def _job_of(record: DocumentRecord) -> Job | None:

@@ -225,7 +225,6 @@ class IndexRun:
         if self._line.cancelled():
             raise CancelledError("The indexing was cancelled.", suggestion="Index again; what is done is kept.")
         removed = self._remove(files, scope, before, report)
-        self._base.store.discard_staged(self._target)
         return self._finish(copy, scope, pipeline, files, report, removed, embedder.reused, started)
 
     def _remove(

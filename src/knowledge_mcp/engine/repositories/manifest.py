@@ -10,7 +10,6 @@ import dataclasses
 import hashlib
 import json
 import re
-import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from knowledge_mcp.engine.repositories.values import RepositoryInfo
-from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace
+from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace, WholeDocument
 from knowledge_mcp.model.errors import InternalError
 from knowledge_mcp.ports import Store
 from knowledge_mcp.support.files import write_whole
@@ -144,7 +143,7 @@ def write_manifest(
         updated_at=at,
         metadata=((_LABEL, text),),
     )
-    store.publish(collection, record, manifest.name, secrets.token_hex(16))
+    store.publish(collection, [WholeDocument(record, manifest.name, ())], lambda _: None)
     return manifest
 
 

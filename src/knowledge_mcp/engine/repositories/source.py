@@ -153,7 +153,7 @@ class RunEmbedder:
                 vectors[place] = vector
         return [vector for vector in vectors if vector is not None]
 
-    def documents_at_hand(self, texts: Sequence[str]) -> list[Vector] | None:
+    def documents_at_hand(self, texts: Sequence[str]) -> dict[str, Vector]:
         return self._inner.documents_at_hand(texts)
 
     def embed_query(self, text: str) -> Vector:

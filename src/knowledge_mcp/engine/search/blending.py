@@ -297,17 +297,22 @@ def measure_once(embedder: Embedder) -> None:
 
 
 def _is_known(embedder: Embedder, space: EmbeddingSpace) -> bool:
-    """Tell whether the unit is known, or can be worked out from what is at hand."""
+    """Tell whether the unit is known, or can be worked out without asking a service that is paid."""
     if space.fingerprint in _KNOWN:
         return True
     try:
-        vectors = embedder.documents_at_hand(_TEXTS)
+        known = embedder.documents_at_hand(_TEXTS)
+        if len(known) == len(_TEXTS):
+            vectors = [known[text] for text in _TEXTS]
+        elif embedder.price == 0.0:
+            vectors = embedder.embed_documents(_TEXTS)
+        else:
+            return False
     except KnowledgeError as exc:
         log_event(_logger, logging.INFO, "nearness_unknown", model=space.model, reason=exc.message)
         return True  # that it is 1, for now: the question will fail of itself
-    if vectors is not None:
-        _keep(space, vectors)
-    return vectors is not None
+    _keep(space, vectors)
+    return True
 
 
 def _start(embedder: Embedder, space: EmbeddingSpace) -> None:

@@ -5,13 +5,18 @@ Memory holds one document at a time; everything goes through the store's port.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector, embedding_key
-from knowledge_mcp.model.collection import NO_STRUCTURE, CollectionInfo, DocumentRecord, DocumentStructure
+from knowledge_mcp.model.collection import (
+    NO_STRUCTURE,
+    CollectionInfo,
+    DocumentRecord,
+    DocumentStructure,
+    WholeDocument,
+)
 from knowledge_mcp.model.errors import InternalError, NotFoundError
 from knowledge_mcp.ports import Store
 
@@ -28,7 +33,7 @@ __all__ = [
 ]
 
 CHUNKS_AT_ONCE = 256
-"""Chunks whose vectors are asked for and staged in one call."""
+"""Chunks whose vectors are asked for in one call."""
 
 _READS = 5
 """How often a document that changes while it is read is read again."""
@@ -38,7 +43,7 @@ class MoveEventKind(StrEnum):
     """What has just happened while a collection is moved."""
 
     PLANNED = "planned"
-    STAGED = "staged"
+    READ = "read"
     STORED = "stored"
     PRESENT = "present"
     FAILED = "failed"
@@ -55,7 +60,7 @@ class MoveEvent:
         kind: what happened.
         collection: of the source.
         document_id: which document, empty where the event is of the whole collection.
-        done, total: chunks of the document for `staged`; documents of the collection for all others.
+        done, total: chunks of the document for `read`; documents of the collection for all others.
         message: why, for `failed`; the new name, for `swapped`.
     """
 
@@ -113,12 +118,6 @@ class DocumentVersion:
     chunks: list[Chunk]
     structure: DocumentStructure = NO_STRUCTURE
 
-    @property
-    def generation(self) -> str:
-        """Name the generation as the ingest of this version did, so that every copy of it bears the same name."""
-        record = self.record
-        return hashlib.sha256(f"{record.sha256}{record.pipeline}{record.updated_at}".encode()).hexdigest()[:32]
-
 
 def read(place: CollectionPlace, document_id: str) -> DocumentVersion | None:
     """Read a document in one version, None where it is gone.
@@ -167,19 +166,15 @@ def vectors_of(place: CollectionPlace, chunks: Sequence[Chunk]) -> list[Vector]:
     return [known[key] for key in keys]
 
 
-def put(place: CollectionPlace, held: DocumentVersion, batches: Iterable[Sequence[EmbeddedChunk]]) -> int:
+def put(place: CollectionPlace, held: DocumentVersion, vectors: Sequence[Vector]) -> int:
     """Write a document in one step in place of whatever the collection has of it; returns its chunks.
 
-    What an earlier attempt left staged is discarded when the first batch is there.
+    Args:
+        vectors: of its chunks, in their order.
     """
-    store, name, record = place.store, place.collection, held.record
-    staged = 0
-    for batch in batches:
-        if not staged:
-            store.discard_staged(name, record.id)
-        store.stage(name, record.id, held.generation, batch)
-        staged += len(batch)
-    if not staged:
-        store.discard_staged(name, record.id)
-    store.publish(name, record, held.text, held.generation, held.structure)
-    return staged
+    chunks = [
+        EmbeddedChunk(chunk, vector, embedding_key(chunk)) for chunk, vector in zip(held.chunks, vectors, strict=True)
+    ]
+    whole = WholeDocument(held.record, held.text, chunks, held.structure)
+    place.store.publish(place.collection, [whole], lambda _: None)
+    return len(chunks)

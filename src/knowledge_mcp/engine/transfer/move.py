@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from knowledge_mcp.engine.transfer.carry import (
@@ -24,7 +24,7 @@ from knowledge_mcp.engine.transfer.carry import (
     vectors_of,
 )
 from knowledge_mcp.engine.transfer.compare import Comparison, compare
-from knowledge_mcp.model.chunk import EmbeddedChunk, embedding_key
+from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord
 from knowledge_mcp.model.errors import (
     InternalError,
@@ -158,7 +158,6 @@ class Move:
         target.store.create_collection(target.collection, self._info.space)
         plan = self.plan()
         self._tell(MoveEventKind.PLANNED, done=len(plan.present), total=_total(plan))
-        target.store.discard_staged(target.collection)
         for document_id in plan.present:
             self._tell(MoveEventKind.PRESENT, document_id, total=_total(plan))
         self._copy_all((*plan.new, *plan.replaced), len(plan.present), _total(plan))
@@ -216,21 +215,18 @@ class Move:
         held = read(self._source, document_id)
         if held is None:
             return  # it has gone from the source meanwhile
-        written = put(self._target, held, self._batches(held))
+        written = put(self._target, held, self._vectors(held))
         self._failed.pop(document_id, None)
         self._copied += 1
         self._chunks += written
         self._tell(MoveEventKind.STORED, document_id, place, total)
 
-    def _batches(self, held: DocumentVersion) -> Iterator[list[EmbeddedChunk]]:
+    def _vectors(self, held: DocumentVersion) -> list[Vector]:
+        vectors: list[Vector] = []
         for start in range(0, len(held.chunks), CHUNKS_AT_ONCE):
-            chunks = held.chunks[start : start + CHUNKS_AT_ONCE]
-            vectors = vectors_of(self._source, chunks)
-            yield [
-                EmbeddedChunk(chunk, vector, embedding_key(chunk))
-                for chunk, vector in zip(chunks, vectors, strict=True)
-            ]
-            self._tell(MoveEventKind.STAGED, held.record.id, start + len(chunks), len(held.chunks))
+            vectors += vectors_of(self._source, held.chunks[start : start + CHUNKS_AT_ONCE])
+            self._tell(MoveEventKind.READ, held.record.id, len(vectors), len(held.chunks))
+        return vectors
 
     def _catch_up(self) -> dict[str, DocumentRecord]:
         """Copy what changed at the source since; returns the records that the target is to have."""

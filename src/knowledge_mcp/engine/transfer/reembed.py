@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
@@ -25,7 +25,7 @@ from knowledge_mcp.engine.transfer.carry import (
     read,
     vectors_of,
 )
-from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector, embedding_key
+from knowledge_mcp.model.chunk import Chunk, Vector, embedding_key
 from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord, EmbeddingSpace
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError, may_pass
 from knowledge_mcp.ports import Embedder, Store
@@ -254,20 +254,20 @@ class Reembed:
             embedding_model=self._space.label,
         )
         fresh = DocumentVersion(record, held.text, chunks, held.structure)
-        put(target, fresh, self._batches(target, fresh))
+        put(target, fresh, self._vectors(target, fresh))
         self._documents += 1
         return True
 
-    def _batches(self, target: CollectionPlace, held: DocumentVersion) -> Iterator[list[EmbeddedChunk]]:
-        """Embed a document's chunks; what an interrupted run has staged is looked up before it is discarded."""
+    def _vectors(self, target: CollectionPlace, held: DocumentVersion) -> list[Vector]:
+        """Embed a document's chunks; what the new collection has already is not embedded again."""
         keys = [embedding_key(chunk) for chunk in held.chunks]
         known = target.store.vectors(target.collection, keys)
         for start in range(0, len(keys), self._options.slice):
             end = start + self._options.slice
             chunks, its_keys = held.chunks[start:end], keys[start:end]
             self._embed(chunks, its_keys, known)
-            yield [EmbeddedChunk(chunk, known[key], key) for chunk, key in zip(chunks, its_keys, strict=True)]
-            self._tell(MoveEventKind.STAGED, held.record.id, start + len(chunks), len(keys))
+            self._tell(MoveEventKind.READ, held.record.id, start + len(chunks), len(keys))
+        return [known[key] for key in keys]
 
     def _embed(self, chunks: Sequence[Chunk], keys: Sequence[str], known: dict[str, Vector]) -> None:
         texts = {key: chunk.embedding_text for chunk, key in zip(chunks, keys, strict=True) if key not in known}

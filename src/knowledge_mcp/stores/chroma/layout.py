@@ -7,7 +7,7 @@
                             `structure <generation> <n>` sections and pages in parts, where the document has any
                             `index <generation> <n>`    what searches need of its chunks (`Index`), packed
                             `vectors <generation> <h>`  the exact vectors: ChromaDB scales what it is given
-                            `staged ["<id>", "<g>"]`    where chunks of a coming generation are collected
+                            `staged ["<id>", "<g>"]`    who writes a coming generation, until it is visible
                             `state`                     other after each change of what is visible
 ```
 """
@@ -70,7 +70,7 @@ def chroma_name(name: str) -> str:
 
 
 def chunk_row(each: EmbeddedChunk, token: str) -> ChromaRow:
-    """Make a chunk's entry; absent values are None, so that a chunk staged again keeps none of its old ones."""
+    """Make a chunk's entry; absent values are None, so that a chunk written again keeps none of its old ones."""
     chunk = each.chunk
     whole = json.loads(unsealed(chunk_to_json(chunk)))
     del whole["content"]
@@ -116,10 +116,10 @@ def generation_of(entry_id: str) -> str:
 
 
 def chunk_of(found: FoundEntry) -> Chunk:
-    """Read a chunk exactly as it was staged.
+    """Read a chunk exactly as it was written.
 
     Raises:
-        DamagedError: it is not as it was staged.
+        DamagedError: it is not as it was written.
     """
     try:
         whole = json.loads(unsealed(found.metadata["chunk"]))

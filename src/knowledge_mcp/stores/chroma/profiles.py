@@ -1,6 +1,6 @@
 """ChromaDB collections whose names and contents a specification gives, by the collection of ours that is shown there.
 
-A plain client reads in them what the specification says, and nothing else: no chunk that is only staged, no version
+A plain client reads in them what the specification says, and nothing else: no chunk that is not visible, no version
 that has been replaced.
 """
 

@@ -154,7 +154,7 @@ def _chunks_looked_up(place: ChromaCollection, view: ChromaView, chunk_ids: list
 
 
 def known_vectors(place: ChromaCollection, view: ChromaView, embedding_keys: Sequence[str]) -> dict[str, Vector]:
-    """Look exact vectors up by embedding key, staged ones too."""
+    """Look exact vectors up by embedding key."""
     with view.lock:
         known: dict[str, Vector] = view.known(embedding_keys)
     wanted = [each for each in dict.fromkeys(embedding_keys) if each not in known]

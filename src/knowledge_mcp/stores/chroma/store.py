@@ -14,9 +14,8 @@ from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
+from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import (
-    NO_STRUCTURE,
     CollectionInfo,
     DocumentRecord,
     DocumentStructure,
@@ -34,7 +33,7 @@ from knowledge_mcp.stores.chroma.opening import ChromaOptions, address_of
 from knowledge_mcp.stores.chroma.profiles import PROFILES, Profile
 from knowledge_mcp.stores.shared.filters import check_filter
 from knowledge_mcp.stores.shared.index_memory import IndexMemory
-from knowledge_mcp.stores.shared.rules import SnapshotValues, check_query, check_vectors
+from knowledge_mcp.stores.shared.rules import SnapshotValues, check_query
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy
 
@@ -141,35 +140,10 @@ class ChromaStore:
 
     # writing
 
-    def stage(self, collection: str, document_id: str, generation: str, chunks: Sequence[EmbeddedChunk]) -> None:
-        from knowledge_mcp.stores.chroma.writing import stage
-
-        def write(place: ChromaCollection, _: ChromaView) -> None:
-            check_vectors(chunks, place.info.space.dimensions)
-            stage(place, document_id, generation, chunks)
-
-        self._at(collection, write)
-
     def publish(
-        self,
-        collection: str,
-        record: DocumentRecord,
-        text: str,
-        generation: str,
-        structure: DocumentStructure = NO_STRUCTURE,
-    ) -> None:
-        from knowledge_mcp.stores.chroma.writing import publish
-
-        def write(place: ChromaCollection, _: ChromaView) -> None:
-            publish(place, record, text, structure, generation, self._analyser)
-            self._copy(collection, place, record.id)
-
-        self._at(collection, write)
-
-    def publish_whole(
         self, collection: str, documents: Sequence[WholeDocument], on_published: Callable[[str], object]
     ) -> None:
-        from knowledge_mcp.stores.chroma.batches import publish_whole
+        from knowledge_mcp.stores.chroma.writing import publish
 
         told: set[str] = set()
 
@@ -180,15 +154,9 @@ class ChromaStore:
                 on_published(document_id)
 
             left = [each for each in documents if each.record.id not in told]
-            publish_whole(place, left, self._analyser, published)
+            publish(place, left, self._analyser, published)
 
         self._at(collection, write)
-
-    def discard_staged(self, collection: str, document_id: str | None = None) -> int:
-        from knowledge_mcp.stores.chroma.writing import discard_staged
-
-        documents = None if document_id is None else [document_id]
-        return self._at(collection, lambda place, _: discard_staged(place, documents))
 
     def delete_document(self, collection: str, document_id: str) -> int:
         from knowledge_mcp.stores.chroma.writing import delete_document

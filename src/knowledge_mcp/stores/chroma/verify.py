@@ -26,9 +26,9 @@ from knowledge_mcp.stores.chroma.writing import (
     document_entry,
     index_rows,
     make_index,
-    staged_generations,
     structure_entries,
     sweep,
+    unfinished,
     visible_generations,
     visible_of,
 )
@@ -210,7 +210,7 @@ def verify(place: ChromaCollection, analyser: Analyser, *, repair: bool) -> list
             document_id=document_id,
             suggestion="Ingest the document again.",
         )
-        for document_id in sorted(set(staged_generations(place).values()))
+        for document_id in unfinished(place)
     )
     counted: dict[str, int] = {}
     for entry in place.chunks.ids(None):

@@ -1,24 +1,28 @@
 """What is written to ChromaDB, in an order that leaves the old or the new version whole wherever it is cut short.
 
 ChromaDB has no transaction, but one small call is all or nothing. `publish` writes everything new under a generation
-that nobody looks at, then one entry, the document's record, names it: that is the commit. Only then the old generation
-is removed. Whatever a kill leaves behind is invisible, and goes with the document's next publish or with `sweep`.
+that nobody looks at, many documents in a few calls: first what holds their generations and the exact vectors, then the
+chunks, then in one call everything else with the records, which name the generations: that is the commit. Only then the
+old ones are removed. Whoever discards a generation that is being written takes its holder first, and then looks what
+is visible: so a generation whose holder is still there after its record is written is whole, and any other one is
+written again. Whatever a kill leaves behind is invisible, and goes with the next publish or with `sweep`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import platform
 import secrets
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from knowledge_mcp.model.chunk import EmbeddedChunk
-from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure
-from knowledge_mcp.model.errors import InternalError
+from knowledge_mcp.model.collection import DocumentRecord, WholeDocument
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.chroma.client import ChromaRow, ChromaTable, FoundEntry, Where
 from knowledge_mcp.stores.chroma.layout import (
@@ -34,62 +38,51 @@ from knowledge_mcp.stores.chroma.layout import (
 )
 from knowledge_mcp.stores.chroma.places import ChromaCollection
 from knowledge_mcp.stores.shared.payload import record_to_json, structure_to_json
+from knowledge_mcp.stores.shared.rules import check_documents, not_announced
 
 __all__ = [
     "GONE",
     "SMALL_CALL",
     "STATE",
-    "commit_rows",
     "delete_document",
-    "discard_staged",
+    "discard_unfinished",
     "document_entry",
-    "generation_rows",
-    "holder_row",
     "holders_of",
     "index_rows",
     "is_abandoned",
     "make_index",
     "of_documents",
     "publish",
-    "stage",
-    "staged_entry",
-    "staged_generations",
     "structure_entries",
     "sweep",
-    "vector_rows",
+    "unfinished",
     "visible_generations",
     "visible_of",
-    "writing_row",
 ]
 
 _LONGEST_SECONDS = 120.0
-"""Time after which a whole document that is neither visible nor gone is taken for a killed writer's: since this process
+"""Time after which a document that is neither visible nor gone is taken for a killed writer's: since this process
 first saw its holder, by its own clock, for two machines tell different times, and a clock may be set."""
 
 _SURELY_OVER = 86_400.0
 """The same by the clock of the day, as far as a clock is hardly wrong: commands that end soon watch nobody for long."""
 
+_TRIES = 5
 _MOST_SEEN = 10_000
 _SEEN: dict[str, float] = {}
 """When holders were first seen here; of more than so many the oldest are forgotten, and count as new again."""
 
 
-def staged_entry(document_id: str, name: str) -> str:
-    """Name the entry that holds a generation which is being collected."""
-    return f"staged {json.dumps([document_id, name])}"
-
-
-def holder_row(document_id: str, name: str, token: str) -> ChromaRow:
-    """Make the holder of a generation that is staged, until it is published or discarded."""
-    metadata = {"kind": "staged", "document_id": document_id, "name": name, "generation": token}
-    return ChromaRow(staged_entry(document_id, name), metadata)
-
-
-def writing_row(document_id: str, name: str, token: str) -> ChromaRow:
-    """Make the holder of a generation that this process writes as a whole now."""
-    row = holder_row(document_id, name, token)
-    writer: dict[str, Any] = {"since": time.time(), "writer": f"{platform.node()} {os.getpid()}"}
-    return ChromaRow(row.id, {**row.metadata, **writer})
+def _holder_row(document_id: str, token: str) -> ChromaRow:
+    """Make the holder of a generation that this process writes now."""
+    metadata: dict[str, Any] = {
+        "kind": "staged",
+        "document_id": document_id,
+        "generation": token,
+        "since": time.time(),
+        "writer": f"{platform.node()} {os.getpid()}",
+    }
+    return ChromaRow(f"staged {json.dumps([document_id, secrets.token_hex(16)])}", metadata)
 
 
 def holders_of(place: ChromaCollection, documents: Sequence[str] | None) -> list[FoundEntry]:
@@ -103,13 +96,12 @@ def of_documents(documents: Sequence[str] | None) -> Where | None:
 
 
 def is_abandoned(holder: FoundEntry) -> bool:
-    """Tell whether a whole document's writer was killed: a process of this machine that has gone, or one that is late.
+    """Tell whether a document's writer was killed: a process of this machine that has gone, or one that is late.
 
-    One that is at work all the same notices that its holder is gone, and writes again. What is staged is not meant.
+    One that is at work all the same notices that its holder is gone, and writes again. Holders of older versions say
+    nothing of their writer.
     """
-    since = holder.metadata.get("since")
-    if since is None:
-        return False
+    since = holder.metadata.get("since", math.inf)
     host, _, process = str(holder.metadata.get("writer")).rpartition(" ")
     gone = host == platform.node() and process.isdecimal() and not _is_running(int(process))
     return gone or _seen_for(holder.id) > _LONGEST_SECONDS or time.time() - float(since) > _SURELY_OVER
@@ -174,16 +166,7 @@ def structure_entries(entry: FoundEntry, token: str) -> list[str]:
     return [f"structure {token} {number}" for number in range(int(parts))] if named == token else []
 
 
-def stage(place: ChromaCollection, document_id: str, name: str, chunks: Sequence[EmbeddedChunk]) -> None:
-    """Write chunks under the token of a coming generation: first the token and exact vectors, then the chunks."""
-    latest = list({each.chunk.id: each for each in chunks}.values())
-    if not latest:
-        return
-    token = _token(place, document_id, name, lambda token: vector_rows(token, document_id, latest))
-    place.chunks.put([chunk_row(each, token) for each in latest])
-
-
-def vector_rows(token: str, document_id: str, chunks: Sequence[EmbeddedChunk]) -> list[ChromaRow]:
+def _vector_rows(token: str, document_id: str, chunks: Sequence[EmbeddedChunk]) -> list[ChromaRow]:
     """Write the exact vectors of chunks in entries; their names tell what is in them."""
     group = max(1, _VECTOR_BYTES // max(1, len(chunks[0].vector))) if chunks else 1
     rows: list[ChromaRow] = []
@@ -195,49 +178,133 @@ def vector_rows(token: str, document_id: str, chunks: Sequence[EmbeddedChunk]) -
     return rows
 
 
+@dataclass(frozen=True, slots=True)
+class _Entries:
+    """Hold a document and its entries: its generation's holder, exact vectors, chunks, the rest, the record."""
+
+    document: WholeDocument
+    holder: ChromaRow
+    vectors: list[ChromaRow]
+    chunks: list[ChromaRow]
+    rows: list[ChromaRow]
+    commit: ChromaRow
+
+    @property
+    def id(self) -> str:
+        """Name the document."""
+        return self.document.record.id
+
+    @property
+    def size(self) -> int:
+        """Estimate the bytes of the call that makes it visible."""
+        return sum(each.size for each in (*self.rows, self.commit))
+
+
 def publish(
     place: ChromaCollection,
-    record: DocumentRecord,
-    text: str,
-    structure: DocumentStructure,
-    name: str,
+    documents: Sequence[WholeDocument],
     analyser: Analyser,
-) -> str:
-    """Make a staged generation the visible one; returns its token."""
-    token, _ = _staged(place, record.id, name)
-    index = index_of((), (), analyser) if token is None else make_index(place, token, analyser)
-    if len(index.ids) != record.chunk_count:
-        raise InternalError(
-            f"Document '{record.id}' has {len(index.ids)} staged chunks, not the {record.chunk_count} announced.",
-            suggestion="Ingest the document again.",
-        )
-    token = token or _token(place, record.id, name)
-    rows, commit = generation_rows(token, record, text, structure, index)
-    commit_rows(place, rows, [commit])
-    sweep(place, [record.id], finished=[staged_entry(record.id, name)])
-    return token
+    on_published: Callable[[str], object],
+) -> None:
+    """Write documents in as few calls as hold them; `on_published` is told of each when it is visible.
+
+    Raises:
+        InvalidInputError: a vector is of another length; nothing was written.
+        InternalError: a document has not the chunks announced, and nothing was written; or other writers discarded it
+            each time that it was written.
+    """
+    check_documents(documents, place.info.space.dimensions)
+    killed = {str(each.metadata["document_id"]) for each in holders_of(place, None) if is_abandoned(each)}
+    if killed:  # some of their documents may be visible, and so nobody writes them again
+        sweep(place, sorted(killed))
+    for group in _groups(_entries(each, analyser) for each in documents):
+        discard_unfinished(place, [each.id for each in group], spare=_is_under_way)
+        left = _written(place, group, on_published)
+        for _ in range(_TRIES - 1):
+            if not left:
+                break
+            left = _written(place, [_entries(each.document, analyser) for each in left], on_published)
+        if left:
+            raise not_announced(left[0].document.record, 0, "other writers discard it again and again")
 
 
-def generation_rows(
-    token: str, record: DocumentRecord, text: str, structure: DocumentStructure, index: Index
-) -> tuple[list[ChromaRow], ChromaRow]:
+def _is_under_way(holder: FoundEntry) -> bool:
+    """Tell whether another writer may just be writing its document; one of an older version says nothing of it."""
+    return "since" in holder.metadata and not is_abandoned(holder)
+
+
+def _written(
+    place: ChromaCollection, group: Sequence[_Entries], on_published: Callable[[str], object]
+) -> list[_Entries]:
+    """Write a group and tell of it; returns those that another writer discarded meanwhile."""
+    place.documents.put([*(each.holder for each in group), *(row for each in group for row in each.vectors)])
+    place.chunks.put([row for each in group for row in each.chunks])
+    held = _held(place, group)
+    if held:
+        _commit(place, [row for each in held for row in each.rows], [each.commit for each in held])
+        held = _held(place, held)
+    for each in held:
+        on_published(each.id)
+    sweep(place, [each.id for each in group], finished=[each.holder.id for each in group])
+    return [each for each in group if each not in held]
+
+
+def _held(place: ChromaCollection, group: Sequence[_Entries]) -> list[_Entries]:
+    """Choose the documents whose generations nobody has discarded."""
+    there = {each.id for each in place.documents.rows(ids=[each.holder.id for each in group])}
+    return [each for each in group if each.holder.id in there]
+
+
+def _entries(document: WholeDocument, analyser: Analyser) -> _Entries:
+    token, document_id = secrets.token_hex(8), document.record.id
+    chunks = sorted(document.chunks, key=lambda each: (each.chunk.index, each.chunk.id))
+    vectors = _vector_rows(token, document_id, chunks)
+    index = index_of(
+        [(each.chunk, each.embedding_key) for each in chunks], sorted(each.id for each in vectors), analyser
+    )
+    rows, commit = _generation_rows(token, document, index)
+    return _Entries(
+        document=document,
+        holder=_holder_row(document_id, token),
+        vectors=vectors,
+        chunks=[chunk_row(each, token) for each in chunks],
+        rows=rows,
+        commit=commit,
+    )
+
+
+def _groups(documents: Iterator[_Entries]) -> Iterator[list[_Entries]]:
+    """Put documents together that one small call makes visible; one that is larger, or named again, begins another."""
+    group: list[_Entries] = []
+    size = 0
+    for each in documents:
+        if group and (size + each.size > SMALL_CALL or any(one.id == each.id for one in group)):
+            yield group
+            group, size = [], 0
+        group.append(each)
+        size += each.size
+    if group:
+        yield group
+
+
+def _generation_rows(token: str, document: WholeDocument, index: Index) -> tuple[list[ChromaRow], ChromaRow]:
     """Write text, structure and index of a generation in entries, and the record that makes it visible in another."""
-    texts = parts_of(text)
+    record, texts = document.record, parts_of(document.text)
     kept = {"generation": token, "document_id": record.id}
     rows = [
         ChromaRow(f"text {token} {number}", {"kind": "text", **kept, "text": part}) for number, part in enumerate(texts)
     ]
-    shape = structure_to_json(structure)
+    shape = structure_to_json(document.structure)
     shapes = parts_of(shape) if shape else []
     rows += [
         ChromaRow(f"structure {token} {number}", {"kind": "structure", **kept, "structure": part})
         for number, part in enumerate(shapes)
     ]
     rows += index_rows(token, record.id, index)
-    return rows, _record_row(record, token, len(texts), len(shapes), record_to_json(record, text, shape))
+    return rows, _record_row(record, token, len(texts), len(shapes), record_to_json(record, document.text, shape))
 
 
-def commit_rows(place: ChromaCollection, rows: Sequence[ChromaRow], commits: Sequence[ChromaRow]) -> None:
+def _commit(place: ChromaCollection, rows: Sequence[ChromaRow], commits: Sequence[ChromaRow]) -> None:
     """Write what records need, and then the records with the change of state in one call: all or none are visible."""
     commits = [*commits, _changed()]
     if sum(each.size for each in (*rows, *commits)) <= SMALL_CALL:
@@ -295,26 +362,26 @@ def _changed() -> ChromaRow:
     return ChromaRow(STATE, {"kind": STATE, "change": secrets.token_hex(8)}, uri=STATE)
 
 
-def discard_staged(
+def discard_unfinished(
     place: ChromaCollection, documents: Sequence[str] | None, *, spare: Callable[[FoundEntry], bool] = lambda _: False
 ) -> int:
-    """Drop staged chunks of some documents or of all, and what no document shows any more; returns how many went.
+    """Drop unfinished generations of some documents or of all, and what no document shows; returns their chunks.
 
     The holders go first, but for those to be spared: who finds his own there after a commit knows that what he
     committed stays.
     """
     found = [each for each in holders_of(place, documents) if not spare(each)]
-    staged = {each.id: str(each.metadata["generation"]) for each in found}
-    place.documents.remove(list(staged))
+    dropped = {each.id: str(each.metadata["generation"]) for each in found}
+    place.documents.remove(list(dropped))
     visible = _visible_tokens(place, documents)
-    gone = _remove_generations(place, {token for token in staged.values() if token not in visible})
+    gone = _remove_generations(place, {token for token in dropped.values() if token not in visible})
     sweep(place, documents)
     return gone
 
 
 def delete_document(place: ChromaCollection, document_id: str) -> int:
     """Remove a document: first from sight in one call, then its entries; returns how many visible chunks went."""
-    discard_staged(place, [document_id])
+    discard_unfinished(place, [document_id])
     entry = document_entry(document_id)
     found = place.documents.one(entry)
     token = None if found is None else visible_of(found)
@@ -335,9 +402,9 @@ def sweep(
     finished: Sequence[str] = (),
     look_only: bool = False,
 ) -> dict[str, int]:
-    """Remove every generation, of some documents or of all, that is neither visible nor staged.
+    """Remove every generation, of some documents or of all, that is neither visible nor being written.
 
-    Generations are looked for first and their holders then: one that is just being staged has its holder before its
+    Generations are looked for first and their holders then: one that is just being written has its holder before its
     first entry. `finished` are other entries to be removed: a holder among them holds nothing any more.
 
     Returns:
@@ -381,52 +448,8 @@ def _remove_generations(place: ChromaCollection, tokens: Iterable[str], finished
     return len(chunks)
 
 
-def staged_generations(place: ChromaCollection) -> dict[str, str]:
-    """Map tokens of generations that are being collected to their documents."""
+def unfinished(place: ChromaCollection) -> list[str]:
+    """Name the documents that are being written, or whose writer was killed, in order."""
     visible = _visible_tokens(place, None)
-    found = place.documents.rows(where={"kind": {"$eq": "staged"}})
-    tokens = {str(each.metadata["generation"]): str(each.metadata["document_id"]) for each in found}
-    return {token: document_id for token, document_id in tokens.items() if token not in visible}
-
-
-def _staged(place: ChromaCollection, document_id: str, name: str) -> tuple[str | None, str | None]:
-    """Name the token under which a generation is collected, None where there is none yet, and the visible one."""
-    record, own = document_entry(document_id), staged_entry(document_id, name)
-    found = {each.id: each for each in place.documents.rows(ids=[record, own])}
-    visible = visible_of(found[record]) if record in found else None
-    token = str(found[own].metadata["generation"]) if own in found else None
-    if token is not None and token == visible:
-        # a publish that was cut short after its commit has left its own entry, which must not be added to
-        place.documents.remove([own])
-        token = None
-    return token, visible
-
-
-def _token(
-    place: ChromaCollection, document_id: str, name: str, more: Callable[[str], list[ChromaRow]] = lambda _: []
-) -> str:
-    """Name the token under which a generation is collected; of two processes that make it, one wins for both.
-
-    What `more` makes of the token is written with it, in the same call where it is small.
-    """
-    token, visible = _staged(place, document_id, name)
-    if token is None:
-        own, offer = staged_entry(document_id, name), secrets.token_hex(8)
-        rows = [holder_row(document_id, name, offer), *more(offer)]
-        at_once = rows if sum(each.size for each in rows) <= SMALL_CALL else rows[:1]
-        place.documents.put(at_once, replace=False)
-        staged = _staged_of(place, [document_id])
-        token = staged.get(own, offer)
-        lost = [entry for entry, each in staged.items() if each == visible]  # left by a publish cut short
-        if token != offer:  # another process was faster
-            lost += [each.id for each in at_once[1:]]
-        place.documents.remove(lost)
-        if token == offer and len(at_once) == len(rows):
-            return token
-    place.documents.put(more(token))
-    return token
-
-
-def _staged_of(place: ChromaCollection, documents: Sequence[str] | None) -> dict[str, str]:
-    """Map entries of staged generations, of some documents or of all, to their tokens."""
-    return {each.id: str(each.metadata["generation"]) for each in holders_of(place, documents)}
+    found = [each.metadata for each in holders_of(place, None)]
+    return sorted({str(each["document_id"]) for each in found if str(each["generation"]) not in visible})

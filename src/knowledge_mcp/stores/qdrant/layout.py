@@ -3,11 +3,11 @@
 Qdrant calls them `<name>__<number>` and `<name>__<number>__records`; the names `<name>` and `<name>__records` are
 aliases, which Qdrant changes all at once when collections are renamed.
 
-The first holds one point per chunk and generation: the vector `dense`, the sparse vector `bm25` (a point that is only
-staged has none, so that it does not count in the inverse document frequencies), and a payload with the chunk and all
-that a filter may name. The second holds points without vectors: one that describes the collection, one per document
-(its record, and which generation of its chunks is the visible one), and in parts the canonical texts and the sections
-and pages, where a document has any.
+The first holds one point per chunk and generation: the vector `dense`, the sparse vector `bm25` (a point that an
+older version staged has none, so that it does not count in the inverse document frequencies), and a payload with the
+chunk and all that a filter may name. The second holds points without vectors: one that describes the collection, one
+per document (its record, and which generation of its chunks is the visible one), and in parts the canonical texts and
+the sections and pages, where a document has any.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ FORBIDDEN = frozenset('<>:"/\\|?*\0')
 _SPACE = uuid.UUID("6d2f1c1e-5b0c-5a36-9b57-0f3c0d4a7e11")
 
 STAGED, MOVING, VISIBLE = "staged", "moving", "visible"
-"""States of a chunk's point: no search sees it; a publish is under way and the document's record decides; settled."""
+"""States of a chunk's point: left by an older version, which no search sees; a publish is under way, and the document's
+record decides; settled."""
 LIVE = [MOVING, VISIBLE]
 
 _OURS = (

@@ -15,7 +15,7 @@ from knowledge_mcp.model.chunk import EmbeddedChunk, Vector, numbers_of
 from knowledge_mcp.model.query import Equals, Filter, In
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.qdrant.connection import MOST_BYTES, MOST_POINTS
-from knowledge_mcp.stores.qdrant.layout import BM25, DENSE, LIVE, STAGED, point_id
+from knowledge_mcp.stores.qdrant.layout import BM25, DENSE, LIVE, point_id
 from knowledge_mcp.stores.shared.bm25 import K1, B, term_counts
 from knowledge_mcp.stores.shared.filters import field_value, simple_filters
 from knowledge_mcp.stores.shared.payload import chunk_to_json
@@ -32,7 +32,6 @@ __all__ = [
     "equals",
     "live",
     "query_sparse",
-    "staged_point",
     "term_index",
     "to_bytes",
     "weighted",
@@ -115,15 +114,6 @@ def chunk_payload(each: EmbeddedChunk, analyser: Analyser) -> dict[str, Any]:
     if names:
         payload["terms"] = defined(names, analyser)
     return payload
-
-
-def staged_point(
-    each: EmbeddedChunk, analyser: Analyser, home: str, document_id: str, name: str, generation: str
-) -> models.PointStruct:
-    """Make the point of a staged chunk: found by its keys, seen by no search, without sparse vector."""
-    payload = chunk_payload(each, analyser)
-    payload |= {"home": home, "document_id": document_id, "name": name, "generation": generation, "state": STAGED}
-    return chunk_point(each, payload)
 
 
 def chunk_point(

@@ -285,7 +285,7 @@ def chunks_by_id(connection: QdrantConnection, place: QdrantCollection, chunk_id
 
 
 def known_vectors(connection: QdrantConnection, place: QdrantCollection, keys: Sequence[str]) -> dict[str, Vector]:
-    """Read vectors by their keys, staged ones too."""
+    """Read vectors by their keys."""
     known: dict[str, Vector] = {}
     for some in _some(keys):
         missing: Sequence[str] = some

@@ -15,9 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
+from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import (
-    NO_STRUCTURE,
     CollectionInfo,
     DocumentRecord,
     DocumentStructure,
@@ -44,7 +43,7 @@ from knowledge_mcp.stores.qdrant.connection import (
     need_library,
 )
 from knowledge_mcp.stores.shared.filters import check_filter
-from knowledge_mcp.stores.shared.rules import SnapshotValues, check_query, check_vectors, is_newer, newer_index
+from knowledge_mcp.stores.shared.rules import SnapshotValues, check_query, is_newer, newer_index
 from knowledge_mcp.support.events import log_event
 
 if TYPE_CHECKING:
@@ -147,45 +146,18 @@ class QdrantStore:
 
     # writing
 
-    def stage(self, collection: str, document_id: str, generation: str, chunks: Sequence[EmbeddedChunk]) -> None:
-        place = self._check_index(self._fresh(collection))
-        check_vectors(chunks, place.space.dimensions)
-        from knowledge_mcp.stores.qdrant.writing import stage
-
-        stage(self._connection, place, self._analyser, document_id, generation, chunks)
-
     def publish(
-        self,
-        collection: str,
-        record: DocumentRecord,
-        text: str,
-        generation: str,
-        structure: DocumentStructure = NO_STRUCTURE,
+        self, collection: str, documents: Sequence[WholeDocument], on_published: Callable[[str], object]
     ) -> None:
         place = self._fresh(collection)
-        if record.chunk_count:
+        if any(each.chunks for each in documents):
             self._check_index(place)
         from knowledge_mcp.stores.qdrant.writing import publish
 
-        publish(self._connection, place, record, text, structure, generation)
-        self._written(place)
-
-    def publish_whole(
-        self, collection: str, documents: Sequence[WholeDocument], on_published: Callable[[str], object]
-    ) -> None:
-        place = self._check_index(self._fresh(collection))
-        from knowledge_mcp.stores.qdrant.batches import publish_whole
-
-        for published in publish_whole(self._connection, place, self._analyser, documents):
+        for published in publish(self._connection, place, self._analyser, documents):
             self._written(place, len(published))
             for document_id in published:
                 on_published(document_id)
-
-    def discard_staged(self, collection: str, document_id: str | None = None) -> int:
-        place = self._fresh(collection)
-        from knowledge_mcp.stores.qdrant.writing import discard_staged
-
-        return discard_staged(self._connection, place, document_id)
 
     def delete_document(self, collection: str, document_id: str) -> int:
         place = self._fresh(collection)

@@ -38,7 +38,6 @@ class _Seen:
     """What the points of a collection say, document by document."""
 
     current: Counter[str] = field(default_factory=Counter[str])
-    staged: Counter[str] = field(default_factory=Counter[str])
     left: dict[str, list[models.Record]] = field(default_factory=dict[str, list[models.Record]])
     unsettled: dict[str, list[models.Record]] = field(default_factory=dict[str, list[models.Record]])
 
@@ -63,9 +62,7 @@ def _look(connection: QdrantConnection, place: QdrantCollection, known: Mapping[
         payload: Mapping[str, Any] = point.payload or {}
         document_id = payload["document_id"]
         head = known.get(document_id)
-        if payload["state"] == STAGED:
-            seen.staged[document_id] += 1
-        elif head is None or head.generation != payload["generation"]:
+        if payload["state"] == STAGED or head is None or head.generation != payload["generation"]:
             seen.left.setdefault(document_id, []).append(point)
         else:
             seen.current[document_id] += 1
@@ -88,17 +85,6 @@ def _leftovers(
             settle(connection, place.home, points)
         message = f"{len(points)} chunks wait for the end of a publish that was not finished."
         yield Finding(message, document_id, repaired=repair, suggestion=suggestion)
-    for document_id, count in sorted(seen.staged.items()):
-        if repair:
-            kept = models.Filter(must=[equals("document_id", document_id), equals("state", STAGED)])
-            gone = models.DeleteOperation(delete=models.FilterSelector(filter=kept))
-            connection.write(place.home, [gone])
-        yield Finding(
-            f"{count} chunks wait for an ingest that was not finished; no search sees them.",
-            document_id,
-            repaired=repair,
-            suggestion="" if repair else "Run the ingest again, or sweep them with `knowledge doctor --repair`.",
-        )
 
 
 def _document(head: DocumentHead, seen: _Seen) -> Iterator[Finding]:

@@ -1,34 +1,37 @@
-"""Staging, publishing what is staged, and deleting; `qdrant_swap` tells the steps of a publish."""
+"""How documents are published and deleted: many in each request, which grow with the batches.
+
+A publish writes the new points first, marked as on their way, then texts and structures, and then the records, each on
+its own condition: this is the commit. What it took the place of goes last, and who is overtaken begins again.
+"""
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from qdrant_client import models
 
-from knowledge_mcp.model.chunk import EmbeddedChunk
-from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure
-from knowledge_mcp.model.errors import InternalError, KnowledgeError, NotFoundError
+from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure, WholeDocument
+from knowledge_mcp.model.errors import InternalError, KnowledgeError
 from knowledge_mcp.ports import Analyser
-from knowledge_mcp.stores.qdrant.connection import QdrantConnection
-from knowledge_mcp.stores.qdrant.layout import BM25, LIVE, META, MOVING, STAGED, VISIBLE, QdrantCollection
-from knowledge_mcp.stores.qdrant.points import any_of, batches, equals, live, staged_point, weighted
+from knowledge_mcp.stores.qdrant.connection import MOST_BYTES, MOST_POINTS, QdrantConnection
+from knowledge_mcp.stores.qdrant.layout import LIVE, META, MOVING, STAGED, VISIBLE, QdrantCollection
+from knowledge_mcp.stores.qdrant.points import any_of, batches, chunk_payload, chunk_point, equals, live, weighted
 from knowledge_mcp.stores.qdrant.reading import (
     PARTS,
     DocumentHead,
-    Judge,
     PartKind,
     head_id,
     heads_of,
     part_ids,
     place_and_head,
+    place_and_heads,
 )
 from knowledge_mcp.stores.shared.payload import record_to_json, structure_to_json
+from knowledge_mcp.stores.shared.rules import check_documents
 from knowledge_mcp.support.events import log_event
 
 __all__ = [
@@ -38,19 +41,18 @@ __all__ = [
     "Swap",
     "changed",
     "delete_document",
-    "discard_staged",
     "discarded",
     "parts_of",
     "publish",
     "settle",
     "sparse_of",
-    "stage",
     "swap",
-    "swap_of",
     "unsettle",
     "with_mean",
 ]
 
+MOST_DOCUMENTS = 200
+"""Records of one look-up."""
 TEXT_PART = 200_000
 """Code points of one part of a canonical text, or of sections and pages."""
 RACES = 5
@@ -88,14 +90,13 @@ def _pieces(text: str) -> list[str]:
     return [text[start : start + TEXT_PART] for start in range(0, len(text), TEXT_PART)]
 
 
-def swap_of(
+def _swap_of(
     place: QdrantCollection,
     old: DocumentHead | None,
     record: DocumentRecord,
     parts: Parts,
     *,
     generation: str,
-    name: str,
     payloads: Sequence[Mapping[str, Any]],
     left: Iterable[str] = (),
 ) -> Swap:
@@ -103,7 +104,7 @@ def swap_of(
     words = sum(len(each["words"].encode()) for each in payloads)
     kept = sum(len(piece.encode()) for pieces in parts.values() for piece in pieces)
     fresh = DocumentHead(
-        record.id, generation, name, len(parts["text"]), record.chunk_count, record.token_count,
+        record.id, generation, generation, len(parts["text"]), record.chunk_count, record.token_count,
         sum(each["length"] for each in payloads), kept + 3 * words + len(payloads) * (4 * place.space.dimensions + 500),
         record_to_json(record, "".join(parts["text"]), "".join(parts["structure"])), len(parts["structure"]),
     )  # fmt: skip
@@ -117,6 +118,129 @@ def discarded(document_id: str, details: str = "") -> InternalError:
         details=details,
         suggestion=OTHER_WRITER,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Coming:
+    """A document ready to be written.
+
+    Attributes:
+        document: with its chunks.
+        payloads: what the points of its chunks say, but for what each attempt to publish it adds.
+        parts: of text and structure.
+    """
+
+    document: WholeDocument
+    payloads: list[dict[str, Any]]
+    parts: Parts
+
+    @property
+    def record(self) -> DocumentRecord:
+        return self.document.record
+
+    @property
+    def size(self) -> int:
+        """Estimate what its record, text and structure take in a request."""
+        return 2000 + sum(len(piece) for pieces in self.parts.values() for piece in pieces)
+
+
+def publish(
+    connection: QdrantConnection, place: QdrantCollection, analyser: Analyser, documents: Sequence[WholeDocument]
+) -> Iterator[list[str]]:
+    """Write documents in batches; yields the ids of those that have become visible, as soon as they are.
+
+    Raises:
+        InvalidInputError: a vector is of another length; nothing was written.
+        InternalError: a document has not the chunks announced, and nothing was written; or another writer was faster
+            again and again, and what was not yielded is not visible as it was to be.
+    """
+    check_documents(documents, place.space.dimensions)
+    for batch in _batches(_coming(each, analyser) for each in documents):
+        waiting = batch
+        for _ in range(RACES):
+            done = _published(connection, place, waiting)
+            if done:
+                yield [each.record.id for each in waiting if each.record.id in done]
+            waiting = [each for each in waiting if each.record.id not in done]
+            if not waiting:
+                break
+        else:
+            raise discarded(waiting[0].record.id)
+
+
+def _coming(document: WholeDocument, analyser: Analyser) -> _Coming:
+    payloads = [chunk_payload(each, analyser) for each in document.chunks]
+    return _Coming(document, payloads, parts_of(document.text, document.structure))
+
+
+def _batches(documents: Iterator[_Coming]) -> Iterator[list[_Coming]]:
+    """Put documents together whose points, records and parts fit into one request each, each document once."""
+    batch: dict[str, _Coming] = {}
+    points = size = 0
+    for each in documents:
+        points, size = points + len(each.payloads), size + each.size
+        full = len(batch) >= MOST_DOCUMENTS or points > MOST_POINTS or size > MOST_BYTES
+        if batch and (full or each.record.id in batch):
+            yield list(batch.values())
+            batch, points, size = {}, len(each.payloads), each.size
+        batch[each.record.id] = each
+    if batch:
+        yield list(batch.values())
+
+
+def _published(connection: QdrantConnection, place: QdrantCollection, coming: Sequence[_Coming]) -> set[str]:
+    """Try to publish documents under a generation of their own; returns the ids of those that are visible."""
+    ids = [each.record.id for each in coming]
+    place, heads = place_and_heads(connection, place, ids)
+    place = with_mean(connection, place, [payload for each in coming for payload in each.payloads])
+    unsettled = models.Filter(must=[any_of("document_id", ids), any_of("state", [STAGED, MOVING])])
+    found = list(connection.scroll(place.home, unsettled, ["document_id", "generation", "state"]))
+    generation = secrets.token_hex(16)
+    _write_points(connection, place, coming, generation, [each.id for each in found if _says(each, "state") == STAGED])
+    old = {each.document_id: each for each in heads}
+    left: dict[str, set[str]] = {}
+    for each in found:
+        if _says(each, "state") == MOVING:  # of the others no parts were written
+            left.setdefault(_says(each, "document_id"), set()).add(_says(each, "generation"))
+    swaps = [
+        _swap_of(
+            place, old.get(each.record.id), each.record, each.parts, generation=generation, payloads=each.payloads,
+            left=left.get(each.record.id, ()),
+        )
+        for each in coming
+    ]  # fmt: skip
+    return {each.fresh.document_id for each in swap(connection, place, swaps)}
+
+
+def _write_points(
+    connection: QdrantConnection,
+    place: QdrantCollection,
+    coming: Sequence[_Coming],
+    generation: str,
+    unfinished: list[models.ExtendedPointId],
+) -> None:
+    """Write the new points; what an older version has left goes, and what is visible is unsettled before."""
+    operations: list[models.UpdateOperation] = [unsettle([each.record.id for each in coming], generation)]
+    if unfinished:
+        operations.append(models.DeleteOperation(delete=models.PointIdsList(points=unfinished)))
+    for batch in batches(_points(place, coming, generation)):
+        operations.append(models.UpsertOperation(upsert=models.PointsList(points=batch)))
+        connection.write(place.home, operations)
+        operations = []
+    connection.write(place.home, operations)
+
+
+def _points(place: QdrantCollection, coming: Sequence[_Coming], generation: str) -> Iterator[models.PointStruct]:
+    sparse = place.lexical == "sparse"
+    told = {"home": place.home, "name": generation, "generation": generation, "state": MOVING, "weights": place.weights}
+    for each in coming:
+        mine = {**told, "document_id": each.record.id}
+        for chunk, payload in zip(each.document.chunks, each.payloads, strict=True):
+            yield chunk_point(chunk, payload | mine, sparse_of(payload, place) if sparse else None)
+
+
+def _says(point: models.Record, field: str) -> str:
+    return (point.payload or {})[field]
 
 
 # before the commit
@@ -296,94 +420,6 @@ def _settled(done: Sequence[Swap]) -> list[models.UpdateOperation]:
     ]
 
 
-def stage(
-    connection: QdrantConnection,
-    place: QdrantCollection,
-    analyser: Analyser,
-    document_id: str,
-    generation: str,
-    chunks: Sequence[EmbeddedChunk],
-) -> None:
-    """Write the points of a coming generation."""
-    _, head = place_and_head(connection, place, document_id)
-    if not chunks:
-        return
-    kept = models.Filter(must=[equals("document_id", document_id), equals("name", generation), equals("state", STAGED)])
-    begun = next(iter(connection.scroll(place.home, kept, ["generation"], most=1)), None)
-    unique = (begun.payload or {})["generation"] if begun else _unique(head, generation)
-    operations: list[models.UpdateOperation] = []
-    if begun is None:  # what a publish of the same generation has left that was killed before its commit
-        left = live(equals("document_id", document_id), equals("generation", unique))
-        operations.append(models.DeleteOperation(delete=models.FilterSelector(filter=left)))
-    points = (staged_point(each, analyser, place.home, document_id, generation, unique) for each in chunks)
-    for batch in batches(points):
-        operations.append(models.UpsertOperation(upsert=models.PointsList(points=batch)))
-        connection.write(place.home, operations)
-        operations = []
-
-
-def publish(
-    connection: QdrantConnection,
-    place: QdrantCollection,
-    record: DocumentRecord,
-    text: str,
-    structure: DocumentStructure,
-    generation: str,
-) -> None:
-    """Make a staged generation the visible one."""
-    parts = parts_of(text, structure)
-    for _ in range(RACES):
-        place, head = place_and_head(connection, place, record.id)
-        unique, staged = _staged(connection, place, record, generation, head)
-        payloads = [each.payload or {} for each in staged]
-        place = with_mean(connection, place, payloads)
-        connection.write(place.home, [unsettle([record.id], unique)])
-        _arm(connection, place, record.id, unique, staged)
-        new = swap_of(place, head, record, parts, generation=unique, name=generation, payloads=payloads)
-        if swap(connection, place, [new]):
-            return
-    raise discarded(record.id)
-
-
-def discard_staged(connection: QdrantConnection, place: QdrantCollection, document_id: str | None) -> int:
-    """Drop staged points, and those that a killed publish or delete has left; settle what is visible."""
-    mine = [] if document_id is None else [equals("document_id", document_id)]
-    unsettled = models.Filter(must=[*mine, any_of("state", [STAGED, MOVING])])  # not `must_not`: an index finds these
-    found = list(connection.scroll(place.home, unsettled, ["document_id", "chunk_id", "generation", "state"]))
-    staged = [each for each in found if (each.payload or {})["state"] == STAGED]
-    _delete(connection, place.home, staged)
-    moving = [each for each in found if (each.payload or {})["state"] == MOVING]
-    if not moving:
-        return len(staged)
-    current = Judge(connection, place).keep(moving)
-    known = {each.id for each in current}
-    left = [each for each in moving if each.id not in known]
-    _delete(connection, place.home, left)
-    if left and document_id is not None:
-        _drop_parts_left(connection, place, document_id, {(each.payload or {})["generation"] for each in left})
-    settle(connection, place.home, current)
-    return len(staged)
-
-
-def _drop_parts_left(
-    connection: QdrantConnection, place: QdrantCollection, document_id: str, generations: Iterable[str]
-) -> None:
-    """Drop parts of texts and structures of generations whose points are gone.
-
-    A publish under way may have been taken for a killed one. It counts its points after its commit and begins again
-    where they are gone, but would not miss its parts: so points go first, and parts of no other generation.
-    """
-    kept = models.Filter(
-        must=[
-            any_of("kind", PARTS),
-            equals("document_id", document_id),
-            any_of("generation", sorted(generations)),
-        ]
-    )
-    gone = models.DeleteOperation(delete=models.FilterSelector(filter=kept))
-    connection.write(place.records, [gone])
-
-
 def settle(connection: QdrantConnection, name: str, points: Sequence[models.Record]) -> None:
     """Say of points that no publish is under way."""
     ids = [each.id for each in points]
@@ -412,73 +448,7 @@ def delete_document(connection: QdrantConnection, place: QdrantCollection, docum
     return visible
 
 
-# the steps of a publish
-
-
-def _staged(
-    connection: QdrantConnection,
-    place: QdrantCollection,
-    record: DocumentRecord,
-    generation: str,
-    head: DocumentHead | None,
-) -> tuple[str, list[models.Record]]:
-    """Return the points to publish: staged ones, or those that an attempt before this one has armed already."""
-    kept = models.Filter(
-        must=[equals("document_id", record.id), equals("name", generation)],
-        must_not=[equals("generation", head.generation)] if head else None,
-    )
-    found = list(connection.scroll(place.home, kept, ["generation", "words", "length", "state"]))
-    begun = {(each.payload or {})["generation"] for each in found if (each.payload or {})["state"] == STAGED}
-    unique = min(begun, default=_unique(head, generation))
-    staged = [each for each in found if (each.payload or {})["generation"] == unique]
-    if len(staged) != record.chunk_count:
-        raise InternalError(
-            f"Document '{record.id}' has {len(staged)} staged chunks, not the {record.chunk_count} announced.",
-            suggestion=OTHER_WRITER,
-        )
-    return unique, staged
-
-
-def _arm(
-    connection: QdrantConnection,
-    place: QdrantCollection,
-    document_id: str,
-    generation: str,
-    staged: Sequence[models.Record],
-) -> None:
-    """Give the new points their sparse vectors, and let searches find them."""
-    if not staged:
-        return
-    if place.lexical == "sparse":
-        for start in range(0, len(staged), 256):
-            points = [
-                models.PointVectors(id=each.id, vector={BM25: sparse_of(each.payload or {}, place)})
-                for each in staged[start : start + 256]
-            ]
-            update = models.UpdateVectors(points=points)
-            try:
-                connection.write(place.home, [models.UpdateVectorsOperation(update_vectors=update)])
-            except NotFoundError as exc:
-                raise discarded(document_id, exc.details) from exc
-    kept = models.Filter(must=[equals("document_id", document_id), equals("generation", generation)])
-    change = models.SetPayload(payload={"state": MOVING, "weights": place.weights}, filter=kept)
-    connection.write(place.home, [models.SetPayloadOperation(set_payload=change)])
-
-
 # small things
-
-
-def _unique(head: DocumentHead | None, generation: str) -> str:
-    """Name a coming generation unlike any before it, the same for all that stage it in parts."""
-    before = head.generation if head else ""
-    return f"{generation[:80]}#{hashlib.sha256(f'{before}/{generation}'.encode()).hexdigest()[:16]}"
-
-
-def _delete(connection: QdrantConnection, name: str, points: Sequence[models.Record]) -> None:
-    ids = [each.id for each in points]
-    for start in range(0, len(ids), 1000):
-        selected = models.PointIdsList(points=ids[start : start + 1000])
-        connection.write(name, [models.DeleteOperation(delete=selected)])
 
 
 def _must(kept: models.Filter) -> list[models.Condition]:

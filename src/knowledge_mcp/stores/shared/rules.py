@@ -4,39 +4,40 @@ from __future__ import annotations
 
 import contextlib
 import re
-import secrets
 import threading
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping
 from typing import Generic, TypeVar
 
-from knowledge_mcp.model.chunk import EmbeddedChunk, Vector
+from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace, WholeDocument
 from knowledge_mcp.model.errors import ConfigError, InternalError, InvalidInputError, NotFoundError
-from knowledge_mcp.ports import Store
 
 __all__ = [
     "SnapshotValues",
-    "check_announced",
+    "check_documents",
     "check_query",
-    "check_vectors",
     "checked_renames",
     "is_newer",
     "newer_index",
     "not_announced",
-    "publish_singly",
 ]
 
 
-def check_vectors(chunks: Iterable[EmbeddedChunk], dimensions: int) -> None:
-    """Make sure that every vector has the components of its collection's space.
+def check_documents(documents: Iterable[WholeDocument], dimensions: int) -> None:
+    """Make sure of the length of every vector, and of as many chunks as announced, each once.
 
     Raises:
-        InvalidInputError: one has more or fewer; names the chunk.
+        InvalidInputError: a vector has another length; names the chunk.
+        InternalError: a document has not the chunks that its record announces.
     """
     size = 4 * dimensions
-    for each in chunks:
-        if len(each.vector) != size:
-            raise InvalidInputError(f"Chunk {each.chunk.id}: vector of {len(each.vector)} bytes, not {size}.")
+    for document in documents:
+        for each in document.chunks:
+            if len(each.vector) != size:
+                raise InvalidInputError(f"Chunk {each.chunk.id}: vector of {len(each.vector)} bytes, not {size}.")
+        there = len({each.chunk.id for each in document.chunks})
+        if there != document.record.chunk_count or there != len(document.chunks):
+            raise not_announced(document.record, there)
 
 
 def check_query(vector: Vector | None, space: EmbeddingSpace) -> None:
@@ -47,17 +48,6 @@ def check_query(vector: Vector | None, space: EmbeddingSpace) -> None:
     """
     if vector is not None and len(vector) != 4 * space.dimensions:
         raise InvalidInputError(f"The query vector is not of {space.label}.")
-
-
-def check_announced(document: WholeDocument) -> None:
-    """Make sure that a whole document has as many chunks as its record says, each once.
-
-    Raises:
-        InternalError: it has not.
-    """
-    there = len({each.chunk.id for each in document.chunks})
-    if there != document.record.chunk_count or there != len(document.chunks):
-        raise not_announced(document.record, there)
 
 
 def not_announced(record: DocumentRecord, there: int, why: str = "") -> InternalError:
@@ -120,19 +110,6 @@ def newer_index(collection: str, label: str, own: str) -> ConfigError:
 def _order(label: str) -> tuple[int, str]:
     found = _NUMBER.search(label)
     return int(found[1]) if found else 0, label
-
-
-def publish_singly(
-    store: Store, collection: str, documents: Sequence[WholeDocument], on_published: Callable[[str], object]
-) -> None:
-    """Stage and publish each document, as `Store.publish_whole` says."""
-    for each in documents:
-        generation = secrets.token_hex(16)
-        store.discard_staged(collection, each.record.id)
-        if each.chunks:
-            store.stage(collection, each.record.id, generation, each.chunks)
-        store.publish(collection, each.record, each.text, generation, each.structure)
-        on_published(each.record.id)
 
 
 T = TypeVar("T")

@@ -124,7 +124,7 @@ def _visible(connection: Session, collection: int, chunk_ids: Sequence[str], col
 
 
 def known_vectors(connection: Session, collection: int, dimensions: int, keys: Sequence[str]) -> dict[str, Vector]:
-    """Look vectors up by embedding key, staged ones too; damaged ones are not known."""
+    """Look vectors up by embedding key; damaged ones are not known."""
     known: dict[str, Vector] = {}
     for asked in _batches(dict.fromkeys(keys)):
         found = connection.rows(

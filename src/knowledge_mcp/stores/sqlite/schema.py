@@ -3,7 +3,7 @@
 | table | one row for each |
 |---|---|
 | `collections` | collection, with its counters and the number of its last change |
-| `generations` | set of chunks of a document: staged, or the visible one |
+| `generations` | set of chunks of a document; one that is not visible was left by an older version |
 | `chunks`, `vectors` | chunk of a generation |
 | `documents`, `texts` | visible document: its record, its canonical text |
 | `structures` | visible document that has sections or pages: these; since version 2 |

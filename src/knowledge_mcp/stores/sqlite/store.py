@@ -15,9 +15,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
-from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
+from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import (
-    NO_STRUCTURE,
     CollectionInfo,
     DocumentRecord,
     DocumentStructure,
@@ -32,12 +31,13 @@ from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.shared.filters import check_filter
 from knowledge_mcp.stores.shared.index_memory import IndexMemory
 from knowledge_mcp.stores.shared.payload import space_to_json
-from knowledge_mcp.stores.shared.rules import SnapshotValues, check_query, check_vectors, is_newer, newer_index
+from knowledge_mcp.stores.shared.rules import SnapshotValues, check_documents, check_query, is_newer, newer_index
 from knowledge_mcp.stores.sqlite.places import Place, every_place, find_place, place_of
 
 if TYPE_CHECKING:
     from knowledge_mcp.stores.sqlite.session import FileIdentity, Session
     from knowledge_mcp.stores.sqlite.view import SqliteView
+    from knowledge_mcp.stores.sqlite.writing import PreparedChunks
 
 __all__ = ["SqliteOptions", "SqliteStore", "from_options"]
 
@@ -157,51 +157,26 @@ class SqliteStore:
 
     # writing
 
-    def stage(self, collection: str, document_id: str, generation: str, chunks: Sequence[EmbeddedChunk]) -> None:
-        from knowledge_mcp.stores.sqlite.writing import stage
-
-        with self._database.writing() as connection:
-            place = place_of(connection, collection)
-            check_vectors(chunks, place.space.dimensions)
-            stage(connection, place.id, document_id, generation, chunks)
-
     def publish(
-        self,
-        collection: str,
-        record: DocumentRecord,
-        text: str,
-        generation: str,
-        structure: DocumentStructure = NO_STRUCTURE,
-    ) -> None:
-        from knowledge_mcp.stores.sqlite.writing import prepare, publish
-
-        with self._reading(collection) as (connection, place):
-            if record.chunk_count:
-                self._check_index(place)
-            prepared, prepared_in = prepare(connection, place.id, record.id, generation, self._analyser), place
-        with self._writing(collection, indexes=record.chunk_count > 0) as (connection, place):
-            place.check_same(prepared_in, collection)
-            publish(connection, place.id, record, text, structure, prepared)
-
-    def publish_whole(
         self, collection: str, documents: Sequence[WholeDocument], on_published: Callable[[str], object]
     ) -> None:
-        from knowledge_mcp.stores.sqlite.writing import publish_whole, work_out_whole
+        from knowledge_mcp.stores.sqlite.writing import in_order, prepare, publish
 
+        indexes = any(each.chunks for each in documents)
         with self._reading(collection) as (_, prepared_in):
-            check_vectors((chunk for each in documents for chunk in each.chunks), prepared_in.space.dimensions)
-        prepared = [(each, work_out_whole(each, self._analyser)) for each in documents]
-        with self._writing(collection) as (connection, place):
+            check_documents(documents, prepared_in.space.dimensions)
+            if indexes:
+                self._check_index(prepared_in)
+        prepared: list[tuple[WholeDocument, PreparedChunks]] = []
+        for each in documents:
+            chunks = in_order(each.chunks)
+            vectors = [one.vector for one in chunks]
+            prepared.append((each, prepare([one.chunk for one in chunks], vectors, self._analyser)))
+        with self._writing(collection, indexes=indexes) as (connection, place):
             place.check_same(prepared_in, collection)
-            publish_whole(connection, place.id, prepared)
+            publish(connection, place.id, prepared)
         for each in documents:
             on_published(each.record.id)
-
-    def discard_staged(self, collection: str, document_id: str | None = None) -> int:
-        from knowledge_mcp.stores.sqlite.writing import discard_staged
-
-        with self._writing(collection, indexes=False) as (connection, place):
-            return discard_staged(connection, place.id, document_id)
 
     def delete_document(self, collection: str, document_id: str) -> int:
         from knowledge_mcp.stores.sqlite.writing import delete_document

@@ -16,7 +16,7 @@ from knowledge_mcp.stores.sqlite.postings import Segment, add_segment, all_posti
 from knowledge_mcp.stores.sqlite.reading import document_chunks, document_structure, document_text, records
 from knowledge_mcp.stores.sqlite.session import Session
 from knowledge_mcp.stores.sqlite.view import sign_bits
-from knowledge_mcp.stores.sqlite.writing import discard_staged, fields_of, work_out, write_block
+from knowledge_mcp.stores.sqlite.writing import delete_unfinished, fields_of, read_again, write_block
 
 __all__ = [
     "SLOTS_PER_SEGMENT",
@@ -103,7 +103,7 @@ def verify(connection: Session, collection: int, dimensions: int, analyser: Anal
     if damage:
         return damage
     findings = list(_orphans(connection, repair=repair))
-    findings += _staged(connection, collection, repair=repair)
+    findings += _unfinished(connection, collection, repair=repair)
     findings += _documents(connection, collection)
     lost = [
         *damaged_parts(connection, collection),
@@ -139,10 +139,10 @@ def index_anew(connection: Session, collection: int, analyser: Analyser) -> None
         "SELECT document_id, generation FROM documents WHERE collection = ? ORDER BY generation",
         (collection,),
     ):
-        prepared = work_out(connection, generation, analyser)
-        first_slot = write_block(connection, collection, document_id, prepared)
+        keys, prepared = read_again(connection, generation, analyser)
+        first_slot = write_block(connection, collection, document_id, generation, keys, prepared)
         segment.take_over(prepared.segment, first_slot - base)
-        slots = first_slot + len(prepared.keys)
+        slots = first_slot + len(keys)
         if slots - base >= SLOTS_PER_SEGMENT:
             add_segment(connection, collection, segment.lists(base))
             segment, base = Segment(), slots
@@ -166,7 +166,7 @@ def _orphans(connection: Session, *, repair: bool) -> Iterator[Finding]:
             yield Finding(f"{count} {what}.", repaired=repair, suggestion="" if repair else _AGAIN)
 
 
-def _staged(connection: Session, collection: int, *, repair: bool) -> Iterator[Finding]:
+def _unfinished(connection: Session, collection: int, *, repair: bool) -> Iterator[Finding]:
     found = connection.rows(
         "SELECT g.document_id, count(c.key) FROM generations g LEFT JOIN chunks c ON c.generation = g.id"
         " WHERE g.collection = ? AND g.visible = 0 GROUP BY g.document_id ORDER BY g.document_id",
@@ -174,12 +174,12 @@ def _staged(connection: Session, collection: int, *, repair: bool) -> Iterator[F
     )
     for document_id, count in found:
         if repair:
-            discard_staged(connection, collection, document_id)
+            delete_unfinished(connection, collection, document_id)
         yield Finding(
-            f"{count} chunks wait for an ingest that was not finished; no search sees them.",
+            f"{count} chunks are left of an ingest that was not finished; no search sees them.",
             document_id=document_id,
             repaired=repair,
-            suggestion="" if repair else "Run the ingest again, or sweep them with `knowledge doctor --repair`.",
+            suggestion="" if repair else _AGAIN,
         )
 
 

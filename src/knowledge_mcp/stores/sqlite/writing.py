@@ -1,24 +1,24 @@
-"""How the SQLite store writes: chunks staged out of sight, then one transaction that swaps a document's generations.
+"""How the SQLite store writes: one transaction puts a document's new generation in the place of the visible one.
 
-Whatever takes time (reading the staged chunks, cutting them into terms) is done before the writing transaction begins;
-inside it only prepared rows are moved, so that other writers wait as little as possible.
+Whatever takes time (cutting chunks into terms) is done before the writing transaction begins, so that other writers
+wait as little as possible.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
-from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure, WholeDocument
-from knowledge_mcp.model.errors import InternalError, sound
+from knowledge_mcp.model.collection import WholeDocument
+from knowledge_mcp.model.errors import sound
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.shared.bm25 import term_counts
 from knowledge_mcp.stores.shared.payload import chunk_from_json, chunk_to_json, record_to_json, structure_to_json
-from knowledge_mcp.stores.shared.rules import check_announced, checked_renames, not_announced
+from knowledge_mcp.stores.shared.rules import checked_renames
 from knowledge_mcp.stores.sqlite.postings import Segment, add_segment, drop_segments, renumber_postings
 from knowledge_mcp.stores.sqlite.session import Row, Session
 from knowledge_mcp.stores.sqlite.view import sign_bits
@@ -27,89 +27,43 @@ __all__ = [
     "SPARSE_SLACK",
     "PreparedChunks",
     "bury",
-    "count_in",
     "delete_document",
     "delete_generations",
-    "discard_staged",
+    "delete_unfinished",
     "drop",
     "fields_of",
+    "in_order",
     "prepare",
     "publish",
-    "publish_whole",
+    "read_again",
     "rename",
     "renumber_if_sparse",
-    "stage",
-    "work_out",
-    "work_out_whole",
     "write_block",
-    "write_document",
 ]
 
 
 @dataclass(frozen=True)
 class PreparedChunks:
-    """Hold all that a publish writes about a generation's chunks.
+    """Hold what the search index keeps of a document's chunks, worked out before the writing transaction begins.
 
     Attributes:
-        generation: its row's id, None where nothing was staged.
-        keys: `chunks.key` of every chunk, by position; empty where they have no rows yet.
         definitions: the position of a defining chunk, and what its row holds without ids of other rows.
-        chunks: those that have no rows yet, by position.
     """
 
-    generation: int | None
-    keys: tuple[int, ...]
     bits: bytes
     lengths: bytes
     fields: str
     segment: Segment
     definitions: tuple[tuple[int, Row], ...]
-    chunks: Sequence[EmbeddedChunk] = ()
 
 
-def prepare(
-    connection: Session, collection: int, document_id: str, generation: str, analyser: Analyser
-) -> PreparedChunks:
-    """Read what was staged and work out its block, postings and definitions."""
-    found = connection.rows(
-        "SELECT id FROM generations WHERE collection = ? AND document_id = ? AND name = ? AND visible = 0",
-        (collection, document_id, generation),
-    )
-    owner = int(found[0][0]) if found else None
-    return work_out(connection, owner, analyser)
+def in_order(chunks: Sequence[EmbeddedChunk]) -> list[EmbeddedChunk]:
+    """Sort a document's chunks as they are kept."""
+    return sorted(chunks, key=lambda each: (each.chunk.index, each.chunk.id))
 
 
-def work_out(connection: Session, generation: int | None, analyser: Analyser) -> PreparedChunks:
-    """Read a generation's chunks that have a vector, and work out their block, postings and definitions."""
-    found = connection.rows(
-        "SELECT c.key, CAST(c.payload AS BLOB), v.vector FROM chunks c JOIN vectors v ON v.key = c.key"
-        " WHERE c.generation = ? ORDER BY c.position, c.chunk_id",
-        (generation,),
-    )
-    read = sound(found, lambda row: (int(row[0]), chunk_from_json(row[1]), row[2]))
-    keys = tuple(key for key, _, _ in read)
-    return _worked_out(generation, keys, [chunk for _, chunk, _ in read], [vector for _, _, vector in read], analyser)
-
-
-def work_out_whole(document: WholeDocument, analyser: Analyser) -> PreparedChunks:
-    """Work out the same of a document that is not staged.
-
-    Raises:
-        InternalError: the chunks are not those announced.
-    """
-    check_announced(document)
-    chunks = sorted(document.chunks, key=lambda each: (each.chunk.index, each.chunk.id))
-    made = _worked_out(None, (), [each.chunk for each in chunks], [each.vector for each in chunks], analyser)
-    return replace(made, chunks=chunks)
-
-
-def _worked_out(
-    generation: int | None,
-    keys: tuple[int, ...],
-    chunks: Sequence[Chunk],
-    vectors: Sequence[Vector],
-    analyser: Analyser,
-) -> PreparedChunks:
+def prepare(chunks: Sequence[Chunk], vectors: Sequence[Vector], analyser: Analyser) -> PreparedChunks:
+    """Work out block, postings and definitions of a document's chunks, given by index."""
     segment = Segment()
     lengths: list[int] = []
     definitions: list[tuple[int, Row]] = []
@@ -120,14 +74,24 @@ def _worked_out(
         definitions.extend((slot, row) for row in _definitions(chunk, analyser))
     signs = sign_bits(np.frombuffer(b"".join(vectors), "<f4").reshape(len(chunks), -1)).tobytes() if chunks else b""
     return PreparedChunks(
-        generation=generation,
-        keys=keys,
         bits=signs,
         lengths=np.array(lengths, "<u4").tobytes(),
         fields=fields_of(chunks),
         segment=segment,
         definitions=tuple(definitions),
     )
+
+
+def read_again(connection: Session, generation: int, analyser: Analyser) -> tuple[list[int], PreparedChunks]:
+    """Read a generation's chunks that have a vector; returns their keys, and what the search index keeps of them."""
+    found = connection.rows(
+        "SELECT c.key, CAST(c.payload AS BLOB), v.vector FROM chunks c JOIN vectors v ON v.key = c.key"
+        " WHERE c.generation = ? ORDER BY c.position, c.chunk_id",
+        (generation,),
+    )
+    read = sound(found, lambda row: (int(row[0]), chunk_from_json(row[1]), row[2]))
+    prepared = prepare([chunk for _, chunk, _ in read], [vector for _, _, vector in read], analyser)
+    return [key for key, _, _ in read], prepared
 
 
 def fields_of(chunks: Sequence[Chunk]) -> str:
@@ -155,117 +119,19 @@ SPARSE_SLACK = 2_000
 """Dead slots up to which their numbers are not worth taking back."""
 
 
-def stage(
-    connection: Session, collection: int, document_id: str, generation: str, chunks: Sequence[EmbeddedChunk]
-) -> None:
-    """Write chunks of a generation that no search sees; a chunk id staged before is replaced."""
-    found = connection.rows(
-        "SELECT id FROM generations WHERE collection = ? AND document_id = ? AND name = ? AND visible = 0",
-        (collection, document_id, generation),
-    )
-    if found:
-        owner = int(found[0][0])
-    else:
-        owner = connection.insert(
-            "INSERT INTO generations (collection, document_id, name, visible) VALUES (?, ?, ?, 0)",
-            (collection, document_id, generation),
-        )
-    for each in chunks:
-        if found:
-            known = connection.rows(
-                "SELECT key FROM chunks WHERE chunk_id = ? AND generation = ?", (each.chunk.id, owner)
-            )
-            for bound in known:
-                connection.run("DELETE FROM vectors WHERE key = ?", bound)
-                connection.run("DELETE FROM chunks WHERE key = ?", bound)
-        _insert(connection, owner, each)
-
-
-def _insert(connection: Session, generation: int, each: EmbeddedChunk) -> int:
-    """Write one chunk with its vector; returns its key."""
-    chunk = each.chunk
-    key = connection.insert(
-        "INSERT INTO chunks (generation, position, chunk_id, content_hash, embedding_key, payload)"
-        " VALUES (?, ?, ?, ?, ?, ?)",
-        (generation, chunk.index, chunk.id, chunk.content_hash, each.embedding_key, chunk_to_json(chunk)),
-    )
-    connection.run("INSERT INTO vectors (key, vector) VALUES (?, ?)", (key, each.vector))
-    return key
-
-
-def publish(
-    connection: Session,
-    collection: int,
-    record: DocumentRecord,
-    text: str,
-    structure: DocumentStructure,
-    prepared: PreparedChunks,
-) -> None:
-    """Let the prepared generation take the visible one's place.
-
-    Raises:
-        InternalError: what is staged now is not what was prepared or announced.
-    """
-    generation = _take_over(connection, collection, record, prepared)
-    bury(connection, collection, record.id)
-    connection.run("UPDATE generations SET visible = 1 WHERE id = ?", (generation,))
-    first_slot = write_document(
-        connection, collection, record, text, structure, replace(prepared, generation=generation)
-    )
-    if prepared.segment.slots:
-        add_segment(connection, collection, prepared.segment.lists(first_slot))
-    count_in(connection, collection, [record])
-    renumber_if_sparse(connection, collection)
-
-
-def publish_whole(
-    connection: Session, collection: int, documents: Sequence[tuple[WholeDocument, PreparedChunks]]
-) -> None:
-    """Let documents that were never staged take the visible ones' places, with one segment for all of them."""
+def publish(connection: Session, collection: int, documents: Sequence[tuple[WholeDocument, PreparedChunks]]) -> None:
+    """Let documents take the visible ones' places, with one segment of postings for all of them."""
     segment, base = Segment(), None
-    for each, prepared in documents:
-        record = each.record
-        discard_staged(connection, collection, record.id)
-        bury(connection, collection, record.id)
-        generation = connection.insert(
-            "INSERT INTO generations (collection, document_id, name, visible) VALUES (?, ?, '', 1)",
-            (collection, record.id),
-        )
-        keys = tuple(_insert(connection, generation, chunk) for chunk in prepared.chunks)
-        kept = replace(prepared, generation=generation, keys=keys)
-        first_slot = write_document(connection, collection, record, each.text, each.structure, kept)
+    for document, prepared in documents:
+        document_id = document.record.id
+        delete_unfinished(connection, collection, document_id)
+        bury(connection, collection, document_id)
+        first_slot = _write(connection, collection, document, prepared)
         base = first_slot if base is None else base
         segment.take_over(prepared.segment, first_slot - base)
     if base is not None and segment.slots:
         add_segment(connection, collection, segment.lists(base))
-    count_in(connection, collection, [each.record for each, _ in documents])
-    renumber_if_sparse(connection, collection)
-
-
-def write_document(
-    connection: Session,
-    collection: int,
-    record: DocumentRecord,
-    text: str,
-    structure: DocumentStructure,
-    prepared: PreparedChunks,
-) -> int:
-    """Write what hangs on a visible generation but its chunks and postings; returns its first slot."""
-    generation = prepared.generation
-    shape = structure_to_json(structure)
-    kept = record_to_json(record, text, shape)
-    connection.run(
-        "INSERT INTO documents (generation, collection, document_id, chunks, tokens, record) VALUES (?, ?, ?, ?, ?, ?)",
-        (generation, collection, record.id, len(prepared.keys), record.token_count, kept),
-    )
-    connection.run("INSERT INTO texts (generation, text) VALUES (?, ?)", (generation, text))
-    if shape:
-        connection.run("INSERT INTO structures (generation, structure) VALUES (?, ?)", (generation, shape))
-    return write_block(connection, collection, record.id, prepared)
-
-
-def count_in(connection: Session, collection: int, records: Sequence[DocumentRecord]) -> None:
-    """Count new documents, and the version up by one."""
+    records = [document.record for document, _ in documents]
     connection.run(
         "UPDATE collections SET version = version + 1, documents = documents + ?, chunks = chunks + ?,"
         " tokens = tokens + ? WHERE id = ?",
@@ -276,11 +142,53 @@ def count_in(connection: Session, collection: int, records: Sequence[DocumentRec
             collection,
         ),
     )
+    renumber_if_sparse(connection, collection)
 
 
-def write_block(connection: Session, collection: int, document_id: str, prepared: PreparedChunks) -> int:
+def _write(connection: Session, collection: int, document: WholeDocument, prepared: PreparedChunks) -> int:
+    """Write a document with its chunks as a visible generation, all but its postings; returns its first slot."""
+    record = document.record
+    generation = connection.insert(
+        "INSERT INTO generations (collection, document_id, name, visible) VALUES (?, ?, '', 1)",
+        (collection, record.id),
+    )
+    keys: list[int] = []
+    for each in in_order(document.chunks):
+        chunk = each.chunk
+        key = connection.insert(
+            "INSERT INTO chunks (generation, position, chunk_id, content_hash, embedding_key, payload)"
+            " VALUES (?, ?, ?, ?, ?, ?)",
+            (generation, chunk.index, chunk.id, chunk.content_hash, each.embedding_key, chunk_to_json(chunk)),
+        )
+        connection.run("INSERT INTO vectors (key, vector) VALUES (?, ?)", (key, each.vector))
+        keys.append(key)
+    shape = structure_to_json(document.structure)
+    connection.run(
+        "INSERT INTO documents (generation, collection, document_id, chunks, tokens, record) VALUES (?, ?, ?, ?, ?, ?)",
+        (
+            generation,
+            collection,
+            record.id,
+            len(keys),
+            record.token_count,
+            record_to_json(record, document.text, shape),
+        ),
+    )
+    connection.run("INSERT INTO texts (generation, text) VALUES (?, ?)", (generation, document.text))
+    if shape:
+        connection.run("INSERT INTO structures (generation, structure) VALUES (?, ?)", (generation, shape))
+    return write_block(connection, collection, record.id, generation, keys, prepared)
+
+
+def write_block(
+    connection: Session,
+    collection: int,
+    document_id: str,
+    generation: int,
+    keys: Sequence[int],
+    prepared: PreparedChunks,
+) -> int:
     """Write a generation's block and definitions at the next free slots, and return the first of these."""
-    generation = prepared.generation
     first_slot = int(connection.rows("SELECT next_slot FROM collections WHERE id = ?", (collection,))[0][0])
     connection.run(
         "INSERT INTO blocks (generation, collection, first_slot, size, document_id, keys, bits, lengths, fields)"
@@ -289,9 +197,9 @@ def write_block(connection: Session, collection: int, document_id: str, prepared
             generation,
             collection,
             first_slot,
-            len(prepared.keys),
+            len(keys),
             document_id,
-            np.array(prepared.keys, "<i8").tobytes(),
+            np.array(keys, "<i8").tobytes(),
             prepared.bits,
             prepared.lengths,
             prepared.fields,
@@ -300,12 +208,10 @@ def write_block(connection: Session, collection: int, document_id: str, prepared
     connection.many(
         "INSERT INTO definitions (collection, generation, term_key, alias, document_id, position, place, term, key)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [(collection, generation, *row, prepared.keys[slot]) for slot, row in prepared.definitions],
+        [(collection, generation, *row, keys[slot]) for slot, row in prepared.definitions],
     )
     # an empty block takes a slot too, for blocks are told apart by their first one
-    connection.run(
-        "UPDATE collections SET next_slot = next_slot + ? WHERE id = ?", (max(1, len(prepared.keys)), collection)
-    )
+    connection.run("UPDATE collections SET next_slot = next_slot + ? WHERE id = ?", (max(1, len(keys)), collection))
     return first_slot
 
 
@@ -337,7 +243,7 @@ def bury(connection: Session, collection: int, document_id: str) -> int | None:
 
 
 def delete_generations(connection: Session, generations: Sequence[int]) -> int:
-    """Delete generations, staged or visible, with all that hangs on them but their postings; returns their chunks."""
+    """Delete generations with all that hangs on them but their postings; returns their chunks."""
     gone = 0
     for generation in generations:
         bound = (generation,)
@@ -378,42 +284,18 @@ def renumber_if_sparse(connection: Session, collection: int, *, always: bool = F
     )
 
 
-def _take_over(connection: Session, collection: int, record: DocumentRecord, prepared: PreparedChunks) -> int:
-    """Make sure that the staged generation is still the one that was prepared, and return its row's id."""
-    if prepared.generation is None:
-        staged: list[Row] = []
-    else:
-        staged = connection.rows(
-            "SELECT key FROM chunks WHERE generation = ? ORDER BY position, chunk_id",
-            (prepared.generation,),
-        )
-    keys = tuple(int(row[0]) for row in staged)
-    if len(keys) != record.chunk_count or keys != prepared.keys:
-        raise not_announced(record, len(keys), "Another writer discarded or replaced them.")
-    if prepared.generation is not None and connection.rows(
-        "SELECT 1 FROM generations WHERE id = ? AND visible = 0", (prepared.generation,)
-    ):
-        return prepared.generation
-    if prepared.keys:
-        raise InternalError(f"Document '{record.id}' was published meanwhile.", suggestion="Ingest it again.")
-    return connection.insert(
-        "INSERT INTO generations (collection, document_id, name, visible) VALUES (?, ?, '', 0)",
-        (collection, record.id),
-    )
-
-
-def discard_staged(connection: Session, collection: int, document_id: str | None) -> int:
-    """Delete what is staged for one document, or for all."""
+def delete_unfinished(connection: Session, collection: int, document_id: str) -> None:
+    """Delete what an older version of the program wrote of a document and never made visible."""
     found = connection.rows(
-        "SELECT id FROM generations WHERE collection = ? AND visible = 0 AND (? IS NULL OR document_id = ?)",
-        (collection, document_id, document_id),
+        "SELECT id FROM generations WHERE collection = ? AND visible = 0 AND document_id = ?",
+        (collection, document_id),
     )
-    return delete_generations(connection, [int(row[0]) for row in found])
+    delete_generations(connection, [int(row[0]) for row in found])
 
 
 def delete_document(connection: Session, collection: int, document_id: str) -> int:
-    """Delete a document, staged generations too; returns the visible chunks that went."""
-    discard_staged(connection, collection, document_id)
+    """Delete a document; returns the visible chunks that went."""
+    delete_unfinished(connection, collection, document_id)
     gone = bury(connection, collection, document_id)
     if gone is None:
         return 0

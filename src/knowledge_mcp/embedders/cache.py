@@ -1,4 +1,4 @@
-"""The embedding cache in front of a paid embedder: what was once paid for is not paid for again.
+"""The embedding cache in front of an embedder: what was once paid for, or a stopped ingest has worked out, is kept.
 
 Every collection of a store shares it, and several processes may use it at once. It is a help and never a condition:
 where its file cannot be used the embedder works without it, which the log tells once.
@@ -8,27 +8,32 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from knowledge_mcp.embedders.services.embedder import OnAnswer, refuse_blanks
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.collection import EmbeddingSpace, EmbeddingUsage
-from knowledge_mcp.model.errors import ContentRefusedError, InternalError
+from knowledge_mcp.model.errors import ContentRefusedError, InternalError, InvalidInputError
 from knowledge_mcp.ports import Embedder
 
 if TYPE_CHECKING:
-    from knowledge_mcp.embedders.services.cache_file import CacheFile
+    from knowledge_mcp.embedders.cache_file import CacheFile
 
-__all__ = ["CACHE_FILE", "CachedEmbedder", "PaidEmbedder", "cached"]
+__all__ = ["CACHE_FILE", "CachedEmbedder", "OnAnswer", "TellingEmbedder", "cached", "of_stopped_runs", "refuse_blanks"]
 
 CACHE_FILE = "embedding-cache.sqlite"
 MOST_BYTES = 2 * 1024**3
+STOPPED_FILE = "embedding-cache-local.sqlite"
+STOPPED_BYTES = 64 * 1024**2
+"""Some 30,000 passages, which no document has: what is stored is found again in its collection."""
+
+OnAnswer = Callable[[Sequence[str], Sequence[Vector]], None]
+"""Told the texts and the vectors of each answer as soon as it is there, on the thread that asked."""
 
 
-class PaidEmbedder(Embedder, Protocol):
-    """An embedder that tells of each answer of its service as soon as it is there."""
+class TellingEmbedder(Embedder, Protocol):
+    """An embedder that tells of each answer as soon as it is there."""
 
     def embed_each(self, texts: Sequence[str], on_answer: OnAnswer) -> list[Vector]:
         """Embed as `embed_documents` does; `on_answer` gets the texts and the vectors of each answer."""
@@ -42,24 +47,27 @@ class CachedEmbedder:
     Refused texts are not remembered. Questions are kept too, but never in place of passages.
 
     Args:
-        inner: who is paid. Its space is part of every key.
+        inner: who answers. Its space is part of every key.
         file: the cache's file; made at its first use.
         most_bytes: above it, what was not used for longest goes.
+        keeps_questions: whether questions are kept too.
     """
 
-    def __init__(self, inner: PaidEmbedder, file: Path, *, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(
+        self, inner: TellingEmbedder, file: Path, *, most_bytes: int = MOST_BYTES, keeps_questions: bool = True
+    ) -> None:
         self._inner = inner
         self._path = file
         self._most_bytes = most_bytes
         self._file: CacheFile | None = None
-        self._space = inner.space
+        self._keeps_questions = keeps_questions
         self._lock = threading.Lock()
         self._answered = 0
         self._closed = False
 
     @property
     def space(self) -> EmbeddingSpace:
-        return self._space
+        return self._inner.space
 
     @property
     def usage(self) -> EmbeddingUsage:
@@ -83,7 +91,7 @@ class CachedEmbedder:
     def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
         self._refuse_when_closed()
         refuse_blanks(texts)
-        prefix = self._space.document_prefix
+        prefix = self.space.document_prefix
         known = self._look_up(prefix, texts)
         missing = [text for text in dict.fromkeys(texts) if text not in known]
 
@@ -110,15 +118,18 @@ class CachedEmbedder:
             ) from refusal
         return [known[text] for text in texts]
 
-    def documents_at_hand(self, texts: Sequence[str]) -> list[Vector] | None:
+    def documents_at_hand(self, texts: Sequence[str]) -> dict[str, Vector]:
         self._refuse_when_closed()
-        known = self._look_up(self._space.document_prefix, texts)
-        return [known[text] for text in texts] if all(text in known for text in texts) else None
+        known = self._look_up(self.space.document_prefix, texts)
+        self._count(len(known))
+        return known
 
     def embed_query(self, text: str) -> Vector:
         self._refuse_when_closed()
+        if not self._keeps_questions:
+            return self._inner.embed_query(text)
         refuse_blanks([text])
-        prefix = self._space.query_prefix
+        prefix = self.space.query_prefix
         known = self._look_up(prefix, [text]).get(text)
         if known is not None:
             self._count(1)
@@ -147,12 +158,12 @@ class CachedEmbedder:
             self._answered += answered
 
     def _cache(self) -> CacheFile:
-        from knowledge_mcp.embedders.services.cache_file import CacheFile
+        from knowledge_mcp.embedders.cache_file import CacheFile
 
         with self._lock:
             if self._file is None:
                 self._file = CacheFile(
-                    self._path, self._space.fingerprint, self._space.dimensions, most_bytes=self._most_bytes
+                    self._path, self.space.fingerprint, self.space.dimensions, most_bytes=self._most_bytes
                 )
             return self._file
 
@@ -161,9 +172,21 @@ class CachedEmbedder:
             raise InternalError("The embedder is closed.")
 
 
-def cached(inner: PaidEmbedder, folder: Path) -> CachedEmbedder:
-    """Put the cache of a data folder in front of an embedder; opens nothing."""
+def cached(inner: TellingEmbedder, folder: Path) -> CachedEmbedder:
+    """Put the cache of a data folder in front of an embedder that is paid; opens nothing."""
     return CachedEmbedder(inner, folder / CACHE_FILE)
+
+
+def of_stopped_runs(inner: TellingEmbedder, folder: Path) -> CachedEmbedder:
+    """Put a small cache in front of an embedder that costs only time, for ingests that are stopped; opens nothing."""
+    return CachedEmbedder(inner, folder / STOPPED_FILE, most_bytes=STOPPED_BYTES, keeps_questions=False)
+
+
+def refuse_blanks(texts: Sequence[str]) -> None:
+    """Raise an `InvalidInputError` that names the first blank text."""
+    for position, text in enumerate(texts):
+        if not text.strip():
+            raise InvalidInputError(f"Text {position + 1} of {len(texts)} is blank; only text can be embedded.")
 
 
 def _key(prefix: str, text: str) -> bytes:
