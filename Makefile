@@ -2,13 +2,14 @@
 #   make demo            one command from a clone to a search that answers
 #   make demo LOCK=      the same with the newest versions that fit, where a pinned one cannot be had
 #   make test PYTEST_ARGS="tests/cli -k move --pdb"    part of the tests, in one process where the debugger is asked for
-#   make test WORKERS=4  the tests in more processes, on a machine that has the cores; WORKERS=1 in one after the other
+#   make test WORKERS=8  the tests in more processes, on a machine that has the cores; WORKERS=1 in one after the other
 
 PYTHON ?= python3
 VENV   ?= .venv
 LOCK   ?= requirements.lock
 PYTEST_ARGS ?=
-WORKERS ?= 2
+WORKERS ?= 3
+# Three keep two cores busy: a third of the time a test waits for a process that it has started.
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
@@ -27,7 +28,7 @@ demo: $(VENV)/.installed ## Install into .venv, ingest a sample standard and sea
 
 # Files go to the workers whole, which keeps their shared fixtures to one of them, and in their order: the longest stand
 # first. Bytecode is made before, for an environment that forbids writing it: hundreds of processes import the package.
-PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses=$(WORKERS) --dist loadfile --no-loadscope-reorder
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 COVERAGE ?=
 MEASURED := $(if $(COVERAGE),--cov --cov-append --cov-report=)
 
