@@ -81,7 +81,7 @@ def kills(folder: Path, _: argparse.Namespace) -> Generator[Row]:
         assert whole.run("index", address).code == 0
         expected = whole.contents()
         yield _killed_clone(World(folder / "clone", server), server, address, expected)
-        for point in ("scan:70", "embed:1", "embed:2", "store:2", "write:40", "write:90", "publish:2"):
+        for point in ("scan:70", "embed:1", "embed:2", "store:2", "write:40", "write:90", "store:4"):
             world = World(folder / f"first-{point.replace(':', '-')}", server)
             broken = world.run("index", address, FAULTY_KILL=point)
             yield _after_kill(f"killed at {point} of a first indexing", world, broken, address, expected, "error")

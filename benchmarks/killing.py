@@ -16,13 +16,12 @@ __all__ = ["kill_at"]
 _KILLABLE: Mapping[str, tuple[object, str]] = {
     "scan": (RepositoryScan, "_file"),
     "embed": (HashingEmbedder, "embed_documents"),
-    "store": (SqliteStore, "publish_whole"),
-    "write": (writing, "write_document"),
-    "publish": (SqliteStore, "publish"),
+    "store": (SqliteStore, "publish"),
+    "write": (writing, "write_block"),
     "swap": (SqliteStore, "rename_collections"),
     "drop": (SqliteStore, "drop_collection"),
 }
-"""One file looked at, a batch embedded, a batch stored, a file of it, a manifest …"""
+"""One file looked at, a batch embedded, a batch or a manifest stored, a file of it …"""
 
 
 def kill_at(point: str) -> None:

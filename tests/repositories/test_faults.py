@@ -147,7 +147,7 @@ def whole(world: World) -> dict[str, list[str]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("at", ["scan:40", "embed:2", "store:3", "write:60", "publish:2"])
+@pytest.mark.parametrize("at", ["scan:40", "embed:2", "store:2", "store:4", "write:60"])
 def test_a_killed_indexing_is_never_shown_as_ready_and_the_next_one_finishes_it(tmp_path: Path, at: str) -> None:
     files = {f"src/m{number}.py": f"def f{number}():\n    return {number}\n" for number in range(200)}
     made = MadeRepository(tmp_path / "code")

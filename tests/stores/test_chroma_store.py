@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import shutil
 import subprocess
@@ -292,6 +293,13 @@ def killed_at(step: int, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
     return lambda: calls
 
 
+def ended_process() -> int:
+    """Give the number of a process that has ended."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
 def contents(store: ChromaStore) -> tuple[Sequence[object], ...]:
     return (
         store.documents("c"),
@@ -320,6 +328,7 @@ def test_a_kill_between_any_two_steps_leaves_one_version_whole_and_the_next_run_
         others = [whole("e", ["other words"])] if work.endswith("another one") else []
         store.publish("c", [*made, *others], lambda _: None)
 
+    gone = ended_process()
     undisturbed: tuple[Sequence[object], ...] = ()
     before: tuple[Sequence[object], ...] = ()
     step = total = 0
@@ -329,6 +338,7 @@ def test_a_kill_between_any_two_steps_leaves_one_version_whole_and_the_next_run_
         put(store, "d", old, text="old", structure=structure(2))
         before = before or contents(store)
         with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(os, "getpid", lambda: gone)
             calls = killed_at(step or 10_000, patch)
             with contextlib.suppress(Killed):
                 run(store)
