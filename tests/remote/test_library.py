@@ -265,6 +265,28 @@ def test_an_accepted_document_is_followed_and_told_of() -> None:
             remote.job("0123456789abcdef")
 
 
+def test_a_connection_that_is_closed_amid_a_request_says_so() -> None:
+    begun, release = threading.Event(), threading.Event()
+
+    def before(method: str) -> None:
+        if method == "collections":
+            begun.set()
+            assert release.wait(20)
+
+    with rest_service(FakeLibrary(before=before)) as url, closing(RemoteLibrary(url, KEY, policy=AT_ONCE)) as remote:
+
+        def leave() -> None:
+            assert begun.wait(20)
+            remote.close()
+            release.set()
+
+        leaving = threading.Thread(target=leave)
+        leaving.start()
+        with pytest.raises(InternalError, match="closed"):
+            remote.collections()
+        leaving.join()
+
+
 def test_giving_up_cancels_the_job_and_closing_ends_the_wait() -> None:
     release, begun = threading.Event(), threading.Event()
 

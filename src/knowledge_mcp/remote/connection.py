@@ -225,6 +225,8 @@ class ServiceConnection:
             error = InternalError("The request to the RAG API cannot be written as JSON.", details=type(exc).__name__)
             raise Failed(error) from exc
         except Exception as exc:  # noqa: BLE001 - mapped, all of it
+            if self._closing.is_set():  # amid the request: whatever the library makes of it
+                raise _closed() from None
             # the library's requests, which hold the key, are not kept
             raise failure_of_transport(exc, self._key) from exc.with_traceback(None)
 
@@ -245,10 +247,14 @@ class ServiceConnection:
     def _http(self) -> httpx.Client:
         with self._lock:
             if self._closing.is_set():
-                raise InternalError("The connection to the RAG API is closed.")
+                raise _closed()
             if self._client is None:
                 self._client = _new_client(self._key, trust_env=not self._local)
             return self._client
+
+
+def _closed() -> InternalError:
+    return InternalError("The connection to the RAG API is closed.")
 
 
 def _new_client(key: str, *, trust_env: bool) -> httpx.Client:
