@@ -30,7 +30,7 @@ from statistics import mean, median
 from typing import Any, cast
 
 from benchmarks.reading import read_document
-from knowledge_mcp.language.headings import split_clause_number
+from knowledge_mcp.language.openings import split_clause_number
 from knowledge_mcp.model.document import Block, BlockKind, Document
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.docx.reader import DocxReader

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knowledge_mcp.chunking.code.chunker import CodeChunker
-from knowledge_mcp.chunking.prose.clauses import ClauseChunker
+from knowledge_mcp.chunking.prose.sections import ClauseChunker
 from knowledge_mcp.embedders.local.embedder import LocalEmbedder
 from knowledge_mcp.language.document_types import DocumentClassifier
 from knowledge_mcp.model.chunk import Chunk

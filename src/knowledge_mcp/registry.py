@@ -59,15 +59,15 @@ OCR_ENGINES = {
     "tesseract": "knowledge_mcp.ocr.tesseract:from_options",
 }
 CHUNKERS = {
-    "rag": "knowledge_mcp.chunking.prose.contextual:ContextualChunker",
+    "rag": "knowledge_mcp.chunking.prose.sections:ContextualChunker",
     "repositories": "knowledge_mcp.chunking.code.chunker:CodeChunker",
-    "standards": "knowledge_mcp.chunking.prose.clauses:ClauseChunker",
+    "standards": "knowledge_mcp.chunking.prose.sections:ClauseChunker",
     "planning": "knowledge_mcp.chunking.prose.recursive:RecursiveChunker",
 }
 EMBEDDERS = {
     "local": "knowledge_mcp.embedders.local.embedder:from_options",
-    "openai": "knowledge_mcp.embedders.services.openai:from_options",
-    "azure": "knowledge_mcp.embedders.services.azure:from_options",
+    "openai": "knowledge_mcp.embedders.services.providers:from_openai_options",
+    "azure": "knowledge_mcp.embedders.services.providers:from_azure_options",
 }
 STORES = {
     "sqlite": "knowledge_mcp.stores.sqlite.store:from_options",
@@ -76,8 +76,8 @@ STORES = {
     "memory": "knowledge_mcp.stores.memory:from_options",
 }
 RERANKERS = {
-    "local": "knowledge_mcp.ranking.rerank_local:from_options",
-    "api": "knowledge_mcp.ranking.rerank_api:from_options",
+    "local": "knowledge_mcp.ranking.rerankers:from_local_options",
+    "api": "knowledge_mcp.ranking.rerankers:from_api_options",
 }
 SURFACES = {
     "convert": "knowledge_mcp.surfaces.convert:SURFACE",

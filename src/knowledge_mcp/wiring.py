@@ -369,7 +369,7 @@ def build_repositories(settings: Settings, *, start: Start | None = None) -> Rep
     from knowledge_mcp.engine.ingest.plan import Pipeline
     from knowledge_mcp.engine.repositories.desk import RepositoryDesk
     from knowledge_mcp.engine.repositories.values import RepositoryParts, SearchLimits, source_code
-    from knowledge_mcp.ranking.calibrate import code_similarity
+    from knowledge_mcp.ranking.fusion import code_similarity
     from knowledge_mcp.readers.code.reader import CODE_MEDIA_TYPES, CodeReader
     from knowledge_mcp.sources.git import source as git
     from knowledge_mcp.sources.scan.files import DEFAULT_EXCLUDES, DEFAULT_EXTENSIONS, RepositoryScan

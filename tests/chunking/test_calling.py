@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knowledge_mcp.chunking.prose.clauses import ClauseChunker
-from knowledge_mcp.chunking.prose.headers import called
+from knowledge_mcp.chunking.prose.headings import called
+from knowledge_mcp.chunking.prose.sections import ClauseChunker
 from knowledge_mcp.model.document import BlockKind, Document, DocumentType
 from knowledge_mcp.testing.documents import Part, PieceMeasure, build_document
 

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.chunking.prose.clauses import ClauseChunker
-from knowledge_mcp.chunking.prose.contextual import ContextualChunker
 from knowledge_mcp.chunking.prose.describing import with_boxes
 from knowledge_mcp.chunking.prose.recursive import RecursiveChunker
+from knowledge_mcp.chunking.prose.sections import ClauseChunker, ContextualChunker
 from knowledge_mcp.engine.ingest.plan import Pipeline
 from knowledge_mcp.engine.knowledge import LocalKnowledge
 from knowledge_mcp.language.document_types import DocumentClassifier

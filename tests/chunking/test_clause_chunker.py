@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 
-from knowledge_mcp.chunking.prose.clauses import ClauseChunker
+from knowledge_mcp.chunking.prose.sections import ClauseChunker
 from knowledge_mcp.model.chunk import Chunk, ChunkType, Modality
 from knowledge_mcp.model.document import BlockKind, Document, DocumentType, Page, Reference, ReferenceKind, Span
 from knowledge_mcp.model.errors import ConfigError

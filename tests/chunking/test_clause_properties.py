@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from knowledge_mcp.chunking.prose.clauses import ClauseChunker
+from knowledge_mcp.chunking.prose.sections import ClauseChunker
 from knowledge_mcp.language.clauses import section_facts
 from knowledge_mcp.language.sentences import sentence_spans
 from knowledge_mcp.model.chunk import Chunk, Modality

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from knowledge_mcp.chunking.prose.contextual import ContextualChunker
+from knowledge_mcp.chunking.prose.sections import ContextualChunker
 from knowledge_mcp.model.chunk import Chunk, ChunkType
 from knowledge_mcp.model.document import BlockKind, Document
 from knowledge_mcp.model.errors import ConfigError

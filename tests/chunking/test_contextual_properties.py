@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from knowledge_mcp.chunking.prose.contextual import ContextualChunker
+from knowledge_mcp.chunking.prose.sections import ContextualChunker
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.document import Block, BlockKind, Document
 from knowledge_mcp.testing.documents import PieceMeasure, documents

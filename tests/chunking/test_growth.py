@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from knowledge_mcp.chunking.code.chunker import CodeChunker
-from knowledge_mcp.chunking.prose.clauses import ClauseChunker
-from knowledge_mcp.chunking.prose.contextual import ContextualChunker
 from knowledge_mcp.chunking.prose.recursive import RecursiveChunker
+from knowledge_mcp.chunking.prose.sections import ClauseChunker, ContextualChunker
 from knowledge_mcp.cli.knowledge.inspect import LightMeasure
 from knowledge_mcp.language.document_types import DocumentClassifier
 from knowledge_mcp.model.document import BlockKind, Document, HeadingSource, Reference, ReferenceKind

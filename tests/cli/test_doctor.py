@@ -17,7 +17,7 @@ from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import ConnectionFailedError
 from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.ranking.fusion import fuse
-from knowledge_mcp.ranking.rerank_local import CrossEncoder
+from knowledge_mcp.ranking.rerankers import CrossEncoder
 from knowledge_mcp.settings import Settings
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.support.sandbox import Sandbox

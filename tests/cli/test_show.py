@@ -15,7 +15,7 @@ import typer
 from PIL import Image
 
 from knowledge_mcp import wiring
-from knowledge_mcp.chunking.prose.clauses import ClauseChunker
+from knowledge_mcp.chunking.prose.sections import ClauseChunker
 from knowledge_mcp.cli.knowledge.inspect import inspect
 from knowledge_mcp.cli.knowledge.show import show
 from knowledge_mcp.engine.ingest.structure import structure_of

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import SecretStr
 
 from knowledge_mcp.embedders.cache import CachedEmbedder
-from knowledge_mcp.embedders.services import azure, openai
 from knowledge_mcp.embedders.services.embedder import RemoteEmbedder
+from knowledge_mcp.embedders.services.providers import from_azure_options, from_openai_options
 from knowledge_mcp.embedders.services.service import Service, choose_model, http_client
 from knowledge_mcp.support.retry import RetryPolicy
 from tests.servers.openai_server import OpenAIServer
@@ -67,13 +67,13 @@ def options_for(server: OpenAIServer) -> Options:
 def openai_embedder(
     server: OpenAIServer, pauses: Pauses | None = None, **changes: Any
 ) -> CachedEmbedder | RemoteEmbedder:
-    return openai.from_options(_changed(server, changes), retries=(pauses or Pauses()).policy)
+    return from_openai_options(_changed(server, changes), retries=(pauses or Pauses()).policy)
 
 
 def azure_embedder(
     server: OpenAIServer, pauses: Pauses | None = None, **changes: Any
 ) -> CachedEmbedder | RemoteEmbedder:
-    return azure.from_options(_changed(server, changes), retries=(pauses or Pauses()).policy)
+    return from_azure_options(_changed(server, changes), retries=(pauses or Pauses()).policy)
 
 
 def openai_service(server: OpenAIServer) -> Service:

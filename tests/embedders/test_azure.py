@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from pydantic import SecretStr
 
-from knowledge_mcp.embedders.services.azure import from_options
+from knowledge_mcp.embedders.services.providers import from_azure_options
 from knowledge_mcp.model.errors import (
     AuthError,
     ConfigError,
@@ -85,7 +85,7 @@ def test_a_deployment_that_answers_with_another_model_is_refused(server: OpenAIS
 
 def test_every_missing_setting_is_named_in_one_error() -> None:
     with pytest.raises(ConfigError) as failure:
-        from_options(Options(azure_openai_key=SecretStr(""), azure_openai_embedding_deployment=None))
+        from_azure_options(Options(azure_openai_key=SecretStr(""), azure_openai_embedding_deployment=None))
     for name in ("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_KEY", "AZURE_OPENAI_EMBEDDING_DEPLOYMENT"):
         assert name in failure.value.message
 
@@ -175,7 +175,7 @@ def test_a_deployment_that_cannot_embed_is_a_config_error_after_one_request(serv
 
 def test_an_address_of_a_wrong_form_is_a_config_error() -> None:
     options = Options(azure_openai_endpoint="https://host:not-a-port", azure_openai_key=SecretStr("key-of-nobody"))
-    embedder = from_options(options)
+    embedder = from_azure_options(options)
     with pytest.raises(ConfigError, match="client cannot be made") as failure:
         embedder.embed_query("a question")
     assert "AZURE_OPENAI_ENDPOINT" in failure.value.suggestion

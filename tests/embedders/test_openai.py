@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from pydantic import SecretStr
 
-from knowledge_mcp.embedders.services.openai import from_options
+from knowledge_mcp.embedders.services.providers import from_openai_options
 from knowledge_mcp.embedders.services.service import MODELS
 from knowledge_mcp.embedders.services.tokens import RemoteTokenizer
 from knowledge_mcp.model.collection import EmbeddingUsage
@@ -90,12 +90,14 @@ def test_dimensions_that_the_model_cannot_give_are_a_config_error(
 ) -> None:
     options = Options(SecretStr("sk-x"), embedding_model=model, embedding_dimensions=dimensions)
     with pytest.raises(ConfigError, match=said) as failure:
-        from_options(options)
+        from_openai_options(options)
     assert "EMBEDDING_" in failure.value.suggestion
 
 
 def test_a_model_of_another_server_is_used_with_the_dimensions_that_are_told() -> None:
-    embedder = from_options(Options(SecretStr("x"), embedding_model="nomic-embed-text", embedding_dimensions=768))
+    embedder = from_openai_options(
+        Options(SecretStr("x"), embedding_model="nomic-embed-text", embedding_dimensions=768)
+    )
     assert (embedder.space.dimensions, embedder.price) == (768, None)
 
 
@@ -103,7 +105,7 @@ def test_a_model_of_another_server_is_used_with_the_dimensions_that_are_told() -
 @pytest.mark.parametrize("key", [None, SecretStr("")])
 def test_a_missing_key_is_a_config_error_that_names_the_variable(key: SecretStr | None) -> None:
     with pytest.raises(ConfigError, match="OPENAI_API_KEY"):
-        from_options(Options(key))
+        from_openai_options(Options(key))
 
 
 @pytest.mark.parametrize(
@@ -116,7 +118,7 @@ def test_a_missing_key_is_a_config_error_that_names_the_variable(key: SecretStr 
     ],
 )
 def test_the_price_is_the_list_price_unless_told_otherwise(model: str | None, told: float | None, price: float) -> None:
-    assert from_options(Options(SecretStr("x"), embedding_model=model, embedding_price=told)).price == price
+    assert from_openai_options(Options(SecretStr("x"), embedding_model=model, embedding_price=told)).price == price
 
 
 @pytest.mark.requirement("A-REQ-REL-002")
@@ -247,11 +249,11 @@ def test_warming_up_loads_everything_and_asks_nobody(server: OpenAIServer) -> No
 def test_nothing_heavy_is_imported_before_the_first_use() -> None:
     program = (
         "import sys; from pathlib import Path; from pydantic import SecretStr\n"
-        "from knowledge_mcp.embedders.services import azure; from knowledge_mcp.embedders.services import openai\n"
+        "from knowledge_mcp.embedders.services.providers import from_azure_options, from_openai_options\n"
         "from tests.embedders.remote_world import Options\n"
         "key = SecretStr('k')\n"
         "options = Options(key, embedding_cache=True, azure_openai_key=key, azure_openai_endpoint='https://x')\n"
-        "print(openai.from_options(options).space.label, azure.from_options(options).space.label)\n"
+        "print(from_openai_options(options).space.label, from_azure_options(options).space.label)\n"
         "print(sorted({'openai', 'httpx2', 'numpy', 'apsw', 'quicktok'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)

@@ -13,7 +13,7 @@ import pytest
 from pydantic import SecretStr
 
 from knowledge_mcp.embedders.services.embedder import RemoteEmbedder
-from knowledge_mcp.embedders.services.openai import from_options
+from knowledge_mcp.embedders.services.providers import from_openai_options
 from knowledge_mcp.model.errors import (
     AuthError,
     ConfigError,
@@ -116,7 +116,7 @@ def test_a_service_that_is_not_there_is_a_connection_error_that_names_the_settin
     with OpenAIServer() as server:
         options = options_for(server)
     pauses = Pauses()
-    embedder = from_options(options, retries=pauses.policy)
+    embedder = from_openai_options(options, retries=pauses.policy)
     with pytest.raises(ConnectionFailedError) as failure:
         embedder.embed_query("a question")
     assert "OPENAI_BASE_URL" in failure.value.suggestion
@@ -168,7 +168,7 @@ def test_without_a_policy_of_a_test_pauses_have_jitter_and_end_when_the_embedder
     server: OpenAIServer,
 ) -> None:
     server.always = faults.rate_limited({"Retry-After": "50"})
-    embedder = from_options(options_for(server))
+    embedder = from_openai_options(options_for(server))
     failures: list[KnowledgeError] = []
 
     def ask() -> None:
@@ -289,7 +289,7 @@ def test_of_several_requests_the_first_failure_stops_the_rest(server: OpenAIServ
 
 def test_a_policy_is_used_as_it_is_given(server: OpenAIServer) -> None:
     server.always = faults.server_error()
-    embedder = from_options(options_for(server), retries=RetryPolicy(pauses=()))
+    embedder = from_openai_options(options_for(server), retries=RetryPolicy(pauses=()))
     with pytest.raises(InternalError):
         embedder.embed_query("a question")
     assert len(server.requests) == 1

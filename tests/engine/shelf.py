@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from knowledge_mcp.chunking.prose.clauses import ClauseChunker
+from knowledge_mcp.chunking.prose.sections import ClauseChunker
 from knowledge_mcp.engine.core.base import Base
 from knowledge_mcp.engine.ingest.plan import Pipeline
 from knowledge_mcp.engine.jobs.journal import JobState

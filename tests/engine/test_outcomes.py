@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knowledge_mcp.chunking.prose.clauses import ClauseChunker
+from knowledge_mcp.chunking.prose.sections import ClauseChunker
 from knowledge_mcp.engine.ingest import plan
 from knowledge_mcp.engine.ingest.ingest import CANCELLED, Outcomes
 from knowledge_mcp.engine.ingest.plan import Pipeline

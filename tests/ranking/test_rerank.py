@@ -32,9 +32,7 @@ from knowledge_mcp.model.errors import (
 from knowledge_mcp.model.query import Hit
 from knowledge_mcp.ports import Reranker
 from knowledge_mcp.ranking.fusion import fuse
-from knowledge_mcp.ranking.reordering import reordered
-from knowledge_mcp.ranking.rerank_api import ApiReranker
-from knowledge_mcp.ranking.rerank_local import CrossEncoder, from_options
+from knowledge_mcp.ranking.rerankers import ApiReranker, CrossEncoder, from_local_options, reordered
 from knowledge_mcp.settings import load_settings, read_settings
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.embedders import HashingEmbedder
@@ -308,7 +306,7 @@ def test_without_a_folder_the_one_fetched_by_name_is_used_and_missed_with_the_co
     tmp_path: Path,
 ) -> None:
     environ = {"RERANKER": "local", "MODELS_PATH": str(tmp_path), "EMBEDDING_PROVIDER": "local"}
-    reranker = from_options(read_settings(environ=environ).settings)
+    reranker = from_local_options(read_settings(environ=environ).settings)
     with pytest.raises(ConfigError) as caught:
         reranker.warm_up()
     assert f"knowledge models fetch {MS_MARCO.name}" in caught.value.suggestion

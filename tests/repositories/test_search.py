@@ -15,7 +15,7 @@ from knowledge_mcp.engine.repositories.values import CodeQuery, SearchLimits
 from knowledge_mcp.language.names import asks_for_symbol, is_name, is_report, names_in, words_worth
 from knowledge_mcp.model.collection import EmbeddingSpace
 from knowledge_mcp.model.errors import ConnectionFailedError, InvalidInputError, NotFoundError
-from knowledge_mcp.ranking.calibrate import ANCHORS, code_similarity
+from knowledge_mcp.ranking.fusion import ANCHORS, code_similarity
 from knowledge_mcp.sources.git.url import permalink
 from knowledge_mcp.surfaces.repositories.tools import snippet
 from tests.repositories.world import FILES, World

@@ -21,8 +21,7 @@ from knowledge_mcp.engine.repositories.values import (
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.ports import Embedder, Store
-from knowledge_mcp.ranking.calibrate import code_similarity
-from knowledge_mcp.ranking.fusion import fuse
+from knowledge_mcp.ranking.fusion import code_similarity, fuse
 from knowledge_mcp.readers.code.reader import CODE_MEDIA_TYPES, CodeReader
 from knowledge_mcp.sources.git.source import GitClones
 from knowledge_mcp.sources.git.url import permalink

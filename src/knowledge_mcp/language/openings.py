@@ -1,4 +1,4 @@
-"""Openings by which a paragraph says what it is, in any format: captions, notes, examples, informative clauses."""
+"""Openings by which a line says what it is, in any format: numbered headings, captions, notes, examples."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from knowledge_mcp.model.document import BlockKind, ReferenceKind
 
 __all__ = [
+    "NumberedTitle",
     "Opening",
     "caption_label",
     "caption_target",
@@ -15,6 +16,7 @@ __all__ = [
     "informative_statement",
     "note_label",
     "opening_of",
+    "split_clause_number",
 ]
 
 _MAX_CAPTION = 160
@@ -27,7 +29,7 @@ _AFTER_LABEL = r"(?:[ \t]*[:—–-]|\s)\s*\S"
 _NOTE = re.compile(rf"(?P<label>(?:NOTE|Note)S?(?: \d+(?: to entry)?)?){_AFTER_LABEL}")
 _NOTE_IN_PROSE = re.compile(r"Note (?!\d)(?!to )[^:—–-]{0,3}[^\W\d_]")
 _EXAMPLE = re.compile(rf"(?P<label>(?:EXAMPLE|Example)[Ss]?(?: \d+)?)(?P<after>{_AFTER_LABEL})")
-_FORCE = re.compile(
+_INFORMATIVE_SENTENCE = re.compile(
     r"This (?:section|clause|subclause|annex|appendix|part|document) is (?P<force>informative|non-normative|"
     r"not normative|normative)(?:\.|,? and .{0,200})?",
     re.IGNORECASE,
@@ -75,7 +77,7 @@ def example_label(text: str) -> str | None:
 
 def informative_statement(text: str) -> bool | None:
     """Read "This clause is informative." and the like: True, False for normative, None for anything else."""
-    match = _FORCE.fullmatch(" ".join(text.split()).strip("_* "))
+    match = _INFORMATIVE_SENTENCE.fullmatch(" ".join(text.split()).strip("_* "))
     return match.group("force").lower() != "normative" if match else None
 
 
@@ -139,3 +141,98 @@ def _caption(text: str) -> Opening | None:
     if not match["stop"].strip() and rest and not (rest[0].isupper() or rest[0].isdigit() or rest[0] in "(["):
         return None
     return Opening(BlockKind.CAPTION, match["marker"], sure=bool(match["stop"].strip()) or not rest)
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedTitle:
+    """Hold what a heading line says.
+
+    Attributes:
+        number: clause number without trailing dot or parenthesis ("5.3.1", "A.1", "B", "IV"), None if there is none.
+        title: the words after it; the whole line where nothing is left ("Chapter 3").
+        informative: what "(informative)" or "(normative)" in the line says, None where it says nothing.
+        keyword: "annex", "chapter" … in lower case where such a word stands before the number, else empty.
+    """
+
+    number: str | None
+    title: str
+    informative: bool | None = None
+    keyword: str = ""
+
+
+_PART = r"(?:\d{1,3}[a-z]?|[A-Za-z])"
+_KEYWORD = re.compile(
+    r"(?P<keyword>annex|appendix|attachment|chapter|section|clause|part|article|schedule|§)\s*"
+    rf"(?:(?P<number>(?:[A-Z]|\d{{1,3}}[a-z]?|[IVXLC]{{1,6}})(?:\.{_PART})*)(?=[\s.):,;–—-]|$))?",
+    re.IGNORECASE,
+)
+_BARE = re.compile(
+    rf"(?P<number>\d{{1,3}}[a-z]?(?:\.{_PART})*(?=[.)]?(?:\s|$)|[.)]?[–—:])"  # 5  5.3.1  5.3.1.  5)
+    rf"|[A-Z](?:\.{_PART})+(?=[.)]?(?:\s|$)|:)"  # A.1
+    r"|[A-Z](?=[.)]\s)"  # A.
+    r"|[IVX]{2,6}(?=[.)]\s))"  # II.
+)
+_ROMAN = re.compile(r"(?=[IVXLC])(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})")
+_SEPARATOR = re.compile(r"[.):,;\s]*(?:[–—-]\s+)?")
+_FORCE_IN_BRACKETS = re.compile(
+    r"(?:(?<!\s)\s++)?[(\[]\s*+(?P<force>informative|non-normative|normative)\s*+[)\]]\s*+",
+    re.IGNORECASE,
+)
+
+
+def split_clause_number(text: str) -> NumberedTitle:
+    """Read a heading line: its number, its title, and whether it calls itself informative.
+
+    "5.3.1.2 Title", "5. Title", "A.1 Title", "Annex B (informative) Title", "Chapter 3", "§ 4.2 Title" are numbered; "A
+    new approach", "2024 budget" and "3 %" are not.
+    """
+    line = " ".join(text.split())
+    plain, informative = _take_force(line)
+    match = _KEYWORD.match(plain)
+    keyword = match.group("keyword").lower() if match else ""
+    if match is None or not _keyword_stands_alone(plain, match):
+        match, keyword = _BARE.match(plain), ""
+    if match is None:
+        return NumberedTitle(None, plain or line, informative)
+    number = match.group("number")
+    title = plain[match.end() :]
+    if number is None:
+        return NumberedTitle(None, plain, informative, keyword)
+    title = title[_end_of_separator(title) :]
+    if keyword:
+        return NumberedTitle(number, title.lstrip("–—- ") or plain, informative, keyword)
+    if not any(character.isalpha() for character in title) or not _is_possible(number):
+        return NumberedTitle(None, plain, informative)
+    return NumberedTitle(number, title, informative)
+
+
+def _end_of_separator(title: str) -> int:
+    match = _SEPARATOR.match(title)
+    return match.end() if match else 0
+
+
+def _take_force(line: str) -> tuple[str, bool | None]:
+    # most lines have no bracket, and the search begins anew at every blank
+    match = _FORCE_IN_BRACKETS.search(line) if "(" in line or "[" in line else None
+    if match is None:
+        return line, None
+    rest = f"{line[: match.start()]} {line[match.end() :]}".strip()
+    return rest, match.group("force").lower() != "normative"
+
+
+def _keyword_stands_alone(line: str, match: re.Match[str]) -> bool:
+    """Tell "Part II Rules" and "Annex" from "Partial results" and "Section breaks"."""
+    number = match.group("number")
+    if number is None:
+        return len(line) == match.end() or (match.group("keyword").lower() == "annex" and line[match.end() - 1] == " ")
+    if match.group("keyword") == "§":
+        return number[0].isdigit()
+    if not line[len(match.group("keyword"))].isspace():
+        return False
+    if number[0].islower():
+        return False
+    return not (number.isalpha() and len(number) > 1) or _ROMAN.fullmatch(number) is not None
+
+
+def _is_possible(number: str) -> bool:
+    return not number.isalpha() or len(number) == 1 or _ROMAN.fullmatch(number) is not None

@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from knowledge_mcp.chunking.prose.headlines import Headlines
+from knowledge_mcp.chunking.prose.headings import Headlines
 from knowledge_mcp.chunking.prose.passages import BlockRun, Piece, slices, token_starts
 from knowledge_mcp.language.sentences import sentence_spans
 from knowledge_mcp.model.document import Block, BlockKind, Span

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Protocol, TypeVar
 
-from knowledge_mcp.chunking.prose.headers import HeadingPaths
+from knowledge_mcp.chunking.prose.headings import HeadingPaths
 from knowledge_mcp.chunking.prose.passages import Piece
 from knowledge_mcp.language.clauses import SectionFacts, SectionRole
 from knowledge_mcp.language.definitions import find_definitions

@@ -19,8 +19,7 @@ from knowledge_mcp.support.lanes import Lanes
 from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy
 
 if TYPE_CHECKING:
-    from knowledge_mcp.embedders.services.errors import CallFailed
-    from knowledge_mcp.embedders.services.requests import Requests
+    from knowledge_mcp.embedders.services.requests import CallFailed, Requests
 
 __all__ = ["QUERY_SECONDS", "RemoteEmbedder"]
 
@@ -193,7 +192,7 @@ class RemoteEmbedder:
 
     def _asked(self, texts: Sequence[str]) -> list[Vector]:
         """Ask for a query."""
-        from knowledge_mcp.embedders.services.errors import CallFailed
+        from knowledge_mcp.embedders.services.requests import CallFailed
 
         try:
             return self._service_requests().ask(texts, self._query_seconds)
@@ -203,7 +202,7 @@ class RemoteEmbedder:
 
     def _embed(self, batch: Sequence[str], on_answer: OnAnswer) -> list[Vector | CallFailed]:
         """Ask for a batch; where the service refuses it, ask for its halves, down to the texts that it means."""
-        from knowledge_mcp.embedders.services.errors import CallFailed
+        from knowledge_mcp.embedders.services.requests import CallFailed
 
         try:
             vectors = self._service_requests().ask(batch, self._batch_seconds)
@@ -220,7 +219,7 @@ class RemoteEmbedder:
 
     def _tell_settings(self, refused: CallFailed) -> None:
         """Raise a ConfigError where the service would refuse any text: it refuses a harmless one as well."""
-        from knowledge_mcp.embedders.services.errors import CallFailed, wrong_settings
+        from knowledge_mcp.embedders.services.requests import CallFailed, wrong_settings
 
         requests = self._service_requests()
         if not refused.refused or refused.certain:

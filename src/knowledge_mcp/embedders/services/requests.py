@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+import email.utils
 import json
 import logging
+import math
+import re
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from knowledge_mcp.embedders.services.answers import billed_tokens, vectors_of
-from knowledge_mcp.embedders.services.errors import CallFailed, failure_of, may_be_repeated, unreadable_answer
-from knowledge_mcp.embedders.services.service import Service
+import numpy as np
+from openai import APIConnectionError, APIStatusError, APITimeoutError
+
+from knowledge_mcp.embedders.services.service import Service, known_name
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.collection import EmbeddingUsage
-from knowledge_mcp.model.errors import InternalError, KnowledgeError
+from knowledge_mcp.model.errors import (
+    AuthError,
+    ConfigError,
+    ConnectionFailedError,
+    InternalError,
+    InvalidInputError,
+    KnowledgeError,
+    QuotaExceededError,
+    RateLimitedError,
+    TimedOutError,
+    may_pass,
+)
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy, retrying
 
@@ -22,7 +38,16 @@ if TYPE_CHECKING:
     from openai import OpenAI
     from openai.types import CreateEmbeddingResponse
 
-__all__ = ["Requests"]
+__all__ = [
+    "CallFailed",
+    "Requests",
+    "billed_tokens",
+    "failure_of",
+    "may_be_repeated",
+    "unreadable_answer",
+    "vectors_of",
+    "wrong_settings",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -148,3 +173,331 @@ def _checked(response: CreateEmbeddingResponse) -> CreateEmbeddingResponse:
     if not isinstance(cast("object", response.data), list):
         raise TypeError("no list of vectors")
     return response
+
+
+MOST_WORDS = 400
+QUOTA = {
+    "insufficient_quota",
+    "billing_hard_limit_reached",
+    "billing_not_active",
+    "quota_exceeded",
+    "quotaexceeded",
+    "insufficientquota",
+}
+OF_THE_CONTENT = {"content_filter", "content_policy_violation", "context_length_exceeded", "string_above_max_length"}
+OF_THE_BATCH = {"max_tokens_per_request", "array_above_max_length"}
+OF_THE_SETTINGS = {
+    "model_not_found",
+    "invalid_model",
+    "unsupported_parameter",
+    "unknown_parameter",
+    "unsupported_value",
+    "deploymentnotfound",
+    "operationnotsupported",
+    "unsupportedapiversion",
+    "invalidapiversionparameter",
+    "missingapiversionparameter",
+}
+SETTINGS = {"model", "dimensions", "encoding_format", "user", "api-version"}
+LIMITS = re.compile(r"x-ratelimit-(?:limit|remaining|reset)-\w+", re.IGNORECASE)
+STARRED = re.compile(r"(?<!\S)\S*?\*{3,}+\S*+|\bsk-[\w*.-]+")
+"""A key as a service echoes it, in part or whole."""
+
+
+@dataclass(eq=False)
+class CallFailed(Exception):  # noqa: N818 - it never leaves the room
+    """Carry a failed request to whoever decides what follows.
+
+    Attributes:
+        error: what is to be raised if nothing better is known.
+        retry_after: seconds that the service asked to wait.
+        refused: the service refused the request for what it holds (HTTP 400): some text of it, or all requests alike.
+        certain: it said that it is the text.
+        words: what it said, without any secret.
+        echoed: it repeated the key, or a part of it; the original must not be shown.
+    """
+
+    error: KnowledgeError
+    retry_after: float | None = None
+    refused: bool = False
+    certain: bool = False
+    words: str = ""
+    echoed: bool = False
+
+    def __str__(self) -> str:
+        return self.error.message
+
+    @property
+    def details(self) -> str:
+        """Give the error's details, which the log of a retry tells."""
+        return self.error.details
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What an error answer says: its status, machine words in lower case, human words without secrets, headers."""
+
+    status: int
+    codes: frozenset[str]
+    param: str
+    words: str
+    headers: Mapping[str, str]
+    echoed: bool
+
+    @property
+    def details(self) -> str:
+        codes = ", ".join(sorted(self.codes))
+        return f"HTTP {self.status}" + (f" ({codes})" if codes else "") + (f": {self.words}" if self.words else "")
+
+
+def may_be_repeated(exc: Exception) -> bool:
+    """Tell whether a failed request may succeed a little later."""
+    return isinstance(exc, CallFailed) and may_pass(exc.error)
+
+
+def failure_of(exc: Exception, service: Service) -> CallFailed:
+    """Map whatever the library raised; nothing of the credential is kept."""
+    if isinstance(exc, APIStatusError):
+        return _of_status(_said(exc, service), service)
+    if isinstance(exc, APITimeoutError):
+        return CallFailed(TimedOutError(f"{service.name} did not answer in time.", details=_cause(exc, service)))
+    if isinstance(exc, APIConnectionError):
+        return CallFailed(
+            ConnectionFailedError(
+                f"{service.name} could not be reached, or its answer broke off.",
+                details=_cause(exc, service),
+                suggestion=f"Check the network and {service.address_setting}, then try again.",
+            )
+        )
+    words, echoed = _struck(f"{type(exc).__name__}: {exc}", service)
+    error = InternalError(f"The request to {service.name} could not be made.", details=words)
+    return CallFailed(error, echoed=echoed)
+
+
+def unreadable_answer(service: Service, why: str) -> CallFailed:
+    """Word an answer that is no JSON: a broken one, or a proxy's page."""
+    return CallFailed(
+        ConnectionFailedError(
+            f"{service.name} answered with something that is no JSON.",
+            details=_struck(why, service)[0],
+            suggestion=f"Check {service.address_setting} and any proxy on the way, then try again.",
+        )
+    )
+
+
+def _of_status(said: _Said, service: Service) -> CallFailed:
+    """Choose by status; within 400 and 429 by what the service calls it."""
+    by_status: dict[int, Callable[[_Said, Service], CallFailed]] = {
+        400: _refused,
+        401: _unauthorized,
+        403: _forbidden,
+        404: _not_found,
+        408: _late,
+        413: _refused,
+        422: _refused,
+        429: _too_many,
+    }
+    if said.status >= 500:
+        error = InternalError(
+            f"{service.name} failed (HTTP {said.status}).",
+            details=said.details,
+            suggestion="Try again a little later; the provider's status page tells of outages.",
+            recoverable=True,
+        )
+        return CallFailed(error, retry_after=_retry_after(said.headers), echoed=said.echoed)
+    return by_status.get(said.status, _other)(said, service)
+
+
+def _unauthorized(said: _Said, service: Service) -> CallFailed:
+    error = AuthError(
+        f"{service.name} refused the API key.",
+        details=said.details,
+        suggestion=f"Check {service.key_setting}: the key is wrong, expired or revoked, or belongs elsewhere.",
+    )
+    return CallFailed(error, echoed=True)  # such answers repeat the key, or parts of it
+
+
+def _forbidden(said: _Said, service: Service) -> CallFailed:
+    error = AuthError(
+        f"{service.name} does not allow this request.",
+        details=said.details,
+        suggestion=f"Check what the key of {service.key_setting} may use, and from which network or country.",
+    )
+    return CallFailed(error, echoed=True)
+
+
+def _not_found(said: _Said, service: Service) -> CallFailed:
+    error = ConfigError(
+        f"{service.name} has no '{service.asks_for}' for this key.",
+        details=said.details,
+        suggestion=f"Check {service.model_setting} and {service.address_setting}.",
+    )
+    return CallFailed(error, words=said.words, echoed=said.echoed)
+
+
+def _late(said: _Said, service: Service) -> CallFailed:
+    return CallFailed(
+        TimedOutError(f"{service.name} gave up waiting for the request.", details=said.details), echoed=said.echoed
+    )
+
+
+def _too_many(said: _Said, service: Service) -> CallFailed:
+    limits = "; ".join(f"{name}: {value}" for name, value in sorted(said.headers.items()) if LIMITS.fullmatch(name))
+    details = f"{said.details} [{limits}]" if limits else said.details
+    if said.codes & QUOTA:
+        quota = QuotaExceededError(
+            f"The quota at {service.name} is used up: {said.words or 'the service tells no more'}",
+            details=details,
+            suggestion=f"Check billing and limits at {service.billing}, then run again; nothing embeds in its place.",
+            retry_after=None,
+        )
+        return CallFailed(quota, echoed=said.echoed)
+    after = _retry_after(said.headers)
+    error = RateLimitedError(
+        f"{service.name} asks to slow down.",
+        details=details,
+        suggestion="Wait a little and try again; a smaller EMBEDDING_CONCURRENCY asks for less at once.",
+        retry_after=after,
+    )
+    return CallFailed(error, retry_after=after, echoed=said.echoed)
+
+
+def _refused(said: _Said, service: Service) -> CallFailed:
+    if said.codes & OF_THE_SETTINGS or said.param in SETTINGS:
+        return CallFailed(wrong_settings(said.details, said.words, service), words=said.words, echoed=said.echoed)
+    error = InvalidInputError(
+        f"{service.name} refused the text: {said.words or f'HTTP {said.status}'}",
+        details=said.details,
+        suggestion="Change or shorten the text.",
+    )
+    certain = bool(said.codes & (OF_THE_CONTENT | OF_THE_BATCH)) or said.param in {"input", "prompt"}
+    return CallFailed(error, refused=True, certain=certain, words=said.words, echoed=said.echoed)
+
+
+def wrong_settings(details: str, words: str, service: Service) -> ConfigError:
+    """Word a refusal that meets every request alike."""
+    return ConfigError(
+        f"{service.name} refuses every request for '{service.asks_for}': {words or details}",
+        details=details,
+        suggestion=f"Check {service.model_setting}, EMBEDDING_DIMENSIONS and {service.address_setting}.",
+    )
+
+
+def _other(said: _Said, service: Service) -> CallFailed:
+    error = ConfigError(
+        f"{service.name} does not take embedding requests at this address (HTTP {said.status}).",
+        details=said.details,
+        suggestion=f"Check {service.address_setting}.",
+    )
+    return CallFailed(error, echoed=said.echoed)
+
+
+def _said(exc: APIStatusError, service: Service) -> _Said:
+    body = _mapping(cast("object", exc.body)) or {"message": exc.response.text}
+    codes = {body.get("code"), body.get("type"), _mapping(body.get("innererror")).get("code")}
+    words, echoed = _struck(str(body.get("message") or ""), service)
+    return _Said(
+        status=exc.status_code,
+        codes=frozenset(str(code).lower() for code in codes if code) - {str(exc.status_code)},
+        param=str(body.get("param") or ""),
+        words=words,
+        headers=dict(exc.response.headers.items()),
+        echoed=echoed,
+    )
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
+
+
+def _struck(words: str, service: Service) -> tuple[str, bool]:
+    """Shorten what a service said and strike out the key or what looks like one; tells whether something was."""
+    key = service.key.get_secret_value()
+    clean = STARRED.sub("[key]", words.replace(key, "[key]") if key else words)
+    return " ".join(clean.split())[:MOST_WORDS], clean != words
+
+
+def _cause(exc: Exception, service: Service) -> str:
+    cause = exc.__cause__ or exc
+    return _struck(f"{type(cause).__name__}: {cause}", service)[0]
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Read `retry-after-ms`, or `Retry-After` in seconds or as a date."""
+    by_name = {name.lower(): value for name, value in headers.items()}
+    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        try:
+            seconds = float(by_name[name]) / unit
+        except (KeyError, ValueError):
+            continue
+        return seconds if math.isfinite(seconds) and seconds >= 0 else None
+    try:
+        at = email.utils.parsedate_to_datetime(by_name.get("retry-after", ""))
+    except ValueError:
+        return None
+    return max(0.0, at.timestamp() - time.time())
+
+
+def vectors_of(response: CreateEmbeddingResponse, count: int, service: Service) -> list[Vector]:
+    """Put the vectors into the order of the texts, by the index that each carries, and normalise them.
+
+    Args:
+        response: as the library read it, which checks no types.
+        count: how many texts were sent.
+        service: whom to name.
+
+    Raises:
+        InternalError: there are too few or too many, an index is missing or doubled, or a vector has the wrong number
+            of components, a component that is no finite number, or nothing but zeros.
+        ConfigError: another model answered than the one configured.
+    """
+    answered = known_name(str(response.model or ""))
+    if answered is not None and answered != service.model.name and known_name(service.model.name) is not None:
+        raise ConfigError(
+            f"{service.name} answered with {answered}, but {service.model.name} is configured.",
+            suggestion=f"Set EMBEDDING_MODEL to {answered}, or change {service.model_setting}.",
+        )
+    data: Sequence[object] = response.data
+    if len(data) != count:
+        raise _wrong(service, f"{len(data)} vectors for {count} texts")
+    placed: dict[int, Vector] = {}
+    for item in response.data:
+        index = cast("object", item.index)
+        if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < count:
+            raise _wrong(service, f"a vector with the index {index!r} among {count} texts")
+        if index in placed:
+            raise _wrong(service, f"two vectors with the index {index}")
+        placed[index] = _unit(item.embedding, index, service)
+    return [placed[index] for index in range(count)]
+
+
+def billed_tokens(response: CreateEmbeddingResponse) -> int | None:
+    """Tell how many tokens the service bills for the request, None where it does not say."""
+    tokens: object = getattr(response.usage, "total_tokens", None) or getattr(response.usage, "prompt_tokens", None)
+    return tokens if isinstance(tokens, int) and tokens >= 0 else None
+
+
+def _unit(components: Sequence[float], index: int, service: Service) -> Vector:
+    try:
+        vector = np.asarray(components, dtype=np.float64)
+    except (TypeError, ValueError) as exc:
+        raise _wrong(service, f"a vector for text {index} that holds no numbers") from exc
+    wanted = service.model.dimensions
+    if vector.shape != (wanted,):
+        found = str(vector.shape[0]) if vector.ndim == 1 else f"a shape of {vector.shape} instead of"
+        raise _wrong(
+            service,
+            f"a vector of {found} components for text {index}, not {wanted}",
+            "Set EMBEDDING_DIMENSIONS to what the model gives, or choose another EMBEDDING_MODEL.",
+        )
+    if not np.isfinite(vector).all():
+        raise _wrong(service, f"a vector for text {index} with a component that is no finite number")
+    with np.errstate(over="ignore"):
+        norm = float(np.linalg.norm(vector))
+    if not norm > 0.0 or not np.isfinite(norm):
+        raise _wrong(service, f"a vector for text {index} that has no direction")
+    return (vector / norm).astype("<f4").tobytes()
+
+
+def _wrong(service: Service, what: str, suggestion: str | None = None) -> InternalError:
+    return InternalError(f"{service.name} answered wrongly: {what}.", suggestion=suggestion)

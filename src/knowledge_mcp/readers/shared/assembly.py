@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
-from knowledge_mcp.language.headings import NumberedTitle, split_clause_number
+from knowledge_mcp.language.openings import NumberedTitle, split_clause_number
 from knowledge_mcp.model.document import (
     Anchor,
     Block,

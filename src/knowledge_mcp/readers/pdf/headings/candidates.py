@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from knowledge_mcp.language.headings import NumberedTitle, split_clause_number
+from knowledge_mcp.language.openings import NumberedTitle, split_clause_number
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, is_figures
 
 __all__ = [

@@ -14,8 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from knowledge_mcp.language.headings import split_clause_number
-from knowledge_mcp.language.openings import opening_of
+from knowledge_mcp.language.openings import opening_of, split_clause_number
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, letters_of
 
 __all__ = ["Contents", "Entry", "is_title_of_list", "take_contents"]

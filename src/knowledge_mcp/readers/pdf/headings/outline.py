@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 
-from knowledge_mcp.language.headings import split_clause_number
+from knowledge_mcp.language.openings import split_clause_number
 from knowledge_mcp.model.document import HeadingSource
 from knowledge_mcp.readers.pdf.engine import Bookmark, TaggedHeading
 from knowledge_mcp.readers.pdf.headings.contents import Entry

@@ -1,0 +1,343 @@
+"""Rerankers: the best hits of a search in the order of a cross-encoder, run on this machine or behind an address.
+
+A service is asked by `POST {model, query, documents, top_n}`, the form that most of them share.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as OutOfTimeError
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from knowledge_mcp.model.errors import (
+    AuthError,
+    ConfigError,
+    ConnectionFailedError,
+    InternalError,
+    InvalidInputError,
+    KnowledgeError,
+    RateLimitedError,
+    TimedOutError,
+    reason_of,
+)
+from knowledge_mcp.model.query import Hit
+from knowledge_mcp.support.distribution import Secret, install_command
+from knowledge_mcp.support.lanes import usable_cores
+
+__all__ = [
+    "ApiOptions",
+    "ApiReranker",
+    "CrossEncoder",
+    "LocalRerankerOptions",
+    "from_api_options",
+    "from_local_options",
+    "reordered",
+]
+
+
+def _late() -> TimedOutError:
+    """Say that the order comes too late to be used."""
+    return TimedOutError(
+        "The reranker was not done in time.",
+        suggestion="Raise RERANKER_BUDGET_MS, lower RERANKER_TOP, or take a smaller model.",
+    )
+
+
+def _left(deadline: float) -> float:
+    """Give the seconds that are left, never negative."""
+    return max(0.0, deadline - time.monotonic())
+
+
+def reordered(hits: Sequence[Hit], scores: Sequence[float]) -> list[Hit]:
+    """Order hits by new scores, each 0..1; equal ones keep their order.
+
+    Raises:
+        InternalError: a score is missing, or no number within 0..1.
+    """
+    if len(scores) != len(hits) or not all(math.isfinite(each) and 0.0 <= each <= 1.0 for each in scores):
+        raise InternalError("The reranker gave no usable scores.", details=f"{len(scores)} for {len(hits)} passages")
+    places = sorted(range(len(hits)), key=lambda place: -scores[place])
+    return [dataclasses.replace(hits[place], score=scores[place]) for place in places]
+
+
+_MOST_TOKENS = 512
+_INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids"})
+_FILES = ("model.onnx", "onnx/model.onnx", "onnx/model_quantized.onnx", "model_quantized.onnx")
+
+
+class LocalRerankerOptions(Protocol):
+    """Name the settings that this reranker reads."""
+
+    @property
+    def reranker_folder(self) -> Path: ...
+    @property
+    def embedding_threads(self) -> int | None: ...
+
+
+def from_local_options(options: LocalRerankerOptions) -> CrossEncoder:
+    """Build it from the settings; loads nothing."""
+    return CrossEncoder(options.reranker_folder, threads=options.embedding_threads or usable_cores())
+
+
+class CrossEncoder:
+    """Score question and passage together (`ports.Reranker`); thread-safe, loaded at its first use.
+
+    Args:
+        folder: holds `model.onnx` (or `onnx/model.onnx`) of a sequence classifier with one or two outputs, and
+            `tokenizer.json`, as sentence-transformers and Optimum export them.
+        threads: passages scored at a time.
+    """
+
+    def __init__(self, folder: Path, *, threads: int = 1) -> None:
+        self._folder = folder
+        self._threads = max(1, threads)
+        self._lock = threading.Lock()
+        self._score: Callable[[str, str], float] | None = None
+        self._pool: ThreadPoolExecutor | None = None
+
+    def rerank(self, query: str, hits: Sequence[Hit], *, deadline: float) -> list[Hit]:
+        """Order the hits by the model's scores.
+
+        Raises:
+            ConfigError: there is no such model in the folder.
+            TimedOutError: it was not done at the deadline (`time.monotonic()` seconds).
+            InternalError: the model failed.
+        """
+        score, pool = self._loaded()
+        over = threading.Event()
+
+        def one(text: str) -> float:
+            return score(query, text) if not over.is_set() else 0.0
+
+        futures = [pool.submit(one, hit.chunk.embedding_text) for hit in hits]
+        try:
+            return reordered(hits, [future.result(timeout=_left(deadline)) for future in futures])
+        except OutOfTimeError as exc:
+            raise _late() from exc
+        finally:
+            over.set()
+
+    def warm_up(self) -> None:
+        """Load the model."""
+        self._loaded()
+
+    def close(self) -> None:
+        """Free the model."""
+        with self._lock:
+            pool, self._pool, self._score = self._pool, None, None
+        if pool is not None:
+            pool.shutdown()
+
+    def _loaded(self) -> tuple[Callable[[str, str], float], ThreadPoolExecutor]:
+        with self._lock:
+            if self._score is None or self._pool is None:
+                self._score = _load(self._folder)
+                self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="rerank")
+            return self._score, self._pool
+
+
+def _load(folder: Path) -> Callable[[str, str], float]:
+    model = next((folder / name for name in _FILES if (folder / name).is_file()), None)
+    if model is None or not (folder / "tokenizer.json").is_file():
+        raise ConfigError(
+            f"There is no cross-encoder in {folder}.",
+            details=f"Looked for tokenizer.json and one of {', '.join(_FILES)}.",
+            suggestion="Run `knowledge models fetch ms-marco-MiniLM-L12-v2`, or set RERANKER_MODEL_PATH to the "
+            "folder of an exported cross-encoder.",
+        )
+    import numpy as np
+    import onnxruntime
+    from tokenizers import Tokenizer
+
+    runtime = cast("Any", onnxruntime)
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    try:
+        session = runtime.InferenceSession(str(model), sess_options=options, providers=["CPUExecutionProvider"])
+        tokenizer: Any = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    except Exception as exc:  # both libraries raise classes of their own without a common base
+        raise ConfigError(f"The cross-encoder in {folder} cannot be loaded.", details=reason_of(exc)) from exc
+    inputs = [str(each.name) for each in session.get_inputs()]
+    if not set(inputs) <= _INPUTS or "input_ids" not in inputs:
+        raise ConfigError(f"{model} has the inputs {', '.join(inputs)}, which are not a cross-encoder's.")
+    tokenizer.enable_truncation(_most_tokens(folder), strategy="only_second")
+    tokenizer.no_padding()
+
+    def score(query: str, text: str) -> float:
+        encoding = tokenizer.encode(query, text)
+        feed = {
+            "input_ids": encoding.ids,
+            "attention_mask": encoding.attention_mask,
+            "token_type_ids": encoding.type_ids,
+        }
+        try:
+            (answer, *_) = session.run(None, {name: np.array([feed[name]], np.int64) for name in inputs})
+            return _probability([float(each) for each in np.asarray(answer, np.float64).reshape(-1)])
+        except ConfigError:
+            raise
+        except Exception as exc:  # as above
+            raise InternalError(f"The reranking model failed. {reason_of(exc)}") from exc
+
+    return score
+
+
+def _probability(logits: Sequence[float]) -> float:
+    """Turn one logit, or those of "no" and "yes", into 0..1."""
+    if len(logits) not in {1, 2}:
+        raise ConfigError(f"The reranking model gives {len(logits)} numbers for a pair; one or two were expected.")
+    logit = logits[0] if len(logits) == 1 else logits[1] - logits[0]
+    return 1.0 / (1.0 + math.exp(-logit)) if logit >= 0 else math.exp(logit) / (1.0 + math.exp(logit))
+
+
+def _most_tokens(folder: Path) -> int:
+    """Read how many tokens the model takes; 512 where its configuration does not say."""
+    try:
+        told = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("max_position_embeddings")
+    except (OSError, ValueError, AttributeError):
+        return _MOST_TOKENS
+    return min(told, _MOST_TOKENS) if isinstance(told, int) and told > 0 else _MOST_TOKENS
+
+
+class ApiOptions(Protocol):
+    """Name the settings that this reranker reads."""
+
+    reranker_url: str | None
+    reranker_model: str | None
+
+    @property
+    def reranker_api_key(self) -> Secret | None: ...
+
+
+def from_api_options(options: ApiOptions) -> ApiReranker:
+    """Build it from the settings; asks nobody.
+
+    Raises:
+        ConfigError: RERANKER_URL is not set.
+    """
+    if not options.reranker_url:
+        raise ConfigError(
+            "RERANKER is 'api', but RERANKER_URL is not set.",
+            suggestion="Set it to the whole address, such as https://rerank.example.com/v1/rerank.",
+        )
+    return ApiReranker(options.reranker_url, options.reranker_api_key, options.reranker_model or "")
+
+
+class ApiReranker:
+    """Ask a service for relevance scores (`ports.Reranker`); thread-safe.
+
+    Args:
+        url: where to post.
+        key: sent as bearer token; None for none.
+        model: named in each request; empty for the service's own.
+    """
+
+    def __init__(self, url: str, key: Secret | None = None, model: str = "") -> None:
+        self._url = url
+        self._key = key
+        self._model = model
+        self._lock = threading.Lock()
+        self._client: Any = None
+
+    def rerank(self, query: str, hits: Sequence[Hit], *, deadline: float) -> list[Hit]:
+        """Order the hits by the service's scores, which lie in 0..1; it is asked once.
+
+        Raises:
+            TimedOutError: it did not answer before the deadline (`time.monotonic()` seconds).
+            KnowledgeError: it cannot be reached, refuses, or answers something else.
+        """
+        httpx, client = self._opened()
+        if not _left(deadline):
+            raise _late()
+        asked: dict[str, Any] = {
+            "query": query,
+            "documents": [hit.chunk.embedding_text for hit in hits],
+            "top_n": len(hits),
+        }
+        if self._model:
+            asked["model"] = self._model
+        headers = {"Authorization": f"Bearer {self._key.get_secret_value()}"} if self._key is not None else {}
+        try:
+            answer = client.post(self._url, json=asked, headers=headers, timeout=_left(deadline))
+        except httpx.TimeoutException as exc:
+            raise _late() from exc
+        except (httpx.HTTPError, httpx.InvalidURL) as exc:
+            raise ConnectionFailedError(
+                "The reranker could not be reached.", details=type(exc).__name__, suggestion="Check RERANKER_URL."
+            ) from exc
+        if answer.status_code != 200:
+            raise _refused(answer.status_code, answer.text)
+        if not _left(deadline):
+            raise _late()
+        try:
+            told = answer.json()
+        except ValueError as exc:
+            raise InternalError("The reranker's answer is no JSON.") from exc
+        return reordered(hits, _scores(told, len(hits)))
+
+    def warm_up(self) -> None:
+        """Load the library; nobody is asked."""
+        self._opened()
+
+    def close(self) -> None:
+        """Close the connections."""
+        with self._lock:
+            client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    def _opened(self) -> tuple[Any, Any]:
+        try:
+            import httpx
+        except ImportError as exc:
+            raise ConfigError(
+                "The library that talks to the reranker is not installed.",
+                details=str(exc),
+                suggestion=f"Run: {install_command('remote')}",
+            ) from exc
+        with self._lock:
+            if self._client is None:
+                self._client = httpx.Client(follow_redirects=False)
+            return httpx, self._client
+
+
+def _scores(told: Any, count: int) -> list[float]:
+    """Read one score for each passage.
+
+    Raises:
+        InternalError: the answer has another form, or leaves a passage out.
+    """
+    results = cast("dict[str, Any]", told).get("results") if isinstance(told, dict) else None
+    scores: dict[int, float] = {}
+    try:
+        for each in cast("list[dict[str, Any]]", results):
+            scores[int(each["index"])] = float(each["relevance_score"])
+    except (TypeError, ValueError, KeyError, AttributeError) as exc:
+        raise InternalError(
+            "The reranker's answer has another form than expected.",
+            details="expected {results: [{index, relevance_score}]}",
+        ) from exc
+    if scores.keys() != set(range(count)):
+        raise InternalError("The reranker left passages out.", details=f"{len(scores)} of {count} have a score")
+    return [scores[place] for place in range(count)]
+
+
+def _refused(status: int, words: str) -> KnowledgeError:
+    details = f"HTTP {status}: {words[:300]}"
+    if status in {401, 403}:
+        return AuthError("The reranker refused the key.", details=details, suggestion="Check RERANKER_API_KEY.")
+    if status == 429:
+        return RateLimitedError("The reranker asks to wait.", details=details)
+    if status >= 500:
+        return ConnectionFailedError("The reranker failed.", details=details)
+    return InvalidInputError(
+        "The reranker refused the request.", details=details, suggestion="Check RERANKER_URL and RERANKER_MODEL."
+    )
