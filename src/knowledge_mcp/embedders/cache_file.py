@@ -78,13 +78,7 @@ class CacheFile:
     """
 
     def __init__(
-        self,
-        path: Path,
-        space: str,
-        dimensions: int,
-        *,
-        most_bytes: int,
-        clock: Callable[[], float] = time.time,
+        self, path: Path, space: str, dimensions: int, *, most_bytes: int, clock: Callable[[], float] = time.time
     ) -> None:
         self._path = path
         self._space = space

@@ -11,11 +11,7 @@ from typing import Any
 
 from knowledge_mcp.model.document import Classification, Document, DocumentType
 
-__all__ = [
-    "DocumentClassifier",
-    "PlanningClassifier",
-    "PlanningType",
-]
+__all__ = ["DocumentClassifier", "PlanningClassifier", "PlanningType"]
 
 _OPENING = 6000
 """Code points of the opening text that are looked at."""
@@ -33,12 +29,7 @@ _TABLES: dict[str, Any] = tomllib.loads(
     files("knowledge_mcp.language").joinpath("document_types.toml").read_text(encoding="utf-8")
 )
 _WORDS: tuple[tuple[DocumentType, float, tuple[str, ...], re.Pattern[str]], ...] = tuple(
-    (
-        DocumentType(each["type"]),
-        each["weight"],
-        tuple(each.get("stems", ())),
-        re.compile("|".join(each["words"])),
-    )
+    (DocumentType(each["type"]), each["weight"], tuple(each.get("stems", ())), re.compile("|".join(each["words"])))
     for each in _TABLES["kind"]
 )
 """Kind, weight, words of which a text holds one where the pattern may match (none: not told), and the pattern.

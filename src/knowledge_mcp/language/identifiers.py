@@ -169,7 +169,7 @@ _VOID = re.compile(
 )
 _ASIDE = re.compile(
     r"(?<![^\s|])[*_]*(?:Rationale|Justification|Discussion|Supplemental\s+Guidance|Guidance|Comments?|Remarks?"
-    r"|Verification(?:\s+[Mm]ethods?)?|Acceptance\s+[Cc]riteria|Fit\s+[Cc]riteri(?:on|a)|Trace(?:ability|s)?|Source)[*_]*\s*:",
+    r"|Verification(?:\s+[Mm]ethods?)?|Acceptance\s+[Cc]riteria|Fit\s+[Cc]riteri(?:on|a)|Trace(?:ability|s)?|Source)[*_]*\s*:"
 )
 _ID_HEADER = re.compile(
     r"(?:requirements?|reqs?\.?|spec(?:ification)?)?\s*(?:ids?|identifier|number|no\.?|nr\.?|#|key|tag|label)",

@@ -175,8 +175,7 @@ _BARE = re.compile(
 _ROMAN = re.compile(r"(?=[IVXLC])(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})")
 _SEPARATOR = re.compile(r"[.):,;\s]*(?:[–—-]\s+)?")
 _FORCE_IN_BRACKETS = re.compile(
-    r"(?:(?<!\s)\s++)?[(\[]\s*+(?P<force>informative|non-normative|normative)\s*+[)\]]\s*+",
-    re.IGNORECASE,
+    r"(?:(?<!\s)\s++)?[(\[]\s*+(?P<force>informative|non-normative|normative)\s*+[)\]]\s*+", re.IGNORECASE
 )
 
 

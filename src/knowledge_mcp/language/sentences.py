@@ -10,11 +10,7 @@ from knowledge_mcp.model.document import Span
 from knowledge_mcp.ports import TokenMeasure
 from knowledge_mcp.support.checkpoints import checked
 
-__all__ = [
-    "cut_within",
-    "sentence_around",
-    "sentence_spans",
-]
+__all__ = ["cut_within", "sentence_around", "sentence_spans"]
 
 _ABBREVIATIONS = frozenset(
     "e.g i.e cf viz resp approx incl excl fig figs tab no nos vol ch chap sec sect cl art par para paras eq eqs"

@@ -24,10 +24,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
-__all__ = [
-    "ENGLISH",
-    "EnglishAnalyser",
-]
+__all__ = ["ENGLISH", "EnglishAnalyser"]
 
 _WORDS = (
     "a an the this that these those such and or but nor if then than as so because while although though of in on at "

@@ -7,14 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-__all__ = [
-    "MEDIA_TYPES",
-    "MOST_BYTES",
-    "UNKNOWN",
-    "SourceItem",
-    "extension_of",
-    "media_type_of",
-]
+__all__ = ["MEDIA_TYPES", "MOST_BYTES", "UNKNOWN", "SourceItem", "extension_of", "media_type_of"]
 
 MOST_BYTES = 1 << 30
 """Size from which on a file is refused before its content is looked at: no reader has memory for more."""

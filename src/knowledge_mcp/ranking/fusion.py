@@ -14,13 +14,7 @@ from itertools import pairwise
 from knowledge_mcp.model.collection import EmbeddingSpace
 from knowledge_mcp.model.query import LegHit, LegScore
 
-__all__ = [
-    "ANCHORS",
-    "HALF_SCORE",
-    "RANK_CONSTANT",
-    "code_similarity",
-    "fuse",
-]
+__all__ = ["ANCHORS", "HALF_SCORE", "RANK_CONSTANT", "code_similarity", "fuse"]
 
 RANK_CONSTANT = 60
 """k of the formula (A names it): how little the first places differ from each other."""
@@ -74,9 +68,7 @@ def _share(place: LegScore | None, weight: float) -> float:
     return weight * (RANK_CONSTANT + 1) / (RANK_CONSTANT + place.rank) if place is not None else 0.0
 
 
-ANCHORS: Mapping[str, tuple[float, float]] = {
-    "all-MiniLM-L6-v2": (0.15, 0.6),
-}
+ANCHORS: Mapping[str, tuple[float, float]] = {"all-MiniLM-L6-v2": (0.15, 0.6)}
 """Cosines that become 0.7 and 0.9, by model; a model that is not here keeps C's own mapping.
 
 | model | set | recall@10 by meaning | above 0.7 | above a cosine of 0.4 |

@@ -15,11 +15,7 @@ from knowledge_mcp.model.document import Block, BlockKind, Span
 from knowledge_mcp.ports import TokenMeasure
 from knowledge_mcp.support.checkpoints import checked, checkpoint
 
-__all__ = [
-    "LEADS",
-    "Above",
-    "Cutter",
-]
+__all__ = ["LEADS", "Above", "Cutter"]
 
 LEADS = re.compile(r"(?:[:—][*_]*|\b(?:as follows|the following)\s*\.?)\Z", re.IGNORECASE)
 """The end of a sentence that leads into a list."""
@@ -76,14 +72,7 @@ class Above:
 
 
 _PROSE = frozenset(
-    {
-        BlockKind.PARAGRAPH,
-        BlockKind.LIST_ITEM,
-        BlockKind.NOTE,
-        BlockKind.EXAMPLE,
-        BlockKind.QUOTE,
-        BlockKind.FOOTNOTE,
-    }
+    {BlockKind.PARAGRAPH, BlockKind.LIST_ITEM, BlockKind.NOTE, BlockKind.EXAMPLE, BlockKind.QUOTE, BlockKind.FOOTNOTE}
 )
 _RULE = re.compile(r"[ \t|:+=-]+\Z")
 _LITTLE = 5

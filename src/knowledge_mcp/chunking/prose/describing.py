@@ -42,11 +42,7 @@ _BY_ROLE = {
 
 
 def chunk_type_of(
-    piece: Piece,
-    text: str,
-    facts: SectionFacts,
-    statements: Sequence[Statement],
-    definitions: Sequence[Definition],
+    piece: Piece, text: str, facts: SectionFacts, statements: Sequence[Statement], definitions: Sequence[Definition]
 ) -> ChunkType:
     """Classify a piece; the first that holds wins.
 
@@ -287,12 +283,7 @@ class _Writer:
     """Write the chunks of one document."""
 
     def __init__(
-        self,
-        document: Document,
-        document_type: str,
-        facts: SectionFacts,
-        paths: HeadingPaths,
-        found: _Found,
+        self, document: Document, document_type: str, facts: SectionFacts, paths: HeadingPaths, found: _Found
     ) -> None:
         self._document = document
         self._type = document_type

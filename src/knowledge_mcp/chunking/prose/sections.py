@@ -24,12 +24,7 @@ from knowledge_mcp.ports import TokenMeasure
 from knowledge_mcp.support.checkpoints import checked
 from knowledge_mcp.support.events import log_event
 
-__all__ = [
-    "CHUNK_NAMESPACE",
-    "ChunkSizes",
-    "ClauseChunker",
-    "ContextualChunker",
-]
+__all__ = ["CHUNK_NAMESPACE", "ChunkSizes", "ClauseChunker", "ContextualChunker"]
 
 _MINIMUM = (50, 500)
 _MAXIMUM = (200, 2000)
@@ -134,11 +129,7 @@ class ClauseChunker:
         chunks = described(document, document_type, facts, paths, pieces)
         if paths.truncated:
             log_event(
-                _LOGGER,
-                logging.INFO,
-                "section_hierarchy_truncated",
-                document_id=document.id,
-                levels=HIERARCHY_LEVELS,
+                _LOGGER, logging.INFO, "section_hierarchy_truncated", document_id=document.id, levels=HIERARCHY_LEVELS
             )
         return with_boxes(document, chunks)
 

@@ -17,13 +17,7 @@ from knowledge_mcp.embedders.local.model_config import ModelConfig
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.errors import ConfigError, InternalError, reason_of
 
-__all__ = [
-    "DEPTH",
-    "WIDTH",
-    "OnnxModel",
-    "are_exact",
-    "probe",
-]
+__all__ = ["DEPTH", "WIDTH", "OnnxModel", "are_exact", "probe"]
 
 DEPTH, WIDTH = 64, 32
 _PROBE = (

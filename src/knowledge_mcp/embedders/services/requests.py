@@ -96,10 +96,7 @@ class Requests:
             CallFailed: with the error of the last try.
         """
         return retrying(
-            lambda: self._try(texts, seconds),
-            service=self._service.name,
-            may_pass=may_be_repeated,
-            policy=self._policy,
+            lambda: self._try(texts, seconds), service=self._service.name, may_pass=may_be_repeated, policy=self._policy
         )
 
     def connect(self) -> OpenAI:
