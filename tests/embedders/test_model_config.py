@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.embedders.local.model_config import ModelConfig, config_from_json, config_to_json, read_config
+from knowledge_mcp.embedders.local.model_config import ModelConfig, config_from_json, read_config
 from knowledge_mcp.model.errors import ConfigError
 from tests.embedders import tiny
 
@@ -112,9 +113,9 @@ def test_a_folder_without_a_config_is_no_model(tmp_path: Path) -> None:
 
 def test_a_configuration_survives_json_and_another_form_is_refused(tiny_model: Path) -> None:
     config = read_config(tiny_model)
-    assert config_from_json(json.loads(json.dumps(config_to_json(config)))) == config
+    assert config_from_json(json.loads(json.dumps(asdict(config)))) == config
     without_bert = ModelConfig(dimensions=3, pooling="cls", max_seq_length=9)
-    assert config_from_json(config_to_json(without_bert)) == without_bert
-    for damage in ({"bert": None}, {**config_to_json(config), "pooling": "sum"}, {**config_to_json(config), "new": 1}):
+    assert config_from_json(asdict(without_bert)) == without_bert
+    for damage in ({"bert": None}, {**asdict(config), "pooling": "sum"}, {**asdict(config), "new": 1}):
         with pytest.raises(ConfigError):
             config_from_json(damage)

@@ -31,7 +31,6 @@ __all__ = [
     "cache_errors",
     "cache_lock",
     "config_from_json",
-    "config_to_json",
     "read_config",
     "sha256_of",
 ]
@@ -93,13 +92,8 @@ class ModelConfig:
     bert: BertShape | None = None
 
 
-def config_to_json(config: ModelConfig) -> Json:
-    """Turn a configuration into plain JSON values; `config_from_json` reads it back."""
-    return asdict(config)
-
-
 def config_from_json(value: Json) -> ModelConfig:
-    """Read what `config_to_json` wrote.
+    """Read what `dataclasses.asdict` made of a configuration.
 
     Raises:
         ConfigError: it is not that.
@@ -163,11 +157,11 @@ def _positive(source: Json, key: str, directory: Path) -> int:
 
 def _check_modules(directory: Path) -> None:
     path = directory / "modules.json"
-    if not path.is_file():
-        return
     try:
-        modules: object = json.loads(path.read_text(encoding="utf-8"))
-        kinds = [str(module["type"]).rpartition(".")[2] for module in cast(list[Json], modules)]
+        modules: list[Json] = json.loads(path.read_text(encoding="utf-8"))
+        kinds = [str(module["type"]).rpartition(".")[2] for module in modules]
+    except FileNotFoundError:
+        return
     except (OSError, ValueError, TypeError, KeyError) as exc:
         raise ConfigError(f"{path} cannot be read.", details=str(exc)) from exc
     unknown = [kind for kind in kinds if kind not in KNOWN_MODULES]
@@ -287,15 +281,7 @@ class ModelManifest:
 
     def write(self, directory: Path) -> None:
         """Write the manifest into a folder, in one step."""
-        value = {
-            "format": FORMAT,
-            "name": self.name,
-            "weights_sha256": self.weights_sha256,
-            "source": self.source,
-            "config": config_to_json(self.config),
-            "files": {name: asdict(mark) for name, mark in sorted(self.files.items())},
-            "built": {variant: asdict(built) for variant, built in sorted(self.built.items())},
-        }
+        value = {"format": FORMAT, **asdict(self)}
         scratch = directory / f".{MANIFEST}.{os.getpid()}"
         scratch.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
         scratch.replace(directory / MANIFEST)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -16,7 +16,6 @@ from knowledge_mcp.embedders.local.model_config import (
     BertShape,
     ModelConfig,
     ModelManifest,
-    config_to_json,
     read_config,
     sha256_of,
 )
@@ -238,7 +237,7 @@ def _in_user_folder(path: Path, model: str | None, cache: Path) -> ModelFiles:
         name, config, sha256, weights = _unmarked(path, model)
     if name == ALL_MINILM.name:
         _check_built_in(path, sha256)
-    identity = json.dumps([sha256, config_to_json(config)], sort_keys=True)
+    identity = json.dumps([sha256, asdict(config)], sort_keys=True)
     built = cache / "built" / hashlib.sha256(identity.encode()).hexdigest()[:16]
     return ModelFiles(name, config, sha256, tokenizer, weights, (path, built))
 

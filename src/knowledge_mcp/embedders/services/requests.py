@@ -38,16 +38,7 @@ if TYPE_CHECKING:
     from openai import OpenAI
     from openai.types import CreateEmbeddingResponse
 
-__all__ = [
-    "CallFailed",
-    "Requests",
-    "billed_tokens",
-    "failure_of",
-    "may_be_repeated",
-    "unreadable_answer",
-    "vectors_of",
-    "wrong_settings",
-]
+__all__ = ["CallFailed", "Requests", "wrong_settings"]
 
 logger = logging.getLogger(__name__)
 
@@ -96,7 +87,10 @@ class Requests:
             CallFailed: with the error of the last try.
         """
         return retrying(
-            lambda: self._try(texts, seconds), service=self._service.name, may_pass=may_be_repeated, policy=self._policy
+            lambda: self._try(texts, seconds),
+            service=self._service.name,
+            may_pass=lambda exc: isinstance(exc, CallFailed) and may_pass(exc.error),
+            policy=self._policy,
         )
 
     def connect(self) -> OpenAI:
@@ -123,12 +117,12 @@ class Requests:
                 self._requests += 1
             started = time.perf_counter()
             response = self._post(client, texts, seconds)
-            tokens = billed_tokens(response)
+            tokens = _billed_tokens(response)
             if tokens is None:
                 tokens = sum(map(self._count, texts))
             with self._lock:
                 self._tokens += tokens  # a wrong answer is billed too
-            vectors = vectors_of(response, len(texts), self._service)
+            vectors = _vectors_of(response, len(texts), self._service)
         except KnowledgeError as exc:
             raise CallFailed(exc) from exc.__cause__
         self.proven = True
@@ -150,7 +144,7 @@ class Requests:
                 timeout=seconds,
             )
         except Exception as exc:  # noqa: BLE001 - the library lets its parts' failures through; all are mapped here
-            failed = failure_of(exc, self._service)
+            failed = _failure_of(exc, self._service)
             if self._closing.is_set():
                 failed = CallFailed(InternalError("The embedder was closed while it worked."), echoed=True)
             raise failed from (None if failed.echoed else exc)
@@ -160,7 +154,7 @@ class Requests:
             try:
                 json.loads(raw.http_response.content)
             except ValueError as why:
-                raise unreadable_answer(self._service, str(why)) from exc
+                raise _unreadable_answer(self._service, str(why)) from exc
             details = f"{type(exc).__name__}: {exc}"[:300]
             raise InternalError(f"{self._service.name} answered in an unknown form.", details=details) from exc
 
@@ -173,28 +167,16 @@ def _checked(response: CreateEmbeddingResponse) -> CreateEmbeddingResponse:
 
 
 MOST_WORDS = 400
-QUOTA = {
-    "insufficient_quota",
-    "billing_hard_limit_reached",
-    "billing_not_active",
-    "quota_exceeded",
-    "quotaexceeded",
-    "insufficientquota",
-}
+QUOTA = set(
+    "insufficient_quota billing_hard_limit_reached billing_not_active quota_exceeded quotaexceeded"
+    " insufficientquota".split()
+)
 OF_THE_CONTENT = {"content_filter", "content_policy_violation", "context_length_exceeded", "string_above_max_length"}
 OF_THE_BATCH = {"max_tokens_per_request", "array_above_max_length"}
-OF_THE_SETTINGS = {
-    "model_not_found",
-    "invalid_model",
-    "unsupported_parameter",
-    "unknown_parameter",
-    "unsupported_value",
-    "deploymentnotfound",
-    "operationnotsupported",
-    "unsupportedapiversion",
-    "invalidapiversionparameter",
-    "missingapiversionparameter",
-}
+OF_THE_SETTINGS = set(
+    "model_not_found invalid_model unsupported_parameter unknown_parameter unsupported_value deploymentnotfound"
+    " operationnotsupported unsupportedapiversion invalidapiversionparameter missingapiversionparameter".split()
+)
 SETTINGS = {"model", "dimensions", "encoding_format", "user", "api-version"}
 LIMITS = re.compile(r"x-ratelimit-(?:limit|remaining|reset)-\w+", re.IGNORECASE)
 STARRED = re.compile(r"(?<!\S)\S*?\*{3,}+\S*+|\bsk-[\w*.-]+")
@@ -247,12 +229,7 @@ class _Said:
         return f"HTTP {self.status}" + (f" ({codes})" if codes else "") + (f": {self.words}" if self.words else "")
 
 
-def may_be_repeated(exc: Exception) -> bool:
-    """Tell whether a failed request may succeed a little later."""
-    return isinstance(exc, CallFailed) and may_pass(exc.error)
-
-
-def failure_of(exc: Exception, service: Service) -> CallFailed:
+def _failure_of(exc: Exception, service: Service) -> CallFailed:
     """Map whatever the library raised; nothing of the credential is kept."""
     if isinstance(exc, APIStatusError):
         return _of_status(_said(exc, service), service)
@@ -271,7 +248,7 @@ def failure_of(exc: Exception, service: Service) -> CallFailed:
     return CallFailed(error, echoed=echoed)
 
 
-def unreadable_answer(service: Service, why: str) -> CallFailed:
+def _unreadable_answer(service: Service, why: str) -> CallFailed:
     """Word an answer that is no JSON: a broken one, or a proxy's page."""
     return CallFailed(
         ConnectionFailedError(
@@ -284,58 +261,48 @@ def unreadable_answer(service: Service, why: str) -> CallFailed:
 
 def _of_status(said: _Said, service: Service) -> CallFailed:
     """Choose by status; within 400 and 429 by what the service calls it."""
-    by_status: dict[int, Callable[[_Said, Service], CallFailed]] = {
-        400: _refused,
-        401: _unauthorized,
-        403: _forbidden,
-        404: _not_found,
-        408: _late,
-        413: _refused,
-        422: _refused,
-        429: _too_many,
-    }
-    if said.status >= 500:
-        error = InternalError(
-            f"{service.name} failed (HTTP {said.status}).",
-            details=said.details,
-            suggestion="Try again a little later; the provider's status page tells of outages.",
-            recoverable=True,
-        )
-        return CallFailed(error, retry_after=_retry_after(said.headers), echoed=said.echoed)
-    return by_status.get(said.status, _other)(said, service)
-
-
-def _unauthorized(said: _Said, service: Service) -> CallFailed:
-    error = AuthError(
-        f"{service.name} refused the API key.",
-        details=said.details,
-        suggestion=f"Check {service.key_setting}: the key is wrong, expired or revoked, or belongs elsewhere.",
-    )
-    return CallFailed(error, echoed=True)  # such answers repeat the key, or parts of it
-
-
-def _forbidden(said: _Said, service: Service) -> CallFailed:
-    error = AuthError(
-        f"{service.name} does not allow this request.",
-        details=said.details,
-        suggestion=f"Check what the key of {service.key_setting} may use, and from which network or country.",
-    )
-    return CallFailed(error, echoed=True)
-
-
-def _not_found(said: _Said, service: Service) -> CallFailed:
-    error = ConfigError(
-        f"{service.name} has no '{service.asks_for}' for this key.",
-        details=said.details,
-        suggestion=f"Check {service.model_setting} and {service.address_setting}.",
-    )
-    return CallFailed(error, words=said.words, echoed=said.echoed)
-
-
-def _late(said: _Said, service: Service) -> CallFailed:
-    return CallFailed(
-        TimedOutError(f"{service.name} gave up waiting for the request.", details=said.details), echoed=said.echoed
-    )
+    retry_after: float | None = None
+    match said.status:
+        case 400 | 413 | 422:
+            return _refused(said, service)
+        case 429:
+            return _too_many(said, service)
+        case 401:
+            error = AuthError(
+                f"{service.name} refused the API key.",
+                details=said.details,
+                suggestion=f"Check {service.key_setting}: the key is wrong, expired or revoked, or belongs elsewhere.",
+            )
+        case 403:
+            error = AuthError(
+                f"{service.name} does not allow this request.",
+                details=said.details,
+                suggestion=f"Check what the key of {service.key_setting} may use, and from which network or country.",
+            )
+        case 404:
+            error = ConfigError(
+                f"{service.name} has no '{service.asks_for}' for this key.",
+                details=said.details,
+                suggestion=f"Check {service.model_setting} and {service.address_setting}.",
+            )
+        case 408:
+            error = TimedOutError(f"{service.name} gave up waiting for the request.", details=said.details)
+        case status if status >= 500:
+            retry_after = _retry_after(said.headers)
+            error = InternalError(
+                f"{service.name} failed (HTTP {status}).",
+                details=said.details,
+                suggestion="Try again a little later; the provider's status page tells of outages.",
+                recoverable=True,
+            )
+        case status:
+            error = ConfigError(
+                f"{service.name} does not take embedding requests at this address (HTTP {status}).",
+                details=said.details,
+                suggestion=f"Check {service.address_setting}.",
+            )
+    # refusals of a key repeat it, or parts of it
+    return CallFailed(error, retry_after=retry_after, echoed=said.echoed or said.status in {401, 403})
 
 
 def _too_many(said: _Said, service: Service) -> CallFailed:
@@ -346,7 +313,6 @@ def _too_many(said: _Said, service: Service) -> CallFailed:
             f"The quota at {service.name} is used up: {said.words or 'the service tells no more'}",
             details=details,
             suggestion=f"Check billing and limits at {service.billing}, then run again; nothing embeds in its place.",
-            retry_after=None,
         )
         return CallFailed(quota, echoed=said.echoed)
     after = _retry_after(said.headers)
@@ -361,7 +327,7 @@ def _too_many(said: _Said, service: Service) -> CallFailed:
 
 def _refused(said: _Said, service: Service) -> CallFailed:
     if said.codes & OF_THE_SETTINGS or said.param in SETTINGS:
-        return CallFailed(wrong_settings(said.details, said.words, service), words=said.words, echoed=said.echoed)
+        return CallFailed(wrong_settings(said.details, said.words, service), echoed=said.echoed)
     error = InvalidInputError(
         f"{service.name} refused the text: {said.words or f'HTTP {said.status}'}",
         details=said.details,
@@ -378,15 +344,6 @@ def wrong_settings(details: str, words: str, service: Service) -> ConfigError:
         details=details,
         suggestion=f"Check {service.model_setting}, EMBEDDING_DIMENSIONS and {service.address_setting}.",
     )
-
-
-def _other(said: _Said, service: Service) -> CallFailed:
-    error = ConfigError(
-        f"{service.name} does not take embedding requests at this address (HTTP {said.status}).",
-        details=said.details,
-        suggestion=f"Check {service.address_setting}.",
-    )
-    return CallFailed(error, echoed=said.echoed)
 
 
 def _said(exc: APIStatusError, service: Service) -> _Said:
@@ -435,7 +392,7 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
     return max(0.0, at.timestamp() - time.time())
 
 
-def vectors_of(response: CreateEmbeddingResponse, count: int, service: Service) -> list[Vector]:
+def _vectors_of(response: CreateEmbeddingResponse, count: int, service: Service) -> list[Vector]:
     """Put the vectors into the order of the texts, by the index that each carries, and normalise them.
 
     Args:
@@ -468,7 +425,7 @@ def vectors_of(response: CreateEmbeddingResponse, count: int, service: Service) 
     return [placed[index] for index in range(count)]
 
 
-def billed_tokens(response: CreateEmbeddingResponse) -> int | None:
+def _billed_tokens(response: CreateEmbeddingResponse) -> int | None:
     """Tell how many tokens the service bills for the request, None where it does not say."""
     tokens: object = getattr(response.usage, "total_tokens", None) or getattr(response.usage, "prompt_tokens", None)
     return tokens if isinstance(tokens, int) and tokens >= 0 else None
