@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from knowledge_mcp.model.chunk import Modality
 from knowledge_mcp.support.checkpoints import checkpoint
 
-__all__ = ["PLAIN", "Convention", "Force", "detect_convention", "force_of"]
+__all__ = ["PLAIN", "RANK", "Convention", "Force", "detect_convention", "force_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,8 @@ class Force:
     end: int
 
 
-_RANK = {Modality.REQUIREMENT: 3, Modality.RECOMMENDATION: 2, Modality.PERMISSION: 1, Modality.POSSIBILITY: 0}
+RANK = {Modality.REQUIREMENT: 3, Modality.RECOMMENDATION: 2, Modality.PERMISSION: 1, Modality.POSSIBILITY: 0}
+"""Which force is the stronger."""
 _L = r"(?<![A-Za-z0-9-])(?<![A-Za-z0-9]_)"
 _R = r"(?![A-Za-z0-9-])(?!_[A-Za-z0-9])"
 _CAPITALS = re.compile(
@@ -166,7 +167,7 @@ def force_of(sentence: str, convention: Convention = PLAIN) -> Force | None:
         if match.start() < condition_end:
             continue
         force = _judge(masked, match, convention)
-        if force is not None and (best is None or _RANK[force.modality] > _RANK[best.modality]):
+        if force is not None and (best is None or RANK[force.modality] > RANK[best.modality]):
             best = force
     return best
 
@@ -178,7 +179,7 @@ def _names_key_words(sentence: str) -> bool:
 
 
 def _judge(sentence: str, match: re.Match[str], convention: Convention) -> Force | None:
-    modality = Modality(next(name for name in _RANK if match.group(name.value)))
+    modality = Modality(next(name for name in RANK if match.group(name.value)))
     word = match.group()
     lowered = word.lower()
     before = sentence[max(match.start() - _NEAR, 0) : match.start()]

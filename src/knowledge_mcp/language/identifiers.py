@@ -182,7 +182,6 @@ _PROPERTY = re.compile(
 )
 _TAG = re.compile(r"[\[{<](?P<id>[A-Za-z]{2,12}(?:[-_.][A-Za-z0-9]{1,16}){0,5}[-_. ]?\d[\w.-]{0,12})[\]}>]\.?")
 _HEADED_ID = re.compile(r"[A-Za-z]{0,12}[-_. ]?\d[\w.()/-]{0,30}|[A-Za-z]{1,12}(?:[-_.][A-Za-z0-9]{1,16}){1,6}")
-_CELL = re.compile(r"(?<!\\)\|")
 _LEAST = 3
 """Labels of one family that make it one."""
 

@@ -10,7 +10,7 @@ from knowledge_mcp.model.document import Span
 from knowledge_mcp.ports import TokenMeasure
 from knowledge_mcp.support.checkpoints import checked
 
-__all__ = ["cut_within", "sentence_around", "sentence_spans"]
+__all__ = ["LEADS", "cut_within", "sentence_around", "sentence_spans"]
 
 _ABBREVIATIONS = frozenset(
     "e.g i.e cf viz resp approx incl excl fig figs tab no nos vol ch chap sec sect cl art par para paras eq eqs"
@@ -19,6 +19,9 @@ _ABBREVIATIONS = frozenset(
     " u.s u.k u.n jan feb mar apr jun jul aug sep sept oct nov dec".split()
 )
 """Words that keep their full stop without ending a sentence, lower case, last stop left off."""
+
+LEADS = re.compile(r"(?:[:—][*_]*|\b(?:as follows|the following)\s*\.?)\Z", re.IGNORECASE)
+"""The end of a sentence that leads into a list."""
 
 _CANDIDATE = re.compile(
     r"(?=[.!?…\n:])(?:(?P<stop>(?<![.!?…])[.!?…]++[\"”’')\]»*_]*+)(?P<gap>\s+)"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from knowledge_mcp.language.clauses import SectionFacts, SectionRole, section_facts
-from knowledge_mcp.language.force import Convention, Force, detect_convention, force_of
+from knowledge_mcp.language.force import RANK, Convention, Force, detect_convention, force_of
 from knowledge_mcp.language.identifiers import (
     Labels,
     cell_label,
@@ -21,7 +21,7 @@ from knowledge_mcp.language.identifiers import (
     table_identifier,
     trailing_tag,
 )
-from knowledge_mcp.language.sentences import sentence_spans
+from knowledge_mcp.language.sentences import LEADS, sentence_spans
 from knowledge_mcp.model.chunk import Modality, Statement
 from knowledge_mcp.model.document import Block, BlockKind, Document, Span
 from knowledge_mcp.support.checkpoints import checked
@@ -38,7 +38,6 @@ _NOTE_LIKE = re.compile(
 _ASIDE = re.compile(
     r"[*_(\[]*(?:(?P<note>NOTES?(?:\s+\d+)?\s*[:.–—]|Notes?(?:\s+\d+)?\s*[:–—])|For (?:example|instance)\b|E\.g\.)"
 )
-_LEADS = re.compile(r"(?:[:—][*_]*|\b(?:as follows|the following)\s*\.?)\Z", re.IGNORECASE)
 _ILLUSTRATES = re.compile(r"\b(?:such\s+as|for\s+(?:example|instance)|e\.g\.)\W*\Z", re.IGNORECASE)
 _MARKER = re.compile(r"\s*(?:[-*+•–·▪]|\(?(?:\d{1,3}(?:\.\d{1,3})*|[A-Za-z]|[ivxIVX]{1,5})[.)])\s+")
 _WHITE = re.compile(r"\s+")
@@ -46,7 +45,6 @@ _CELL = re.compile(r"(?<!\\)\|")
 _LONGEST_PROPERTY = 80
 _LONGEST_LEAD = 4000
 """Characters of a lead-in that are repeated in what inherits from it: its end, which leads in."""
-_RANK = {Modality.REQUIREMENT: 3, Modality.RECOMMENDATION: 2, Modality.PERMISSION: 1, Modality.POSSIBILITY: 0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +199,7 @@ class _Finder:
 
     def _opens_list(self, span: Span) -> bool:
         words = span.of(self.text)
-        return _LEADS.search(words) is not None and _ILLUSTRATES.search(words) is None
+        return LEADS.search(words) is not None and _ILLUSTRATES.search(words) is None
 
     def _combine(self, words: str, force: Force | None, lead: _LeadIn | None) -> tuple[Modality, bool, bool] | None:
         if lead is None:
@@ -210,7 +208,7 @@ class _Finder:
             return lead.modality, lead.negated, True
         marker = _MARKER.match(words)
         goes_on = words[marker.end() if marker else 0 :][:1].islower()
-        if goes_on and _RANK[lead.modality] > _RANK[force.modality]:
+        if goes_on and RANK[lead.modality] > RANK[force.modality]:
             return lead.modality, lead.negated, True
         return force.modality, force.negated, False
 

@@ -285,3 +285,12 @@ class Document:
             path.append(self.sections[section])
             section = self.sections[section].parent
         return tuple(reversed(path))
+
+    def common(self, one: int | None, other: int | None) -> int | None:
+        """Return the innermost section that holds two sections, None where none does."""
+        found: int | None = None
+        for here, there in zip(self.ancestors(one), self.ancestors(other), strict=False):
+            if here is not there:
+                break
+            found = here.index
+        return found

@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-import uuid
 from bisect import bisect_left
 from collections.abc import Sequence
 
 from knowledge_mcp.chunking.code.packing import CodePiece, Packer, SourceFile
-from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition
+from knowledge_mcp.model.chunk import Chunk, ChunkIds, ChunkType, Definition
 from knowledge_mcp.model.document import Document, Span
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.ports import TokenMeasure
@@ -22,7 +21,6 @@ __all__ = ["CONTEXT_TOKENS", "MAX_CHUNKS_PER_FILE", "CodeChunker", "CodeContexts
 MAX_CHUNKS_PER_FILE = 100
 """Chunks of one file at most (C 11.4)."""
 
-_NAMESPACE = uuid.UUID("6f1d7c0e-2b0a-5d55-9a3e-6c7d3f0b8e21")
 _LOGGER = logging.getLogger(__name__)
 _JOIN = 2
 """Tokens kept free for what a tokenizer may make of the blank line between context and content."""
@@ -137,7 +135,7 @@ class _Writer:
         self._contexts = contexts
         self._by_place = sorted(range(len(document.sections)), key=lambda row: document.sections[row].heading.start)
         self._starts = [document.sections[row].heading.start for row in self._by_place]
-        self._seen: dict[tuple[str, str], int] = {}
+        self._ids = ChunkIds(document.id)
         self._openers: dict[int, str] = {}
 
     def write(self, index: int, piece: CodePiece) -> Chunk:
@@ -147,7 +145,7 @@ class _Writer:
         digest = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
         opened = self._opened(piece.span)
         above = [one.index for one in document.ancestors(piece.section)]
-        identity = self._id(above, digest)
+        identity = self._ids.next("\x1f".join(document.sections[row].title for row in above), digest)
         parent = next((self._openers[row] for row in reversed(above) if row in self._openers), None)
         for row in opened:
             self._openers.setdefault(row, identity)
@@ -199,14 +197,6 @@ class _Writer:
             aliases=tuple(others),
             domain=self._contexts.kind(row) or None,
         )
-
-    def _id(self, above: Sequence[int], digest: str) -> str:
-        """Derive the id from document, place, content, and how often that content stood in that place before."""
-        place = "\x1f".join(self._document.sections[row].title for row in above)
-        ordinal = self._seen.get((place, digest), 0)
-        self._seen[place, digest] = ordinal + 1
-        name = "\x1e".join((self._document.id, place, digest, str(ordinal)))
-        return str(uuid.uuid5(_NAMESPACE, name.encode("utf-8", "surrogatepass").decode("utf-8", "replace")))
 
 
 CONTEXT_TOKENS = 64

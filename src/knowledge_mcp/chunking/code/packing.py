@@ -203,13 +203,7 @@ class Packer:
 
     def _around(self, first: int, last: int) -> int | None:
         """Return the innermost symbol that both blocks stand in."""
-        common: int | None = None
-        here, there = (self.file.path(self.file.blocks[place].section) for place in (first, last))
-        for one, other in zip(here, there, strict=False):
-            if one != other:
-                break
-            common = one
-        return common
+        return self.file.document.common(self.file.blocks[first].section, self.file.blocks[last].section)
 
     # ---- runs of blocks
 

@@ -10,15 +10,12 @@ from dataclasses import dataclass, field
 
 from knowledge_mcp.chunking.prose.headings import Headlines
 from knowledge_mcp.chunking.prose.passages import BlockRun, Piece, slices, token_starts
-from knowledge_mcp.language.sentences import sentence_spans
+from knowledge_mcp.language.sentences import LEADS, sentence_spans
 from knowledge_mcp.model.document import Block, BlockKind, Span
 from knowledge_mcp.ports import TokenMeasure
 from knowledge_mcp.support.checkpoints import checked, checkpoint
 
-__all__ = ["LEADS", "Above", "Cutter"]
-
-LEADS = re.compile(r"(?:[:—][*_]*|\b(?:as follows|the following)\s*\.?)\Z", re.IGNORECASE)
-"""The end of a sentence that leads into a list."""
+__all__ = ["Above", "Cutter"]
 
 
 @dataclass(slots=True)
@@ -75,6 +72,7 @@ _PROSE = frozenset(
     {BlockKind.PARAGRAPH, BlockKind.LIST_ITEM, BlockKind.NOTE, BlockKind.EXAMPLE, BlockKind.QUOTE, BlockKind.FOOTNOTE}
 )
 _RULE = re.compile(r"[ \t|:+=-]+\Z")
+_LINE = re.compile(r"[^\n]+")
 _LITTLE = 5
 """Part of a chunk, counted in such parts, that may stand before the headline of a page."""
 
@@ -212,7 +210,7 @@ class Cutter:
                 last = min(first + size, len(tokens))
                 cut = span.start + tokens[last][0] if last < len(tokens) else span.end
             cut = max(cut, begin + 1)
-            yield from self._fit(_trim(self.text, begin, cut), room)
+            yield from self._fit(Span(begin, cut).trimmed(self.text), room)
             begin, first = cut, max(last, first + 1)
 
     def _fit(self, span: Span, room: int) -> Iterator[tuple[Span, int]]:
@@ -224,8 +222,8 @@ class Cutter:
             yield span, tokens
             return
         middle = (span.start + span.end) // 2
-        yield from self._fit(_trim(self.text, span.start, middle), room)
-        yield from self._fit(_trim(self.text, middle, span.end), room)
+        yield from self._fit(Span(span.start, middle).trimmed(self.text), room)
+        yield from self._fit(Span(middle, span.end).trimmed(self.text), room)
 
     def _rows(self, blocks: Sequence[_Measured], position: int, capacity: int) -> Iterator[_Atom]:
         item = blocks[position]
@@ -366,15 +364,8 @@ def _glue(atoms: list[_Atom], capacity: int) -> list[list[_Atom]]:
 
 
 def _lines(text: str, span: Span) -> list[Span]:
-    lines: list[Span] = []
-    position = span.start
-    while position < span.end:
-        stop = text.find("\n", position, span.end)
-        stop = span.end if stop < 0 else stop
-        if text[position:stop].strip():
-            lines.append(Span(position, stop))
-        position = stop + 1
-    return lines
+    lines = (Span(found.start(), found.end()) for found in _LINE.finditer(text, span.start, span.end))
+    return [line for line in lines if line.of(text).strip()]
 
 
 def _caption(text: str, blocks: Sequence[_Measured], position: int) -> str:
@@ -382,11 +373,3 @@ def _caption(text: str, blocks: Sequence[_Measured], position: int) -> str:
         if 0 <= near < len(blocks) and blocks[near].block.kind is BlockKind.CAPTION:
             return " ".join(blocks[near].block.span.of(text).split())
     return ""
-
-
-def _trim(text: str, start: int, end: int) -> Span:
-    while start < end and text[start].isspace():
-        start += 1
-    while end > start and text[end - 1].isspace():
-        end -= 1
-    return Span(start, end)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-import uuid
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate
 from typing import Protocol, TypeVar
 
@@ -18,20 +17,11 @@ from knowledge_mcp.language.clauses import SectionFacts, SectionRole
 from knowledge_mcp.language.definitions import find_definitions
 from knowledge_mcp.language.references import document_references, is_named
 from knowledge_mcp.language.statements import find_statements
-from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition, Modality, Statement
-from knowledge_mcp.model.document import Block, BlockKind, Box, Document, Page, Reference, Span
+from knowledge_mcp.model.chunk import Chunk, ChunkIds, ChunkType, Definition, Modality, Statement
+from knowledge_mcp.model.document import Block, BlockKind, Box, Document, Page, Span
 from knowledge_mcp.support.checkpoints import checked
 
-__all__ = [
-    "CHUNK_NAMESPACE",
-    "CONTEXT_JOIN",
-    "LinePlaces",
-    "PagePlaces",
-    "chunk_type_of",
-    "described",
-    "pages_of",
-    "with_boxes",
-]
+__all__ = ["CONTEXT_JOIN", "LinePlaces", "PagePlaces", "chunk_type_of", "described", "pages_of", "with_boxes"]
 
 _FIGURE = re.compile(r"\W*(?:figure|fig\.)\s", re.IGNORECASE)
 _BY_ROLE = {
@@ -231,9 +221,6 @@ def _area(box: Box) -> float:
     return (box.right - box.left) * (box.bottom - box.top)
 
 
-CHUNK_NAMESPACE = uuid.UUID("6f1d7c0e-2b0a-5d55-9a3e-6c7d3f0b8e21")
-"""Namespace of all chunk ids."""
-
 CONTEXT_JOIN = 2
 """Tokens kept free for what a tokenizer may make of the blank line between context and content."""
 
@@ -242,7 +229,7 @@ def described(
     document: Document, document_type: str, facts: SectionFacts, paths: HeadingPaths, pieces: Sequence[Piece]
 ) -> list[Chunk]:
     """Describe every piece of a document, in order."""
-    writer = _Writer(document, document_type, facts, paths, _find(document, facts))
+    writer = _Writer(document, document_type, facts, paths)
     chunks = [writer.write(index, piece) for index, piece in enumerate(checked(pieces))]
     return _with_parents(document, pieces, chunks)
 
@@ -255,45 +242,27 @@ class _Placed(Protocol):
 _P = TypeVar("_P", bound=_Placed)
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """Hold the facts of one document, each list in order of place, with the starts to search it by."""
-
-    statements: tuple[list[Statement], list[int]]
-    definitions: tuple[list[Definition], list[int]]
-    references: tuple[list[Reference], list[int]]
-
-
-def _find(document: Document, facts: SectionFacts) -> _Found:
-    definitions = find_definitions(document, facts=facts)
-    statements = find_statements(document, facts=facts, exempt=[d.span for d in definitions])
-    return _Found(_indexed(statements), _indexed(definitions), _indexed(document_references(document)))
-
-
-def _indexed(items: list[_P]) -> tuple[list[_P], list[int]]:
-    return items, [item.span.start for item in items]
-
-
-def _inside(found: tuple[list[_P], list[int]], span: Span) -> Sequence[_P]:
-    items, starts = found
-    return items[bisect_left(starts, span.start) : bisect_left(starts, span.end)]
+def _inside(items: Sequence[_P], span: Span) -> Sequence[_P]:
+    """List what begins in a span, of items in order of place."""
+    first, last = (bisect_left(items, place, key=lambda item: item.span.start) for place in (span.start, span.end))
+    return items[first:last]
 
 
 class _Writer:
     """Write the chunks of one document."""
 
-    def __init__(
-        self, document: Document, document_type: str, facts: SectionFacts, paths: HeadingPaths, found: _Found
-    ) -> None:
+    def __init__(self, document: Document, document_type: str, facts: SectionFacts, paths: HeadingPaths) -> None:
         self._document = document
         self._type = document_type
         self._facts = facts
         self._paths = paths
-        self._found = found
+        self._definitions = find_definitions(document, facts=facts)
+        self._statements = find_statements(document, facts=facts, exempt=[d.span for d in self._definitions])
+        self._references = document_references(document)
         self._line_places = LinePlaces(document.text)
         self._page_places = PagePlaces(document.pages)
         self._labels = {page.number: page.label for page in document.pages}
-        self._seen: dict[tuple[str, str], int] = {}
+        self._ids = ChunkIds(document.id)
 
     def write(self, index: int, piece: Piece) -> Chunk:
         """Describe one piece; parents are filled in later."""
@@ -301,13 +270,13 @@ class _Writer:
         section = piece.passage.section
         content = piece.span.of(document.text)
         digest = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
-        statements = _inside(self._found.statements, piece.span)
-        definitions = _inside(self._found.definitions, piece.span)
-        links = _inside(self._found.references, piece.span)
+        statements = _inside(self._statements, piece.span)
+        definitions = _inside(self._definitions, piece.span)
+        links = _inside(self._references, piece.span)
         pages = pages_of(self._page_places, piece)
         path = self._paths.context(section)[0]
         return Chunk(
-            id=self._id(section, digest),
+            id=self._ids.next(self._paths.place(section), digest),
             document_id=document.id,
             document_title=document.title,
             document_type=self._type,
@@ -332,14 +301,6 @@ class _Writer:
             statements=tuple(statements),
             definitions=tuple(definitions),
         )
-
-    def _id(self, section: int | None, digest: str) -> str:
-        """Derive the id from document, place, content, and how often that content stood in that place before."""
-        place = self._paths.place(section)
-        ordinal = self._seen.get((place, digest), 0)
-        self._seen[place, digest] = ordinal + 1
-        name = "\x1e".join((self._document.id, place, digest, str(ordinal)))
-        return str(uuid.uuid5(CHUNK_NAMESPACE, name.encode("utf-8", "surrogatepass").decode("utf-8", "replace")))
 
 
 def _with_parents(document: Document, pieces: Sequence[Piece], chunks: Sequence[Chunk]) -> list[Chunk]:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from knowledge_mcp.language.clauses import SectionFacts, SectionRole
-from knowledge_mcp.model.document import Block, BlockKind, Document, Section, Span
+from knowledge_mcp.language.clauses import SectionFacts
+from knowledge_mcp.model.document import Block, BlockKind, Document, Span
 from knowledge_mcp.ports import TokenMeasure
 from knowledge_mcp.support.checkpoints import checked
 
-__all__ = ["BlockRun", "Piece", "merge_small", "passages_of", "slices", "token_starts", "token_starts_in"]
+__all__ = ["BlockRun", "Piece", "joined", "merge_small", "passages_of", "slices", "token_starts", "token_starts_in"]
 
 _LONGEST_TOKEN = 7
 """Code points per token above which ordinary text does not go; only a guess which way of counting is cheaper."""
@@ -105,11 +105,7 @@ def _gapless(document: Document) -> Iterator[Block]:
 
 
 def _trim(text: str, start: int, end: int) -> Span:
-    while start < end and text[start].isspace():
-        start += 1
-    while end > start and text[end - 1].isspace():
-        end -= 1
-    return Span(start, max(start, end))
+    return Span(start, max(start, end)).trimmed(text)
 
 
 def passages_of(
@@ -236,21 +232,27 @@ def merge_small(
         minimum: tokens below which a passage looks for company.
         capacity: tokens that a chunk of a section may have.
     """
-    merged: list[BlockRun] = []
+
+    def may_join(last: BlockRun, passage: BlockRun) -> bool:
+        return _may_join(document, last, passage, facts, capacity)
+
+    merged = joined(passages, lambda last, passage: last.tokens < minimum and may_join(last, passage), _join)
+    return joined(merged, lambda last, passage: passage.tokens < minimum and may_join(last, passage), _join)
+
+
+def joined(
+    passages: Iterable[BlockRun],
+    may_join: Callable[[BlockRun, BlockRun], bool],
+    join: Callable[[BlockRun, BlockRun], BlockRun],
+) -> list[BlockRun]:
+    """Join each passage to the one before it where it may, which by then holds what was joined to it."""
+    found: list[BlockRun] = []
     for passage in checked(passages):
-        last = merged[-1] if merged else None
-        if last is not None and last.tokens < minimum and _may_join(document, last, passage, facts, capacity):
-            merged[-1] = _join(last, passage)
+        if found and may_join(found[-1], passage):
+            found[-1] = join(found[-1], passage)
         else:
-            merged.append(passage)
-    tidy: list[BlockRun] = []
-    for passage in merged:
-        last = tidy[-1] if tidy else None
-        if last is not None and passage.tokens < minimum and _may_join(document, last, passage, facts, capacity):
-            tidy[-1] = _join(last, passage)
-        else:
-            tidy.append(passage)
-    return tidy
+            found.append(passage)
+    return found
 
 
 def _join(first: BlockRun, second: BlockRun) -> BlockRun:
@@ -264,18 +266,9 @@ def _may_join(
         return False
     if first.tokens + second.tokens > capacity(first.section):
         return False
-    if _role(facts, first) is not _role(facts, second):
+    if facts.role(first.section) is not facts.role(second.section):
         return False
     if first.section is None or second.section is None:
         return True
-    above = _section(document, first.section).parent
-    path = [section.index for section in document.ancestors(second.section)]
-    return first.section in path or _section(document, second.section).parent == above
-
-
-def _role(facts: SectionFacts, passage: BlockRun) -> SectionRole:
-    return facts.role(passage.section)
-
-
-def _section(document: Document, index: int) -> Section:
-    return document.sections[index]
+    beside = document.sections[first.section].parent == document.sections[second.section].parent
+    return beside or document.common(first.section, second.section) == first.section

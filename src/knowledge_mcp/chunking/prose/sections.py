@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from knowledge_mcp.chunking.prose.cutting import Cutter
-from knowledge_mcp.chunking.prose.describing import CHUNK_NAMESPACE, CONTEXT_JOIN, described, with_boxes
+from knowledge_mcp.chunking.prose.describing import CONTEXT_JOIN, described, with_boxes
 from knowledge_mcp.chunking.prose.headings import HIERARCHY_LEVELS, HeadingPaths, Headlines
-from knowledge_mcp.chunking.prose.passages import BlockRun, merge_small, passages_of
+from knowledge_mcp.chunking.prose.passages import BlockRun, joined, merge_small, passages_of
 from knowledge_mcp.language.clauses import SectionFacts, SectionRole, section_facts
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.document import Document
@@ -24,35 +24,25 @@ from knowledge_mcp.ports import TokenMeasure
 from knowledge_mcp.support.checkpoints import checked
 from knowledge_mcp.support.events import log_event
 
-__all__ = ["CHUNK_NAMESPACE", "ChunkSizes", "ClauseChunker", "ContextualChunker"]
-
-_MINIMUM = (50, 500)
-_MAXIMUM = (200, 2000)
-_OVERLAP = (0, 500)
+__all__ = ["ClauseChunker", "ContextualChunker"]
 
 
 @dataclass(frozen=True, slots=True)
-class ChunkSizes:
-    """Hold sizes in tokens: smallest wanted, largest allowed, and what parts of one clause may share.
-
-    Raises:
-        ConfigError: values outside their ranges, or contradicting; all problems in one message.
-    """
+class _Sizes:
+    """Hold sizes in tokens: smallest wanted, largest allowed, and what parts of one clause may share."""
 
     minimum: int
     maximum: int
     overlap: int
-    checked: bool = True
 
-    def __post_init__(self) -> None:
-        if not self.checked:
-            return
+    def check(self) -> None:
+        """Refuse values outside their ranges, or contradicting; all problems in one message."""
         problems = [
             f"{name} is {value}, which is outside {low}..{high}"
             for name, value, (low, high) in (
-                ("CHUNK_SIZE_MIN", self.minimum, _MINIMUM),
-                ("CHUNK_SIZE_MAX", self.maximum, _MAXIMUM),
-                ("CHUNK_OVERLAP", self.overlap, _OVERLAP),
+                ("CHUNK_SIZE_MIN", self.minimum, (50, 500)),
+                ("CHUNK_SIZE_MAX", self.maximum, (200, 2000)),
+                ("CHUNK_OVERLAP", self.overlap, (0, 500)),
             )
             if not low <= value <= high
         ]
@@ -66,13 +56,13 @@ class ChunkSizes:
                 suggestion="Set CHUNK_SIZE_MIN, CHUNK_SIZE_MAX and CHUNK_OVERLAP to values that fit together.",
             )
 
-    def capped(self, limit: int) -> ChunkSizes:
+    def capped(self, limit: int) -> _Sizes:
         """Return sizes that a model which reads `limit` tokens can see whole; these sizes where it sees them anyhow."""
         if limit >= self.maximum:
             return self
         maximum = max(1, limit)
         minimum = self.minimum if self.minimum <= maximum else maximum // 2
-        return ChunkSizes(minimum, maximum, min(self.overlap, maximum // 4), checked=False)
+        return _Sizes(minimum, maximum, min(self.overlap, maximum // 4))
 
 
 _LOGGER = logging.getLogger(__name__)
@@ -95,7 +85,8 @@ class ClauseChunker:
     """
 
     def __init__(self, size_min: int = 200, size_max: int = 800, overlap: int = 100) -> None:
-        self._sizes = ChunkSizes(size_min, size_max, overlap)
+        self._sizes = _Sizes(size_min, size_max, overlap)
+        self._sizes.check()
 
     @property
     def version(self) -> str:
@@ -229,14 +220,7 @@ class _Joiner:
 
     def _level(self, passages: Sequence[BlockRun], paths: dict[int, tuple[int, ...]], depth: int) -> list[BlockRun]:
         """Join neighbours that stand in the same section of one depth."""
-        joined: list[BlockRun] = []
-        for passage in checked(passages):
-            last = joined[-1] if joined else None
-            if last is not None and self._may_join(last, passage, paths, depth):
-                joined[-1] = self._together(last, passage, paths)
-            else:
-                joined.append(passage)
-        return joined
+        return joined(passages, lambda last, passage: self._may_join(last, passage, paths, depth), self._together)
 
     def _may_join(self, first: BlockRun, second: BlockRun, paths: dict[int, tuple[int, ...]], depth: int) -> bool:
         if min(first.tokens, second.tokens) >= self.minimum or first.clause != second.clause:
@@ -248,14 +232,14 @@ class _Joiner:
         if self._role(first) is not self._role(second):
             return False
         # block by block they may count more tokens than they will have together, and never fewer by much
-        return first.tokens + second.tokens <= self.capacity(_common(first, second, paths))
+        return first.tokens + second.tokens <= self.capacity(self.document.common(first.section, second.section))
 
     def _role(self, passage: BlockRun) -> SectionRole:
         role = self.facts.role(passage.section)
         return _ALIKE.get(role, role)
 
-    def _together(self, first: BlockRun, second: BlockRun, paths: dict[int, tuple[int, ...]]) -> BlockRun:
-        section = _common(first, second, paths)
+    def _together(self, first: BlockRun, second: BlockRun) -> BlockRun:
+        section = self.document.common(first.section, second.section)
         blocks = [*first.blocks, *second.blocks]
         return BlockRun(section, self.facts.clause(section), blocks, first.tokens + second.tokens)
 
@@ -264,15 +248,3 @@ def _node(passage: BlockRun, paths: dict[int, tuple[int, ...]], depth: int) -> i
     """Return the section of a depth that holds a passage, None where it stands above or outside all of them."""
     path = paths.get(passage.section, ()) if passage.section is not None else ()
     return path[depth] if depth < len(path) else None
-
-
-def _common(first: BlockRun, second: BlockRun, paths: dict[int, tuple[int, ...]]) -> int | None:
-    """Return the innermost section that holds both."""
-    found: int | None = None
-    if first.section is None or second.section is None:
-        return None
-    for one, other in zip(paths[first.section], paths[second.section], strict=False):
-        if one != other:
-            break
-        found = one
-    return found
