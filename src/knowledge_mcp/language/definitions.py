@@ -17,7 +17,7 @@ from knowledge_mcp.language.entries import (
     with_notes,
     without_pointers,
 )
-from knowledge_mcp.language.sentences import sentence_spans
+from knowledge_mcp.language.sentences import row_cells, sentence_spans
 from knowledge_mcp.model.chunk import Definition
 from knowledge_mcp.model.document import Block, BlockKind, Document, Span
 from knowledge_mcp.support.checkpoints import checked
@@ -66,7 +66,6 @@ _LEAST_PAIRS = 3
 _LONGEST_TERM = 12
 _GLOSSARY = 15
 """Sections below one of terms from which on they are entries, whatever their first words."""
-_CELL = re.compile(r"(?<!\\)\|")
 _GENERIC = frozenset(
     "general introduction overview scope purpose terms definitions abbreviations acronyms symbols note notes"
     " example examples"
@@ -257,7 +256,7 @@ class _Finder:
 
     def _table(self, block: Block, role: SectionRole) -> Iterator[Definition]:
         lines = block.span.of(self.text).split("\n")
-        header = [cell.strip().strip("*_") for cell in _cells(lines[0])]
+        header = [cell.of(lines[0]).strip().strip("*_") for cell in row_cells(0, lines[0])]
         columns = _glossary_columns(header)
         if columns is None:
             if role not in {SectionRole.DEFINITIONS, SectionRole.ABBREVIATIONS} or len(header) != 2:
@@ -266,9 +265,9 @@ class _Finder:
         number = self.facts.clause_number(block.section)
         position = block.span.start
         for row, line in enumerate(checked(lines)):
-            cells = _cells(line)
+            cells = [cell.of(line).strip() for cell in row_cells(0, line)]
             if line.strip(" |:-") and len(cells) > max(columns):
-                term, words = cells[columns[0]].strip(), cells[columns[1]].strip()
+                term, words = cells[columns[0]], cells[columns[1]]
                 fits = expansion_fits(term.strip("*_`"), words)
                 if words and _is_term(term.strip("*_`"), True) and (row > 0 or fits):
                     span = Span(position + len(line) - len(line.lstrip()), position + len(line.rstrip()))
@@ -306,13 +305,6 @@ def _leading(body: list[Block]) -> list[Block]:
             break
         taken.append(block)
     return taken
-
-
-def _cells(line: str) -> list[str]:
-    inner = line.strip()
-    inner = inner[1:] if inner.startswith("|") else inner
-    inner = inner[:-1] if inner.endswith("|") and not inner.endswith("\\|") else inner
-    return _CELL.split(inner)
 
 
 def _glossary_columns(header: list[str]) -> tuple[int, int] | None:

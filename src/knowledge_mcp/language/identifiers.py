@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from knowledge_mcp.language.force import Convention, force_of
-from knowledge_mcp.model.document import Block, BlockKind, Document
+from knowledge_mcp.model.document import BlockKind, Document
 from knowledge_mcp.support.checkpoints import checked
 
 __all__ = [
@@ -208,12 +208,12 @@ class Labels:
     def opening(self, words: str) -> str | None:
         """Return the label of a known family that a sentence opens with, None where there is none."""
         match = _match(words)
-        return _name(match) if match is not None and _family(match) in self.families else None
+        return match.group("id") if match is not None and _family(match) in self.families else None
 
     def heading(self, title: str) -> str | None:
         """Return the label of a known family that a heading opens with, None where there is none."""
         match = _LABEL.match(title.strip())
-        return _name(match) if match is not None and _family(match) in self.headings else None
+        return match.group("id") if match is not None and _family(match) in self.headings else None
 
     def knows(self, identifier: str) -> bool:
         """Tell whether an identifier is of a known family."""
@@ -226,7 +226,7 @@ def detect_labels(document: Document, convention: Convention) -> Labels:
     found: dict[str, _Family] = {}
     for words in checked(_openings(document)):
         match = _match(words)
-        if match is None or is_foreign(_name(match)):
+        if match is None or is_foreign(match.group("id")):
             continue
         family = found.setdefault(_family(match), _Family())
         family.numbers.add(match.group("number"))
@@ -246,7 +246,7 @@ def _heading_families(document: Document) -> frozenset[str]:
     found: dict[str, set[str]] = {}
     for section in document.sections:
         match = _LABEL.match(section.label)
-        if match is not None and not is_foreign(_name(match)):
+        if match is not None and not is_foreign(match.group("id")):
             found.setdefault(_family(match), set()).add(match.group("number"))
     return frozenset(name for name, numbers in found.items() if len(numbers) >= _LEAST and _is_telling(name))
 
@@ -254,15 +254,11 @@ def _heading_families(document: Document) -> frozenset[str]:
 def _openings(document: Document) -> Iterator[str]:
     """List what paragraphs, items and rows of tables open with; of a row that opens with a label alone, the row."""
     for block in document.blocks:
+        words = block.span.of(document.text)
         if block.kind in {BlockKind.PARAGRAPH, BlockKind.LIST_ITEM}:
-            yield block.span.of(document.text)
+            yield words
         elif block.kind is BlockKind.TABLE:
-            yield from _rows(block, document.text)
-
-
-def _rows(block: Block, text: str) -> Iterator[str]:
-    for line in block.span.of(text).split("\n"):
-        yield line.strip().lstrip("|").strip()
+            yield from (row.strip().lstrip("|").strip() for row in words.split("\n"))
 
 
 def _match(words: str) -> re.Match[str] | None:
@@ -284,10 +280,6 @@ def _match(words: str) -> re.Match[str] | None:
 
 def _family(match: re.Match[str]) -> str:
     return match.group("family").upper()
-
-
-def _name(match: re.Match[str]) -> str:
-    return match.group("id")
 
 
 def _is_telling(family: str) -> bool:

@@ -1,4 +1,4 @@
-"""Where sentences begin and end, in text as standards print it."""
+"""Where sentences and cells begin and end, in text as standards print it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from knowledge_mcp.model.document import Span
 from knowledge_mcp.ports import TokenMeasure
 from knowledge_mcp.support.checkpoints import checked
 
-__all__ = ["LEADS", "cut_within", "sentence_around", "sentence_spans"]
+__all__ = ["LEADS", "cut_within", "row_cells", "sentence_around", "sentence_spans"]
 
 _ABBREVIATIONS = frozenset(
     "e.g i.e cf viz resp approx incl excl fig figs tab no nos vol ch chap sec sect cl art par para paras eq eqs"
@@ -107,6 +107,21 @@ def _ends_sentence(text: str, begin: int, match: re.Match[str], end: int) -> boo
     if word_start == begin and _ENUMERATOR.match(word):
         return False
     return not (len(word) == 1 and word.isupper() and stop == ".")
+
+
+_BAR = re.compile(r"(?<!\\)\|")
+
+
+def row_cells(start: int, line: str) -> list[Span]:
+    """List the cells of one row that begins at `start`, what stands outside the outer bars left out."""
+    cuts = [match.start() for match in _BAR.finditer(line)]
+    if not cuts:
+        return [Span(start, start + len(line))]
+    bounds = list(zip([-1, *cuts], [*cuts, len(line)], strict=True))
+    cells = [Span(start + a + 1, start + b) for a, b in bounds]
+    first = 1 if not line[: cuts[0]].strip() else 0
+    last = len(cells) - 1 if len(cells) > 1 and not line[cuts[-1] + 1 :].strip() else len(cells)
+    return cells[first:last]
 
 
 _CHARACTERS_PER_TOKEN = 5

@@ -21,7 +21,7 @@ from knowledge_mcp.language.identifiers import (
     table_identifier,
     trailing_tag,
 )
-from knowledge_mcp.language.sentences import LEADS, sentence_spans
+from knowledge_mcp.language.sentences import LEADS, row_cells, sentence_spans
 from knowledge_mcp.model.chunk import Modality, Statement
 from knowledge_mcp.model.document import Block, BlockKind, Document, Span
 from knowledge_mcp.support.checkpoints import checked
@@ -41,7 +41,6 @@ _ASIDE = re.compile(
 _ILLUSTRATES = re.compile(r"\b(?:such\s+as|for\s+(?:example|instance)|e\.g\.)\W*\Z", re.IGNORECASE)
 _MARKER = re.compile(r"\s*(?:[-*+•–·▪]|\(?(?:\d{1,3}(?:\.\d{1,3})*|[A-Za-z]|[ivxIVX]{1,5})[.)])\s+")
 _WHITE = re.compile(r"\s+")
-_CELL = re.compile(r"(?<!\\)\|")
 _LONGEST_PROPERTY = 80
 _LONGEST_LEAD = 4000
 """Characters of a lead-in that are repeated in what inherits from it: its end, which leads in."""
@@ -216,14 +215,14 @@ class _Finder:
         self._leads.clear()
         start = block.span.start
         lines = block.span.of(self.text).split("\n")
-        header = [cell.of(lines[0]) for cell in _cells(0, lines[0])]
+        header = [cell.of(lines[0]) for cell in row_cells(0, lines[0])]
         for row_number, line in enumerate(checked(lines)):
             if line.strip(" |:-") and (row_number > 0 or force_of(line, self.convention) is not None):
                 self._take_row(block, start, line, header)
             start += len(line) + 1
 
     def _take_row(self, block: Block, start: int, line: str, header: Sequence[str]) -> None:
-        cells = _cells(start, line)
+        cells = row_cells(start, line)
         identifier, label = None, None
         for column, cell in enumerate(cells):
             words = cell.of(self.text)
@@ -276,18 +275,6 @@ class _Finder:
                 lead_in=lead.span if lead is not None else None,
             )
         )
-
-
-def _cells(start: int, line: str) -> list[Span]:
-    """List the cells of one row that begins at `start`, what stands outside the outer bars left out."""
-    cuts = [match.start() for match in _CELL.finditer(line)]
-    if not cuts:
-        return [Span(start, start + len(line))]
-    bounds = list(zip([-1, *cuts], [*cuts, len(line)], strict=True))
-    cells = [Span(start + a + 1, start + b) for a, b in bounds]
-    first = 1 if not line[: cuts[0]].strip() else 0
-    last = len(cells) - 1 if len(cells) > 1 and not line[cuts[-1] + 1 :].strip() else len(cells)
-    return cells[first:last]
 
 
 def _bare_lead(words: str, force: Force) -> bool:

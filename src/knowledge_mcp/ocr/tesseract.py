@@ -64,8 +64,7 @@ _LIMITS = Limits(memory=768 * 1024 * 1024, seconds=60.0, silence=60.0)
 class Options(Protocol):
     """What `from_options` reads of the settings."""
 
-    @property
-    def enable_ocr(self) -> bool: ...
+    enable_ocr: bool
 
 
 def from_options(options: Options) -> TesseractEngine | None:

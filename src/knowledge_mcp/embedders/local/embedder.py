@@ -38,12 +38,6 @@ class _Loaded:
     model: OnnxModel
 
 
-@dataclass(frozen=True, slots=True)
-class _Embedded:
-    vector: Vector
-    tokens: int
-
-
 class LocalEmbedder:
     """Embed texts on this machine; fills `ports.Embedder`.
 
@@ -161,15 +155,15 @@ class LocalEmbedder:
         started = time.perf_counter()
         model, tokenizer = self._load().model, self._tokens()
 
-        def one(text: str) -> _Embedded:
+        def one(text: str) -> tuple[Vector, int]:
             encoding, length = tokenizer.encode(text)
-            return _Embedded(model.embed(encoding), length)
+            return model.embed(encoding), length
 
         # the longest first, so that no lane still has one to do when all others have ended
         order = sorted(range(len(texts)), key=lambda place: len(texts[place]), reverse=True)
         done = dict(zip(order, self._lanes.map(one, [texts[place] for place in order]), strict=True))
-        embedded = [done[place] for place in range(len(texts))]
-        cut = [each.tokens for each in embedded if each.tokens > tokenizer.window]
+        vectors, lengths = zip(*(done[place] for place in range(len(texts))), strict=True)
+        cut = [length for length in lengths if length > tokenizer.window]
         if cut:
             log_event(
                 logger, level_of_truncation, "text_truncated",
@@ -177,16 +171,17 @@ class LocalEmbedder:
             )  # fmt: skip
         log_event(
             logger, logging.DEBUG, "embedding_generated",
-            texts=len(texts), token_count=sum(each.tokens for each in embedded),
+            texts=len(texts), token_count=sum(lengths),
             latency_ms=round((time.perf_counter() - started) * 1000, 1), model=self.space.model,
         )  # fmt: skip
-        return [each.vector for each in embedded]
+        return list(vectors)
 
     def _load(self) -> _Loaded:
         loaded = self._loaded
         if loaded is not None:
             return loaded
         from knowledge_mcp.embedders.local.model_files import provide
+        from knowledge_mcp.embedders.local.session import OnnxModel
 
         with self._loading:
             self._refuse_when_closed()
@@ -194,7 +189,7 @@ class LocalEmbedder:
                 started = time.perf_counter()
                 files, onnx = provide(self._model, self._path, self._cache, self._variant, self._progress)
                 self._files = files
-                self._loaded = _Loaded(files, _session(onnx, files))
+                self._loaded = _Loaded(files, OnnxModel(onnx, files.config))
                 log_event(
                     logger, logging.INFO, "embedding_model_loaded",
                     model=files.name, variant=self._variant, threads=self._lanes.width,
@@ -232,20 +227,13 @@ class LocalEmbedder:
 class LocalOptions(Protocol):
     """Name the settings that this embedder needs."""
 
-    @property
-    def embedding_model(self) -> str | None: ...
-    @property
-    def embedding_model_path(self) -> Path | None: ...
-    @property
-    def models_path(self) -> Path | None: ...
-    @property
-    def embedding_variant(self) -> Variant: ...
-    @property
-    def embedding_threads(self) -> int | None: ...
-    @property
-    def embedding_cache(self) -> bool: ...
-    @property
-    def data_folder(self) -> Path: ...
+    embedding_model: str | None
+    embedding_model_path: Path | None
+    models_path: Path | None
+    embedding_variant: Variant
+    embedding_threads: int | None
+    embedding_cache: bool
+    data_folder: Path
 
 
 def from_options(options: LocalOptions) -> LocalEmbedder | CachedEmbedder:
@@ -258,9 +246,3 @@ def from_options(options: LocalOptions) -> LocalEmbedder | CachedEmbedder:
         threads=options.embedding_threads,
     )
     return of_stopped_runs(embedder, options.data_folder) if options.embedding_cache else embedder
-
-
-def _session(onnx: Path, files: ModelFiles) -> OnnxModel:
-    from knowledge_mcp.embedders.local.session import OnnxModel
-
-    return OnnxModel(onnx, files.config)
