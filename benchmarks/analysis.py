@@ -24,7 +24,7 @@ from typing import Any
 from benchmarks.analysis_terms import measure_definitions, measure_forms, measure_lookup, print_sample
 from benchmarks.reading import read_document
 from knowledge_mcp.engine.search.requirements import group_statements, words_of
-from knowledge_mcp.language.clauses import section_facts
+from knowledge_mcp.language.clauses import SectionFacts
 from knowledge_mcp.language.definitions import find_definitions
 from knowledge_mcp.language.force import detect_convention, force_of
 from knowledge_mcp.language.identifiers import identifier_key
@@ -61,7 +61,7 @@ class Measured:
 
 def statements_of(document: Document) -> list[Statement]:
     """List a document's statements as the chunkers do: outside its definitions."""
-    facts = section_facts(document)
+    facts = SectionFacts(document)
     definitions = find_definitions(document, facts=facts)
     return find_statements(document, facts=facts, exempt=[each.span for each in definitions])
 

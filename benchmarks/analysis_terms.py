@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchmarks.product import open_knowledge
 from benchmarks.reading import read_document
-from knowledge_mcp.language.clauses import SectionRole, section_facts
+from knowledge_mcp.language.clauses import SectionFacts, SectionRole
 from knowledge_mcp.language.definitions import find_definitions
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import Definition
@@ -154,7 +154,7 @@ def documents_with_terms(data: Path) -> Iterator[tuple[str, Document]]:
     """Read the documents of `docs/md` and `docs/pdf` that have a clause of terms or abbreviations."""
     for path in sorted([*(data / "docs/md").iterdir(), *(data / "docs/pdf").glob("*.pdf")]):
         document = read_document(path)
-        roles = set(section_facts(document).roles)
+        roles = set(SectionFacts(document).roles)
         if roles & {SectionRole.DEFINITIONS, SectionRole.ABBREVIATIONS}:
             yield path.name, document
 

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from knowledge_mcp.chunking.prose.sections import ClauseChunker
-from knowledge_mcp.language.clauses import section_facts
+from knowledge_mcp.language.clauses import SectionFacts
 from knowledge_mcp.language.sentences import sentence_spans
 from knowledge_mcp.model.chunk import Chunk, Modality
 from knowledge_mcp.model.document import BlockKind, Document, DocumentType
@@ -74,7 +74,7 @@ def test_no_chunk_is_longer_than_the_maximum_or_than_the_model_reads(
 def test_no_chunk_holds_text_of_two_clauses(
     document: Document, sizes: tuple[int, int, int], measure: PieceMeasure
 ) -> None:
-    facts = section_facts(document)
+    facts = SectionFacts(document)
     for chunk in _chunks(document, sizes, measure):
         bodies = [b for b in document.blocks if b.kind is not BlockKind.HEADING and b.span.overlaps(chunk.span)]
         clauses = {facts.clause(b.section) for b in bodies}
@@ -134,7 +134,7 @@ def test_what_a_chunk_reports_stands_in_it(
 def test_an_edit_in_one_clause_changes_no_chunk_of_another(
     drawn: list[Part], sizes: tuple[int, int, int], measure: PieceMeasure, data: st.DataObject
 ) -> None:
-    facts = section_facts(build_document(drawn))
+    facts = SectionFacts(build_document(drawn))
     bodies = [
         (position, number)
         for position, number in _clauses_of(drawn)
@@ -154,5 +154,5 @@ def test_an_edit_in_one_clause_changes_no_chunk_of_another(
 def _clauses_of(drawn: list[Part]) -> list[tuple[int, str | None]]:
     """Pair each part's position with the number of the clause that it stands in."""
     document = build_document(drawn)
-    facts = section_facts(document)
+    facts = SectionFacts(document)
     return [(position, facts.clause_number(b.section)) for position, b in enumerate(document.blocks)]

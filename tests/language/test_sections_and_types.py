@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from knowledge_mcp.language.clauses import SectionRole, section_facts
+from knowledge_mcp.language.clauses import SectionFacts, SectionRole
 from knowledge_mcp.language.document_types import DocumentClassifier
 from knowledge_mcp.model.document import BlockKind, DocumentType
 from knowledge_mcp.testing.documents import Part, build_document
@@ -38,11 +38,11 @@ def _heading(text: str, number: str | None = None, level: int = 1, *, informativ
     ],
 )
 def test_titles_tell_what_a_section_is_for(title: str, role: SectionRole) -> None:
-    assert section_facts(build_document([_heading(title)])).role(0) is role
+    assert SectionFacts(build_document([_heading(title)])).role(0) is role
 
 
 def test_sections_without_a_telling_title_have_their_parents_role_force_and_clause() -> None:
-    facts = section_facts(
+    facts = SectionFacts(
         build_document(
             [
                 _heading("Terms", "3"),
@@ -59,9 +59,9 @@ def test_sections_without_a_telling_title_have_their_parents_role_force_and_clau
 
 
 def test_a_section_with_a_letter_after_numbered_ones_is_an_annex() -> None:
-    facts = section_facts(build_document([_heading("Loads", "5"), _heading("Mapping", "A")]))
+    facts = SectionFacts(build_document([_heading("Loads", "5"), _heading("Mapping", "A")]))
     assert facts.role(1) is SectionRole.ANNEX
-    assert section_facts(build_document([_heading("Overview of pumps", "A")])).role(0) is SectionRole.BODY
+    assert SectionFacts(build_document([_heading("Overview of pumps", "A")])).role(0) is SectionRole.BODY
 
 
 @pytest.mark.requirement("A-REQ-DATA-003")

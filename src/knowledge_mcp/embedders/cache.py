@@ -70,17 +70,17 @@ class CachedEmbedder:
         return self._inner.space
 
     @property
-    def usage(self) -> EmbeddingUsage:
-        asked = self._inner.usage
-        return EmbeddingUsage(requests=asked.requests, tokens=asked.tokens, cached=asked.cached + self._answered)
-
-    @property
     def price(self) -> float | None:
         return self._inner.price
 
     @property
     def max_tokens(self) -> int:
         return self._inner.max_tokens
+
+    @property
+    def usage(self) -> EmbeddingUsage:
+        asked = self._inner.usage
+        return EmbeddingUsage(requests=asked.requests, tokens=asked.tokens, cached=asked.cached + self._answered)
 
     def count_tokens(self, text: str) -> int:
         return self._inner.count_tokens(text)

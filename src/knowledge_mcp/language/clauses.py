@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from knowledge_mcp.model.document import Document, Section
 
-__all__ = ["SectionFacts", "SectionRole", "section_facts"]
+__all__ = ["SectionFacts", "SectionRole"]
 
 
 class SectionRole(StrEnum):
@@ -76,7 +76,7 @@ _NOISE = re.compile(r"[*_`#]+|\s+")
 
 
 class SectionFacts:
-    """Hold, for each section of one document, what follows from titles, numbers and ancestors.
+    """Work out, for each section of one document, what follows from titles, numbers and ancestors.
 
     Attributes:
         roles: role by section index; a section without a telling title has its parent's.
@@ -87,17 +87,17 @@ class SectionFacts:
 
     __slots__ = ("clauses", "informative", "prefatory", "roles", "sections")
 
-    def __init__(self, sections: tuple[Section, ...], text: str) -> None:
-        self.sections = sections
+    def __init__(self, document: Document) -> None:
+        self.sections = document.sections
         clauses_seen: set[int | None] = set()
         self.roles: list[SectionRole] = []
         self.informative: list[bool] = []
         self.prefatory: list[bool] = []
         self.clauses: list[int | None] = []
-        for section in sections:
+        for section in document.sections:
             title = _plain(section.title)
             above = section.parent
-            annex = _ANNEX.match(text, section.heading.start, section.heading.end) is not None or (
+            annex = _ANNEX.match(document.text, section.heading.start, section.heading.end) is not None or (
                 above in clauses_seen and _ANNEX_NUMBER.match(section.number or "") is not None
             )
             if section.number and section.number[0].isdigit():
@@ -132,11 +132,6 @@ class SectionFacts:
         """Return the number of the innermost numbered section at or above a section."""
         clause = self.clause(section)
         return None if clause is None else self.sections[clause].number
-
-
-def section_facts(document: Document) -> SectionFacts:
-    """Work out role, force and clause of all sections of a document."""
-    return SectionFacts(document.sections, document.text)
 
 
 def _plain(title: str) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
-from knowledge_mcp.language.clauses import SectionFacts, SectionRole, section_facts
+from knowledge_mcp.language.clauses import SectionFacts, SectionRole
 from knowledge_mcp.language.entries import (
     expansion_fits,
     is_defining,
@@ -81,7 +82,7 @@ def find_definitions(document: Document, *, facts: SectionFacts | None = None) -
     application programming interface", per line. In glossary tables: rows under a header that names term and meaning.
     Everywhere: sentences of the form “X” means … and X is defined as ….
     """
-    facts = facts or section_facts(document)
+    facts = facts or SectionFacts(document)
     finder = _Finder(document, facts)
     found = [one for one in finder.run() if one.term and is_meaning(one.text)]
     return without_pointers(sorted(found, key=lambda one: one.span))
@@ -143,7 +144,7 @@ class _Finder:
         span = Span(min(begin, body[0].span.start), body[-1].span.end)
         numbered = self._numbers_entries(node.parent)
         title = (node.title if numbered else node.label).strip().strip("*_")
-        leading = _leading(body)
+        leading = list(takewhile(lambda block: block.kind in _PROSE, body))
         words = "\n".join(block.span.of(self.text) for block in leading)
         if not title:
             title, _, words = words.partition("\n")
@@ -295,16 +296,6 @@ def _stands_alone(words: str) -> bool:
     """Tell whether a paragraph may be a term and nothing else: short, on one line, no sentence."""
     words = words.strip()
     return 0 < len(words) <= 80 and "\n" not in words and len(words.split()) <= 8 and words[-1] not in ".:;,!?"
-
-
-def _leading(body: list[Block]) -> list[Block]:
-    """Take the prose before the first note, example or the like."""
-    taken: list[Block] = []
-    for block in body:
-        if block.kind not in _PROSE:
-            break
-        taken.append(block)
-    return taken
 
 
 def _glossary_columns(header: list[str]) -> tuple[int, int] | None:

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from knowledge_mcp.language.clauses import SectionFacts, SectionRole, section_facts
+from knowledge_mcp.language.clauses import SectionFacts, SectionRole
 from knowledge_mcp.language.force import RANK, Convention, Force, detect_convention, force_of
 from knowledge_mcp.language.identifiers import (
     Labels,
@@ -79,7 +79,7 @@ def find_statements(
         convention: how it marks force; worked out from the whole text when None.
         exempt: spans (sorted) in which no statement may begin, e.g. definitions.
     """
-    facts = facts or section_facts(document)
+    facts = facts or SectionFacts(document)
     finder = _Finder(document, facts, convention or detect_convention(document.text), exempt)
     for block in checked(document.blocks):
         finder.take(block)

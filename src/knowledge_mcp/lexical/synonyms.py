@@ -62,6 +62,10 @@ class SynonymList:
         analyser: makes the terms.
         texts: name and content of each list.
 
+    Attributes:
+        size: lines that say something.
+        unsearched: phrases that no question can say, for they consist of words that are not searched, as "IT" is.
+
     Raises:
         ConfigError: a line has an empty phrase, or says nothing beside itself; names the list and the line.
     """
@@ -79,17 +83,8 @@ class SynonymList:
                     unsearched.extend(self._add(content, f"line {number} of {name}"))
         for rules in self._rules.values():
             rules.sort(key=lambda rule: -len(rule[0].terms))  # the longest phrase that fits is the one that is meant
-        self._size, self._unsearched = entries, tuple(unsearched)
-
-    @property
-    def size(self) -> int:
-        """Count the lines that say something."""
-        return self._size
-
-    @property
-    def unsearched(self) -> tuple[str, ...]:
-        """List phrases that no question can say, for they consist of words that are not searched, as "IT" is."""
-        return self._unsearched
+        self.size = entries
+        self.unsearched = tuple(unsearched)
 
     def wordings(self, question: str) -> tuple[Wording, ...]:
         terms = self._terms(question)

@@ -6,7 +6,6 @@ detection says (or, where that is unsure, each way), and read as scattered text 
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import importlib
 import io
@@ -17,7 +16,7 @@ import tempfile
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -113,13 +112,13 @@ class TesseractEngine:
         sandbox: Sandbox | None = None,
     ) -> None:
         self._program = program
-        self._workers = max(1, workers if workers is not None else min(usable_cores(), 4))
+        self.workers = max(1, workers if workers is not None else min(usable_cores(), 4))
         self._seconds = seconds
         self._memory = memory
         self._tessdata = ["--tessdata-dir", str(tessdata)] if tessdata is not None else []
         self._sandbox = sandbox or Sandbox(_LIMITS, keep=1)
         self._owned = sandbox is None
-        self._slots = threading.BoundedSemaphore(self._workers)
+        self._slots = threading.BoundedSemaphore(self.workers)
         self._lock = threading.Lock()
         self._languages: tuple[str, ...] | None = None
         self._recent: OrderedDict[tuple[bytes, str], OcrPage] = OrderedDict()
@@ -132,11 +131,6 @@ class TesseractEngine:
         except KnowledgeError:
             return ""
         return "tesseract-2"
-
-    @property
-    def workers(self) -> int:
-        """Tell how many pages are read at a time."""
-        return self._workers
 
     def languages(self) -> tuple[str, ...]:
         """List the languages whose data is installed, `osd` (orientation) among them.
@@ -246,9 +240,11 @@ class TesseractEngine:
         command = [find_program(self._program), *self._tessdata, "stdin", "stdout", *options]
         # a list of one file: an image on its standard input the program takes in letter by letter, in a tenth of the
         # time that reading the page takes
-        with _stored(png) as path:
-            given = os.fsencode(path) + b"\n"
-            readable = (path, *self._tessdata[1:])
+        with tempfile.NamedTemporaryFile(prefix="page-", suffix=".png") as file:
+            file.write(png)
+            file.flush()
+            given = os.fsencode(file.name) + b"\n"
+            readable = (file.name, *self._tessdata[1:])
             return run_program(
                 command, given=given, readable=readable, seconds=left, memory=self._memory, accepted=accepted
             )
@@ -329,15 +325,6 @@ def _page(reading: _Reading) -> OcrPage:
     return OcrPage(
         words, text_of(words), mean_confidence(words), reading.rotation, round(reading.skew, 1), width, height
     )
-
-
-@contextlib.contextmanager
-def _stored(png: bytes) -> Generator[str]:
-    """Keep an image in a temporary file, and give its path."""
-    with tempfile.NamedTemporaryFile(prefix="page-", suffix=".png") as file:
-        file.write(png)
-        file.flush()
-        yield file.name
 
 
 def _check(png: bytes) -> None:

@@ -76,11 +76,7 @@ class CodeChunker:
         self._max_tokens = max_tokens
         self._overlap = overlap_tokens
         self._max_chunks = max_chunks
-
-    @property
-    def version(self) -> str:
-        """Name the chunker, its version and its settings."""
-        return f"code/1 max={self._max_tokens} overlap={self._overlap} chunks={self._max_chunks}"
+        self.version = f"code/1 max={max_tokens} overlap={overlap_tokens} chunks={max_chunks}"
 
     def chunk(self, document: Document, document_type: str, measure: TokenMeasure) -> list[Chunk]:
         """Cut and describe every passage, in order."""
@@ -244,7 +240,7 @@ class CodeContexts:
 
     def of(self, section: int | None, span: Span) -> str:
         """Return the context of a piece: a symbol whose signature stands in it is not repeated."""
-        shows = section is not None and _holds(span, self._document.sections[section].heading.start)
+        shows = section is not None and span.start <= self._document.sections[section].heading.start < span.end
         return self._context(section, not shows)[0]
 
     def _context(self, section: int | None, inside: bool) -> tuple[str, int]:
@@ -305,7 +301,3 @@ class CodeContexts:
         while kept and self._measure.count_tokens(kept) > limit:
             kept = kept[: len(kept) // 2]
         return kept.strip()
-
-
-def _holds(span: Span, place: int) -> bool:
-    return span.start <= place < span.end

@@ -64,17 +64,13 @@ class SourceFile:
         """Count the tokens of a span by itself."""
         return self._measure.count_tokens(span.of(self.document.text))
 
-    def path(self, section: int | None) -> tuple[int, ...]:
-        """List a section with those around it, outermost first."""
-        return tuple(one.index for one in self.document.ancestors(section))
-
     def tree(self) -> list[Unit]:
         """Build the units of the file's top level."""
         root = Unit(0, len(self.blocks) - 1)
         open_: list[Unit] = [root]
         sections: list[int] = []
         for position, block in enumerate(checked(self.blocks)):
-            path = self.path(block.section)
+            path = tuple(one.index for one in self.document.ancestors(block.section))
             while tuple(sections) != path[: len(sections)]:
                 sections.pop()
                 open_.pop()

@@ -41,15 +41,13 @@ class Above:
             return []
         if block.kind is not BlockKind.LIST_ITEM:
             return []
-        while self._open and self._is_item(self._open[-1]) and self._open[-1].block.depth >= block.depth:
+        while self._open and self._open[-1].block.kind is BlockKind.LIST_ITEM:
+            if self._open[-1].block.depth < block.depth:
+                break
             self._open.pop()
         found = self._chain()
         self._open.append(_Lead(block))
         return found
-
-    @staticmethod
-    def _is_item(lead: _Lead) -> bool:
-        return lead.block.kind is BlockKind.LIST_ITEM
 
     def _chain(self) -> list[str]:
         """List the lead-ins of what is open."""

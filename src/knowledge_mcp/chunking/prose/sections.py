@@ -16,7 +16,7 @@ from knowledge_mcp.chunking.prose.cutting import Cutter
 from knowledge_mcp.chunking.prose.describing import CONTEXT_JOIN, described, with_boxes
 from knowledge_mcp.chunking.prose.headings import HIERARCHY_LEVELS, HeadingPaths, Headlines
 from knowledge_mcp.chunking.prose.passages import BlockRun, joined, merge_small, passages_of
-from knowledge_mcp.language.clauses import SectionFacts, SectionRole, section_facts
+from knowledge_mcp.language.clauses import SectionFacts, SectionRole
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.errors import ConfigError
@@ -87,16 +87,11 @@ class ClauseChunker:
     def __init__(self, size_min: int = 200, size_max: int = 800, overlap: int = 100) -> None:
         self._sizes = _Sizes(size_min, size_max, overlap)
         self._sizes.check()
-
-    @property
-    def version(self) -> str:
-        """Name the chunker, its version and its settings."""
-        sizes = self._sizes
-        return f"clauses/3 min={sizes.minimum} max={sizes.maximum} overlap={sizes.overlap}"
+        self.version = f"clauses/3 min={size_min} max={size_max} overlap={overlap}"
 
     def chunk(self, document: Document, document_type: str, measure: TokenMeasure) -> list[Chunk]:
         """Cut, classify and describe every passage, in order."""
-        facts = section_facts(document)
+        facts = SectionFacts(document)
         paths = HeadingPaths(document, measure)
         sizes = self._sizes.capped(measure.max_tokens - paths.limit - CONTEXT_JOIN)
         if sizes is not self._sizes:
@@ -156,15 +151,11 @@ class ContextualChunker:
                 f"Chunks of at most {most} tokens are not possible.", suggestion=f"Choose {_LEAST} to 8000."
             )
         self._most = most
-
-    @property
-    def version(self) -> str:
-        """Name the chunker, its version and its settings."""
-        return f"contextual/3 max={self._most}"
+        self.version = f"contextual/3 max={most}"
 
     def chunk(self, document: Document, document_type: str, measure: TokenMeasure) -> list[Chunk]:
         """Cut, classify and describe every passage, in order."""
-        facts = section_facts(document)
+        facts = SectionFacts(document)
         paths = HeadingPaths(document, measure)
 
         def capacity(section: int | None) -> int:

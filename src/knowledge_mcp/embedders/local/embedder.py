@@ -63,6 +63,7 @@ class LocalEmbedder:
         threads: int | None = None,
         progress: Progress | None = None,
     ) -> None:
+        self.price = 0.0
         self._model = model
         self._path = path
         self._cache = cache
@@ -113,10 +114,6 @@ class LocalEmbedder:
     @property
     def usage(self) -> EmbeddingUsage:
         return EmbeddingUsage()  # no service is asked
-
-    @property
-    def price(self) -> float | None:
-        return 0.0
 
     def warm_up(self) -> None:
         loaded = self._load()

@@ -272,71 +272,57 @@ def _download(
         with tempfile.TemporaryDirectory(dir=cache, prefix=INCOMING) as scratch:
             known = pinned(model)
             if known is not None or model is None:
-                rounds = _Rounds(known or ALL_MINILM, sources, Path(scratch), told)
-                manifest = retrying(
-                    rounds.ask,
-                    service="model download",
-                    may_pass=lambda exc: bool(rounds.left) and may_pass(exc),
-                    policy=retries,
-                )
+                chosen = known or ALL_MINILM
+                offered = chosen.sources() if sources is None else sources
+                manifest = _from_sources(chosen, offered, Path(scratch), told, retries)
             else:
                 manifest = _from_hub(model, revision, Path(scratch), told, retries)
             _move_in(Path(scratch), cache / folder_name(model), manifest)
             return manifest.source
 
 
-class _Rounds:
+def _from_sources(
+    model: PinnedModel, sources: Sequence[ModelSource], scratch: Path, told: Progress, retries: RetryPolicy
+) -> ModelManifest:
     """Ask the sources for a known model, one after the other until one gives the pinned bytes, in rounds.
 
     A source is asked again only where its failure may pass and it does not try again by itself.
+
+    Raises:
+        ConnectionFailedError: none gave it; recoverable where a later try of one of them may succeed.
     """
+    left = list(sources)
+    reasons: dict[str, str] = {}
+    passing = False
 
-    def __init__(
-        self, model: PinnedModel, sources: Sequence[ModelSource] | None, scratch: Path, told: Progress
-    ) -> None:
-        self._model = model
-        self.left = list(model.sources() if sources is None else sources)
-        self._count = len(self.left)
-        self._scratch = scratch
-        self._told = told
-        self._reasons: dict[str, str] = {}
-        self._passing = False
-
-    def ask(self) -> ModelManifest:
-        """Ask every source that is left.
-
-        Raises:
-            ConnectionFailedError: none gave it; recoverable where a later try of one of them may succeed.
-        """
-        for source in tuple(self.left):
+    def ask() -> ModelManifest:
+        nonlocal passing
+        for source in tuple(left):
             again = False
             try:
-                source.fetch(self._model.files, self._scratch, self._told)
-                wrong = [
-                    file.name
-                    for file in self._model.files
-                    if _check(self._scratch / file.name, file.sha256).actual != file.sha256
-                ]
+                source.fetch(model.files, scratch, told)
+                wrong = [file.name for file in model.files if not _check(scratch / file.name, file.sha256).ok]
                 if not wrong:
-                    marks = {file.name: FileMark(file.sha256, file.size) for file in self._model.files}
-                    pins = self._model.weights.sha256
-                    return ModelManifest(self._model.name, pins, self._model.config, source.label, files=marks)
-                self._reasons[source.label] = f"other bytes than the pinned ones in {', '.join(wrong)}"
+                    marks = {file.name: FileMark(file.sha256, file.size) for file in model.files}
+                    return ModelManifest(model.name, model.weights.sha256, model.config, source.label, files=marks)
+                reasons[source.label] = f"other bytes than the pinned ones in {', '.join(wrong)}"
             except KnowledgeError as exc:
-                self._reasons[source.label] = f"{exc.message} {exc.details}".strip()
+                reasons[source.label] = f"{exc.message} {exc.details}".strip()
                 again = may_pass(exc)
-            self._passing = self._passing or again
+            passing = passing or again
             if not again or source.insists:
-                self.left.remove(source)
-            for file in self._scratch.iterdir():
+                left.remove(source)
+            for file in scratch.iterdir():
                 shutil.rmtree(file) if file.is_dir() else file.unlink()
         raise ConnectionFailedError(
-            f"The model {self._model.name} could not be had from any of {self._count} sources.",
-            details="; ".join(f"{label}: {reason}" for label, reason in self._reasons.items()),
-            suggestion=f"Check the network and run `knowledge models fetch`, or set {self._model.setting} to a folder "
-            f"that holds {self._model.weights.name} and tokenizer.json.",
-            recoverable=self._passing,
+            f"The model {model.name} could not be had from any of {len(sources)} sources.",
+            details="; ".join(f"{label}: {reason}" for label, reason in reasons.items()),
+            suggestion=f"Check the network and run `knowledge models fetch`, or set {model.setting} to a folder "
+            f"that holds {model.weights.name} and tokenizer.json.",
+            recoverable=passing,
         )
+
+    return retrying(ask, service="model download", may_pass=lambda exc: bool(left) and may_pass(exc), policy=retries)
 
 
 def _from_hub(model: str, revision: str | None, scratch: Path, told: Progress, retries: RetryPolicy) -> ModelManifest:

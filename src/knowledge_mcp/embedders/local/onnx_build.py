@@ -107,7 +107,7 @@ def build_bert(weights: Weights, shape: BertShape, pooling: Pooling, *, padded: 
     Raises:
         ConfigError: a weight is missing or has another shape than `shape` says.
     """
-    graph = _Graph(_without_prefix(weights), shape)
+    graph = _Graph({name.removeprefix("bert."): value for name, value in weights.items()}, shape)
     hidden = _embeddings(graph)
     mask = graph.op("Cast", "attention_mask", to=TensorProto.FLOAT) if padded else None
     bias = _attention_bias(graph, mask) if mask is not None else None
@@ -156,10 +156,6 @@ def _parsed(path: Path) -> onnx.ModelProto:
     except (OSError, DecodeError) as exc:
         raise ConfigError(f"{path} is not an ONNX file.", details=str(exc)) from exc
     return model
-
-
-def _without_prefix(weights: Weights) -> Weights:
-    return {name.removeprefix("bert."): value for name, value in weights.items()}
 
 
 class _Graph:

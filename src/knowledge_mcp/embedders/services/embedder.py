@@ -59,6 +59,10 @@ class RemoteEmbedder:
         query_seconds: float = QUERY_SECONDS,
         batch_seconds: float = 60.0,
     ) -> None:
+        model = service.model
+        self.space = EmbeddingSpace(provider=service.provider, model=model.name, dimensions=model.dimensions)
+        self.price = model.price
+        self.max_tokens = MOST_TOKENS
         self._service = service
         self._batch_size = max(1, min(batch_size, MOST_TEXTS_OF_A_REQUEST))
         self._retries = retries
@@ -75,22 +79,9 @@ class RemoteEmbedder:
         self._closed = False
 
     @property
-    def space(self) -> EmbeddingSpace:
-        model = self._service.model
-        return EmbeddingSpace(provider=self._service.provider, model=model.name, dimensions=model.dimensions)
-
-    @property
     def usage(self) -> EmbeddingUsage:
         asked = self._requests.usage if self._requests is not None else EmbeddingUsage()
         return EmbeddingUsage(requests=asked.requests, tokens=asked.tokens, cached=self._repeated)
-
-    @property
-    def price(self) -> float | None:
-        return self._service.model.price
-
-    @property
-    def max_tokens(self) -> int:
-        return MOST_TOKENS
 
     def count_tokens(self, text: str) -> int:
         return self._tokens().count(text)
