@@ -88,7 +88,7 @@ class CacheFile:
         self._lock = threading.Lock()
         self._connection: _Connection | None = None
         self._usable = True
-        self._told: set[str] = set()
+        self._logged: set[str] = set()
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, Vector]:
         """Return what is known and whole, by key (SHA-256 of the text)."""
@@ -131,7 +131,7 @@ class CacheFile:
                 if not now - USE_IS_TOLD_AFTER <= used <= now:
                     stale.append(row)
         if damaged:
-            self._tell("damaged", f"{len(damaged)} vectors are damaged and are asked for anew")
+            self._log("damaged", f"{len(damaged)} vectors are damaged and are asked for again")
         if stale:
             self._note_use(connection, stale, now)
         return found
@@ -186,10 +186,10 @@ class CacheFile:
                     self._connection = self._open()
                 return work(self._connection)
             except (apsw.BusyError, apsw.LockedError, apsw.ProtocolError) as exc:
-                self._tell("busy", f"another process holds it: {exc}")
+                self._log("busy", f"another process holds it: {exc}")
             except (apsw.Error, OSError, ValueError, TypeError) as exc:
                 self._usable = False
-                self._tell("unusable", f"{type(exc).__name__}: {exc}", doing)
+                self._log("unusable", f"{type(exc).__name__}: {exc}", doing)
                 self._drop_connection()
         return otherwise
 
@@ -246,11 +246,11 @@ class CacheFile:
             except apsw.Error as exc:
                 logger.debug("closing the damaged embedding cache: %s", exc)
 
-    def _tell(self, what: str, reason: str, doing: str = "") -> None:
+    def _log(self, what: str, reason: str, doing: str = "") -> None:
         """Log each kind of trouble once."""
-        if what in self._told:
+        if what in self._logged:
             return
-        self._told.add(what)
+        self._logged.add(what)
         log_event(
             logger, logging.WARNING, "embedding_cache_bypassed",
             path=str(self._path), trouble=what, reason=reason, doing=doing,

@@ -47,7 +47,7 @@ class Inspection:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing found wrong in a store: what, where, whether it was mended, what to do."""
+    """One thing found wrong in a store: what, where, whether it was repaired, what to do."""
 
     message: str
     document_id: str | None = None
@@ -119,7 +119,7 @@ class PlannedDocument:
 
 @dataclass(frozen=True, slots=True)
 class IngestedDocument:
-    """What became of one file: its record and how many chunks were embedded anew or reused."""
+    """What became of one file: its record and how many chunks were embedded now or reused."""
 
     record: DocumentRecord
     embedded: int

@@ -171,7 +171,7 @@ def _failure(code: int, said: str) -> KnowledgeError:
     return InternalError(
         f"Text recognition failed ({how}).",
         details=words,
-        suggestion="Try `tesseract --version`; install it anew if that fails too.",
+        suggestion="Try `tesseract --version`; install it again if that fails too.",
     )
 
 

@@ -201,10 +201,10 @@ def _probability(logits: Sequence[float]) -> float:
 def _most_tokens(folder: Path) -> int:
     """Read how many tokens the model takes; 512 where its configuration does not say."""
     try:
-        told = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("max_position_embeddings")
+        stated = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("max_position_embeddings")
     except (OSError, ValueError, AttributeError):
         return _MOST_TOKENS
-    return min(told, _MOST_TOKENS) if isinstance(told, int) and told > 0 else _MOST_TOKENS
+    return min(stated, _MOST_TOKENS) if isinstance(stated, int) and stated > 0 else _MOST_TOKENS
 
 
 class ApiOptions(Protocol):
@@ -278,10 +278,10 @@ class ApiReranker:
         if not _left(deadline):
             raise _late()
         try:
-            told = answer.json()
+            answered = answer.json()
         except ValueError as exc:
             raise InternalError("The reranker's answer is no JSON.") from exc
-        return reordered(hits, _scores(told, len(hits)))
+        return reordered(hits, _scores(answered, len(hits)))
 
     def warm_up(self) -> None:
         """Load the library; nobody is asked."""
@@ -309,13 +309,13 @@ class ApiReranker:
             return httpx, self._client
 
 
-def _scores(told: Any, count: int) -> list[float]:
+def _scores(answered: Any, count: int) -> list[float]:
     """Read one score for each passage.
 
     Raises:
         InternalError: the answer has another form, or leaves a passage out.
     """
-    results = cast("dict[str, Any]", told).get("results") if isinstance(told, dict) else None
+    results = cast("dict[str, Any]", answered).get("results") if isinstance(answered, dict) else None
     scores: dict[int, float] = {}
     try:
         for each in cast("list[dict[str, Any]]", results):

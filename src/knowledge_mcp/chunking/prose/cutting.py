@@ -146,11 +146,10 @@ class Cutter:
     def _atoms(self, blocks: Sequence[_Measured], capacity: int) -> Iterator[_Atom]:
         above = Above(self.text)
         for position, item in enumerate(checked(blocks)):
-            resume = self._lead_in(above, item.block, capacity)
+            words, count = self._limited(above.take(item.block), capacity // 3)
             after = blocks[position + 1].block.kind if position + 1 < len(blocks) else None
             glued = self._wants_next(item, after)
-            if item.tokens <= capacity - (resume[1] if resume else 0):
-                words, count = resume or ("", 0)
+            if item.tokens <= capacity - count:
                 yield _Atom(item.block.span, item.tokens, position, glued, False, words, count)
             elif item.block.kind is BlockKind.TABLE:
                 yield from self._rows(blocks, position, capacity)
@@ -159,7 +158,7 @@ class Cutter:
                 yield from self._parts(item, position, _lines(self.text, item.block.span), capacity, announced)
             else:
                 sentences = sentence_spans(self.text, item.block.span.start, item.block.span.end)
-                yield from self._parts(item, position, sentences, capacity, resume or ("", 0))
+                yield from self._parts(item, position, sentences, capacity, (words, count))
 
     def _wants_next(self, item: _Measured, after: BlockKind | None) -> bool:
         kind = item.block.kind
@@ -252,11 +251,6 @@ class Cutter:
         if found is None:
             found = self._counts[words] = self.measure.count_tokens(words)
         return found
-
-    def _lead_in(self, above: Above, block: Block, capacity: int) -> tuple[str, int] | None:
-        """Find the sentences that a list item depends on, None for what is no list item or depends on none."""
-        found = above.take(block)
-        return self._limited(found, capacity // 3) if found else None
 
     def _code_lead(self, blocks: Sequence[_Measured], position: int, capacity: int) -> tuple[str, int]:
         """Find the sentence that announces a block of code: an example's first words, or one that ends with a colon."""

@@ -44,7 +44,7 @@ def called(document: Document) -> str:
     opening = _Written(document.text[:_LOOKED_AT])
     in_title = _Written(title)
     is_long = len(title.split()) > _LONG
-    told: list[str] = []
+    added: list[str] = []
     confirmed = missing = False
     for word in _stem(document.source_uri):
         whole = in_title.find(word) or opening.find(word)
@@ -56,10 +56,10 @@ def called(document: Document) -> str:
             confirmed = confirmed or (bool(written) and piece.isalpha() and len(piece) > 2)
             if written != written.lower() or (written and piece.isdecimal()):
                 missing = missing or not known
-                told += [written] if is_long or not known else []
+                added += [written] if is_long or not known else []
     if not confirmed or not missing:
         return title
-    return f"{' '.join(dict.fromkeys(told[:_MOST]))}: {title}" if title else " ".join(dict.fromkeys(told[:_MOST]))
+    return f"{' '.join(dict.fromkeys(added[:_MOST]))}: {title}" if title else " ".join(dict.fromkeys(added[:_MOST]))
 
 
 def _stem(source: str) -> list[str]:

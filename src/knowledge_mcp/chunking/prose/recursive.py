@@ -13,7 +13,7 @@ from typing import Literal
 
 from knowledge_mcp.chunking.prose.describing import PagePlaces, with_boxes
 from knowledge_mcp.model.chunk import Chunk, ChunkType
-from knowledge_mcp.model.document import Block, BlockKind, Document, Section, Span
+from knowledge_mcp.model.document import Block, BlockKind, Document, Span
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.ports import TokenMeasure
 from knowledge_mcp.support.checkpoints import checked
@@ -192,7 +192,7 @@ class _Places:
             span=span,
             section_hierarchy=tuple(section.label for section in path)[:_LEVELS],
             section_title=path[-1].title if path else "",
-            clause_number=_number(path),
+            clause_number=next((section.number for section in reversed(path) if section.number), None),
             parent_chunk_id=None,
             chunk_type=self._kind(span, block),
             normative=False,
@@ -223,7 +223,3 @@ class _Places:
         first = max(bisect_right(self._starts, span.start) - 1, 0)
         inside = self._blocks[first:last]
         return ChunkType.TABLE if all(each.kind is BlockKind.TABLE for each in inside) else ChunkType.GUIDANCE
-
-
-def _number(path: Sequence[Section]) -> str | None:
-    return next((section.number for section in reversed(path) if section.number), None)

@@ -50,7 +50,7 @@ class LocalEmbedder:
         cache: the model cache, None for the user's own.
         variant: `int8` (half the time, mean cosine to the other one .99) or `fp32` (as published). They are two spaces.
         threads: how many texts are embedded at once, None for as many as this process has cores.
-        progress: told how far a download or a build is.
+        progress: called with how far a download or a build is.
     """
 
     def __init__(

@@ -126,7 +126,7 @@ def fetch(
         variants: which to build; a reranker comes as the one that it is.
         offline: use only what is on this machine.
         revision: commit or branch on the hub, for models that are not built in.
-        progress: told how far each stage is; called by this thread.
+        progress: called with how far each stage is, by this thread.
         sources: where a model whose bytes are known is looked for, None for its own list.
         retries: when downloads that failed are tried again.
 
@@ -135,26 +135,26 @@ def fetch(
         ConnectionFailedError: no source gave it; `details` has each one's reason.
     """
     started = time.monotonic()
-    cache, told = cache or default_cache(), progress or _untold
+    cache, progress = cache or default_cache(), progress or _silent
     source = ""
     files = find(model, path=path, cache=cache)
-    if files is None or (path is None and not _sound(files, told)):
+    if files is None or (path is None and not _sound(files, progress)):
         if offline:
             raise ConfigError(
                 f"The model {model or ALL_MINILM.name} is not whole on this machine, and downloads are off.",
                 suggestion="Run `knowledge models fetch` with a network, or set EMBEDDING_MODEL_PATH.",
             )
-        with cache_lock(cache, lambda: told("wait for another process", 0, None)):
+        with cache_lock(cache, lambda: progress("wait for another process", 0, None)):
             files = find(model, cache=cache)
-            if files is None or not _sound(files, told):
-                source = _download(model, revision, cache, told, sources, retries)
+            if files is None or not _sound(files, progress):
+                source = _download(model, revision, cache, progress, sources, retries)
                 files = find(model, cache=cache)
     if files is None:
         raise ConfigError(f"The model {model or ALL_MINILM.name} did not arrive whole in {cache}.")
     known = pinned(model) if path is None else None
     ready = given_onnx(files) if known is not None and known.kind == "reranker" else None
     onnx: dict[Variant, Path] = (
-        {"int8": ready} if ready is not None else {variant: onnx_file(files, variant, told) for variant in variants}
+        {"int8": ready} if ready is not None else {variant: onnx_file(files, variant, progress) for variant in variants}
     )
     return FetchReport(files, onnx, source, time.monotonic() - started)
 
@@ -171,11 +171,11 @@ def provide(
     if files is None:
         report = fetch(model, path=path, cache=cache, variants=(variant,), progress=progress)
         return report.files, report.onnx[variant]
-    return files, onnx_file(files, variant, progress or _untold)
+    return files, onnx_file(files, variant, progress or _silent)
 
 
 def verify(model: str | None = None, *, path: Path | None = None, cache: Path | None = None) -> list[FileCheck]:
-    """Hash every file of a model anew, built ones too, and compare with the manifest and with the built-in pins.
+    """Hash every file of a model, built ones too, and compare with the manifest and with the built-in pins.
 
     Returns:
         One check a file, by path. Of a user's folder without a manifest only what was built of it is known.
@@ -212,23 +212,20 @@ def list_models(cache: Path | None = None) -> list[ModelSummary]:
         except ConfigError:
             continue
         if manifest is not None:
-            found.append(_summary(manifest, path.parent))
+            summary = ModelSummary(
+                name=manifest.name,
+                directory=path.parent,
+                dimensions=manifest.config.dimensions,
+                weights_sha256=manifest.weights_sha256,
+                variants=tuple(sorted(manifest.built)),
+                size=sum(file.stat().st_size for file in path.parent.rglob("*") if file.is_file()),
+                source=manifest.source,
+            )
+            found.append(summary)
     return found
 
 
-def _summary(manifest: ModelManifest, directory: Path) -> ModelSummary:
-    return ModelSummary(
-        name=manifest.name,
-        directory=directory,
-        dimensions=manifest.config.dimensions,
-        weights_sha256=manifest.weights_sha256,
-        variants=tuple(sorted(manifest.built)),
-        size=sum(file.stat().st_size for file in directory.rglob("*") if file.is_file()),
-        source=manifest.source,
-    )
-
-
-def _untold(stage: str, done: int, total: int | None) -> None:
+def _silent(stage: str, done: int, total: int | None) -> None:
     del stage, done, total
 
 
@@ -239,7 +236,7 @@ def _check(file: Path, expected: str) -> FileCheck:
         return FileCheck(file, 0, expected, "")
 
 
-def _sound(files: ModelFiles, told: Progress) -> bool:
+def _sound(files: ModelFiles, progress: Progress) -> bool:
     """Tell whether a cached model's files still have the bytes that once arrived, and the pinned ones if it is ours."""
     manifest = ModelManifest.read(files.folders[0])
     known = pinned(files.name)
@@ -248,12 +245,12 @@ def _sound(files: ModelFiles, told: Progress) -> bool:
     total = sum(mark.size for mark in manifest.files.values())
     done = 0
     for name, mark in manifest.files.items():
-        told("verify", done, total)
+        progress("verify", done, total)
         if _check(files.folders[0] / name, mark.sha256).ok:
             done += mark.size
             continue
         return False
-    told("verify", total, total)
+    progress("verify", total, total)
     return True
 
 
@@ -261,7 +258,7 @@ def _download(
     model: str | None,
     revision: str | None,
     cache: Path,
-    told: Progress,
+    progress: Progress,
     sources: Sequence[ModelSource] | None,
     retries: RetryPolicy,
 ) -> str:
@@ -274,15 +271,15 @@ def _download(
             if known is not None or model is None:
                 chosen = known or ALL_MINILM
                 offered = chosen.sources() if sources is None else sources
-                manifest = _from_sources(chosen, offered, Path(scratch), told, retries)
+                manifest = _from_sources(chosen, offered, Path(scratch), progress, retries)
             else:
-                manifest = _from_hub(model, revision, Path(scratch), told, retries)
+                manifest = _from_hub(model, revision, Path(scratch), progress, retries)
             _move_in(Path(scratch), cache / folder_name(model), manifest)
             return manifest.source
 
 
 def _from_sources(
-    model: PinnedModel, sources: Sequence[ModelSource], scratch: Path, told: Progress, retries: RetryPolicy
+    model: PinnedModel, sources: Sequence[ModelSource], scratch: Path, progress: Progress, retries: RetryPolicy
 ) -> ModelManifest:
     """Ask the sources for a known model, one after the other until one gives the pinned bytes, in rounds.
 
@@ -300,7 +297,7 @@ def _from_sources(
         for source in tuple(left):
             again = False
             try:
-                source.fetch(model.files, scratch, told)
+                source.fetch(model.files, scratch, progress)
                 wrong = [file.name for file in model.files if not _check(scratch / file.name, file.sha256).ok]
                 if not wrong:
                     marks = {file.name: FileMark(file.sha256, file.size) for file in model.files}
@@ -325,14 +322,16 @@ def _from_sources(
     return retrying(ask, service="model download", may_pass=lambda exc: bool(left) and may_pass(exc), policy=retries)
 
 
-def _from_hub(model: str, revision: str | None, scratch: Path, told: Progress, retries: RetryPolicy) -> ModelManifest:
+def _from_hub(
+    model: str, revision: str | None, scratch: Path, progress: Progress, retries: RetryPolicy
+) -> ModelManifest:
     if "/" not in model:
         raise ConfigError(
             f"The model {model} is neither built in nor in the cache.",
             suggestion="Use a hub's `owner/name`, or set EMBEDDING_MODEL_PATH to a folder that holds the model.",
         )
     retrying(
-        lambda: hub_snapshot(model, revision, scratch, told), service="model hub", may_pass=may_pass, policy=retries
+        lambda: hub_snapshot(model, revision, scratch, progress), service="model hub", may_pass=may_pass, policy=retries
     )
     (scratch / MANIFEST).unlink(missing_ok=True)  # only we say what a folder holds
     files = find(model, path=scratch, cache=scratch)
@@ -410,7 +409,7 @@ def _build(files: ModelFiles, variant: Variant, target: Path, progress: Progress
     if hash_of_weights(files.weights) != files.weights_sha256:
         raise ConfigError(
             f"{files.weights} is damaged: its bytes are not those of {files.name}.",
-            suggestion="Run `knowledge models fetch` to get the model anew.",
+            suggestion="Run `knowledge models fetch` to get the model again.",
         )
     from knowledge_mcp.embedders.local import onnx_build
 

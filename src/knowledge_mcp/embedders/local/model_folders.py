@@ -192,7 +192,7 @@ def find(model: str | None = None, *, path: Path | None = None, cache: Path | No
     directory = cache / folder_name(model)
     try:
         manifest = ModelManifest.read(directory)
-    except ConfigError:  # fetching anew mends it
+    except ConfigError:  # fetching it again repairs it
         return None
     if manifest is None or not (directory / TOKENIZER).is_file():
         return None

@@ -113,7 +113,7 @@ class WheelSource:
 
     def _download(self, folder: Path, progress: Progress) -> None:
         stage = f"download {self.label}"
-        # No retries of pip's own: who calls us tries again, with pauses that are told, and the other sources first.
+        # No retries of pip's own: who calls us tries again, with logged pauses, and the other sources first.
         options = ["--no-deps", "--only-binary", ":all:", "--no-input", "--retries", "0", "--dest", str(folder)]
         options += self.options
         target = f"{self.distribution}=={self.version}"
@@ -273,9 +273,9 @@ def run(command: Sequence[str], stage: str, progress: Progress) -> tuple[int, st
     with process:
         try:
             for line in process.stdout or ():
-                told = PIP_PROGRESS.match(line)
-                if told:
-                    progress(stage, int(told[1]), int(told[2]))
+                found = PIP_PROGRESS.match(line)
+                if found:
+                    progress(stage, int(found[1]), int(found[2]))
                 elif line.strip():
                     tail.append(without_credentials(line.strip()))
         except BaseException:

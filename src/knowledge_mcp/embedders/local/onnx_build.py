@@ -54,7 +54,7 @@ def read_safetensors(path: Path) -> dict[str, NDArray[np.float32]]:
         raise ConfigError(
             f"{path} is not a whole safetensors file.",
             details=str(exc),
-            suggestion="Run `knowledge models fetch` to get the model anew.",
+            suggestion="Run `knowledge models fetch` to get the model again.",
         ) from exc
     return {name: tensor for name, tensor in tensors.items() if tensor is not None}
 

@@ -113,7 +113,7 @@ class ModelTokenizer:
             raise ConfigError(
                 f"{path} is not a tokenizer.",
                 details=str(exc),
-                suggestion="Run `knowledge models fetch` to get the model anew.",
+                suggestion="Run `knowledge models fetch` to get the model again.",
             ) from exc
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()

@@ -90,7 +90,7 @@ class RemoteEmbedder:
         return self._tokens().spans(text)
 
     def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
-        return self.embed_each(texts, _ignore)
+        return self.embed_each(texts, lambda _texts, _vectors: None)
 
     def embed_each(self, texts: Sequence[str], on_answer: OnAnswer) -> list[Vector]:
         """Embed as `embed_documents` does, and tell of each answer at once; a text that stands twice is sent once."""
@@ -188,7 +188,7 @@ class RemoteEmbedder:
         try:
             return self._service_requests().ask(texts, self._query_seconds)
         except CallFailed as failed:
-            self._tell_settings(failed)
+            self._check_settings(failed)
             raise failed.error from failed.__cause__
 
     def _embed(self, batch: Sequence[str], on_answer: OnAnswer) -> list[Vector | CallFailed]:
@@ -200,7 +200,7 @@ class RemoteEmbedder:
         except CallFailed as failed:
             if not failed.refused:
                 raise failed.error from failed.__cause__
-            self._tell_settings(failed)
+            self._check_settings(failed)
             if len(batch) == 1:
                 return [failed]
             middle = len(batch) // 2
@@ -208,7 +208,7 @@ class RemoteEmbedder:
         on_answer(batch, vectors)
         return list(vectors)
 
-    def _tell_settings(self, refused: CallFailed) -> None:
+    def _check_settings(self, refused: CallFailed) -> None:
         """Raise a ConfigError where the service would refuse any text: it refuses a harmless one as well."""
         from knowledge_mcp.embedders.services.requests import CallFailed, wrong_settings
 

@@ -171,7 +171,8 @@ def http_client() -> DefaultHttpxClient:
             self._stream.close()
 
     def begin(request: httpx2.Request) -> None:
-        limit = _seconds(request)
+        limits: dict[str, float | None] = request.extensions.get("timeout", {})
+        limit = limits.get("read")
         if limit is not None:
             request.extensions["deadline"] = time.monotonic() + limit
 
@@ -189,8 +190,3 @@ def _certificates() -> ssl.SSLContext:
     import httpx2
 
     return httpx2.create_ssl_context()
-
-
-def _seconds(request: httpx2.Request) -> float | None:
-    limits: dict[str, float | None] = request.extensions.get("timeout", {})
-    return limits.get("read")
