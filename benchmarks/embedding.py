@@ -17,20 +17,13 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, cast
 
-import numpy as np
-import onnxruntime
 import psutil
 from rich.console import Console
 from rich.table import Table
-from tokenizers import Tokenizer
 
 from knowledge_mcp.embedders.local.embedder import LocalEmbedder
 from knowledge_mcp.embedders.local.model_files import Variant, fetch
-from knowledge_mcp.embedders.local.model_folders import ALL_MINILM
-from knowledge_mcp.embedders.local.onnx_build import build_bert, quantize, read_safetensors
 from knowledge_mcp.testing.embedders import cosine
 
 __all__ = ["main"]
@@ -42,7 +35,6 @@ WORDS = (
     "change review audit risk hazard safety integrity level validation evidence traceability stakeholder operator"
 ).split()
 QUERIES = 100
-BATCH = 32
 
 
 def main() -> None:
@@ -77,7 +69,6 @@ def _speed(texts: Sequence[str]) -> Table:
             latency = f"{_query_latency(embedder, texts):.1f}"
             table.add_row(variant, f"one text at a time, {threads} thread(s)", *rates, latency)
             embedder.close()
-        table.add_row(variant, f"batches of {BATCH} by length, 2 threads", *_batched(variant, texts), "")
     return table
 
 
@@ -95,54 +86,6 @@ def _query_latency(embedder: LocalEmbedder, texts: Sequence[str]) -> float:
         embedder.embed_query(query)
         taken.append((time.perf_counter() - started) * 1000)
     return statistics.median(taken)
-
-
-def _batched(variant: Variant, texts: Sequence[str]) -> tuple[str, str]:
-    """Do it the other way: padded batches of texts of like length, on two threads, with onnxruntime's memory arena."""
-    files = fetch(variants=()).files
-    if files.weights is None or files.config.bert is None:
-        raise SystemExit("The model's weights are not in the cache.")
-    tokenizer = Tokenizer.from_file(str(files.tokenizer))
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    limit = files.config.max_seq_length
-    ids = sorted((_cut(tokenizer.encode(text).ids, limit) for text in texts), key=len)
-    groups = [ids[start : start + BATCH] for start in range(0, len(ids), BATCH)]
-    with TemporaryDirectory() as scratch:
-        path, small = Path(scratch, "fp32.onnx"), Path(scratch, "int8.onnx")
-        graph = build_bert(read_safetensors(files.weights), files.config.bert, ALL_MINILM.config.pooling, padded=True)
-        path.write_bytes(graph.SerializeToString())
-        if variant == "int8":
-            quantize(path, small)
-        options = cast(Any, onnxruntime).SessionOptions()
-        options.intra_op_num_threads = 1
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        session = cast(Any, onnxruntime).InferenceSession(
-            str(small if variant == "int8" else path),
-            options,
-            providers=["CPUExecutionProvider"],
-            disabled_optimizers=["SkipLayerNormFusion"],
-        )
-
-    def run(group: Sequence[Sequence[int]]) -> None:
-        _run(session, group)
-
-    with ThreadPoolExecutor(2) as pool:
-        return _rates(lambda: list(pool.map(run, groups)), len(texts))
-
-
-def _cut(ids: list[int], limit: int) -> list[int]:
-    return ids if len(ids) <= limit else [*ids[: limit - 1], ids[-1]]
-
-
-def _run(session: Any, group: Sequence[Sequence[int]]) -> None:
-    longest = max(map(len, group))
-    ids = np.zeros((len(group), longest), np.int64)
-    mask = np.zeros_like(ids)
-    for row, each in enumerate(group):
-        ids[row, : len(each)] = each
-        mask[row, : len(each)] = 1
-    session.run(None, {"input_ids": ids, "attention_mask": mask})
 
 
 def _sameness(texts: Sequence[str]) -> Table:

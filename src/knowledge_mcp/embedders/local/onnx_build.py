@@ -2,9 +2,9 @@
 
 The graph takes `input_ids`, int64 `[batch, sequence]`, all texts of the batch equally long, and gives
 `sentence_embedding`, float32 `[batch, hidden]`; pooling and normalisation are part of it. Without padding there is no
-mask to compute with, which saves 7 % of the time. A padded graph, for comparisons, also takes `attention_mask`.
-The same weights always give the same bytes. int8 quantizes each output channel of a weight by its own scale: one scale
-for a whole matrix ruins this kind of model (measured: mean cosine to float32 .918 against .992).
+mask to compute with, which saves 7 % of the time. The same weights always give the same bytes. int8 quantizes each
+output channel of a weight by its own scale: one scale for a whole matrix ruins this kind of model (measured: mean
+cosine to float32 .918 against .992).
 """
 
 from __future__ import annotations
@@ -95,27 +95,23 @@ def save_bert(safetensors: Path, shape: BertShape, pooling: Pooling, target: Pat
     target.write_bytes(model.SerializeToString(deterministic=True))
 
 
-def build_bert(weights: Weights, shape: BertShape, pooling: Pooling, *, padded: bool = False) -> onnx.ModelProto:
+def build_bert(weights: Weights, shape: BertShape, pooling: Pooling) -> onnx.ModelProto:
     """Build the float32 graph of a BERT encoder with pooling and L2 normalisation; every token is of the first type.
 
     Args:
         weights: by their names in the checkpoint, with or without a leading `bert.`.
         shape: of the encoder.
         pooling: how the tokens' vectors become one.
-        padded: take `attention_mask` too, 1 for tokens and 0 for padding at the end.
 
     Raises:
         ConfigError: a weight is missing or has another shape than `shape` says.
     """
     graph = _Graph({name.removeprefix("bert."): value for name, value in weights.items()}, shape)
     hidden = _embeddings(graph)
-    mask = graph.op("Cast", "attention_mask", to=TensorProto.FLOAT) if padded else None
-    bias = _attention_bias(graph, mask) if mask is not None else None
     for layer in range(shape.layers):
-        hidden = _encoder_layer(graph, hidden, bias, f"encoder.layer.{layer}")
-    pooled = _pool(graph, hidden, pooling) if mask is None else _pool_padded(graph, hidden, mask, pooling)
-    _normalise(graph, pooled)
-    return graph.model(["input_ids", "attention_mask"] if padded else ["input_ids"])
+        hidden = _encoder_layer(graph, hidden, f"encoder.layer.{layer}")
+    _normalise(graph, _pool(graph, hidden, pooling))
+    return graph.model()
 
 
 def quantize(source: Path, target: Path) -> None:
@@ -212,10 +208,10 @@ class _Graph:
     def size_of(self, name: str) -> int:
         return self._weights[name].shape[0]
 
-    def model(self, inputs_of: Sequence[str]) -> onnx.ModelProto:
-        inputs = [helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "sequence"]) for name in inputs_of]
+    def model(self) -> onnx.ModelProto:
+        ids = helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["batch", "sequence"])
         output = helper.make_tensor_value_info(OUTPUT_NAME, TensorProto.FLOAT, ["batch", self.shape.hidden])
-        graph = helper.make_graph(self._nodes, "sentence_encoder", inputs, [output], list(self._constants.values()))
+        graph = helper.make_graph(self._nodes, "sentence_encoder", [ids], [output], list(self._constants.values()))
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], producer_name="knowledge-mcp")
         model.ir_version = IR_VERSION
         cast(Any, onnx.checker).check_model(model)
@@ -239,17 +235,10 @@ def _embeddings(graph: _Graph) -> str:
     return graph.layer_norm(graph.op("Add", words, rows), "embeddings.LayerNorm")
 
 
-def _attention_bias(graph: _Graph, mask: str) -> str:
-    """Turn the mask into what is added to attention scores: 0 for tokens, a large negative number for padding."""
-    columns = graph.op("Unsqueeze", mask, graph.constant("axes_1_2", [1, 2]))
-    padding = graph.op("Sub", graph.scalar("one", 1.0), columns)
-    return graph.op("Mul", padding, graph.scalar("far_below", -10000.0))
-
-
-def _encoder_layer(graph: _Graph, inputs: str, bias: str | None, prefix: str) -> str:
+def _encoder_layer(graph: _Graph, inputs: str, prefix: str) -> str:
     """Add one layer: self-attention, then the feed-forward network, each with its residual and normalisation."""
     hidden = graph.shape.hidden
-    attended = graph.linear(_attention(graph, inputs, bias, prefix), f"{prefix}.attention.output.dense", hidden, hidden)
+    attended = graph.linear(_attention(graph, inputs, prefix), f"{prefix}.attention.output.dense", hidden, hidden)
     middle = graph.layer_norm(graph.op("Add", attended, inputs), f"{prefix}.attention.output.LayerNorm")
     try:
         inner = graph.size_of(f"{prefix}.intermediate.dense.weight")
@@ -260,7 +249,7 @@ def _encoder_layer(graph: _Graph, inputs: str, bias: str | None, prefix: str) ->
     return graph.layer_norm(graph.op("Add", outer, middle), f"{prefix}.output.LayerNorm")
 
 
-def _attention(graph: _Graph, inputs: str, bias: str | None, prefix: str) -> str:
+def _attention(graph: _Graph, inputs: str, prefix: str) -> str:
     hidden, heads = graph.shape.hidden, graph.shape.heads
     split = graph.constant("split_heads", [0, 0, heads, hidden // heads])
 
@@ -273,7 +262,7 @@ def _attention(graph: _Graph, inputs: str, bias: str | None, prefix: str) -> str
     values = heads_of("value", [0, 2, 1, 3])
     scale = graph.scalar("attention_scale", float((hidden // heads) ** -0.5))
     scores = graph.op("Mul", graph.op("MatMul", queries, keys), scale)
-    shares = graph.op("Softmax", scores if bias is None else graph.op("Add", scores, bias), axis=-1)
+    shares = graph.op("Softmax", scores, axis=-1)
     mixed = graph.op("Transpose", graph.op("MatMul", shares, values), perm=[0, 2, 1, 3])
     return graph.op("Reshape", mixed, graph.constant("join_heads", [0, 0, hidden]))
 
@@ -290,27 +279,6 @@ def _pool(graph: _Graph, hidden: str, pooling: Pooling) -> str:
         return graph.op("ReduceMean", hidden, graph.constant("axis_1", [1]), keepdims=0)
     index = graph.constant("first", 0) if pooling == "cls" else graph.constant("last", -1)
     return graph.op("Gather", hidden, index, axis=1)
-
-
-def _pool_padded(graph: _Graph, hidden: str, mask: str, pooling: Pooling) -> str:
-    """Make one vector a text out of its tokens' vectors, padding left out."""
-    if pooling == "cls":
-        return _pool(graph, hidden, pooling)
-    shares = mask if pooling == "mean" else _last_token(graph)
-    last, second = graph.constant("axis_last", [-1]), graph.constant("axis_1", [1])
-    weighted = graph.op("Mul", hidden, graph.op("Unsqueeze", shares, last))
-    total = graph.op("ReduceSum", weighted, second, keepdims=0)
-    count = graph.op("ReduceSum", shares, second, keepdims=1)
-    return graph.op("Div", total, graph.op("Max", count, graph.scalar("tiny_count", 1e-9)))
-
-
-def _last_token(graph: _Graph) -> str:
-    """Mark the last token that is not padding with 1, all others with 0."""
-    count = graph.op("ReduceSum", "attention_mask", graph.constant("axis_1", [1]), keepdims=1)
-    index = graph.op("Sub", count, graph.constant("ones", [1]))
-    length = graph.op("Squeeze", graph.op("Shape", "attention_mask", start=1, end=2))
-    positions = graph.op("Range", graph.constant("first", 0), length, graph.constant("step", 1))
-    return graph.op("Cast", graph.op("Equal", positions, index), to=TensorProto.FLOAT)
 
 
 def _normalise(graph: _Graph, vector: str) -> str:
