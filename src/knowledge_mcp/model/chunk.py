@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 import struct
-import uuid
-from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -14,7 +12,6 @@ from knowledge_mcp.model.document import Box, Reference, Span
 
 __all__ = [
     "Chunk",
-    "ChunkIds",
     "ChunkType",
     "Definition",
     "EmbeddedChunk",
@@ -28,7 +25,6 @@ __all__ = [
 
 _ROW = re.compile(r"^[ \t]*\|(.*)\|[ \t]*$", re.MULTILINE)
 _RULE = re.compile(r"^[ \t]*+\|(?=[ \t|:]*-)[ \t|:-]*\|[ \t]*+(?:\n|\Z)", re.MULTILINE)
-_NAMESPACE = uuid.UUID("6f1d7c0e-2b0a-5d55-9a3e-6c7d3f0b8e21")
 _BORDER = re.compile(r"(?<!\\)\|")
 
 
@@ -186,24 +182,6 @@ class Chunk:
         """Build the text that is embedded and lexically indexed: context, blank line, content; tables without pipes."""
         content = plain_rows(self.content)
         return f"{plain_rows(self.context)}\n\n{content}" if self.context else content
-
-
-class ChunkIds:
-    """Derive ids of one document's chunks from place, content, and how often that content stood in that place before.
-
-    Args:
-        document_id: whose chunks they are.
-    """
-
-    def __init__(self, document_id: str) -> None:
-        self._document_id = document_id
-        self._seen: Counter[tuple[str, str]] = Counter()
-
-    def next(self, place: str, digest: str) -> str:
-        """Give the id of the next chunk in a place of the section tree whose content has a digest."""
-        name = "\x1e".join((self._document_id, place, digest, str(self._seen[place, digest])))
-        self._seen[place, digest] += 1
-        return str(uuid.uuid5(_NAMESPACE, name.encode("utf-8", "surrogatepass").decode("utf-8", "replace")))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from bisect import bisect_left
 from collections.abc import Sequence
 
 from knowledge_mcp.chunking.code.packing import CodePiece, Packer, SourceFile
-from knowledge_mcp.model.chunk import Chunk, ChunkIds, ChunkType, Definition
+from knowledge_mcp.chunking.prose.passages import ChunkIds
+from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition
 from knowledge_mcp.model.document import Document, Span
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.ports import TokenMeasure

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from knowledge_mcp.chunking.prose.passages import token_starts_in
+from knowledge_mcp.chunking.prose.passages import token_starts
 from knowledge_mcp.model.document import Document, Span
 from knowledge_mcp.ports import TokenMeasure
 from knowledge_mcp.support.checkpoints import checked, checkpoint
@@ -46,7 +46,7 @@ class SourceFile:
         self.document = document
         self.blocks = document.blocks
         self._measure = measure
-        self._starts = token_starts_in(document.text, Span(0, len(document.text)), measure)
+        self._starts = token_starts(document.text, Span(0, len(document.text)), measure)
 
     def span(self, first: int, last: int) -> Span:
         """Return the text from one block to another."""
@@ -289,7 +289,7 @@ class Packer:
         yield from self._trimmed(Span(start, span.end), (opened, number - 1), section)
 
     def _windows(self, span: Span, line: int, section: int | None, capacity: int) -> Iterator[CodePiece]:
-        places = token_starts_in(self.file.document.text, span, self.measure)
+        places = token_starts(self.file.document.text, span, self.measure)
         for first in checked(range(0, len(places), capacity)):
             start = span.start if first == 0 else places[first]
             end = span.end if first + capacity >= len(places) else places[first + capacity]

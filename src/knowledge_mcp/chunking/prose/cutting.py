@@ -136,7 +136,7 @@ class Cutter:
             tokens = self.measure.count_tokens(passage.span.of(self.text))
             if tokens <= capacity:
                 return [Piece(passage.span, tokens, passage, tuple(passage.blocks))]
-        starts = passage.starts or [token_starts(self.text, block, self.measure) for block in passage.blocks]
+        starts = passage.starts or [token_starts(self.text, block.span, self.measure) for block in passage.blocks]
         blocks = [_Measured(block, found) for block, found in zip(passage.blocks, starts, strict=True)]
         atoms = list(self._atoms(blocks, capacity))
         return list(self._pack(passage, blocks, _glue(atoms, capacity), capacity))

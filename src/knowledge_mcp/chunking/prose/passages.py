@@ -1,9 +1,11 @@
-"""Blocks to passages: runs of blocks that belong together and may become one chunk."""
+"""Blocks to passages: runs of blocks that belong together and may become one chunk, and the ids of chunks."""
 
 from __future__ import annotations
 
+import uuid
 from array import array
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -12,7 +14,16 @@ from knowledge_mcp.model.document import Block, BlockKind, Document, Span
 from knowledge_mcp.ports import TokenMeasure
 from knowledge_mcp.support.checkpoints import checked
 
-__all__ = ["BlockRun", "Piece", "joined", "merge_small", "passages_of", "slices", "token_starts", "token_starts_in"]
+__all__ = [
+    "BlockRun",
+    "ChunkIds",
+    "Piece",
+    "joined",
+    "merge_small",
+    "passages_of",
+    "slices",
+    "token_starts",
+]
 
 _LONGEST_TOKEN = 7
 """Code points per token above which ordinary text does not go; only a guess which way of counting is cheaper."""
@@ -150,16 +161,11 @@ def _weigh(passage: BlockRun, text: str, measure: TokenMeasure, capacity: int) -
     if len(passage.span) <= _LONGEST_TOKEN * capacity:
         passage.tokens = measure.count_tokens(passage.span.of(text))
         return
-    passage.starts = [token_starts(text, block, measure) for block in passage.blocks]
+    passage.starts = [token_starts(text, block.span, measure) for block in passage.blocks]
     passage.tokens = sum(len(starts) for starts in passage.starts)
 
 
-def token_starts(text: str, block: Block, measure: TokenMeasure) -> array[int]:
-    """List where each token of a block begins, in code points of the document's text."""
-    return token_starts_in(text, block.span, measure)
-
-
-def token_starts_in(text: str, span: Span, measure: TokenMeasure) -> array[int]:
+def token_starts(text: str, span: Span, measure: TokenMeasure) -> array[int]:
     """List where each token of a part of the text begins, slice by slice, so that a giant line takes little memory."""
     starts = array("q")
     for part in checked(slices(text, span)):
@@ -272,3 +278,25 @@ def _may_join(
         return True
     beside = document.sections[first.section].parent == document.sections[second.section].parent
     return beside or document.common(first.section, second.section) == first.section
+
+
+_NAMESPACE = uuid.UUID("6f1d7c0e-2b0a-5d55-9a3e-6c7d3f0b8e21")
+"""Namespace of all chunk ids."""
+
+
+class ChunkIds:
+    """Derive ids of one document's chunks from place, content, and how often that content stood in that place before.
+
+    Args:
+        document_id: whose chunks they are.
+    """
+
+    def __init__(self, document_id: str) -> None:
+        self._document_id = document_id
+        self._seen: Counter[tuple[str, str]] = Counter()
+
+    def next(self, place: str, digest: str) -> str:
+        """Give the id of the next chunk in a place of the section tree whose content has a digest."""
+        name = "\x1e".join((self._document_id, place, digest, str(self._seen[place, digest])))
+        self._seen[place, digest] += 1
+        return str(uuid.uuid5(_NAMESPACE, name.encode("utf-8", "surrogatepass").decode("utf-8", "replace")))
