@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from enum import StrEnum
-from importlib.resources import files
 from pathlib import PurePosixPath
-from typing import Any
 
 from knowledge_mcp.model.document import Classification, Document, DocumentType
 
@@ -25,12 +22,59 @@ _ENOUGH = 2.0
 _DENSE = 1.0
 """Mandatory words per thousand code points from which on they alone make a specification."""
 
-_TABLES: dict[str, Any] = tomllib.loads(
-    files("knowledge_mcp.language").joinpath("document_types.toml").read_text(encoding="utf-8")
-)
+_T = DocumentType
 _WORDS: tuple[tuple[DocumentType, float, tuple[str, ...], re.Pattern[str]], ...] = tuple(
-    (DocumentType(each["type"]), each["weight"], tuple(each.get("stems", ())), re.compile("|".join(each["words"])))
-    for each in _TABLES["kind"]
+    (kind, weight, tuple(stems.split("|")) if stems else (), re.compile(pattern))
+    for kind, weight, stems, pattern in (
+        (
+            _T.HANDBOOK,
+            1.5,
+            "handbook|mil-hdbk|body of knowledge|compendium",
+            r"\bhandbook\b|\bmil-hdbk\b|\bbody of knowledge\b|\bcompendium\b",
+        ),
+        (
+            _T.GUIDE,
+            1.2,
+            "guid|tutorial|primer|how-to|how to|manual|best practice",
+            r"\bguide(?:lines?|book)?\b|\bguidance\b|\btutorial\b|\bprimer\b|\bhow[- ]to\b|\bmanual\b|\bbest"
+            r" practices?\b",
+        ),
+        (
+            _T.POLICY,
+            1.3,
+            "polic|directive|regulation|executive order|code of conduct|bylaw|by-law",
+            r"\bpolic(?:y|ies)\b|\bdirective\b|\bregulations?\b|\bexecutive order\b|\bcode of conduct\b|\bby-?laws?\b",
+        ),
+        (
+            _T.SPECIFICATION,
+            1.5,
+            "spec|srs|sss|irs|interface control|icd|data item description|di-|mil-|rfc|protocol",
+            r"\bspecifications?\b|\bspec\b|\bsrs\b|\bsss\b|\birs\b|\binterface control\b|\bicd\b"
+            r"|\bdata item description\b|\bdi-[a-z]{4}-\d|\bmil-(?:prf|dtl|spec)-\d|\brfc\s?\d{3,5}\b|\bprotocol\b",
+        ),
+        (_T.SPECIFICATION, 0.5, "requirement", r"\brequirements?\b"),
+        (
+            _T.STANDARD,
+            1.2,
+            "",
+            r"\bstandards?\b|\bmil-std\b|\b(?:iso|iec|ieee|en|din|bs|ansi|astm|asme|etsi"
+            r"|itu-t)(?:/[a-z]++){0,6}+[ _-](?:std\.?\s)?[a-z]{0,3}\d{2,}"
+            r"|\bnist[ _.-](?:sp|special publication)\b|\bfips\b|\brecommended practice\b|\bspecial publication\b",
+        ),
+        (
+            _T.REPORT,
+            1.1,
+            "report|whitepaper|white paper|proceedings|findings|statistic|10-|master plan|investigation",
+            r"\breports?\b|\bwhite ?paper\b|\bproceedings\b|\bfindings\b|\bstatistic(?:s|al)\b|\b10-[kq]\b"
+            r"|\bmaster plan\b|\binvestigations?\b",
+        ),
+        (
+            _T.REPORT,
+            0.45,
+            "study|analysis|assessment|survey|evaluation",
+            r"\bstudy\b|\banalysis\b|\bassessment\b|\bsurvey\b|\bevaluation\b",
+        ),
+    )
 )
 """Kind, weight, words of which a text holds one where the pattern may match (none: not told), and the pattern.
 
@@ -63,9 +107,10 @@ class DocumentClassifier:
 
 def _said(document: Document) -> DocumentType | None:
     for key, value in document.metadata:
-        kind = value.strip().lower()
-        if key.lower() in {"document_type", "doc_type"} and kind in set(DocumentType):
-            return DocumentType(kind)
+        if key.lower() in {"document_type", "doc_type"} and value.strip().lower() in {
+            kind.value for kind in DocumentType
+        }:
+            return DocumentType(value.strip().lower())
     return None
 
 
@@ -114,12 +159,207 @@ class PlanningType(StrEnum):
 _PLANNING_OPENING = 20_000
 """Characters of the text that are looked at."""
 
+_P = PlanningType
 _BY_NAME: tuple[tuple[PlanningType, re.Pattern[str]], ...] = tuple(
-    (PlanningType(each["type"]), re.compile(rf"\b(?:{'|'.join(each['names'])})\b")) for each in _TABLES["planning"]
+    (kind, re.compile(rf"\b(?:{pattern})\b"))
+    for kind, pattern in (
+        # What a report is about stands before what a drawing shows: "flood risk assessment site plan appendix" is read
+        # as the report, and the type named last in a tie is never a report.
+        (_P.DESIGN_ACCESS_STATEMENT, r"design (?:and |& )?access(?: statement)?|d ?(?:and|&) ?a(?: statement)?|das"),
+        (
+            _P.TRANSPORT_ASSESSMENT,
+            r"transport(?:ation)? (?:assessment|statement|report|note)s?|travel plans?|traffic (?:impact|assessment|"
+            r"statement|survey)s?(?: assessment)?|highways? (?:statement|assessment|report|technical note)s?",
+        ),
+        (
+            _P.ENVIRONMENTAL_STATEMENT,
+            r"environmental (?:impact )?(?:statement|assessment|report)s?|eia|environmental impact|"
+            r"es (?:volume|chapter|non technical summary)|non technical summary",
+        ),
+        (
+            _P.NOISE_ASSESSMENT,
+            r"noise (?:impact )?(?:assessment|report|survey|statement)s?|acoustics?(?: \w+)?|noise and vibration",
+        ),
+        (
+            _P.FLOOD_RISK_ASSESSMENT,
+            r"flood(?: risk)?(?: assessment| statement| report)?|fra|(?:surface water |foul )?drainage (?:strategy|"
+            r"statement|report|assessment|scheme)|suds (?:strategy|statement|report)|suds",
+        ),
+        (
+            _P.ECOLOGY_REPORT,
+            r"ecolog(?:y|ical)(?: \w+)*|(?:bat|badger|newt|reptile|bird|habitat|great crested newt)s? (?:roost )?"
+            r"(?:survey|report|assessment|emergence)s?(?: survey)?|biodiversity(?: \w+)*|bng|"
+            r"phase 1 habitat(?: survey)?|pea",
+        ),
+        (
+            _P.HERITAGE_STATEMENT,
+            r"heritage(?: \w+)*|archaeolog(?:y|ical)(?: \w+)*|historic (?:building|environment)(?: \w+)*|"
+            r"conservation area (?:statement|appraisal)",
+        ),
+        (
+            _P.ARBORICULTURAL_REPORT,
+            r"arboricultur(?:al|e)(?: \w+)*|tree (?:survey|report|constraints|protection|schedule|condition)s?"
+            r"(?: \w+)*|aia|bs ?5837",
+        ),
+        (
+            _P.PLANNING_STATEMENT,
+            r"planning (?:supporting |support )?statements?|supporting (?:planning )?statements?|covering letter|"
+            r"planning (?:policy )?(?:justification|appraisal)(?: statement)?",
+        ),
+        (
+            _P.FLOOR_PLAN,
+            r"floor ?plans?|(?:ground|first|second|third|fourth|fifth|upper|lower|lower ground|basement|attic|typical)"
+            r" floors?(?: plans?| layout)?|roof plans?|basement plans?",
+        ),
+        (_P.ELEVATION, r"elevations?|elevational|street ?scenes?|(?:front|rear|side|north|south|east|west) elev"),
+        (
+            _P.SITE_PLAN,
+            r"(?:site|location|block|layout|master|master ?plan|landscape|parking)(?: \w+)? ?plans?|site layout|"
+            r"location map|masterplan|red line(?: boundary| plan)?",
+        ),
+    )
 )
-_BY_WORDS = {
-    PlanningType(each["type"]): tuple(re.compile(pattern, re.IGNORECASE) for pattern in each["words"])
-    for each in _TABLES["planning"]
+
+_BY_WORDS: dict[PlanningType, tuple[str, ...]] = {
+    _P.TRANSPORT_ASSESSMENT: (
+        r"transport assessment",
+        r"travel plan",
+        r"trip (?:generation|rates?)",
+        r"\btrics\b",
+        r"vehicle movements?",
+        r"junction capacity",
+        r"modal split",
+        r"cycle parking",
+        r"highway (?:network|safety)",
+        r"peak hours?",
+        r"visibility splays?",
+        r"bus (?:stops?|services?)",
+    ),
+    _P.DESIGN_ACCESS_STATEMENT: (
+        r"design (?:and|&) access",
+        r"design (?:principles|rationale|evolution|concept)",
+        r"massing",
+        r"materiality",
+        r"inclusive access",
+        r"appearance",
+        r"scale and (?:form|layout)",
+        r"character of the area",
+        r"street frontage",
+    ),
+    _P.SITE_PLAN: (
+        r"(?:site|location|block) plan",
+        r"scale 1 ?: ?(?:200|500|1250|2500)",
+        r"site boundary",
+        r"red line",
+        r"ordnance survey",
+        r"north point",
+        r"crown copyright",
+    ),
+    _P.FLOOR_PLAN: (
+        r"(?:ground|first|second) floor",
+        r"floor plans?",
+        r"kitchen",
+        r"bedroom",
+        r"bathroom",
+        r"\blanding\b",
+        r"\ben-?suite\b",
+        r"living room",
+        r"gross internal",
+    ),
+    _P.ELEVATION: (
+        r"(?:front|rear|side|north|south|east|west) elevation",
+        r"elevations? as (?:proposed|existing)",
+        r"proposed elevations?",
+        r"ridge (?:height|level)",
+        r"eaves (?:height|level)",
+        r"facing brick",
+    ),
+    _P.PLANNING_STATEMENT: (
+        r"planning statement",
+        r"national planning policy framework",
+        r"\bnppf\b",
+        r"local plan",
+        r"planning history",
+        r"material considerations?",
+        r"planning balance",
+        r"development plan",
+        r"section 38\(6\)",
+        r"five[- ]year housing",
+    ),
+    _P.ENVIRONMENTAL_STATEMENT: (
+        r"environmental (?:impact assessment|statement)",
+        r"significant effects?",
+        r"scoping opinion",
+        r"baseline conditions",
+        r"cumulative effects?",
+        r"mitigation measures",
+        r"sensitive receptors?",
+        r"\beia regulations\b",
+        r"residual effects?",
+    ),
+    _P.NOISE_ASSESSMENT: (
+        r"noise (?:assessment|survey|levels?)",
+        r"\bdb(?:\(a\))?\b",
+        r"\bl ?a(?:eq|90|max)\b",
+        r"bs ?(?:8233|4142)",
+        r"sound (?:insulation|pressure|reduction)",
+        r"acoustic",
+        r"glazing",
+        r"noise[- ]sensitive",
+    ),
+    _P.FLOOD_RISK_ASSESSMENT: (
+        r"flood risk",
+        r"flood zone [123]",
+        r"surface water",
+        r"sequential test",
+        r"attenuation",
+        r"greenfield run-?off",
+        r"\bsuds\b",
+        r"annual exceedance",
+        r"infiltration",
+        r"drainage strategy",
+        r"climate change allowance",
+    ),
+    _P.ECOLOGY_REPORT: (
+        r"ecolog(?:y|ical)",
+        r"\bbats?\b",
+        r"great crested newts?",
+        r"habitats?",
+        r"biodiversity net gain",
+        r"protected species",
+        r"roosts?",
+        r"hedgerows?",
+        r"\bbadgers?\b",
+        r"nesting birds",
+        r"site of special scientific interest",
+    ),
+    _P.HERITAGE_STATEMENT: (
+        r"listed building",
+        r"conservation area",
+        r"heritage assets?",
+        r"significance",
+        r"historic england",
+        r"archaeolog",
+        r"scheduled monument",
+        r"setting of the",
+        r"grade ii\b",
+        r"historic environment record",
+    ),
+    _P.ARBORICULTURAL_REPORT: (
+        r"arboricultur",
+        r"tree (?:survey|preservation order)",
+        r"root protection areas?",
+        r"\brpa\b",
+        r"bs ?5837",
+        r"category [abcu]\b",
+        r"canopy",
+        r"crown (?:spread|lift|reduction)",
+        r"stem diameter",
+        r"tree protection fenc",
+    ),
+}
+_COMPILED = {
+    kind: tuple(re.compile(pattern, re.IGNORECASE) for pattern in patterns) for kind, patterns in _BY_WORDS.items()
 }
 _FEWEST_KEYWORDS = 2
 _PLANNING_ENOUGH = 4.0
@@ -140,7 +380,7 @@ class PlanningClassifier:
         if by_name is not None:
             return by_name
         by_words = _by_words(f"{document.title}\n{document.text[:_PLANNING_OPENING]}")
-        return by_words or Classification(PlanningType.OTHER.value, 0.2, "neither name nor words tell")
+        return by_words or Classification(_P.OTHER.value, 0.2, "neither name nor words tell")
 
 
 def _by_name(uri: str) -> Classification | None:
@@ -165,7 +405,7 @@ def _plain(stem: str) -> str:
 def _by_words(text: str) -> Classification | None:
     """Score each kind by its keywords: how many different ones stand in the text, and a little by how often."""
     scores: list[tuple[float, int, PlanningType]] = []
-    for kind, patterns in _BY_WORDS.items():
+    for kind, patterns in _COMPILED.items():
         mentions = [min(_MOST_MENTIONS, sum(1 for _ in pattern.finditer(text))) for pattern in patterns]
         different = sum(1 for count in mentions if count)
         scores.append((different + sum(mentions) / _MOST_MENTIONS, different, kind))
