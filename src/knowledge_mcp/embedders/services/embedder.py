@@ -263,7 +263,3 @@ class RemoteEmbedder:
     def _refuse_when_closed(self) -> None:
         if self._closed:
             raise InternalError("The embedder is closed.")
-
-
-def _ignore(texts: Sequence[str], vectors: Sequence[Vector]) -> None:
-    """Keep nothing."""
