@@ -100,7 +100,11 @@ class EnglishAnalyser:
         self._memo: dict[str, tuple[str, ...]] = {}
         self._terms_asked = lru_cache(maxsize=256)(self._terms_of_query)  # one search asks several times
         words = hashlib.sha256(" ".join(sorted(stop_words)).encode()).hexdigest()[:8]
-        self.version = f"{_VERSION}{'-porter2' if stemming else ''}-{words}"
+        self._version = f"{_VERSION}{'-porter2' if stemming else ''}-{words}"
+
+    @property
+    def version(self) -> str:
+        return self._version
 
     def document_terms(self, text: str) -> list[str]:
         memo = self._memo

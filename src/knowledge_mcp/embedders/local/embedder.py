@@ -230,7 +230,9 @@ class LocalOptions(Protocol):
     embedding_variant: Variant
     embedding_threads: int | None
     embedding_cache: bool
-    data_folder: Path
+
+    @property
+    def data_folder(self) -> Path: ...
 
 
 def from_options(options: LocalOptions) -> LocalEmbedder | CachedEmbedder:
