@@ -91,7 +91,7 @@ class HeldBack:
     def hide(self, collection: str, documents: Collection[str]) -> None:
         """Hide these documents, and no others."""
         self._hidden = frozenset(
-            chunk.id for each in documents for chunk in self._store.document_chunks(collection, each)
+            chunk.id for each in documents for chunk in self._store.open(collection).document_chunks(each)
         )
 
     def search(
@@ -99,7 +99,7 @@ class HeldBack:
     ) -> LegResults:
         """Search as `Store.search`; the first answer with both legs is kept in `legs`."""
         more = limit + len(self._hidden)
-        found = self._store.search(collection, vector=vector, text=text, filter=filter, limit=more)
+        found = self._store.open(collection).search(vector=vector, text=text, filter=filter, limit=more)
         legs = {name: getattr(found, name) for name in ("dense", "lexical")}
         kept = {
             name: None if leg is None else tuple(hit for hit in leg if hit.chunk_id not in self._hidden)[:limit]
@@ -160,7 +160,7 @@ def ask(name: str, chosen: EvalSet, base: Base, fusion: str) -> list[Row]:
 def ids_by_key(chosen: EvalSet, base: Base) -> dict[str, list[str]]:
     """List the documents' ids by their key in the set."""
     ids: dict[str, list[str]] = defaultdict(list)
-    for record in base.store.documents(base.collection):
+    for record in base.store.open(base.collection).documents():
         ids[chosen.keys.get(record.source_path, "")].append(record.id)
     return ids
 
@@ -176,7 +176,7 @@ def look(
     terms, legs = len(base.analyser.query_terms(text)), store.legs
     if not terms or asked_for(text).alone or legs is None or not legs.dense or legs.lexical is None:
         return None
-    chunks = base.store.statistics(base.collection).chunks
+    chunks = base.store.open(base.collection).statistics().chunks
     return blending.signals(legs.dense, legs.lexical, terms, chunks), any(map(is_right, answer.hits))
 
 

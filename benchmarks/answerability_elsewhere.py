@@ -51,7 +51,7 @@ def labelled(chosen: EvalSet, base: Base, folder: Path) -> Iterator[Asked]:
 
 def filings(chosen: EvalSet, base: Base) -> Iterator[Asked]:
     """Ask the questions of FinanceBench, with their filing and without."""
-    by_stem = {Path(record.source_path).stem: record.id for record in base.store.documents(base.collection)}
+    by_stem = {Path(record.source_path).stem: record.id for record in base.store.open(base.collection).documents()}
     for question in chosen.questions:
         filing = {by_stem[place.document] for place in question.places if place.document}
         for kind, hidden in (("as they are", set[str]()), ("filing held back", filing)):

@@ -111,7 +111,7 @@ class World:
         """Tell whether a file's text is kept under the path that a search gives."""
         store = self._store()
         try:
-            return store.document_text("repo_code", f"code:{path}") is not None
+            return store.open("repo_code").document_text(f"code:{path}") is not None
         finally:
             store.close()
 
@@ -120,11 +120,11 @@ class World:
         store = self._store()
         try:
             found = {
-                record.id: [(chunk.id, chunk.content_hash) for chunk in store.document_chunks("repo_code", record.id)]
-                for record in store.documents("repo_code")
+                record.id: [(chunk.id, chunk.content_hash) for chunk in store.open("repo_code").document_chunks(record.id)]
+                for record in store.open("repo_code").documents()
                 if record.id != MANIFEST_ID
             }
-            wrong = [("verify", finding.message) for finding in store.verify("repo_code")]
+            wrong = [("verify", finding.message) for finding in store.open("repo_code").verify()]
             others = [("collection", each.name) for each in store.collections() if each.name != "repo_code"]
             return {**found, "": [*wrong, *others]}
         finally:

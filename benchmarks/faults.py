@@ -139,15 +139,15 @@ def contents(environ: Environ) -> dict[str, str]:
     base = build_base(load_settings(environ=environ))
     found: dict[str, str] = {}
     try:
-        for record in base.store.documents(base.collection):
+        for record in base.store.open(base.collection).documents():
             timeless = dataclasses.replace(record, created_at="", updated_at="")
-            chunks = base.store.document_chunks(base.collection, record.id)
+            chunks = base.store.open(base.collection).document_chunks(record.id)
             keys = [embedding_key(chunk) for chunk in chunks]
-            vectors = base.store.vectors(base.collection, keys)
-            parts = [repr(timeless), base.store.document_text(base.collection, record.id) or ""]
+            vectors = base.store.open(base.collection).vectors(keys)
+            parts = [repr(timeless), base.store.open(base.collection).document_text(record.id) or ""]
             parts.extend(chunk_to_json(chunk) + vectors[key].hex() for chunk, key in zip(chunks, keys, strict=True))
             found[record.id] = hashlib.sha256("\n".join(parts).encode()).hexdigest()
-        findings = base.store.verify(base.collection)
+        findings = base.store.open(base.collection).verify()
         if findings:
             found["findings"] = "; ".join(finding.message for finding in findings)
     finally:

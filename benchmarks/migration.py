@@ -75,7 +75,7 @@ def fill(station: Station, chunks: int, dimensions: int) -> float:
     started = time.perf_counter()
     store.create_collection(station.collection, space)
     for record, text, made in documents(chunks, space, base):
-        store.publish(station.collection, [WholeDocument(record, text, made)], lambda _: None)
+        store.open(station.collection).publish([WholeDocument(record, text, made)], lambda _: None)
     seconds = time.perf_counter() - started
     store.close()
     return seconds

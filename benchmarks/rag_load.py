@@ -134,11 +134,11 @@ def filled(store: str, folder: Path, chunks: int, per_document: int) -> Generato
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         started = time.perf_counter()
         base.store.create_collection(COLLECTION, base.embedder.space)
-        there = {record.id for record in base.store.documents(COLLECTION)}
+        there = {record.id for record in base.store.open(COLLECTION).documents()}
         written = 0
         for record, text, made in documents(chunks, base.embedder.space, vectors, per_document=per_document):
             if record.id not in there:
-                base.store.publish(COLLECTION, [WholeDocument(record, text, made)], lambda _: None)
+                base.store.open(COLLECTION).publish([WholeDocument(record, text, made)], lambda _: None)
                 written += len(made)
         print(f"{store}: {written:,} chunks written in {time.perf_counter() - started:.0f} s", file=sys.stderr)
         base.store.close()

@@ -139,7 +139,7 @@ def fill(store: SqliteStore, chunks: int, words: Texts, base: Floats, dice: rand
             created_at="",
             updated_at="",
         )
-        store.publish("benchmark", [WholeDocument(record, "", made)], lambda _: None)
+        store.open("benchmark").publish([WholeDocument(record, "", made)], lambda _: None)
     return time.perf_counter() - started
 
 
@@ -171,7 +171,7 @@ def measure(store: SqliteStore, queries: Sequence[str], probes: Floats, depth: i
     for name, kept in filters.items():
 
         def run(text: str | None, vector: bytes | None, kept: Filter | None = kept) -> Callable[[], Any]:
-            return lambda: store.search("benchmark", vector=vector, text=text, filter=kept, limit=depth)
+            return lambda: store.open("benchmark").search(vector=vector, text=text, filter=kept, limit=depth)
 
         run(*pairs[0])()
         print(
@@ -197,7 +197,7 @@ def recall(path: Path, store: SqliteStore, probes: Floats) -> float:
         best = np.argpartition(-(matrix @ probe), 10)[:10]
         exact: set[str] = {found[place][0] for place in best}
         vector = probe.astype("<f4").tobytes()
-        legs = store.search("benchmark", vector=vector, text=None, filter=None, limit=100)
+        legs = store.open("benchmark").search(vector=vector, text=None, filter=None, limit=100)
         hits += len(exact & {hit.chunk_id for hit in (legs.dense or ())[:10]})
     return hits / (10 * len(probes))
 
@@ -263,9 +263,9 @@ def main() -> None:
         store = SqliteStore(path, EnglishAnalyser())
         opened = time.perf_counter()
         probes = vectors(base, len(words.queries), np.random.default_rng(11))
-        store.search("benchmark", vector=probes[0].astype("<f4").tobytes(), text="test", filter=None, limit=10)
+        store.open("benchmark").search(vector=probes[0].astype("<f4").tobytes(), text="test", filter=None, limit=10)
         first = time.perf_counter()
-        counted = store.statistics("benchmark")
+        counted = store.open("benchmark").statistics()
         print(f"{counted.chunks} chunks, {counted.storage_bytes >> 20} MB, {words.name}")
         print(f"open {1000 * (opened - started):.1f} ms, first search {1000 * (first - opened):.0f} ms")
         measure(store, words.queries, probes, options.depth)

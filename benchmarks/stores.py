@@ -114,7 +114,7 @@ def fill(store: Store, size: int) -> float:
     store.create_collection("bench", SPACE)
     for record, text, chunks in documents(size, SPACE, base_vectors()):
         started = time.perf_counter()
-        store.publish("bench", [WholeDocument(record, text, chunks)], lambda _: None)
+        store.open("bench").publish([WholeDocument(record, text, chunks)], lambda _: None)
         spent += time.perf_counter() - started
     return spent
 

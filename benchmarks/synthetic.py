@@ -160,8 +160,8 @@ def build_store(data: Path, size: int) -> None:
 
     base = build_base(load_settings(environ=environment(data)))
     base.store.create_collection(base.collection, base.embedder.space)
-    if base.store.statistics(base.collection).chunks != size:
+    if base.store.open(base.collection).statistics().chunks != size:
         real = [np.frombuffer(vector, "<f4") for vector in base.embedder.embed_documents(questions(2000, seed=1))]
         for record, text, chunks in documents(size, base.embedder.space, np.stack(real)):
-            base.store.publish(base.collection, [WholeDocument(record, text, chunks)], lambda _: None)
+            base.store.open(base.collection).publish([WholeDocument(record, text, chunks)], lambda _: None)
     base.store.close()

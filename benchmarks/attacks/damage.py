@@ -131,14 +131,14 @@ def _flipped_bytes(folder: Path) -> Outcome:
         store = SqliteStore(product.store, EnglishAnalyser(), patience=5.0)
         try:
             with noticing() as damage:
-                records = store.documents(collection)
+                records = store.open(collection).documents()
                 found: dict[str, tuple[str, ...]] = {}
                 for each in records:
-                    chunks = tuple(one.content for one in store.document_chunks(collection, each.id))
-                    found[each.id] = (store.document_text(collection, each.id) or "", *chunks)
-                words = store.search(collection, vector=None, text="battery record", filter=None, limit=10)
-                store.chunks(collection, [hit.chunk_id for hit in words.lexical or ()])
-                findings = store.verify(collection)
+                    chunks = tuple(one.content for one in store.open(collection).document_chunks(each.id))
+                    found[each.id] = (store.open(collection).document_text(each.id) or "", *chunks)
+                words = store.open(collection).search(vector=None, text="battery record", filter=None, limit=10)
+                store.open(collection).chunks([hit.chunk_id for hit in words.lexical or ()])
+                findings = store.open(collection).verify()
             return {words for each in found.values() for words in each if words}, bool(damage or findings)
         finally:
             store.close()

@@ -52,10 +52,10 @@ def _wrong(data: Path, versions: tuple[str, ...]) -> list[str]:
     try:
         if not base.exists():
             return []
-        found = [each.message for each in base.store.verify(base.collection)]
-        for record in base.store.documents(base.collection):
-            text = base.store.document_text(base.collection, record.id) or ""
-            chunks = base.store.document_chunks(base.collection, record.id)
+        found = [each.message for each in base.store.open(base.collection).verify()]
+        for record in base.store.open(base.collection).documents():
+            text = base.store.open(base.collection).document_text(record.id) or ""
+            chunks = base.store.open(base.collection).document_chunks(record.id)
             if len(chunks) != record.chunk_count or any(each.span.of(text) != each.content for each in chunks):
                 found.append(f"{record.id}: its chunks are not those of its text")
             if sum(f"The {version} pump" in text for version in versions) != 1:
@@ -146,7 +146,7 @@ def _full_disk(folder: Path) -> Outcome:
 def _count(data: Path) -> int:
     base = build_base(load_settings(environ=environment(data)), surface="standards")
     try:
-        return len(base.store.documents(base.collection)) if base.exists() else 0
+        return len(base.store.open(base.collection).documents()) if base.exists() else 0
     finally:
         base.close()
 

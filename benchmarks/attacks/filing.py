@@ -36,7 +36,7 @@ def _fill(store: Store, collection: str) -> None:
             source_path=f"planning:24/{number:05}/FUL:/papers/{number}.pdf",
             metadata=(("application_ref", f"24/{number:05}/FUL"),),
         )
-        store.publish(collection, [WholeDocument(each, "", ())], lambda _: None)
+        store.open(collection).publish([WholeDocument(each, "", ())], lambda _: None)
 
 
 def _papers(folder: Path) -> list[Path]:

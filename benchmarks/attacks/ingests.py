@@ -154,16 +154,16 @@ def _mixed(folder: Path, documents: int) -> list[str]:
     """Look for documents that are gone, or of two editions."""
     wrong: list[str] = []
     with contextlib.closing(SqliteStore(next((folder / "data").rglob("knowledge.sqlite")), EnglishAnalyser())) as store:
-        (name,) = [each.name for each in store.collections() if store.documents(each.name)]
-        records = store.documents(name)
+        (name,) = [each.name for each in store.collections() if store.open(each.name).documents()]
+        records = store.open(name).documents()
         if len(records) != documents:
             wrong.append(f"{len(records)} of {documents} documents are there")
         for record in records:
-            chunks = store.document_chunks(name, record.id)
+            chunks = store.open(name).document_chunks(record.id)
             editions = {each.content.partition("edition ")[2][:2] for each in chunks if "edition" in each.content}
             if len(editions) != 1 or len(chunks) != record.chunk_count:
                 wrong.append(f"{record.id} has {len(chunks)} passages of editions {sorted(editions)}")
-        wrong += [each.message for each in store.verify(name) if "staged" not in each.message]
+        wrong += [each.message for each in store.open(name).verify() if "staged" not in each.message]
     return wrong
 
 

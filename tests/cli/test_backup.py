@@ -36,8 +36,8 @@ def opened(home: Path) -> SqliteStore:
 
 
 def contents(store: SqliteStore) -> list[str]:
-    legs = store.search("c", vector=unit_vector("alpha one"), text="alpha", filter=None, limit=9)
-    return sorted(each.content for each in store.chunks("c", [hit.chunk_id for hit in legs.lexical or ()]))
+    legs = store.open("c").search(vector=unit_vector("alpha one"), text="alpha", filter=None, limit=9)
+    return sorted(each.content for each in store.open("c").chunks([hit.chunk_id for hit in legs.lexical or ()]))
 
 
 def test_a_backup_is_restored_into_a_store_that_is_in_use(store: SqliteStore, home: Path, knowledge: Command) -> None:
@@ -53,7 +53,7 @@ def test_a_backup_is_restored_into_a_store_that_is_in_use(store: SqliteStore, ho
     done = json.loads(knowledge("restore", "a.tar", "--force", "--json").out)
     assert (done["documents"], done["chunks"]) == (1, 1)
     assert contents(store) == ["alpha one"], "what was held in memory of the state before is forgotten"
-    assert store.verify("c") == []
+    assert store.open("c").verify() == []
     assert (home / "data" / "repositories.json").read_text() == '{"version": 1}'
     put(store, "f", ["alpha four"])
     assert contents(store) == ["alpha four", "alpha one"]
@@ -134,7 +134,7 @@ def test_a_copy_is_of_one_state_whatever_is_written_between_its_steps(store: Sql
     assert len(steps) > 1
     assert check_copy(home / "copy") == {"documents": 2, "chunks": 401}
     put_in_place(home / "copy", home / "data" / "knowledge.sqlite")
-    assert store.statistics("c").documents == 2
+    assert store.open("c").statistics().documents == 2
     store.close()
     (home / "copy").write_bytes(b"")
     with pytest.raises(InternalError, match="damaged"):

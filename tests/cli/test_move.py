@@ -132,7 +132,7 @@ def test_migrate_leaves_what_only_the_target_has_and_says_so(kb: Store, server: 
     done = knowledge("migrate", "--from", "sqlite", "--to", "qdrant", "--json")
     assert done.code == 0
     assert loaded(done.out)["collections"][0]["only_at_target"] == ["stranger"]
-    assert server.document(NAME, "stranger") is not None
+    assert server.open(NAME).document("stranger") is not None
 
 
 def test_migrate_ends_with_1_where_a_document_could_not_be_copied(kb: Store, server: Store, knowledge: Command) -> None:
@@ -142,8 +142,8 @@ def test_migrate_ends_with_1_where_a_document_could_not_be_copied(kb: Store, ser
     assert done.code == 1
     assert "spoilt: Document 'spoilt' has 3 chunks without a vector." in done.out
     assert "do NOT hold the same" in done.out
-    assert server.document(NAME, "spoilt") is None
-    assert len(server.documents(NAME)) == 8
+    assert server.open(NAME).document("spoilt") is None
+    assert len(server.open(NAME).documents()) == 8
 
 
 def test_migrate_into_another_embedding_space_ends_with_3_and_copies_nothing(
@@ -154,7 +154,7 @@ def test_migrate_into_another_embedding_space_ends_with_3_and_copies_nothing(
     assert done.code == 3
     assert loaded(done.out)["error"]["code"] == "config_error"
     assert "Nothing was copied" in done.err
-    assert server.documents(NAME) == []
+    assert server.open(NAME).documents() == []
 
 
 @pytest.mark.parametrize(
@@ -252,7 +252,7 @@ def test_reembed_swaps_the_collection_and_keeps_the_old_one(kb: Store, knowledge
     done = knowledge("reembed", "--model", "newer", "--yes")
     assert done.code == 0
     assert f"'{NAME}' is now in local/newer" in done.out
-    info = kb.collection(NAME)
+    info = kb.open(NAME).info()
     assert info is not None
     assert (info.space.model, info.space.dimensions) == ("newer", 384)
     old = [each.name for each in kb.collections() if each.name != NAME]
@@ -303,7 +303,7 @@ def test_reembed_names_documents_that_do_not_fit_and_changes_nothing(kb: Store, 
     done = knowledge("reembed", "--model", "newer", "--yes", "--leave-out", "--json")
     assert done.code == 1
     assert loaded(done.out)["swapped"]
-    assert kb.document(NAME, "long") is None
+    assert kb.open(NAME).document("long") is None
 
 
 class _Options:
@@ -355,14 +355,14 @@ def test_a_collection_is_renamed_and_a_taken_name_is_refused(kb: Store, knowledg
     done = knowledge("collections", "rename", "third", NAME, "--json")
     assert done.code == 1
     assert loaded(done.out)["error"]["code"] == "invalid_input"
-    assert len(kb.documents("third")) == 3
+    assert len(kb.open("third").documents()) == 3
 
 
 def test_drop_asks_unless_told_not_to(kb: Store, knowledge: Command) -> None:
     done = knowledge("collections", "drop", NAME)
     assert done.code == 1
     assert "--yes" in done.err
-    assert kb.collection(NAME) is not None
+    assert kb.open(NAME).info() is not None
     assert f"Dropped '{NAME}': 8 documents, 31 chunks." in knowledge("collections", "drop", NAME, "--yes").out
     assert kb.collections() == []
 

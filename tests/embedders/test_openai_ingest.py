@@ -63,12 +63,11 @@ def _world(
 def _content(world: World) -> dict[str, list[tuple[str, bytes]]]:
     """Give every passage that a search could find, and make sure that its vector finds it."""
     found: dict[str, list[tuple[str, bytes]]] = {}
-    for record in world.store.documents(world.collection):
-        chunks = world.store.document_chunks(world.collection, record.id)
+    for record in world.store.open(world.collection).documents():
+        chunks = world.store.open(world.collection).document_chunks(record.id)
         assert len(chunks) == record.chunk_count
         embedded = {
-            chunk.id: world.store.search(
-                world.collection,
+            chunk.id: world.store.open(world.collection).search(
                 vector=world.embedder.embed_query(chunk.embedding_text),
                 text=None,
                 filter=None,

@@ -79,7 +79,7 @@ def put_document(
     """Publish a document; returns its record."""
     kept = replace(record(document_id, chunks, sha256=f"{turn:064d}"), updated_at=f"2026-01-02T00:00:{turn:02d}+00:00")
     text, shape = f"text of {document_id}, turn {turn} 東京", structure(len(chunks) + turn)
-    store.publish(collection, [WholeDocument(kept, text, chunks, shape)], lambda _: None)
+    store.open(collection).publish([WholeDocument(kept, text, chunks, shape)], lambda _: None)
     return kept
 
 
@@ -99,11 +99,11 @@ def everything(store: Store, collection: str = "kb") -> dict[str, object]:
     return {
         each.id: (
             each,
-            store.document_text(collection, each.id),
-            store.document_chunks(collection, each.id),
-            store.document_structure(collection, each.id),
+            store.open(collection).document_text(each.id),
+            store.open(collection).document_chunks(each.id),
+            store.open(collection).document_structure(each.id),
         )
-        for each in store.documents(collection)
+        for each in store.open(collection).documents()
     }
 
 

@@ -65,7 +65,7 @@ def test_every_field_of_a_chunk_is_filled_after_an_ingest(world: World) -> None:
         assert (chunk.document_id, chunk.document_title, chunk.document_type) == (record.id, record.title, "standard")
         assert chunk.content_hash == hashlib.sha256(chunk.content.encode()).hexdigest()
         key = hashlib.sha256(chunk.embedding_text.encode()).hexdigest()
-        assert len(world.store.vectors("kb", [key])[key]) == 4 * world.embedder.space.dimensions
+        assert len(world.store.open("kb").vectors([key])[key]) == 4 * world.embedder.space.dimensions
 
 
 def test_a_second_ingest_of_unchanged_files_embeds_and_writes_nothing(world: World) -> None:
@@ -141,7 +141,7 @@ def test_a_dry_run_plans_and_stores_nothing(world: World) -> None:
     assert {each.document_id for each in report.planned} == {"pumps", "valves"}
     assert all(each.chunks and each.tokens for each in report.planned)
     assert embedded(world) == []
-    assert world.store.collection("kb") is None
+    assert world.store.open("kb").info() is None
 
 
 def test_two_files_of_one_name_get_two_ids_that_stay_the_same(world: World) -> None:
@@ -344,4 +344,4 @@ def test_an_ingest_that_is_cancelled_while_a_document_is_read_ends_before_it_is_
     report = world.ingest(cancelled=lambda: reading in [(event.kind, event.source) for event in world.events])
     assert (IngestEventKind.CHUNKED, str(path)) not in [(event.kind, event.source) for event in world.events]
     assert report.failed == ()
-    assert world.store.document("kb", "long") is None
+    assert world.store.open("kb").document("long") is None

@@ -33,7 +33,7 @@ def test_a_deposit_that_nobody_waits_for_is_done_and_remembered(shelf: Shelf) ->
     assert desk.record(done.result.document_id).title == "Pumps"
     assert desk.job_counts() == {"done": 1}
     assert ended(shelf.open(), accepted.id).result == done.result  # another process is told the same
-    kinds = {record.id.partition(":")[0] for record in shelf.store.documents(JOBS_COLLECTION)}
+    kinds = {record.id.partition(":")[0] for record in shelf.store.open(JOBS_COLLECTION).documents()}
     assert "content" not in kinds  # what the job needed went with its end
 
 
@@ -42,9 +42,9 @@ def test_a_file_of_some_megabytes_waits_in_parts_and_comes_whole(shelf: Shelf) -
     content = bytes(range(256)) * 20_000
     name = journal.put_content(content)
     assert journal.content(name) == content
-    assert len(shelf.store.documents(JOBS_COLLECTION)) == 3
+    assert len(shelf.store.open(JOBS_COLLECTION).documents()) == 3
     journal.drop_content(name)
-    assert shelf.store.documents(JOBS_COLLECTION) == []
+    assert shelf.store.open(JOBS_COLLECTION).documents() == []
     with pytest.raises(NotFoundError):
         journal.content(name)
 
@@ -105,8 +105,8 @@ def test_a_job_that_ended_its_process_three_times_is_failed(shelf: Shelf) -> Non
 
 def wait_for_a_sign(shelf: Shelf, owner: str) -> None:
     """Wait for an owner's next sign of life."""
-    before = shelf.store.document(JOBS_COLLECTION, f"owner:{owner}")
-    wait_until(lambda: shelf.store.document(JOBS_COLLECTION, f"owner:{owner}") != before)
+    before = shelf.store.open(JOBS_COLLECTION).document(f"owner:{owner}")
+    wait_until(lambda: shelf.store.open(JOBS_COLLECTION).document(f"owner:{owner}") != before)
 
 
 def test_owners_that_still_give_signs_of_life_keep_their_jobs(shelf: Shelf) -> None:
@@ -125,10 +125,10 @@ def test_a_job_of_the_journal_that_cannot_be_read_is_left_out(shelf: Shelf, capl
     journal.write(job)
     assert journal.read(job.id) == job
     assert journal.open() == [job]
-    record = shelf.store.document(JOBS_COLLECTION, f"job:{job.id}")
+    record = shelf.store.open(JOBS_COLLECTION).document(f"job:{job.id}")
     assert record is not None
     damaged = replace(record, metadata=(("job", job_to_json(job)[:-5]),))
-    shelf.store.publish(JOBS_COLLECTION, [WholeDocument(damaged, "-", ())], lambda _: None)
+    shelf.store.open(JOBS_COLLECTION).publish([WholeDocument(damaged, "-", ())], lambda _: None)
     assert journal.open() == []
     assert "cannot be read" in caplog.text
 

@@ -47,9 +47,9 @@ def test_a_move_carries_records_texts_chunks_and_vectors_as_they_are(source: Mem
     assert (report.copied, report.chunks, report.failed) == (8, 31, ())
     assert everything(target) == everything(source)
     assert report.comparison.source_sha256 == report.comparison.target_sha256 == content_hash(place(target)).sha256
-    for each in source.documents("kb"):
+    for each in source.open("kb").documents():
         keys = [known.embedding_key for known in chunks_of(each.id, each.chunk_count)]
-        assert target.vectors("kb", keys) == source.vectors("kb", keys)
+        assert target.open("kb").vectors(keys) == source.open("kb").vectors(keys)
     assert report.comparison.overlap.dense == 1.0
     assert report.comparison.overlap.lexical == 1.0
     assert report.comparison.overlap.queries == 20
@@ -62,7 +62,7 @@ def test_sqlite_to_memory_and_back_ends_with_the_hash_it_began_with(tmp_path: Pa
     assert move(place(first), place(middle)).good
     assert move(place(middle, "kb"), place(last, "other")).good
     assert content_hash(place(last, "other")).sha256 == before == content_hash(place(first)).sha256
-    assert last.verify("other") == []
+    assert last.open("other").verify() == []
     for store in (first, last):
         store.close()
 
@@ -81,7 +81,7 @@ def test_a_move_stopped_between_documents_goes_on_behind_them(source: MemoryStor
     target = memory()
     with pytest.raises(type(error)):
         move(place(source), place(target), Told(error, after=2))
-    assert len(target.documents("kb")) == 3
+    assert len(target.open("kb").documents()) == 3
     report = move(place(source), place(target))
     assert (report.good, report.copied, len(report.plan.present)) == (True, 5, 3)
     assert everything(target) == everything(source)
@@ -129,10 +129,10 @@ def test_what_only_the_target_has_is_left_and_told_or_pruned(source: MemoryStore
     assert report.good
     assert report.plan.others == ("stranger",)
     assert not report.comparison.overlap.judged
-    assert target.document("kb", "stranger") is not None
+    assert target.open("kb").document("stranger") is not None
     report = move(place(source), place(target), prune=True)
     assert (report.removed, report.good, report.comparison.overlap.judged) == (("stranger",), True, True)
-    assert target.document("kb", "stranger") is None
+    assert target.open("kb").document("stranger") is None
 
 
 def test_a_plan_writes_nothing(source: MemoryStore) -> None:
@@ -149,7 +149,7 @@ def test_another_embedding_space_is_refused_before_anything_is_copied(source: Me
         move(place(source), place(target))
     assert "another" in refused.value.message
     assert SPACE.label in refused.value.message
-    assert target.documents("kb") == []
+    assert target.open("kb").documents() == []
 
 
 def test_the_same_collection_of_the_same_store_is_refused(source: MemoryStore) -> None:
@@ -183,8 +183,8 @@ def test_a_missing_vector_fails_its_document_alone_and_drops_no_chunk() -> None:
         ("doc-03", "Document 'doc-03' has 2 chunks without a vector.")
     ]
     assert told.of(MoveEventKind.FAILED) == ["doc-03"]
-    assert target.document("kb", "doc-03") is None
-    assert len(target.documents("kb")) == 7
+    assert target.open("kb").document("doc-03") is None
+    assert len(target.open("kb").documents()) == 7
     assert [each.document_id for each in report.comparison.differing] == ["doc-03"]
 
 
@@ -198,7 +198,7 @@ def test_what_changes_at_the_source_meanwhile_is_caught_up_with(source: MemorySt
                 once.append(True)
                 put_document(source, "doc-00", chunks_of("doc-00", 9, turn=5), turn=5)
                 put_document(source, "late", chunks_of("late", 2))
-                source.delete_document("kb", "doc-05")
+                source.open("kb").delete("doc-05")
 
     report = move(place(source), place(target), _Meddles())
     assert report.good
@@ -262,12 +262,12 @@ def test_a_move_killed_twice_ends_equal(tmp_path: Path) -> None:
         assert complaints == ""
         assert "finished" not in "".join(said) + rest
     target = sqlite(second)
-    present = len(target.documents("kb"))
+    present = len(target.open("kb").documents())
     assert 5 < present < 10
     report = move(place(store), place(target))
     assert (report.good, report.copied) == (True, 10 - present)
     assert content_hash(place(target)).sha256 == before == content_hash(place(store)).sha256
-    assert target.verify("kb") == []
+    assert target.open("kb").verify() == []
     for each in (store, target):
         each.close()
 
@@ -290,8 +290,8 @@ def test_a_document_published_while_it_is_read_is_copied_in_one_version() -> Non
     fill(source)
     report = move(place(source), place(target))
     assert report.good
-    assert target.document_text("kb", "doc-01") == "text of doc-01, turn 7 東京"
-    assert len(target.document_chunks("kb", "doc-01")) == 3
+    assert target.open("kb").document_text("doc-01") == "text of doc-01, turn 7 東京"
+    assert len(target.open("kb").document_chunks("doc-01")) == 3
 
 
 def test_a_document_that_never_holds_still_is_told_and_the_others_are_copied() -> None:

@@ -45,9 +45,9 @@ def test_the_content_hash_sees_every_kind_of_difference() -> None:
         text = "another text" if change == "text" else "text of d, turn 0 東京"
         shape = structure(2 if change == "structure" else 3)
         if change in {"record", "text", "structure"}:
-            store.publish("kb", [WholeDocument(kept, text, chunks, shape)], lambda _: None)
+            store.open("kb").publish([WholeDocument(kept, text, chunks, shape)], lambda _: None)
         if change == "missing":
-            store.delete_document("kb", "d")
+            store.open("kb").delete("d")
         seen.add(content_hash(place(store)).sha256)
     assert len(seen) == 8
 
@@ -137,10 +137,10 @@ def test_a_store_that_does_not_keep_what_it_was_given_is_found_out(
 def test_what_an_equal_record_hides_is_found_by_the_comparison_and_copied_again(source: MemoryStore) -> None:
     target = memory()
     move(place(source), place(target))
-    kept = source.document("kb", "doc-02")
+    kept = source.open("kb").document("doc-02")
     assert kept is not None
     other = WholeDocument(kept, "another text", chunks_of("doc-02", 5, turn=8))
-    target.publish("kb", [other], lambda _: None)
+    target.open("kb").publish([other], lambda _: None)
     report = move(place(source), place(target))
     assert "doc-02" in report.plan.present
     assert (report.good, report.copied) == (True, 1)

@@ -68,11 +68,11 @@ def contents(store: Store, collection: str = "kb") -> dict[str, object]:
     return {
         each.id: (
             each.sha256,
-            store.document_text(collection, each.id),
-            [replace(chunk, token_count=0) for chunk in store.document_chunks(collection, each.id)],
-            store.document_structure(collection, each.id),
+            store.open(collection).document_text(each.id),
+            [replace(chunk, token_count=0) for chunk in store.open(collection).document_chunks(each.id)],
+            store.open(collection).document_structure(each.id),
         )
-        for each in store.documents(collection)
+        for each in store.open(collection).documents()
     }
 
 
@@ -84,7 +84,7 @@ def test_the_live_name_stands_for_the_new_space_and_the_old_collection_is_kept(s
     assert (report.documents, report.embedded + report.reused, report.failed) == (8, 31, ())
     assert report.kept == "kb.old-20261122"
     assert [each.name for each in store.collections()] == ["kb", "kb.old-20261122"]
-    info = store.collection("kb")
+    info = store.open("kb").info()
     assert info is not None
     assert info.space == NEW
     assert contents(store) == before
@@ -94,19 +94,19 @@ def test_the_live_name_stands_for_the_new_space_and_the_old_collection_is_kept(s
 def test_vectors_token_counts_and_label_are_the_new_models(store: Store) -> None:
     reembed(store)
     embedder = HashingEmbedder(dimensions=64, model="new")
-    for each in store.documents("kb"):
-        chunks = store.document_chunks("kb", each.id)
+    for each in store.open("kb").documents():
+        chunks = store.open("kb").document_chunks(each.id)
         assert [chunk.token_count for chunk in chunks] == [embedder.count_tokens(chunk.content) for chunk in chunks]
         assert each.token_count == sum(chunk.token_count for chunk in chunks)
         assert each.embedding_model == NEW.label
         assert each.created_at == "2026-01-01T00:00:00+00:00"
-    chunk = store.document_chunks("kb", "doc-03")[2]
-    hit = store.search(
-        "kb", vector=embedder.embed_query(chunk.embedding_text), text=None, filter=None, limit=1
+    chunk = store.open("kb").document_chunks("doc-03")[2]
+    hit = store.open("kb").search(
+        vector=embedder.embed_query(chunk.embedding_text), text=None, filter=None, limit=1
     ).dense  # fmt: skip
     assert hit is not None
     assert hit[0].chunk_id == chunk.id
-    assert store.verify("kb") == []
+    assert store.open("kb").verify() == []
 
 
 def test_the_old_collection_can_be_dropped_and_a_second_run_has_nothing_to_do(store: Store) -> None:
@@ -128,21 +128,21 @@ def test_the_live_collection_answers_until_the_swap_and_late_changes_are_caught_
 
     def meddle(event: MoveEvent) -> None:
         if event.kind == MoveEventKind.READ:
-            info = store.collection("kb")
+            info = store.open("kb").info()
             assert info is not None
             seen.append(info.space == SPACE)
-            assert store.search("kb", vector=None, text="valve", filter=None, limit=3).lexical
+            assert store.open("kb").search(vector=None, text="valve", filter=None, limit=3).lexical
         if event.kind == MoveEventKind.STORED and event.document_id == "doc-03":
             put_document(store, "doc-00", chunks_of("doc-00", 3, turn=2), turn=2)
             put_document(store, "late", chunks_of("late", 2))
-            store.delete_document("kb", "doc-05")
+            store.open("kb").delete("doc-05")
         if event.kind == MoveEventKind.COMPARED and event.document_id == "doc-01":
             put_document(store, "later", chunks_of("later", 2))
 
     assert reembed(store, meddle).good
     assert all(seen)
     assert len(seen) > 7
-    ids = [each.id for each in store.documents("kb")]
+    ids = [each.id for each in store.open("kb").documents()]
     assert "late" in ids
     assert "later" in ids
     assert "doc-05" not in ids
@@ -172,7 +172,7 @@ def test_a_stopped_run_goes_on_and_embeds_nothing_twice(store: Store, error: Bas
     first = HashingEmbedder(dimensions=64, model="new", failure=ConnectionFailedError("gone"), fail_after=12)
     with pytest.raises(ConnectionFailedError):
         reembed(store, embedder=first)
-    live = store.collection("kb")
+    live = store.open("kb").info()
     assert live is not None
     assert live.space == SPACE
     second = HashingEmbedder(dimensions=64, model="new")
@@ -208,25 +208,25 @@ def test_documents_that_do_not_fit_can_be_left_out(store: Store) -> None:
     )
     assert (report.swapped, report.good) == (True, False)
     assert [each.document_id for each in report.failed] == ["long"]
-    assert len(store.documents("kb")) == 8
-    assert store.document("kb", "long") is None
+    assert len(store.open("kb").documents()) == 8
+    assert store.open("kb").document("long") is None
 
 
 def test_a_document_ingested_again_into_the_coming_collection_counts_as_carried_over(store: Store) -> None:
     put_document(store, "long", _long())
-    store.delete_document("kb", "full")
+    store.open("kb").delete("full")
     embedder = HashingEmbedder(dimensions=64, model="new", max_tokens=30)
     coming = f"kb.next-{NEW.fingerprint[:8]}"
     store.create_collection(coming, NEW)
     cut = chunks_of("long", 9)
     vectors = embedder.embed_documents([each.chunk.embedding_text for each in cut])
     cut = [replace(each, vector=vector) for each, vector in zip(cut, vectors, strict=True)]
-    kept = store.document("kb", "long")
+    kept = store.open("kb").document("long")
     assert kept is not None
     newer = replace(kept, chunk_count=9, updated_at="2026-11-22T00:00:00+00:00", pipeline="finer")
-    store.publish(coming, [WholeDocument(newer, "text", cut)], lambda _: None)
+    store.open(coming).publish([WholeDocument(newer, "text", cut)], lambda _: None)
     assert reembed(store, embedder=embedder).good
-    assert len(store.document_chunks("kb", "long")) == 9
+    assert len(store.open("kb").document_chunks("long")) == 9
 
 
 class _Refuses(HashingEmbedder):
@@ -241,7 +241,7 @@ def test_a_document_that_cannot_be_embedded_keeps_the_live_collection_in_its_pla
     assert not report.swapped
     assert [(each.document_id, each.message) for each in report.failed] == [("doc-02", "The content was refused.")]
     assert report.documents == 7
-    live = store.collection("kb")
+    live = store.open("kb").info()
     assert live is not None
     assert live.space == SPACE
     assert reembed(store).good
@@ -257,7 +257,7 @@ def test_a_cost_limit_ends_the_run_before_it_is_passed_and_keeps_the_live_collec
     with pytest.raises(QuotaExceededError):
         reembed(store, embedder=_Paid(dimensions=64, model="new"), options=ReembedOptions(max_cost=0.001))
     assert contents(store)
-    live = store.collection("kb")
+    live = store.open("kb").info()
     assert live is not None
     assert live.space == SPACE
 
@@ -314,7 +314,7 @@ def test_the_embedders_own_texts_are_embedded_with_their_context(tmp_path: Path)
     fill(store, documents=0)
     embedder = HashingEmbedder(dimensions=64, model="new")
     reembed(store, embedder=embedder)
-    assert embedder.documents == [chunk.embedding_text for chunk in store.document_chunks("kb", "full")]
+    assert embedder.documents == [chunk.embedding_text for chunk in store.open("kb").document_chunks("full")]
 
 
 def test_a_run_killed_at_any_moment_is_finished_by_the_next(tmp_path: Path) -> None:
@@ -336,7 +336,7 @@ def test_a_run_killed_at_any_moment_is_finished_by_the_next(tmp_path: Path) -> N
     report = reembed(store)
     assert report.good
     assert contents(store) == before
-    assert store.verify("kb") == []
+    assert store.open("kb").verify() == []
     store.close()
 
 

@@ -22,7 +22,7 @@ class Losing(SqliteStore):
     def chunks(self, collection: str, chunk_ids: Sequence[str]) -> list[Chunk]:
         if self.lost:
             other = SqliteStore(Path(self.location), EnglishAnalyser())
-            other.delete_document(collection, self.lost)
+            other.open(collection).delete(self.lost)
             other.close()
             self.lost = ""
         return super().chunks(collection, chunk_ids)

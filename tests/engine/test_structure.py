@@ -83,10 +83,10 @@ def test_an_ingest_keeps_the_sections_of_what_it_read(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.write("pumps.md", PUMPS)
     world.ingest()
-    (record,) = world.store.documents("kb")
-    kept = world.store.document_structure("kb", record.id)
+    (record,) = world.store.open("kb").documents()
+    kept = world.store.open("kb").document_structure(record.id)
     assert kept is not None
-    text = world.store.document_text("kb", record.id)
+    text = world.store.open("kb").document_text(record.id)
     assert text is not None
     assert kept.pages == ()
     assert [(each.level, each.number, each.title) for each in kept.sections][:4] == [
@@ -109,13 +109,13 @@ def test_what_was_ingested_before_there_were_structures_is_read_again_and_not_em
     with monkeypatch.context() as older:
         older.setattr(plan, "STRUCTURE_VERSION", "none yet")
         world.ingest()
-    (record,) = world.store.documents("kb")
-    chunks = world.store.document_chunks("kb", record.id)
+    (record,) = world.store.open("kb").documents()
+    chunks = world.store.open("kb").document_chunks(record.id)
     (again,) = world.ingest().documents
     assert (again.unchanged, again.embedded, again.reused) == (False, 0, len(chunks))
-    kept = world.store.document_structure("kb", record.id)
+    kept = world.store.open("kb").document_structure(record.id)
     assert kept is not None
     assert kept.sections
-    assert world.store.document_chunks("kb", record.id) == chunks
+    assert world.store.open("kb").document_chunks(record.id) == chunks
     (third,) = world.ingest().documents
     assert third.unchanged

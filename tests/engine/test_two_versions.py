@@ -32,7 +32,7 @@ def test_the_older_version_answers_by_meaning_and_says_degraded_everywhere(tmp_p
         world.ingest()
         assert world.knowledge.health().status == "healthy"
         with closing(SqliteStore(file, Later())) as newer:
-            newer.defined_terms("kb")  # the first use that needs the index
+            newer.open("kb").defined_terms()  # the first use that needs the index
         stats, health = world.knowledge.stats(), world.knowledge.health()
         assert (stats.status, health.status) == ("degraded", "degraded")
         assert [note for note in stats.notes if "newer version" in note]

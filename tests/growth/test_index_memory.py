@@ -76,7 +76,7 @@ def filled(store: OpenedStore) -> None:
 
 
 def asked(store: OpenedStore, name: str) -> LegResults:
-    return store.search(name, vector=unit_vector("q"), text="turbine", filter=None, limit=5)
+    return store.open(name).search(vector=unit_vector("q"), text="turbine", filter=None, limit=5)
 
 
 def size_of_one(opening: Opening) -> int:

@@ -120,8 +120,8 @@ def test_a_job_that_ended_beside_a_late_note_of_its_progress_is_not_done_again()
     journal.write(job(1, JobState.RUNNING))
     jobs = jobs_over(journal)
     assert jobs.recover() == 0
-    assert store.documents(JOBS_COLLECTION) == []
-    (kept,) = store.documents(ENDED_COLLECTION)
+    assert store.open(JOBS_COLLECTION).documents() == []
+    (kept,) = store.open(ENDED_COLLECTION).documents()
     assert job_from_json(dict(kept.metadata)["job"]) == job(1)
     jobs.close()
 

@@ -197,5 +197,5 @@ def test_a_plain_client_sees_each_document_once_whatever_became_of_it(world: Wor
     removed = world.call("delete_document", document_id=newer["document_id"])
     assert removed["chunks_deleted"] == newer["chunks_created"]
     assert (reader.docs.count(), reader.registry.count()) == (0, 0)
-    assert world.store.verify("application_docs") == []
+    assert world.store.open("application_docs").verify() == []
     reader.client.close()

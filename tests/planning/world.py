@@ -211,7 +211,7 @@ class World:
 
     def chunks(self) -> int:
         """Count the chunks in the store."""
-        return self.store.statistics("application_docs").chunks if self.base.exists() else 0
+        return self.store.open("application_docs").statistics().chunks if self.base.exists() else 0
 
 
 def refusal(world: World, name: str, **arguments: Any) -> dict[str, Any]:

@@ -47,7 +47,7 @@ def test_a_repository_s_collection_is_made_filled_counted_asked_and_dropped(
 
     indexed = stored.index(stored.repository().folder)
     assert [each.name for each in stored.store.collections()] == ["repo_my_api"]
-    counts = stored.store.statistics("repo_my_api")
+    counts = stored.store.open("repo_my_api").statistics()
     assert (counts.documents, counts.chunks) == (len(FILES) + 1, indexed.chunks_created)
     client: Any = chromadb.HttpClient(host="127.0.0.1", port=chroma.port)
     theirs = client.get_collection("repo_my_api")

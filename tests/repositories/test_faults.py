@@ -141,9 +141,9 @@ def killed(folder: Path, at: str, *arguments: str) -> None:
 def whole(world: World) -> dict[str, list[str]]:
     """Map each indexed file to its passages' ids, having verified the store."""
     assert [each.name for each in world.store.collections()] == ["repo_code"]
-    assert world.store.verify("repo_code") == []
-    files = [each.id for each in world.store.documents("repo_code") if ":" in each.id]
-    return {each: [chunk.id for chunk in world.store.document_chunks("repo_code", each)] for each in files}
+    assert world.store.open("repo_code").verify() == []
+    files = [each.id for each in world.store.open("repo_code").documents() if ":" in each.id]
+    return {each: [chunk.id for chunk in world.store.open("repo_code").document_chunks(each)] for each in files}
 
 
 @pytest.mark.slow
@@ -174,11 +174,11 @@ def test_a_refresh_that_is_killed_leaves_each_file_old_or_new_and_the_next_one_f
     made.commit({f"m{number}.py": f"def f{number}():\n    return 'new'\n" for number in range(60)})
     killed(tmp_path, "write:55", "refresh", "code")
     assert world.listed()["code"]["status"] == "error"
-    texts = [world.store.document_text("repo_code", f"code:m{number}.py") for number in range(60)]
+    texts = [world.store.open("repo_code").document_text(f"code:m{number}.py") for number in range(60)]
     assert {text.split("'")[1] for text in texts if text} == {"old", "new"}, "files are stored fifty at a time"
     assert len([text for text in texts if text]) == 60
     world.desk.refresh("code")
-    assert all("new" in (world.store.document_text("repo_code", each) or "") for each in whole(world))
+    assert all("new" in (world.store.open("repo_code").document_text(each) or "") for each in whole(world))
     assert world.listed()["code"]["status"] == "ready"
     world.desk.close()
 

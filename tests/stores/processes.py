@@ -54,13 +54,13 @@ def write(store: Store, seed: int, seconds: float) -> None:
 def check(store: Store) -> None:
     """Look once as it comes and once in a snapshot, in every way, and fail on any mix of generations."""
     _look(store)
-    with store.snapshot("c"):
+    with store.open("c"):
         _look(store)
         _look(store)
 
 
 def _look(store: Store) -> None:
-    legs = store.search("c", vector=unit_vector("3"), text="alpha", filter=None, limit=10_000)
+    legs = store.open("c").search(vector=unit_vector("3"), text="alpha", filter=None, limit=10_000)
     for leg in (legs.dense, legs.lexical):
         assert leg is not None, (legs.dense_error, legs.lexical_error)
         turns: dict[str, dict[str, int]] = {}
@@ -72,8 +72,8 @@ def _look(store: Store) -> None:
             assert len(seen) == 1, f"{document_id} is seen in turns {seen}"
             (turn, count), *_ = seen.items()
             assert count == 1 + int(turn) % CHUNKS, f"{document_id} is seen with {count} chunks in turn {turn}"
-    for kept in store.documents("c"):
-        chunks = store.document_chunks("c", kept.id)
+    for kept in store.open("c").documents():
+        chunks = store.open("c").document_chunks(kept.id)
         assert len({each.id.split("/")[1] for each in chunks}) == 1
 
 

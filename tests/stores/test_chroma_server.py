@@ -82,7 +82,7 @@ def test_processes_that_publish_and_search_at_once_never_see_a_mix(server: Chrom
             assert int(said.splitlines()[-1]) > 0, "a reader never got to look"
     assert written > 2
     store = opened(server)
-    assert store.verify("c") == []
+    assert store.open("c").verify() == []
     check(store)
     store.close()
 
@@ -112,7 +112,7 @@ def test_a_server_killed_amid_writes_and_started_again_ends_up_like_one_undistur
     writer.join(60.0)
     assert isinstance(failures[0], ConnectionFailedError)
     server.start()
-    kept = {each.id for each in store.documents("c")}
+    kept = {each.id for each in store.open("c").documents()}
     assert set(acknowledged) <= kept
     assert kept <= {*acknowledged, f"d{len(acknowledged)}"}, "more than what was under way"
     check(store)
@@ -125,14 +125,14 @@ def test_a_server_killed_amid_writes_and_started_again_ends_up_like_one_undistur
             if collection == "whole" or name not in acknowledged:
                 passages = generation(name, number % 7 + 3)
                 put(target, name, passages, collection=collection, text=f"text of {number}")
-    assert store.documents("c") == undisturbed.documents("whole")
+    assert store.open("c").documents() == undisturbed.open("whole").documents()
     for number in range(total):
         name = f"d{number}"
-        assert store.document_chunks("c", name) == undisturbed.document_chunks("whole", name)
-        assert store.document_text("c", name) == undisturbed.document_text("whole", name)
-    keys = [each.content_hash for number in range(total) for each in store.document_chunks("c", f"d{number}")]
-    assert store.owners_of_content("c", keys) == undisturbed.owners_of_content("whole", keys)
-    assert store.verify("c") == []
+        assert store.open("c").document_chunks(name) == undisturbed.open("whole").document_chunks(name)
+        assert store.open("c").document_text(name) == undisturbed.open("whole").document_text(name)
+    keys = [each.content_hash for number in range(total) for each in store.open("c").document_chunks(f"d{number}")]
+    assert store.open("c").owners_of_content(keys) == undisturbed.open("whole").owners_of_content(keys)
+    assert store.open("c").verify() == []
     store.close()
     undisturbed.close()
 
@@ -144,7 +144,7 @@ def test_a_server_that_comes_back_is_used_again_without_opening_anew(server: Chr
     server.kill()
     starting = threading.Thread(target=server.start)
     starting.start()
-    legs = store.search("c", vector=None, text="alpha", filter=None, limit=3)
+    legs = store.open("c").search(vector=None, text="alpha", filter=None, limit=3)
     starting.join()
     assert [hit.chunk_id for hit in legs.lexical or ()] == ["1"]
     store.close()
@@ -155,7 +155,7 @@ def test_a_text_beyond_what_the_server_takes_at_once_is_kept_in_parts(server: Ch
     store.create_collection("c", SPACE)
     text = "länge " * 700_000
     put(store, "d", ["x"], text=text)
-    assert store.document_text("c", "d") == text
+    assert store.open("c").document_text("d") == text
     store.close()
 
 
@@ -178,9 +178,9 @@ def test_what_a_search_asks_of_the_server_does_not_grow_with_the_documents(
 
     def asked(store: ChromaStore) -> tuple[int, int]:
         answers.clear()
-        found = store.search("c", vector=unit_vector("a"), text="valve number", filter=None, limit=3)
-        chunks = store.chunks("c", [hit.chunk_id for hit in found.lexical or ()])
-        statistics = store.statistics("c")
+        found = store.open("c").search(vector=unit_vector("a"), text="valve number", filter=None, limit=3)
+        chunks = store.open("c").chunks([hit.chunk_id for hit in found.lexical or ()])
+        statistics = store.open("c").statistics()
         held = (statistics.documents, statistics.chunks, statistics.tokens / 3)
         assert (len(chunks), held) == (3, (statistics.documents,) * 3)
         return len(answers), sum(answers)

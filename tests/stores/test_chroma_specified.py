@@ -86,23 +86,23 @@ def test_a_folder_of_an_older_program_is_taken_over_with_all_it_holds(folder: Pa
     client = plain(folder)
     assert client.get_collection(NAME).metadata["pair"]
     store = opened(folder)
-    assert store.document_text(NAME, "d") == "text"
-    assert [each.content for each in store.document_chunks(NAME, "d")] == ["alpha words"]
+    assert store.open(NAME).document_text("d") == "text"
+    assert [each.content for each in store.open(NAME).document_chunks("d")] == ["alpha words"]
     assert shown(client) == ({"1": "alpha words"}, ["d"])
     put(store, "d", [SamplePassage("beta words", id="1"), SamplePassage("gamma", id="2")], collection=NAME)
     assert shown(client) == ({"1": "beta words", "2": "gamma"}, ["d"])
-    assert store.verify(NAME) == []
+    assert store.open(NAME).verify() == []
     store.close()
 
     older = opened(folder, older=True)  # goes back to it for once
-    assert len(older.document_chunks(NAME, "d")) == 2
+    assert len(older.open(NAME).document_chunks("d")) == 2
     put(older, "d", [SamplePassage("delta", id="3")], collection=NAME)
-    older.delete_document(NAME, "e")
+    older.open(NAME).delete("e")
     put(older, "e", [SamplePassage("epsilon", id="4")], collection=NAME)
     older.close()
     assert shown(client)[1] == ["d"]
     store = opened(folder)
-    assert len(store.documents(NAME)) == 2
+    assert len(store.open(NAME).documents()) == 2
     assert shown(client) == ({"3": "delta", "4": "epsilon"}, ["d", "e"])
     store.close()
     client.close()
@@ -126,12 +126,12 @@ def test_a_kill_while_an_older_folder_is_taken_over_loses_nothing(
         patch.setattr(ChromaTable, "rename", dies)
         store = opened(folder)
         with pytest.raises(Killed):
-            store.documents(NAME)
+            store.open(NAME).documents()
         ChromaStore.close(store)
     for older in (False, True, False):
         store = opened(folder, older=older)
-        assert [each.id for each in store.chunks(NAME, ["1"])] == ["1"]
-        assert store.verify(NAME) == []
+        assert [each.id for each in store.open(NAME).chunks(["1"])] == ["1"]
+        assert store.open(NAME).verify() == []
         store.close()
 
 
@@ -164,8 +164,8 @@ def test_an_older_folder_beside_somebody_elses_registry_works_and_doctor_tells_o
     with caplog.at_level(logging.WARNING):
         put(store, "e", [SamplePassage("beta words", id="2")], collection=NAME)
     assert "chroma_copy_failed" in caplog.messages
-    assert len(store.chunks(NAME, ["1", "2"])) == 2
-    (finding,) = store.verify(NAME)
+    assert len(store.open(NAME).chunks(["1", "2"])) == 2
+    (finding,) = store.open(NAME).verify()
     assert "document_registry" in finding.message
     store.close()
     client.close()
@@ -178,7 +178,7 @@ def test_a_collection_that_takes_the_name_is_what_is_shown_whatever_its_space(fo
     wide = replace(SPACE, model="wide", dimensions=32)
     store.create_collection("next", wide)
     chunks = [replace(each, vector=unit_vector("x", 32)) for each in embedded("d", [SamplePassage("new", id="1")])]
-    store.publish("next", [WholeDocument(record("d", chunks), "", chunks)], lambda _: None)
+    store.open("next").publish([WholeDocument(record("d", chunks), "", chunks)], lambda _: None)
     store.rename_collections({NAME: "old", "next": NAME})
     client = plain(folder)
     assert shown(client) == ({"1": "new"}, ["d"])
@@ -188,7 +188,7 @@ def test_a_collection_that_takes_the_name_is_what_is_shown_whatever_its_space(fo
     assert shown(client) == ({"1": "old", "2": "unseen"}, ["d", "e"])
     store.rename_collections({NAME: "old"})
     assert not {NAME, "document_registry"} & names(client)
-    assert len(store.documents("old")) == 2
+    assert len(store.open("old").documents()) == 2
     store.close()
     client.close()
 
@@ -203,10 +203,10 @@ def test_what_others_changed_there_is_told_and_copied_again(folder: Path) -> Non
     docs.delete(ids=["1"])
     docs.add(ids=["9"], embeddings=[unit("x")], documents=["stray"], metadatas=[{"document_id": "gone"}])
     client.get_collection("document_registry", embedding_function=None).delete(ids=["e"])
-    assert [each.document_id for each in store.verify(NAME)] == ["d", "e", "gone"]
-    assert {each.repaired for each in store.verify(NAME, repair=True)} == {True}
+    assert [each.document_id for each in store.open(NAME).verify()] == ["d", "e", "gone"]
+    assert {each.repaired for each in store.open(NAME).verify(repair=True)} == {True}
     assert shown(client) == ({"1": "alpha", "2": "beta", "3": "gamma"}, ["d", "e"])
-    assert store.verify(NAME) == []
+    assert store.open(NAME).verify() == []
     client.delete_collection("document_registry")
     put(store, "e", [SamplePassage("delta", id="3")], collection=NAME)
     put(store, "f", [SamplePassage("zeta", id="4")], collection=NAME)
@@ -252,11 +252,11 @@ def test_a_kill_anywhere_leaves_a_copy_that_the_next_opening_makes_right(folder:
                 if step % 2:
                     put(store, "d", new, collection=NAME)
                 else:
-                    store.delete_document(NAME, "d")
+                    store.open(NAME).delete("d")
                 finished += left >= 0
         ChromaStore.close(store)
         other = opened(folder / str(step))
-        other.documents(NAME)
+        other.open(NAME).documents()
         other.close()  # compares
         step += 1
     assert step > 8

@@ -86,7 +86,7 @@ def plain(folder: Path) -> Any:
 
 
 def found(store: ChromaStore, text: str, filter: Filter | None = None) -> list[str]:
-    legs = store.search("c", vector=None, text=text, filter=filter, limit=100)
+    legs = store.open("c").search(vector=None, text=text, filter=filter, limit=100)
     return sorted(hit.chunk_id for hit in legs.lexical or ())
 
 
@@ -139,9 +139,9 @@ def test_collections_of_others_are_refused_and_left_as_they_are(folder: Path) ->
     store = opened(folder)
     for call in (
         lambda: store.create_collection("manuals", SPACE),
-        lambda: store.collection("manuals"),
+        lambda: store.open("manuals").info(),
         lambda: store.drop_collection("manuals"),
-        lambda: store.documents("manuals"),
+        lambda: store.open("manuals").documents(),
     ):
         with pytest.raises(ConfigError, match="manuals"):
             call()
@@ -158,7 +158,7 @@ def test_a_plain_client_reads_every_field_of_a_chunk(folder: Path) -> None:
     store = opened(folder)
     store.create_collection("standards", SPACE)
     each = full_chunk("d")
-    store.publish("standards", [WholeDocument(record("d", [each]), "text", [each])], lambda _: None)
+    store.open("standards").publish([WholeDocument(record("d", [each]), "text", [each])], lambda _: None)
     client = plain(folder)
     entry = client.get_collection("standards", embedding_function=None).get(include=["documents", "metadatas"])
     assert entry["documents"] == [each.chunk.content]
@@ -194,10 +194,10 @@ def test_passages_are_compared_whether_their_vectors_are_held_or_not(folder: Pat
     )
     again = [SamplePassage(f"beta {number}", id=f"{number}", direction=f"way {number}") for number in range(5)]
     put(store, "d", again)
-    compared = store.cosines("c", unit_vector("way 3"), ["3", "4", "7", "unknown"])
+    compared = store.open("c").cosines(unit_vector("way 3"), ["3", "4", "7", "unknown"])
     assert compared.keys() == {"3", "4"}
     assert compared["3"] == pytest.approx(1.0, abs=1e-5)
-    legs = store.search("c", vector=unit_vector("way 3"), text=None, filter=None, limit=9)
+    legs = store.open("c").search(vector=unit_vector("way 3"), text=None, filter=None, limit=9)
     assert {hit.chunk_id: hit.score for hit in legs.dense or ()}["4"] == pytest.approx(compared["4"], abs=1e-6)
     store.close()
 
@@ -215,10 +215,10 @@ def test_both_ways_of_the_dense_leg_filter_before_ranking(folder: Path, limits: 
         (Prefix("clause_number", ""), ""),
     ]
     for kept, expected in (*FILTERS, *odd):
-        legs = store.search("c", vector=unit_vector("alpha"), text=None, filter=kept, limit=100)
+        legs = store.open("c").search(vector=unit_vector("alpha"), text=None, filter=kept, limit=100)
         assert "".join(sorted(hit.chunk_id for hit in legs.dense or ())) == expected, kept
     for limit in (0, 1, 3, 6, 7):
-        legs = store.search("c", vector=unit_vector("alpha"), text=None, filter=None, limit=limit)
+        legs = store.open("c").search(vector=unit_vector("alpha"), text=None, filter=None, limit=limit)
         assert len(legs.dense or ()) == min(limit, 6)
     store.close()
 
@@ -227,13 +227,13 @@ def test_without_room_for_postings_hybrid_is_dense_with_a_warning_and_keyword_al
     store = opened(folder, limits=ViewLimits(postings=10))
     store.create_collection("c", SPACE)
     put(store, "d", [SamplePassage("alpha words", terms=(("alpha",),))])
-    legs = store.search("c", vector=unit_vector("x"), text="alpha", filter=None, limit=3)
+    legs = store.open("c").search(vector=unit_vector("x"), text="alpha", filter=None, limit=3)
     assert legs.lexical is None
     assert "too much memory" in legs.lexical_error
     assert len(legs.dense or ()) == 1
     with pytest.raises(ConfigError, match="Keyword search"):
-        store.search("c", vector=None, text="alpha", filter=None, limit=3)
-    assert len(store.definitions("c", EnglishAnalyser().term_key("alpha"))) == 1
+        store.open("c").search(vector=None, text="alpha", filter=None, limit=3)
+    assert len(store.open("c").definitions(EnglishAnalyser().term_key("alpha"))) == 1
     store.close()
 
 
@@ -250,17 +250,17 @@ def test_another_analyser_indexes_anew_and_a_damaged_index_is_made_again(folder:
     documents = client.get_collection(name, embedding_function=None)
     (entry,) = [each for each in documents.get()["ids"] if each.startswith("index ")]
     documents.update(ids=[entry], metadatas=[{"packed": "AAAA"}])
-    messages = [each.message for each in store.verify("c")]
+    messages = [each.message for each in store.open("c").verify()]
     assert messages == ["The search index is damaged."]
     older = opened(folder)
     assert found(older, "alpha") == ["1"]
-    assert [each.message for each in store.verify("c")] == messages, "an older version wrote over a newer one's index"
+    assert [each.message for each in store.open("c").verify()] == messages, "an older version wrote over a newer one's index"
     fresh = opened(folder, analyser=OtherAnalyser())
     assert found(fresh, "alpha") == ["1"]
-    assert store.verify("c") == []
+    assert store.open("c").verify() == []
     documents.delete(ids=[entry])
-    assert [each.repaired for each in store.verify("c", repair=True)] == [True]
-    assert store.verify("c") == []
+    assert [each.repaired for each in store.open("c").verify(repair=True)] == [True]
+    assert store.open("c").verify() == []
     for each in (store, fresh):
         each.close()
     client.close()
@@ -302,10 +302,10 @@ def ended_process() -> int:
 
 def contents(store: ChromaStore) -> tuple[Sequence[object], ...]:
     return (
-        store.documents("c"),
-        [store.document_text("c", each.id) for each in store.documents("c")],
-        [store.document_chunks("c", each.id) for each in store.documents("c")],
-        [store.document_structure("c", each.id) for each in store.documents("c")],
+        store.open("c").documents(),
+        [store.open("c").document_text(each.id) for each in store.open("c").documents()],
+        [store.open("c").document_chunks(each.id) for each in store.open("c").documents()],
+        [store.open("c").document_structure(each.id) for each in store.open("c").documents()],
         found(store, "words"),
     )
 
@@ -321,12 +321,12 @@ def test_a_kill_between_any_two_steps_leaves_one_version_whole_and_the_next_run_
 
     def run(store: ChromaStore) -> None:
         if work == "delete":
-            store.delete_document("c", "d")
+            store.open("c").delete("d")
             return
         large = work.endswith("two steps")
         made = [whole("d", new, text="new" * (400_000 if large else 1), structure=structure(3))]
         others = [whole("e", ["other words"])] if work.endswith("another one") else []
-        store.publish("c", [*made, *others], lambda _: None)
+        store.open("c").publish([*made, *others], lambda _: None)
 
     gone = ended_process()
     undisturbed: tuple[Sequence[object], ...] = ()
@@ -349,8 +349,8 @@ def test_a_kill_between_any_two_steps_leaves_one_version_whole_and_the_next_run_
         assert contents(other) in (before, undisturbed), f"a mix after a kill at step {step} of {total}"
         run(other)
         assert contents(other) == undisturbed, step
-        other.verify("c", repair=True)
-        assert other.verify("c", repair=True) == [], step
+        other.open("c").verify(repair=True)
+        assert other.open("c").verify(repair=True) == [], step
         assert contents(store) == undisturbed, "the one that was cut short sees it too"
         for each in (store, other):
             each.close()
@@ -366,15 +366,15 @@ def test_verify_tells_missing_chunks_and_sweeps_what_belongs_to_nobody(folder: P
     chunks = client.get_collection("kb1", embedding_function=None)
     first, second = chunks.get()["ids"]
     chunks.delete(ids=[first])
-    assert "announces 2 chunks, 1 are there" in store.verify("kb1")[0].message
+    assert "announces 2 chunks, 1 are there" in store.open("kb1").verify()[0].message
     with pytest.raises(InternalError, match="missing"):
-        store.document_chunks("kb1", "d")
+        store.open("kb1").document_chunks("d")
     entry = chunks.get(ids=[second], include=["metadatas", "embeddings"])
     lost = {**entry["metadatas"][0], "generation": "lost"}
     chunks.add(ids=["lost x"], embeddings=[[1.0] + [0.0] * 15], metadatas=[lost], documents=["x"])
-    assert any("belongs to no document" in each.message for each in store.verify("kb1"))
-    assert any(each.repaired for each in store.verify("kb1", repair=True))
-    assert not any("belongs to no document" in each.message for each in store.verify("kb1"))
+    assert any("belongs to no document" in each.message for each in store.open("kb1").verify())
+    assert any(each.repaired for each in store.open("kb1").verify(repair=True))
+    assert not any("belongs to no document" in each.message for each in store.open("kb1").verify())
     store.close()
     client.close()
 
@@ -392,9 +392,9 @@ def test_documents_are_counted_once_for_each_state_of_a_collection(
         return honest(place, *given)
 
     monkeypatch.setattr(reading, "records", counted)
-    first = store.statistics("c")
-    assert [store.statistics("c") for _ in range(3)] == [first] * 3
+    first = store.open("c").statistics()
+    assert [store.open("c").statistics() for _ in range(3)] == [first] * 3
     assert len(read) == 1
     put(store, "e", ["alpha"])
-    assert store.statistics("c").documents == first.documents + 1
+    assert store.open("c").statistics().documents == first.documents + 1
     assert len(read) == 2

@@ -62,10 +62,10 @@ def test_a_text_as_it_was_written_before_is_read(store: ChromaStore) -> None:
     (kept,) = documents.rows(where={"kind": {"$eq": "document"}})
     unchecked = without_check_sums(str(kept.metadata["record"]))
     documents.put([ChromaRow(kept.id, {**kept.metadata, "record": unchecked}, document=kept.document, uri=kept.uri)])
-    assert store.document_text("c", "d") == "the text of an older version"
-    assert store.verify("c") == []
+    assert store.open("c").document_text("d") == "the text of an older version"
+    assert store.open("c").verify() == []
     put(store, "d", ["two"], text="new")
-    assert store.document_text("c", "d") == "new"
+    assert store.open("c").document_text("d") == "new"
 
 
 def test_a_small_document_is_written_in_few_calls(store: ChromaStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,7 +87,7 @@ def test_a_small_document_is_written_in_few_calls(store: ChromaStore, monkeypatc
     written.clear()
     put(store, "d", MANY[:5], text="x" * 2_000_000, structure=structure(2))
     assert written[2:4] == ["4 entries", "2 entries"], "a large text comes before the record, not with it"
-    assert len(store.document_text("c", "d") or "") == 2_000_000
+    assert len(store.open("c").document_text("d") or "") == 2_000_000
 
 
 def test_many_small_documents_are_written_in_as_few_calls_as_one(
@@ -102,19 +102,19 @@ def test_many_small_documents_are_written_in_as_few_calls_as_one(
 
     monkeypatch.setattr(ChromaTable, "_write", counted)
     told: list[str] = []
-    store.publish("c", [whole(f"d{n}", MANY[:2]) for n in range(20)], told.append)
+    store.open("c").publish([whole(f"d{n}", MANY[:2]) for n in range(20)], told.append)
     assert written == ["40 entries", "40 entries", "61 entries"], "holders, vectors; chunks; the rest, records"
     assert told == [f"d{n}" for n in range(20)]
-    assert store.verify("c") == []
+    assert store.open("c").verify() == []
     written.clear()
     large = whole("large", MANY[:2], text="x" * 2_000_000)
-    store.publish("c", [whole("a", ["one"]), large, whole("b", ["two"])], told.append)
+    store.open("c").publish([whole("a", ["one"]), large, whole("b", ["two"])], told.append)
     assert len(written) == 3 + 4 + 3, "a large document is made visible by a call of its own"
-    assert store.verify("c") == []
+    assert store.open("c").verify() == []
     written.clear()
-    store.publish("c", [whole("a", ["three"]), whole("a", ["four"])], told.append)
-    assert [each.content for each in store.document_chunks("c", "a")] == ["four"], "named twice: the last one holds"
-    assert store.verify("c") == []
+    store.open("c").publish([whole("a", ["three"]), whole("a", ["four"])], told.append)
+    assert [each.content for each in store.open("c").document_chunks("a")] == ["four"], "named twice: the last one holds"
+    assert store.open("c").verify() == []
 
 
 @pytest.mark.parametrize("moment", ["before its record", "with its record"])
@@ -145,11 +145,11 @@ def test_what_another_writer_discards_meanwhile_is_written_again(
     put(store, "d", ["old"])
     monkeypatch.setattr(ChromaTable, "_write", disturbed if moment == "before its record" else robbed)
     told: list[str] = []
-    store.publish("c", [whole("d", ["new"]), whole("e", ["more"])], told.append)
+    store.open("c").publish([whole("d", ["new"]), whole("e", ["more"])], told.append)
     assert sorted(told) == ["d", "e"]
-    assert [each.content for each in store.document_chunks("c", "d")] == ["new"]
-    assert [each.content for each in store.document_chunks("c", "e")] == ["more"]
-    assert store.verify("c") == []
+    assert [each.content for each in store.open("c").document_chunks("d")] == ["new"]
+    assert [each.content for each in store.open("c").document_chunks("e")] == ["more"]
+    assert store.open("c").verify() == []
     other.close()
 
 
@@ -165,15 +165,15 @@ def test_of_two_processes_that_write_a_document_whole_none_takes_the_other_ones_
         write(self, rows, replace)
         if rows[0].vector is not None:
             monkeypatch.setattr(ChromaTable, "_write", write)
-            other.publish("c", [whole("d", ["theirs"])], lambda _: None)
+            other.open("c").publish([whole("d", ["theirs"])], lambda _: None)
             monkeypatch.setattr(ChromaTable, "_write", disturbed)
         calls += 1
 
     monkeypatch.setattr(ChromaTable, "_write", disturbed)
-    store.publish("c", [whole("d", ["ours"])], lambda _: None)
+    store.open("c").publish([whole("d", ["ours"])], lambda _: None)
     assert calls == 3, "written once"
-    assert [each.content for each in other.document_chunks("c", "d")] == ["ours"]
-    assert store.verify("c") == []
+    assert [each.content for each in other.open("c").document_chunks("d")] == ["ours"]
+    assert store.open("c").verify() == []
     other.close()
 
 
@@ -187,7 +187,7 @@ def killed_writer(store: ChromaStore, process: int) -> list[str]:
         patch.setattr(writing, "_commit", killed)
         patch.setattr(os, "getpid", lambda: process)
         with pytest.raises(KeyboardInterrupt):
-            store.publish("c", [whole("d", ["killed"])], lambda _: None)
+            store.open("c").publish([whole("d", ["killed"])], lambda _: None)
     holders = documents_of(store).ids({"kind": {"$eq": "staged"}})
     assert len(holders) == 1
     return holders
@@ -199,12 +199,12 @@ def test_what_a_killed_writer_left_goes(store: ChromaStore, way: str) -> None:
     ended.wait()
     killed_writer(store, ended.pid)
     if way == "the document is written again":
-        store.publish("c", [whole("d", ["new"])], lambda _: None)
+        store.open("c").publish([whole("d", ["new"])], lambda _: None)
     else:
-        assert all(each.repaired for each in store.verify("c", repair=True) if each.message != UNFINISHED)
+        assert all(each.repaired for each in store.open("c").verify(repair=True) if each.message != UNFINISHED)
     assert documents_of(store).ids({"kind": {"$eq": "staged"}}) == []
     assert len(documents_of(store).ids({"kind": {"$eq": "vectors"}})) == (way == "the document is written again")
-    assert store.verify("c") == []
+    assert store.open("c").verify() == []
 
 
 def test_what_a_writer_left_that_was_killed_after_its_commit_goes_with_any_other_document(store: ChromaStore) -> None:
@@ -223,25 +223,25 @@ def test_what_a_writer_left_that_was_killed_after_its_commit_goes_with_any_other
         patch.setattr(writing, "sweep", killed)
         patch.setattr(os, "getpid", lambda: ended.pid)
         with pytest.raises(KeyboardInterrupt):
-            store.publish("c", [whole("d", ["new"])], lambda _: None)
-    assert [each.content for each in store.document_chunks("c", "d")] == ["new"]
+            store.open("c").publish([whole("d", ["new"])], lambda _: None)
+    assert [each.content for each in store.open("c").document_chunks("d")] == ["new"]
     assert len(documents_of(store).ids({"kind": {"$eq": "vectors"}})) == 2
-    store.publish("c", [whole("e", ["other"])], lambda _: None)
+    store.open("c").publish([whole("e", ["other"])], lambda _: None)
     assert len(documents_of(store).ids({"kind": {"$eq": "vectors"}})) == 2, "of d and of e"
-    assert store.verify("c") == []
+    assert store.open("c").verify() == []
 
 
 def test_a_writer_that_may_be_at_work_is_left_alone_until_it_is_late(
     store: ChromaStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     holders = killed_writer(store, os.getpid())
-    store.publish("c", [whole("d", ["soon after"])], lambda _: None)
+    store.open("c").publish([whole("d", ["soon after"])], lambda _: None)
     assert documents_of(store).ids({"kind": {"$eq": "staged"}}) == holders
-    assert [each.message for each in store.verify("c", repair=True)] == [UNFINISHED]
+    assert [each.message for each in store.open("c").verify(repair=True)] == [UNFINISHED]
     monkeypatch.setattr(writing, "_LONGEST_SECONDS", -1.0)
-    store.publish("c", [whole("d", ["long after"])], lambda _: None)
-    assert store.verify("c") == []
-    assert [each.content for each in store.document_chunks("c", "d")] == ["long after"]
+    store.open("c").publish([whole("d", ["long after"])], lambda _: None)
+    assert store.open("c").verify() == []
+    assert [each.content for each in store.open("c").document_chunks("d")] == ["long after"]
 
 
 @pytest.mark.parametrize("hours", [-3, 3])
@@ -253,13 +253,13 @@ def test_a_writer_on_another_machine_is_at_work_whatever_its_clock_says_until_it
         patch.setattr(writing.time, "time", lambda: datetime.now(UTC).timestamp() + 3600 * hours)
         holders = killed_writer(store, os.getpid())
     for _ in range(2):
-        store.publish("c", [whole("e", ["other"])], lambda _: None)
+        store.open("c").publish([whole("e", ["other"])], lambda _: None)
         assert documents_of(store).ids({"kind": {"$eq": "staged"}}) == holders
     later = time.monotonic() + 121
     monkeypatch.setattr(writing.time, "monotonic", lambda: later)
-    store.publish("c", [whole("e", ["another"])], lambda _: None)
+    store.open("c").publish([whole("e", ["another"])], lambda _: None)
     assert documents_of(store).ids({"kind": {"$eq": "staged"}}) == []
-    assert store.verify("c") == []
+    assert store.open("c").verify() == []
 
 
 def test_what_was_left_days_ago_needs_no_watching(store: ChromaStore) -> None:
@@ -267,7 +267,7 @@ def test_what_was_left_days_ago_needs_no_watching(store: ChromaStore) -> None:
         patch.setattr(writing.platform, "node", lambda: "elsewhere")
         patch.setattr(writing.time, "time", lambda: datetime.now(UTC).timestamp() - 3 * 86_400)
         killed_writer(store, os.getpid())
-    store.publish("c", [whole("e", ["other"])], lambda _: None)
+    store.open("c").publish([whole("e", ["other"])], lambda _: None)
     assert documents_of(store).ids({"kind": {"$eq": "staged"}}) == []
 
 
@@ -277,7 +277,7 @@ def test_a_process_of_somebody_else_counts_as_running(store: ChromaStore, monkey
 
     holders = killed_writer(store, os.getpid())
     monkeypatch.setattr(os, "kill", refused)
-    store.publish("c", [whole("d", ["new"])], lambda _: None)
+    store.open("c").publish([whole("d", ["new"])], lambda _: None)
     assert documents_of(store).ids({"kind": {"$eq": "staged"}}) == holders
 
 
@@ -296,11 +296,11 @@ def test_what_is_discarded_each_time_is_told_and_what_was_there_stays(
     monkeypatch.setattr(ChromaTable, "_write", disturbed)
     told: list[str] = []
     with pytest.raises(InternalError, match="'d' has 0 chunks, not the 1 announced"):
-        store.publish("c", [whole("d", ["new"]), whole("e", ["more"])], told.append)
+        store.open("c").publish([whole("d", ["new"]), whole("e", ["more"])], told.append)
     assert told == ["e"]
-    assert [each.content for each in store.document_chunks("c", "d")] == ["old"]
-    assert [each.content for each in store.document_chunks("c", "e")] == ["more"]
-    assert store.verify("c") == []
+    assert [each.content for each in store.open("c").document_chunks("d")] == ["old"]
+    assert [each.content for each in store.open("c").document_chunks("e")] == ["more"]
+    assert store.open("c").verify() == []
     other.close()
 
 
@@ -316,8 +316,8 @@ def test_a_collection_that_is_dropped_amid_documents_takes_those_with_it_that_we
             other.drop_collection("c")
             other.create_collection("c", SPACE)
 
-    store.publish("c", [whole("a", ["one"]), whole("b", ["two"], text="x" * 700_000)], published)
+    store.open("c").publish([whole("a", ["one"]), whole("b", ["two"], text="x" * 700_000)], published)
     assert told == ["a", "b"]
-    assert [each.id for each in store.documents("c")] == ["b"]
-    assert store.verify("c") == []
+    assert [each.id for each in store.open("c").documents()] == ["b"]
+    assert store.open("c").verify() == []
     other.close()

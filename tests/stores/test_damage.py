@@ -127,26 +127,26 @@ def made(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[tuple[Stor
 
 def test_an_altered_passage_is_refused_or_left_out_and_noticed(made: tuple[Store, Forge]) -> None:
     store, forge = made
-    assert [each.id for each in store.chunks("c", ["1", "2"])] == ["1", "2"]
+    assert [each.id for each in store.open("c").chunks(["1", "2"])] == ["1", "2"]
     forge("chunk")
     with pytest.raises(DamagedError, match="passage 1 of document 'd'"):
-        store.chunks("c", ["1", "2"])
+        store.open("c").chunks(["1", "2"])
     with pytest.raises(DamagedError):
-        store.document_chunks("c", "d")
+        store.open("c").document_chunks("d")
     with noticing() as damage:
-        assert [each.id for each in store.chunks("c", ["1", "2"])] == ["2"]
-        assert [each.id for each in store.document_chunks("c", "d")] == ["2"]
+        assert [each.id for each in store.open("c").chunks(["1", "2"])] == ["2"]
+        assert [each.id for each in store.open("c").document_chunks("d")] == ["2"]
     assert [(each.document_id, each.chunk_id) for each in damage] == [("d", "1")]
 
 
 def test_an_altered_text_is_refused_or_left_out_and_noticed(made: tuple[Store, Forge]) -> None:
     store, forge = made
-    assert store.document_text("c", "d") == "alpha shall\nbeta"
+    assert store.open("c").document_text("d") == "alpha shall\nbeta"
     forge("text")
     with pytest.raises(DamagedError, match="canonical text of document 'd'"):
-        store.document_text("c", "d")
+        store.open("c").document_text("d")
     with noticing() as damage:
-        assert store.document_text("c", "d") is None
+        assert store.open("c").document_text("d") is None
     assert [each.document_id for each in damage] == ["d"]
 
 
@@ -156,12 +156,12 @@ def test_an_altered_record_is_refused_or_left_out_and_noticed(made: tuple[Store,
         return
     forge("record")
     with pytest.raises(DamagedError, match="record of document 'd'"):
-        store.document("c", "d")
+        store.open("c").document("d")
     with pytest.raises(DamagedError):
-        store.documents("c")
+        store.open("c").documents()
     with noticing() as damage:
-        assert store.document("c", "d") is None
-        assert store.documents("c") == []
+        assert store.open("c").document("d") is None
+        assert store.open("c").documents() == []
     assert [each.document_id for each in damage] == ["d"]
     put(store, "d", [SamplePassage("alpha shall", id="1")], text="alpha shall")
-    assert store.document("c", "d") is not None
+    assert store.open("c").document("d") is not None

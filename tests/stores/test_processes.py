@@ -43,16 +43,16 @@ def test_a_writer_killed_at_any_moment_leaves_whole_generations_and_loses_none_a
                 acknowledged[document_id] = int(turn)
         store = SqliteStore(path, EnglishAnalyser())
         check(store)
-        kept = {each.id: int(each.sha256) for each in store.documents("c")}
+        kept = {each.id: int(each.sha256) for each in store.open("c").documents()}
         for document_id, turn in acknowledged.items():
             assert kept[document_id] >= turn, f"{document_id} fell back from turn {turn}"
-            assert store.document_text("c", document_id) == f"text of {kept[document_id]}"
-        leftovers = [each for each in store.verify("c") if "not finished" not in each.message]
+            assert store.open("c").document_text(document_id) == f"text of {kept[document_id]}"
+        leftovers = [each for each in store.open("c").verify() if "not finished" not in each.message]
         assert leftovers == []
         store.close()
     assert len(acknowledged) > 4, "no writer came far enough to show anything"
     store = SqliteStore(path, EnglishAnalyser())
-    assert store.verify("c") == []
+    assert store.open("c").verify() == []
     store.close()
 
 
@@ -72,7 +72,7 @@ def test_four_readers_and_two_writers_share_one_file_without_a_lock_error(tmp_pa
             assert int(said.splitlines()[-1]) > 0, "a reader never got to look"
     assert written > 2
     store = SqliteStore(path, EnglishAnalyser())
-    assert store.verify("c") == []
+    assert store.open("c").verify() == []
     check(store)
     store.close()
 

@@ -70,7 +70,7 @@ def opened(local: LocalQdrant, analyser: EnglishAnalyser | None = None, **more: 
 
 
 def found(store: QdrantStore, text: str) -> list[str]:
-    legs = store.search("c", vector=None, text=text, filter=None, limit=50)
+    legs = store.open("c").search(vector=None, text=text, filter=None, limit=50)
     return [hit.chunk_id for hit in legs.lexical or ()]
 
 
@@ -85,8 +85,8 @@ def test_a_foreign_collection_is_refused_and_never_altered(local: LocalQdrant) -
     store = opened(local)
     for call in (
         lambda: store.create_collection("mine", SPACE),
-        lambda: store.collection("mine"),
-        lambda: store.documents("mine"),
+        lambda: store.open("mine").info(),
+        lambda: store.open("mine").documents(),
         lambda: store.drop_collection("mine"),
         lambda: put(store, "d", ["words"], collection="mine"),
     ):
@@ -103,7 +103,7 @@ def test_a_foreign_collection_is_refused_and_never_altered(local: LocalQdrant) -
 def test_a_collection_of_another_layout_version_is_refused(local: LocalQdrant, store: QdrantStore) -> None:
     local.client.set_payload("c__records", {"layout": 99}, points=[META])
     with pytest.raises(ConfigError, match="layout 99"):
-        store.documents("c")
+        store.open("c").documents()
     with pytest.raises(ConfigError):
         store.create_collection("c", SPACE)
 
@@ -112,9 +112,9 @@ def test_a_collection_of_another_layout_version_is_refused(local: LocalQdrant, s
 def test_a_name_that_qdrant_or_the_layout_cannot_take_is_refused(store: QdrantStore, name: str) -> None:
     with pytest.raises(InvalidInputError):
         store.create_collection(name, SPACE)
-    assert store.collection(name) is None
+    assert store.open(name).info() is None
     with pytest.raises(NotFoundError):
-        store.documents(name)
+        store.open(name).documents()
     with pytest.raises(InvalidInputError):
         store.rename_collections({"c": name})
 
@@ -167,24 +167,24 @@ def test_a_server_without_sparse_vectors_gets_the_full_text_fallback(caplog: pyt
         store.create_collection("c", SPACE)
     assert [each.getMessage() for each in caplog.records] == ["lexical_fallback"]
     put(store, "d", ["alpha words", "beta words"])
-    assert store.lexical_capability("c") == "full-text"
+    assert store.open("c").lexical_capability() == "full-text"
     assert len(found(store, "alpha")) == 1
-    assert store.verify("c") == []
+    assert store.open("c").verify() == []
 
 
 def test_what_an_interrupted_make_or_drop_has_left_is_done_away_with(local: LocalQdrant, store: QdrantStore) -> None:
     put(store, "d", ["alpha words"])
     local.client.set_payload("c__records", {"state": "dropping"}, points=[META])
     other = opened(local)
-    assert other.collection("c") is None
+    assert other.open("c").info() is None
     other.create_collection("c", SPACE)
-    assert other.documents("c") == []
+    assert other.open("c").documents() == []
     assert found(other, "alpha") == []
     local.client.update_collection_aliases(
         [models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=name)) for name in ("c", "c__records")]
     )
-    put(other, "x", ["never"], collection="c") if other.collection("c") else other.create_collection("c", SPACE)
-    assert other.documents("c") == []
+    put(other, "x", ["never"], collection="c") if other.open("c").info() else other.create_collection("c", SPACE)
+    assert other.open("c").documents() == []
     assert sorted(each.name for each in local.client.get_collections().collections) == ["c__1", "c__1__records"]
 
 
@@ -215,13 +215,13 @@ def test_weights_follow_the_mean_length_when_it_drifts(local: LocalQdrant) -> No
         for each in (loose, oracle):
             put(each, f"d{turn}", [words, "alpha beta"])
         mine, theirs = (
-            each.search("c", vector=None, text="alpha beta", filter=None, limit=40).lexical or ()
+            each.open("c").search(vector=None, text="alpha beta", filter=None, limit=40).lexical or ()
             for each in (loose, oracle)
         )
         scores = {hit.chunk_id: hit.score for hit in theirs}
         assert scores.keys() == {hit.chunk_id for hit in mine}
         worst = max(worst, *(abs(hit.score - scores[hit.chunk_id]) / scores[hit.chunk_id] for hit in mine))
-        assert loose.verify("c") == []
+        assert loose.open("c").verify() == []
     assert 0.0 < worst < 0.1, "a fifth more or less of the mean is a tenth of a score at the most"
     meta = local.client.retrieve("c__records", [META])[0].payload or {}
     assert meta["mean"] > 8, "weights never followed"
@@ -237,13 +237,13 @@ def test_another_analyser_indexes_the_collection_anew_at_its_first_use(local: Lo
     other = opened(local, OtherAnalyser())
     assert found(other, "requirement") == []
     assert found(other, "requirements") == ["1"]
-    assert [each.id for each in other.definitions("c", "key Alpha")] == ["1"]
-    assert other.verify("c") == []
+    assert [each.id for each in other.open("c").definitions("key Alpha")] == ["1"]
+    assert other.open("c").verify() == []
     oracle = MemoryStore(OtherAnalyser())
     oracle.create_collection("c", SPACE)
     put(oracle, "d", [SamplePassage("The Requirements apply", id="1"), SamplePassage("words", id="2")])
     mine, theirs = (
-        each.search("c", vector=None, text="the words", filter=None, limit=9).lexical or () for each in (other, oracle)
+        each.open("c").search(vector=None, text="the words", filter=None, limit=9).lexical or () for each in (other, oracle)
     )
     assert same_ranking(mine, theirs, 1e-5)
 
@@ -284,7 +284,7 @@ def test_damage_is_found_and_what_is_derived_is_mended(
         text="the text",
         structure=structure(1),
     )
-    assert store.verify("c") == []
+    assert store.open("c").verify() == []
     client = local.client
     points = client.scroll("c", limit=9)[0]
     if damage == "weights":
@@ -304,11 +304,11 @@ def test_damage_is_found_and_what_is_derived_is_mended(
         kind = damage.removeprefix("stray ")
         stray = {"kind": kind, "document_id": "d", "generation": "old", kind: "x"}
         client.upsert("c__records", [models.PointStruct(id=7, vector={}, payload=stray)])
-    findings = store.verify("c")
+    findings = store.open("c").verify()
     assert any(message in each.message for each in findings), findings
     assert all(each.suggestion and not each.repaired for each in findings)
-    assert any(message in each.message and each.repaired == mended for each in store.verify("c", repair=True))
-    left = store.verify("c")
+    assert any(message in each.message and each.repaired == mended for each in store.open("c").verify(repair=True))
+    left = store.open("c").verify()
     assert (left == []) == mended
     if damage in {"weights", "unsettled", "staged", "stray text", "stray structure"}:
         assert sorted(found(store, "words")) == ["1", "2"]
@@ -316,14 +316,14 @@ def test_damage_is_found_and_what_is_derived_is_mended(
 
 def test_a_missing_payload_index_is_found_and_made(local: LocalQdrant, store: QdrantStore) -> None:
     cast("Any", local)._indexes["c__1"].pop("clauses")
-    assert ["clauses" in each.message for each in store.verify("c")] == [True]
-    store.verify("c", repair=True)
-    assert store.verify("c") == []
+    assert ["clauses" in each.message for each in store.open("c").verify()] == [True]
+    store.open("c").verify(repair=True)
+    assert store.open("c").verify() == []
 
 
 def test_vectors_are_kept_bit_for_bit(store: QdrantStore) -> None:
     chunks = put(store, "d", [f"passage {number}" for number in range(60)])
-    kept = store.vectors("c", [each.embedding_key for each in chunks])
+    kept = store.open("c").vectors([each.embedding_key for each in chunks])
     assert kept == {each.embedding_key: each.vector for each in chunks}
     assert unit_vector("passage 3") in kept.values()
 
@@ -341,6 +341,6 @@ def test_a_collection_that_gets_its_names_while_it_is_looked_up_is_found(
 
     put(store, "d", ["alpha"])
     monkeypatch.setattr(QdrantConnection, "retrieve", early)
-    info = opened(local).collection("c")
+    info = opened(local).open("c").info()
     assert info is not None
     assert info.name == "c"

@@ -77,7 +77,7 @@ def opened(tapped: LocalQdrant, drift: float = 0.05) -> QdrantStore:
 
 
 def seen(store: QdrantStore) -> tuple[list[str], list[str]]:
-    legs = store.search("c", vector=unit_vector("near"), text="alpha", filter=None, limit=50)
+    legs = store.open("c").search(vector=unit_vector("near"), text="alpha", filter=None, limit=50)
     dense, lexical = (sorted(hit.chunk_id for hit in leg or ()) for leg in (legs.dense, legs.lexical))
     return dense, lexical
 
@@ -91,7 +91,7 @@ def test_a_publish_killed_before_any_of_its_requests_leaves_one_version_whole(ta
     versions: set[str] = set()
     for step in range(40):
         store = opened(tapped)
-        if store.collection("c") is not None:
+        if store.open("c").info() is not None:
             store.drop_collection("c")
         store.create_collection("c", SPACE)
         put(store, "d", OLD, text="old text", structure=SHAPES["old"])
@@ -118,11 +118,11 @@ def test_a_publish_killed_before_any_of_its_requests_leaves_one_version_whole(ta
         )
         assert dense == lexical
         assert whole(dense), f"killed before request {step}: {dense}"
-        text, found = other.document_text("c", "d"), [each.id for each in other.document_chunks("c", "d")]
+        text, found = other.open("c").document_text("d"), [each.id for each in other.open("c").document_chunks("d")]
         assert sorted(found) == dense
         assert text == f"{dense[0][:3]} text"
-        assert other.document_structure("c", "d") == SHAPES[dense[0][:3]]
-        assert other.statistics("c").chunks == len(dense) + 1
+        assert other.open("c").document_structure("d") == SHAPES[dense[0][:3]]
+        assert other.open("c").statistics().chunks == len(dense) + 1
         versions.add(dense[0][:3])
         _mended(other, step)
         if finished:
@@ -134,18 +134,18 @@ def test_a_publish_killed_before_any_of_its_requests_leaves_one_version_whole(ta
 def _mended(store: QdrantStore, step: int) -> None:
     """Whatever was left over goes in one of three ways."""
     if step % 3 == 0:
-        store.verify("c", repair=True)
+        store.open("c").verify(repair=True)
     elif step % 3 == 1:
-        store.delete_document("c", "d")
+        store.open("c").delete("d")
     else:
         put(store, "d", OLD, text="old text", structure=SHAPES["old"])
-    leftovers = [each for each in store.verify("c") if "parts of texts" not in each.message]
+    leftovers = [each for each in store.open("c").verify() if "parts of texts" not in each.message]
     assert leftovers == []
-    store.verify("c", repair=True)
-    assert store.verify("c") == []
+    store.open("c").verify(repair=True)
+    assert store.open("c").verify() == []
     put(store, "d", NEW, text="new text", structure=SHAPES["new"])
     assert seen(store)[0][-3:] == ["new-0", "new-1", "new-2"]
-    assert store.verify("c") == []
+    assert store.open("c").verify() == []
 
 
 def test_a_search_between_any_two_requests_of_a_publish_sees_one_version_whole(tapped: Tapped) -> None:
@@ -159,9 +159,9 @@ def test_a_search_between_any_two_requests_of_a_publish_sees_one_version_whole(t
         dense, lexical = seen(reader)
         assert dense == lexical
         assert whole(dense), dense
-        assert sorted(each.id for each in reader.document_chunks("c", "d")) == dense
-        assert reader.document_text("c", "d") == f"{dense[0][:3]} text"
-        assert reader.document_structure("c", "d") == SHAPES[dense[0][:3]]
+        assert sorted(each.id for each in reader.open("c").document_chunks("d")) == dense
+        assert reader.open("c").document_text("d") == f"{dense[0][:3]} text"
+        assert reader.open("c").document_structure("d") == SHAPES[dense[0][:3]]
         looks.append(dense[0][:3])
         tapped.before = before
 
@@ -213,7 +213,7 @@ def test_an_unfinished_publish_costs_searches_a_second_look_and_shows_nothing_of
     tapped.before = None
     other = opened(tapped)
     assert whole(seen(other)[0])
-    legs = other.search("c", vector=unit_vector("near"), text="alpha", filter=None, limit=2)
+    legs = other.open("c").search(vector=unit_vector("near"), text="alpha", filter=None, limit=2)
     assert [len(leg or ()) for leg in (legs.dense, legs.lexical)] == [2, 2], "dropped hits must not use up the limit"
 
 
@@ -233,12 +233,12 @@ def test_two_publishes_of_one_document_leave_one_of_them(tapped: Tapped) -> None
         tapped.before = overtake
         put(store, "d", NEW, text="new text", structure=SHAPES["new"])
         tapped.before = None
-        store.verify("c", repair=True)
+        store.open("c").verify(repair=True)
         dense, _ = seen(opened(tapped))
         assert whole(dense), f"overtaken at {step}: {dense}"
-        assert store.verify("c") == []
-        assert store.document_text("c", "d") == f"{dense[0][:3]} text"
-        assert store.document_structure("c", "d") == SHAPES[dense[0][:3]]
+        assert store.open("c").verify() == []
+        assert store.open("c").document_text("d") == f"{dense[0][:3]} text"
+        assert store.open("c").document_structure("d") == SHAPES[dense[0][:3]]
 
 
 def test_what_an_older_version_staged_changes_no_score_and_goes_with_its_document(tapped: Tapped) -> None:
@@ -247,14 +247,14 @@ def test_what_an_older_version_staged_changes_no_score_and_goes_with_its_documen
     put(store, "d", ["alpha beta", "beta gamma", "gamma"])
 
     def ranking() -> list[LegHit]:
-        return list(store.search("c", vector=None, text="alpha beta", filter=None, limit=9).lexical or ())
+        return list(store.open("c").search(vector=None, text="alpha beta", filter=None, limit=9).lexical or ())
 
     before = ranking()
     leave_staged(store, "e", ["alpha"] * 7)
     assert ranking() == before
     put(store, "e", ["alpha"] * 7)
     assert not same_ranking(ranking()[:2], before, 1e-3)
-    assert store.verify("c") == []
+    assert store.open("c").verify() == []
 
 
 @pytest.fixture
@@ -296,8 +296,8 @@ def test_processes_that_write_and_read_at_once_never_see_a_mix(server: QdrantSer
     assert (complaints, rival.returncode) == ("", 0)
     assert failures == []
     assert min(len(looks), written, int(said)) > 0, "somebody never got to work"
-    mine.verify("c", repair=True)
-    assert mine.verify("c") == []
+    mine.open("c").verify(repair=True)
+    assert mine.open("c").verify() == []
     check(mine)
     for each in (mine, reader):
         each.close()

@@ -41,19 +41,19 @@ def versions(ids: Sequence[str], name: str) -> list[WholeDocument]:
 def whole_versions(store: QdrantStore) -> dict[str, str]:
     """Tell which version of each document is there, having looked in every way; a mix of two fails."""
     found: dict[str, str] = {}
-    for each in store.documents("c"):
-        chunks = [chunk.id for chunk in store.document_chunks("c", each.id)]
+    for each in store.open("c").documents():
+        chunks = [chunk.id for chunk in store.open("c").document_chunks(each.id)]
         name = chunks[0].split("/")[1]
         assert chunks == [f"{each.id}/{name}/{place}" for place in range(COUNTS[name])]
         assert each == version(each.id, name).record
-        assert store.document_text("c", each.id) == f"{name} text"
-        assert store.document_structure("c", each.id) == SHAPES[name]
+        assert store.open("c").document_text(each.id) == f"{name} text"
+        assert store.open("c").document_structure(each.id) == SHAPES[name]
         found[each.id] = name
-    legs = store.search("c", vector=unit_vector("near"), text="alpha", filter=None, limit=100)
+    legs = store.open("c").search(vector=unit_vector("near"), text="alpha", filter=None, limit=100)
     expected = sorted(f"{each}/{name}/{place}" for each, name in found.items() for place in range(COUNTS[name]))
     for leg in (legs.dense, legs.lexical):
         assert sorted(hit.chunk_id for hit in leg or ()) == expected
-    assert store.statistics("c").chunks == len(expected)
+    assert store.open("c").statistics().chunks == len(expected)
     return found
 
 
@@ -71,10 +71,10 @@ def connected(server: QdrantServer, pauses: tuple[float, ...] = ()) -> QdrantSto
 
 def begun(store: QdrantStore) -> None:
     """Begin with one document of three, and what an older version has left of another one."""
-    if store.collection("c") is not None:
+    if store.open("c").info() is not None:
         store.drop_collection("c")
     store.create_collection("c", SPACE)
-    store.publish("c", [version("b", "old")], lambda _: None)
+    store.open("c").publish([version("b", "old")], lambda _: None)
     leave_staged(store, "a", ["alpha staged"])
 
 
@@ -82,36 +82,36 @@ def mended(store: QdrantStore, step: int) -> None:
     """Whatever was left over goes in one of three ways, and the documents can be published after that."""
     if step % 3 == 0:
         for each in IDS:
-            store.delete_document("c", each)
+            store.open("c").delete(each)
     elif step % 3 == 1:
-        store.publish("c", versions(IDS, "new"), lambda _: None)
+        store.open("c").publish(versions(IDS, "new"), lambda _: None)
     else:
-        store.verify("c", repair=True)
-    assert store.verify("c") == []
+        store.open("c").verify(repair=True)
+    assert store.open("c").verify() == []
     told: list[str] = []
-    store.publish("c", versions(IDS, "new"), told.append)
+    store.open("c").publish(versions(IDS, "new"), told.append)
     assert told == list(IDS)
     assert whole_versions(store) == dict.fromkeys(IDS, "new")
-    assert store.verify("c") == []
+    assert store.open("c").verify() == []
 
 
 def test_the_requests_grow_with_the_batches_and_not_with_the_documents(server: QdrantServer) -> None:
     store = connected(server)
     store.create_collection("c", SPACE)
-    store.publish("c", [version("first", "old")], lambda _: None)
+    store.open("c").publish([version("first", "old")], lambda _: None)
     asked: list[int] = []
     for count in (2, 20, 60):
         ids = [f"{count}-{number}" for number in range(count)]
         for name in ("old", "new"):
             told: list[str] = []
             before = len(server.seen.paths)
-            store.publish("c", versions(ids, name), told.append)
+            store.open("c").publish(versions(ids, name), told.append)
             asked.append(len(server.seen.paths) - before)
             assert told == ids
     assert max(asked) <= 15, "a document by itself needs more"
     assert asked[2] == asked[4], "of new ones"
     assert asked[3] == asked[5], "of new versions"
-    assert store.verify("c") == []
+    assert store.open("c").verify() == []
 
 
 @pytest.mark.slow
@@ -123,22 +123,22 @@ def test_what_is_too_large_for_one_request_is_cut(server: QdrantServer) -> None:
     wide = [whole("wide", ["word " * 60_000 + str(each) for each in range(30)])]
     none = [whole(f"none-{each}", []) for each in range(250)]
     told: list[str] = []
-    store.publish("c", [*many, *long, *wide, *none], told.append)
+    store.open("c").publish([*many, *long, *wide, *none], told.append)
     assert told == [each.record.id for each in (*many, *long, *wide, *none)]
     assert server.seen.largest < 9_000_000
-    assert store.statistics("c").documents == 263
-    assert store.document_text("c", "long-3") == "t" * 3_000_000
-    assert store.verify("c") == []
+    assert store.open("c").statistics().documents == 263
+    assert store.open("c").document_text("long-3") == "t" * 3_000_000
+    assert store.open("c").verify() == []
 
 
 def test_a_document_given_twice_in_one_call_stands_as_it_was_given_last() -> None:
     store = opened(LocalQdrant())
     store.create_collection("c", SPACE)
     told: list[str] = []
-    store.publish("c", [version("a", "old"), version("b", "new"), version("a", "new")], told.append)
+    store.open("c").publish([version("a", "old"), version("b", "new"), version("a", "new")], told.append)
     assert told == ["a", "b", "a"]
     assert whole_versions(store) == {"a": "new", "b": "new"}
-    assert store.verify("c") == []
+    assert store.open("c").verify() == []
 
 
 @pytest.mark.slow
@@ -154,7 +154,7 @@ def test_a_request_that_fails_leaves_each_document_old_or_new(
         told: list[str] = []
         server.faults.extend([Fault("none")] * step + [Fault(kind)])
         try:
-            store.publish("c", versions(IDS, "new"), told.append)
+            store.open("c").publish(versions(IDS, "new"), told.append)
         except KnowledgeError:
             assert told == []
         else:
@@ -192,7 +192,7 @@ def test_a_process_killed_before_any_of_its_requests_leaves_each_document_old_or
 
         tapped.before = die
         try:
-            store.publish("c", versions(IDS, "new"), told.append)
+            store.open("c").publish(versions(IDS, "new"), told.append)
             finished = True
         except Killed:
             finished = False
@@ -214,11 +214,11 @@ def test_a_write_of_several_whose_answer_was_lost_is_made_again_without_harm(ser
         begun(store)
         told: list[str] = []
         server.faults.extend([Fault("none")] * turn + [Fault("lose")])
-        store.publish("c", versions(IDS, "new"), told.append)
+        store.open("c").publish(versions(IDS, "new"), told.append)
         server.faults.clear()
         assert told == list(IDS)
         assert whole_versions(store) == dict.fromkeys(IDS, "new")
-        assert store.verify("c") == []
+        assert store.open("c").verify() == []
 
 
 def test_a_look_between_any_two_requests_sees_each_document_whole() -> None:
@@ -233,10 +233,10 @@ def test_a_look_between_any_two_requests_sees_each_document_whole() -> None:
         tapped.before = before
 
     tapped.before = look
-    store.publish("c", versions(IDS, "new"), lambda _: None)
+    store.open("c").publish(versions(IDS, "new"), lambda _: None)
     tapped.before = None
     assert [each for each, _ in itertools.groupby(looks)] == [{"b": "old"}, dict.fromkeys(IDS, "new")]
-    store.publish("c", versions(IDS, "rival"), lambda _: None)
+    store.open("c").publish(versions(IDS, "rival"), lambda _: None)
     assert whole_versions(reader) == dict.fromkeys(IDS, "rival"), "totals of before were kept"
 
 
@@ -254,29 +254,29 @@ def test_what_is_discarded_before_its_commit_is_written_again_and_the_old_versio
     def discard(name: str) -> None:
         if name == "count":  # just before the first look whether all points are there
             tapped.before = None
-            rival.verify("c", repair=True)
+            rival.open("c").verify(repair=True)
             tapped.before = look
 
     tapped.before = discard
     told: list[str] = []
-    store.publish("c", versions(IDS, "new"), told.append)
+    store.open("c").publish(versions(IDS, "new"), told.append)
     tapped.before = None
     assert told == list(IDS)
     assert [each for each, _ in itertools.groupby(looks)] == [{"b": "old"}, dict.fromkeys(IDS, "new")]
-    assert store.verify("c") == []
+    assert store.open("c").verify() == []
 
 
 def interfere(rival: QdrantStore, kind: str) -> None:
     """Do to two of the documents what another process may do at any moment."""
     theirs = versions(("b", "c"), "rival")
     if kind == "publishing":
-        rival.publish("c", theirs, lambda _: None)
+        rival.open("c").publish(theirs, lambda _: None)
         return
     for each in theirs:
         if kind == "repairing":
-            rival.verify("c", repair=True)
+            rival.open("c").verify(repair=True)
         else:
-            rival.delete_document("c", each.record.id)
+            rival.open("c").delete(each.record.id)
 
 
 @pytest.mark.parametrize("kind", ["publishing", "repairing", "deleting"])
@@ -295,7 +295,7 @@ def test_of_two_writers_of_one_document_one_wins_wholly(kind: str) -> None:
                 interfere(rival, kind)
 
         tapped.before = overtake
-        store.publish("c", versions(IDS, "new"), told.append)
+        store.open("c").publish(versions(IDS, "new"), told.append)
         overtaken = tapped.before is None
         tapped.before = None
         assert sorted(told) == list(IDS)
@@ -304,8 +304,8 @@ def test_of_two_writers_of_one_document_one_wins_wholly(kind: str) -> None:
         assert overtaken or found == dict.fromkeys(IDS, "new")
         assert set(found) == set(IDS) or (kind == "deleting" and set(found) == {"a"})
         winners |= set(found.values())
-        store.verify("c", repair=True)
-        assert store.verify("c") == [], f"overtaken at {step}"
+        store.open("c").verify(repair=True)
+        assert store.open("c").verify() == [], f"overtaken at {step}"
     assert winners <= {"new", "rival"}
 
 
@@ -323,9 +323,9 @@ def test_a_document_that_others_change_again_and_again_is_told_as_failed_and_the
     tapped.before = overtake
     told: list[str] = []
     with pytest.raises(InternalError, match="'b'"):
-        store.publish("c", versions(IDS, "new"), told.append)
+        store.open("c").publish(versions(IDS, "new"), told.append)
     tapped.before = None
     assert told == ["a", "c"]
-    assert [each.content for each in store.document_chunks("c", "b")] == ["alpha rival"]
-    store.verify("c", repair=True)
-    assert store.verify("c") == []
+    assert [each.content for each in store.open("c").document_chunks("b")] == ["alpha rival"]
+    store.open("c").verify(repair=True)
+    assert store.open("c").verify() == []

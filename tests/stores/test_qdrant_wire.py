@@ -56,7 +56,7 @@ def store(server: QdrantServer) -> Iterator[QdrantStore]:
 
 
 def search(store: QdrantStore) -> int:
-    legs = store.search("c", vector=unit_vector("x"), text="words", filter=None, limit=5)
+    legs = store.open("c").search(vector=unit_vector("x"), text="words", filter=None, limit=5)
     assert legs.dense is not None
     assert legs.lexical is not None
     return len(legs.dense) + len(legs.lexical)
@@ -85,7 +85,7 @@ def test_a_fault_that_passes_is_not_seen_and_one_that_stays_is_told(
     assert not server.faults
     server.faults.extend([fault] * 4)
     with pytest.raises(kind) as told:
-        store.documents("c")
+        store.open("c").documents()
     assert told.value.__cause__ is not None
     assert not server.faults, "it was not tried four times"
     assert search(store) == 4
@@ -97,8 +97,8 @@ def test_a_server_that_hangs_is_a_timeout(server: QdrantServer) -> None:
     store.create_collection("c", SPACE)
     server.faults.append(Fault("hang"))
     with pytest.raises(TimedOutError):
-        store.documents("c")
-    assert store.documents("c") == []
+        store.open("c").documents()
+    assert store.open("c").documents() == []
     store.close()
 
 
@@ -111,7 +111,7 @@ def test_what_cannot_pass_is_not_tried_again(
 ) -> None:
     server.faults.extend([Fault("status", status)] * 2)
     with pytest.raises(kind):
-        store.documents("c")
+        store.open("c").documents()
     assert len(server.faults) == 1
 
 
@@ -121,7 +121,7 @@ def test_each_retry_is_told_in_the_log(
 ) -> None:
     server.faults.extend([Fault("drop"), Fault("status", 500)])
     with caplog.at_level(logging.WARNING):
-        store.documents("c")
+        store.open("c").documents()
     retries = [getattr(each, EVENT_FIELDS) for each in caplog.records if each.getMessage() == "retry_attempt"]
     assert [(each["service"], each["attempt"]) for each in retries] == [("qdrant", 1), ("qdrant", 2)]
     assert KEY not in caplog.text
@@ -132,13 +132,13 @@ def test_a_write_whose_answer_was_lost_is_made_again_without_harm(server: Qdrant
         server.faults.extend([Fault("none")] * turn + [Fault("lose")])
         put(store, "e", ["gamma words", "delta words"], text=f"text {turn}")
         server.faults.clear()
-        assert [each.content for each in store.document_chunks("c", "e")] == ["gamma words", "delta words"]
-        assert store.document_text("c", "e") == f"text {turn}"
-    assert store.verify("c") == []
+        assert [each.content for each in store.open("c").document_chunks("e")] == ["gamma words", "delta words"]
+        assert store.open("c").document_text("e") == f"text {turn}"
+    assert store.open("c").verify() == []
 
 
 def both(store: QdrantStore) -> LegResults:
-    return store.search("c", vector=unit_vector("x"), text="words", filter=None, limit=5)
+    return store.open("c").search(vector=unit_vector("x"), text="words", filter=None, limit=5)
 
 
 def test_a_dense_leg_that_the_server_refuses_leaves_the_other(server: QdrantServer, store: QdrantStore) -> None:
@@ -153,14 +153,14 @@ def test_a_dense_leg_that_the_server_refuses_leaves_the_other(server: QdrantServ
 
 @pytest.mark.requirement("A-REQ-SEARCH-002")
 def test_a_sparse_leg_that_the_server_refuses_gives_way_to_full_text(server: QdrantServer, store: QdrantStore) -> None:
-    whole = store.search("c", vector=None, text="words", filter=None, limit=5).lexical
+    whole = store.open("c").search(vector=None, text="words", filter=None, limit=5).lexical
     assert whole is not None
     server.faults.append(Fault("status", 400, only="query/batch"))
-    found = store.search("c", vector=None, text="words", filter=None, limit=5).lexical
+    found = store.open("c").search(vector=None, text="words", filter=None, limit=5).lexical
     assert found is not None
     assert same_ranking(found, whole, 1e-5)
     assert len(found) == 2
-    assert store.lexical_capability("c") == "sparse"
+    assert store.open("c").lexical_capability() == "sparse"
 
 
 def test_a_search_of_which_nothing_works_is_an_error(server: QdrantServer, store: QdrantStore) -> None:
@@ -209,9 +209,9 @@ def test_a_server_killed_and_started_again_has_what_was_acknowledged() -> None:
     with pytest.raises(ConnectionFailedError):
         put(store, "e", ["beta words"])
     second = QdrantServer(first.local, port=first.port)
-    assert [each.id for each in store.documents("c")] == ["d"]
+    assert [each.id for each in store.open("c").documents()] == ["d"]
     put(store, "e", ["beta words"])
-    assert store.verify("c") == []
+    assert store.open("c").verify() == []
     store.close()
     second.stop()
 
@@ -220,8 +220,8 @@ def test_requests_are_bounded_in_bytes_and_points(server: QdrantServer, store: Q
     long = "word " * 60_000
     put(store, "big", [f"{long}{number}" for number in range(20)], text="t" * 500_000)
     assert 4_000_000 < server.seen.largest < 9_000_000
-    assert store.statistics("c").chunks == 22
-    assert store.document_text("c", "big") == "t" * 500_000
+    assert store.open("c").statistics().chunks == 22
+    assert store.open("c").document_text("big") == "t" * 500_000
 
 
 def test_a_vector_that_very_many_chunks_share_is_read_without_reading_all_of_them(
@@ -230,7 +230,7 @@ def test_a_vector_that_very_many_chunks_share_is_read_without_reading_all_of_the
     chunks = embedded("many", ["the same"] * 700 + ["another"])
     put(store, "many", ["the same"] * 700 + ["another"])
     before = len(server.seen.paths)
-    found = store.vectors("c", [chunks[0].embedding_key, chunks[-1].embedding_key, "unknown"])
+    found = store.open("c").vectors([chunks[0].embedding_key, chunks[-1].embedding_key, "unknown"])
     assert found == {each.embedding_key: each.vector for each in (chunks[0], chunks[-1])}
     scrolls = [path for path in server.seen.paths[before:] if path.endswith("/scroll")]
     assert len(scrolls) == 2

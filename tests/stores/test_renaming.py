@@ -32,10 +32,10 @@ def test_a_live_name_is_never_missing_and_never_mixed_while_it_is_swapped(tmp_pa
     def read() -> None:
         while not done.is_set() or len(seen) < 2:
             try:
-                legs = reading.search("live", vector=unit_vector("x"), text="alpha beta", filter=None, limit=9)
-                chunks = reading.chunks("live", [hit.chunk_id for hit in legs.dense or ()])
+                legs = reading.open("live").search(vector=unit_vector("x"), text="alpha beta", filter=None, limit=9)
+                chunks = reading.open("live").chunks([hit.chunk_id for hit in legs.dense or ()])
                 words = {chunk.content.split()[0] for chunk in chunks}
-                text = reading.document_text("live", "d")
+                text = reading.open("live").document_text("d")
             except KnowledgeError as exc:
                 wrong.append(exc.message)
                 break
@@ -58,7 +58,7 @@ def test_a_live_name_is_never_missing_and_never_mixed_while_it_is_swapped(tmp_pa
     assert wrong == []
     assert seen == {"alpha", "beta"}
     for store in (swapping, reading):
-        assert store.verify("live") == []
+        assert store.open("live").verify() == []
         store.close()
 
 
@@ -83,10 +83,10 @@ def test_a_publish_never_moves_chunks_into_the_collection_that_has_just_taken_th
     analyser.swap = other
     with pytest.raises(InternalError):
         put(store, "d", ["alpha words"])
-    assert store.documents("c") == []
+    assert store.open("c").documents() == []
     put(store, "d", ["alpha words"], collection="old")
     for name in ("c", "old"):
-        assert store.verify(name) == []
+        assert store.open(name).verify() == []
     for each in (store, other):
         each.close()
 

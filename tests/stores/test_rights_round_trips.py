@@ -85,7 +85,7 @@ def test_what_one_may_not_reach_costs_the_store_what_a_missing_one_costs(
     foreign = desk.deposit(Deposit("secret", "valves.md", VALVES)).document_id
     job = ended(desk, desk.submit(Deposit("secret", "more.md", PUMPS)).id).id
     pause = threading.Event()
-    while store.collection(ENDED_COLLECTION) is None or not store.documents(ENDED_COLLECTION):
+    while store.open(ENDED_COLLECTION).info() is None or not store.open(ENDED_COLLECTION).documents():
         assert not pause.wait(0.02)  # the job is moved there at its very end
     seen = desk.seen_by(lambda name: name == "docs")
     near = foreign[:-1] + ("0" if foreign[-1] != "0" else "1")

@@ -56,7 +56,7 @@ def open_store(path: Path) -> OpenStore:
 
 
 def lexical(store: SqliteStore, text: str) -> list[str]:
-    legs = store.search("c", vector=None, text=text, filter=None, limit=50)
+    legs = store.open("c").search(vector=None, text=text, filter=None, limit=50)
     assert legs.lexical is not None
     return [hit.chunk_id for hit in legs.lexical]
 
@@ -167,7 +167,7 @@ def test_a_damaged_file_is_told_by_verify_or_by_the_error(tmp_path: Path) -> Non
     path.write_bytes(bytes(data))
     told: list[str] = []
     try:
-        told = [each.message for each in open_store(path).verify("c") if each.suggestion]
+        told = [each.message for each in open_store(path).open("c").verify() if each.suggestion]
     except InternalError as exc:
         told = [exc.message]
     assert told
@@ -190,7 +190,7 @@ def test_a_full_disk_is_told_and_the_old_state_stays_whole(tmp_path: Path) -> No
     assert lexical(store, "beta") == []
     with database.reading() as session:
         session.rows("PRAGMA max_page_count = 1000000")
-    assert store.verify("c") == []
+    assert store.open("c").verify() == []
     put(store, "d", [f"beta words {number}" for number in range(30)])
     assert len(lexical(store, "beta")) == 30
     store.close()
@@ -218,7 +218,7 @@ def test_a_writer_that_never_ends_is_told_as_a_timeout(tmp_path: Path) -> None:
         session.wait_for_locks(1)
     with pytest.raises(TimedOutError, match="writing"):
         put(waiting, "d", ["words"])
-    assert waiting.documents("c") == [], "readers never wait"
+    assert waiting.open("c").documents() == [], "readers never wait"
     holder.execute("ROLLBACK")
     put(waiting, "d", ["words"])
     waiting.close()
@@ -229,7 +229,7 @@ def test_half_a_surrogate_pair_is_refused_and_nothing_is_kept(tmp_path: Path) ->
     store = open_store(tmp_path / "knowledge.db")
     with pytest.raises(KnowledgeError, match="surrogate"):
         put(store, "d", ["good words", SamplePassage("x", id="bad \ud800")])
-    assert store.verify("c") == store.documents("c") == []
+    assert store.open("c").verify() == store.open("c").documents() == []
     store.close()
 
 
@@ -247,14 +247,14 @@ def test_another_analyser_indexes_the_collection_anew_at_its_first_use(
     plain = SqliteStore(path, EnglishAnalyser(stemming=False))
     assert lexical(plain, "verify") == []
     assert lexical(plain, "verified") == ["1"]
-    assert len(plain.definitions("c", "system")) == 1
-    assert plain.verify("c") == []
+    assert len(plain.open("c").definitions("system")) == 1
+    assert plain.open("c").verify() == []
     put(plain, "e", [SamplePassage("verified again", id="3")])
     plain.close()
     monkeypatch.setattr(analyser, "_VERSION", "english-3")
     third = SqliteStore(path, EnglishAnalyser())
     assert sorted(lexical(third, "verify")) == ["1", "3"]
-    assert third.verify("c") == []
+    assert third.open("c").verify() == []
     third.close()
 
 
@@ -275,17 +275,17 @@ def test_segments_are_merged_and_slots_taken_back_without_a_change_in_the_result
             put(each, f"d{turn % 23}", passages)
         if turn % 10 == 9:
             for each in (store, oracle):
-                each.delete_document("c", f"d{turn % 23}")
+                each.open("c").delete(f"d{turn % 23}")
             for text in words:
                 mine, theirs = (
-                    each.search("c", vector=unit_vector(text), text=text, filter=None, limit=40)
+                    each.open("c").search(vector=unit_vector(text), text=text, filter=None, limit=40)
                     for each in (store, oracle)
                 )
                 assert mine == theirs
     assert raw(path, "SELECT epoch FROM collections")[0][0] > 0, "the slots were never taken back"
     assert raw(path, "SELECT max(level) FROM segments")[0][0] > 0, "nothing was merged"
     assert raw(path, "SELECT max(n) FROM (SELECT count(*) AS n FROM segments GROUP BY level)")[0][0] < 8
-    assert store.verify("c") == []
+    assert store.open("c").verify() == []
     store.close()
 
 
@@ -313,7 +313,7 @@ def test_a_term_said_a_thousand_times_scores_as_in_the_memory_store(tmp_path: Pa
     oracle.create_collection("c", SPACE)
     for each in (store, oracle):
         put(each, "d", ["alpha " * 1000 + "beta", "alpha beta", "gamma"])
-    mine, theirs = (each.search("c", vector=None, text="alpha beta", filter=None, limit=5) for each in (store, oracle))
+    mine, theirs = (each.open("c").search(vector=None, text="alpha beta", filter=None, limit=5) for each in (store, oracle))
     assert mine == theirs
     store.close()
 
@@ -343,26 +343,26 @@ def test_a_larger_collection_is_searched_by_sign_bits_with_hardly_a_loss(
                 )
             )
         ]
-        store.publish("c", [WholeDocument(record(f"d{number}", chunks), "", chunks)], lambda _: None)
+        store.open("c").publish([WholeDocument(record(f"d{number}", chunks), "", chunks)], lambda _: None)
     hits = 0
     for _ in range(40):
         probe = centres[noise.integers(0, 50)] + noise.normal(0.0, 0.7, dimensions)
         probe = (probe / np.linalg.norm(probe)).astype("<f4")
         exact = {f"{place:05}" for place in np.argsort(-(matrix @ probe))[:10].tolist()}
-        legs = store.search("c", vector=probe.tobytes(), text="alpha", filter=None, limit=10)
+        legs = store.open("c").search(vector=probe.tobytes(), text="alpha", filter=None, limit=10)
         hits += len(exact & {hit.chunk_id for hit in legs.dense or ()})
     assert hits >= 0.99 * 400
     assert store.holds_floats == held
     everything = search.dense_candidates(store.view, None, matrix[0].tobytes(), 10)
     assert len(everything) < count, "the collection is too small to show anything"
     kept = Equals("document_id", "d3")
-    legs = store.search("c", vector=matrix[1600].tobytes(), text=None, filter=kept, limit=5)
+    legs = store.open("c").search(vector=matrix[1600].tobytes(), text=None, filter=kept, limit=5)
     assert legs.dense is not None
     assert legs.dense[0].chunk_id == "01600"
-    store.delete_document("c", "d3")
-    legs = store.search("c", vector=matrix[1600].tobytes(), text="alpha", filter=None, limit=5)
+    store.open("c").delete("d3")
+    legs = store.open("c").search(vector=matrix[1600].tobytes(), text="alpha", filter=None, limit=5)
     assert "01600" not in {hit.chunk_id for hit in (*(legs.dense or ()), *(legs.lexical or ()))}
-    assert store.verify("c") == []
+    assert store.open("c").verify() == []
     store.close()
 
 
@@ -372,15 +372,15 @@ def test_a_leg_that_fails_is_told_while_the_other_one_answers(tmp_path: Path, mo
     store = open_store(path)
     put(store, "d", [SamplePassage("alpha words", id="1")])
     raw(path, "ALTER TABLE postings RENAME TO gone")
-    legs = store.search("c", vector=unit_vector("x"), text="alpha", filter=None, limit=5)
+    legs = store.open("c").search(vector=unit_vector("x"), text="alpha", filter=None, limit=5)
     assert [hit.chunk_id for hit in legs.dense or ()] == ["1"]
     assert legs.lexical is None
     assert "postings" in legs.lexical_error
     with pytest.raises(InternalError):
-        store.search("c", vector=None, text="alpha", filter=None, limit=5)
+        store.open("c").search(vector=None, text="alpha", filter=None, limit=5)
     raw(path, "ALTER TABLE chunks RENAME TO gone_too")
     with pytest.raises(InternalError):
-        store.search("c", vector=unit_vector("x"), text="alpha", filter=None, limit=5)
+        store.open("c").search(vector=unit_vector("x"), text="alpha", filter=None, limit=5)
     store.close()
 
 
@@ -393,7 +393,7 @@ def test_two_threads_share_the_legs_of_a_larger_collection(tmp_path: Path, monke
     for each in (store, oracle):
         put(each, "d", [f"alpha {number}" for number in range(300)])
     mine, theirs = (
-        each.search("c", vector=unit_vector("x"), text="alpha", filter=None, limit=9) for each in (store, oracle)
+        each.open("c").search(vector=unit_vector("x"), text="alpha", filter=None, limit=9) for each in (store, oracle)
     )
     assert mine == theirs
     assert store.has_workers

@@ -30,8 +30,8 @@ def filled(path: Path) -> SqliteStore:
 
 
 def found(store: SqliteStore) -> list[str]:
-    legs = store.search("c", vector=unit_vector("alpha"), text="alpha", filter=None, limit=5)
-    return [each.content for each in store.chunks("c", [hit.chunk_id for hit in legs.lexical or ()])]
+    legs = store.open("c").search(vector=unit_vector("alpha"), text="alpha", filter=None, limit=5)
+    return [each.content for each in store.open("c").chunks([hit.chunk_id for hit in legs.lexical or ()])]
 
 
 def test_new_files_and_folders_are_their_owners_only(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_a_closed_store_on_a_read_only_disk_is_searched(disk: Path) -> None:
     subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
     store = SqliteStore(disk / "knowledge.sqlite", EnglishAnalyser())
     assert found(store) == ["alpha"]
-    assert store.verify("c") == []
+    assert store.open("c").verify() == []
     with pytest.raises(ConnectionFailedError, match="cannot be opened for writing"):
         put(store, "e", ["beta"])
     subprocess.run(["mount", "-o", "remount,rw", str(disk)], check=True)

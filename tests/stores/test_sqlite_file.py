@@ -27,9 +27,9 @@ def filled(path: Path, word: str) -> SqliteStore:
 
 
 def found(store: SqliteStore, text: str) -> list[str]:
-    legs = store.search("c", vector=unit_vector(text), text=text, filter=None, limit=9)
+    legs = store.open("c").search(vector=unit_vector(text), text=text, filter=None, limit=9)
     assert legs.dense is not None
-    assert [hit.chunk_id for hit in legs.dense] == [each.id for each in store.document_chunks("c", "d")]
+    assert [hit.chunk_id for hit in legs.dense] == [each.id for each in store.open("c").document_chunks("d")]
     return [hit.chunk_id for hit in legs.lexical or ()]
 
 
@@ -47,7 +47,7 @@ def test_a_store_that_was_removed_is_an_error_and_never_answered_from_memory(tmp
     for ask in (
         store.ping,
         lambda: found(store, "alpha"),
-        lambda: store.statistics("c"),
+        lambda: store.open("c").statistics(),
         lambda: put(store, "e", ["x"]),
     ):
         with pytest.raises(ConnectionFailedError, match="removed"):
@@ -78,7 +78,7 @@ def test_a_record_that_is_damaged_inside_is_told_as_damage(tmp_path: Path, bad: 
     connection.execute(f"UPDATE documents SET record = {bad}").fetchall()
     connection.close()
     with pytest.raises(InternalError, match="damaged") as caught:
-        store.documents("c")
+        store.open("c").documents()
     assert "--force" in caught.value.suggestion
     store.close()
 

@@ -34,7 +34,7 @@ def elsewhere(work: Callable[[], object]) -> None:
 
 
 def found(store: SqliteStore, text: str) -> tuple[LegHit, ...]:
-    return store.search("c", vector=None, text=text, filter=None, limit=9).lexical or ()
+    return store.open("c").search(vector=None, text=text, filter=None, limit=9).lexical or ()
 
 
 @pytest.mark.parametrize("same", [True, False])
@@ -42,18 +42,18 @@ def test_what_another_one_publishes_is_seen_after_the_snapshot(tmp_path: Path, *
     store = opened(tmp_path / "knowledge.db")
     writer = store if same else opened(tmp_path / "knowledge.db")
     put(store, "d", [SamplePassage("alpha old", id="1")])
-    with store.snapshot("c"):
-        before = store.documents("c")
+    with store.open("c"):
+        before = store.open("c").documents()
         elsewhere(lambda: put(writer, "d", [SamplePassage("alpha new", id="2")]))
         elsewhere(lambda: writer.rename_collections({"c": "b"}))
         assert [hit.chunk_id for hit in found(store, "alpha")] == ["1"]
-        assert [each.content for each in store.chunks("c", ["1", "2"])] == ["alpha old"]
-        assert store.documents("c") == before
-        assert store.collection("c") is not None
+        assert [each.content for each in store.open("c").chunks(["1", "2"])] == ["alpha old"]
+        assert store.open("c").documents() == before
+        assert store.open("c").info() is not None
         elsewhere(lambda: writer.rename_collections({"b": "c"}))
         elsewhere(lambda: [hit.chunk_id for hit in found(writer, "alpha")] == ["2"] or pytest.fail("not written"))
     assert [hit.chunk_id for hit in found(store, "alpha")] == ["2"]
-    assert [each.content for each in store.chunks("c", ["1", "2"])] == ["alpha new"]
+    assert [each.content for each in store.open("c").chunks(["1", "2"])] == ["alpha new"]
     for each in {store, writer}:
         each.close()
 
@@ -65,17 +65,17 @@ def test_a_passage_that_is_published_again_is_compared_as_the_snapshot_has_it(tm
         "d",
         [SamplePassage("alpha", id="same", direction="old"), SamplePassage("beta", id="gone", direction="old")],
     )
-    assert store.cosines("c", unit_vector("old"), ["same", "gone"]) == pytest.approx({"same": 1.0, "gone": 1.0})
-    with store.snapshot("c"):
+    assert store.open("c").cosines(unit_vector("old"), ["same", "gone"]) == pytest.approx({"same": 1.0, "gone": 1.0})
+    with store.open("c"):
         again = [SamplePassage("alpha", id="same", direction="new"), SamplePassage("gamma", id="come", direction="old")]
         elsewhere(lambda: put(store, "d", again))
         later: list[dict[str, float]] = []
-        elsewhere(lambda: later.append(store.cosines("c", unit_vector("old"), ["same", "gone", "come"])))
+        elsewhere(lambda: later.append(store.open("c").cosines(unit_vector("old"), ["same", "gone", "come"])))
         assert later[0].keys() == {"same", "come"}
         assert later[0]["same"] < 0.99
-        inside = store.cosines("c", unit_vector("old"), ["same", "gone", "come"])
+        inside = store.open("c").cosines(unit_vector("old"), ["same", "gone", "come"])
         assert inside == pytest.approx({"same": 1.0, "gone": 1.0})
-    assert store.cosines("c", unit_vector("old"), ["same", "gone", "come"]) == later[0]
+    assert store.open("c").cosines(unit_vector("old"), ["same", "gone", "come"]) == later[0]
     store.close()
 
 
@@ -86,7 +86,7 @@ def test_passages_of_a_large_collection_are_compared_without_being_held(
     store = opened(tmp_path / "knowledge.db")
     put(store, "d", [SamplePassage("alpha", id="1", direction="one"), SamplePassage("beta", id="2")])
     put(store, "d", [SamplePassage("alpha", id="1", direction="one"), SamplePassage("gamma", id="3")])
-    compared = store.cosines("c", unit_vector("one"), ["1", "2", "3"])
+    compared = store.open("c").cosines(unit_vector("one"), ["1", "2", "3"])
     assert compared.keys() == {"1", "3"}
     assert compared["1"] == pytest.approx(1.0)
     store.close()
@@ -99,7 +99,7 @@ def test_a_view_that_is_ahead_of_a_snapshot_is_not_used_in_it(tmp_path: Path) ->
     seen: list[list[str]] = []
 
     def read() -> None:
-        with store.snapshot("c"):
+        with store.open("c"):
             begun.set()
             assert published.wait(30)
             seen.append([hit.chunk_id for hit in found(store, "alpha")])
@@ -122,7 +122,7 @@ def test_a_collection_of_another_analyser_is_indexed_before_its_snapshot(tmp_pat
     connection: Any = apsw.Connection(str(tmp_path / "knowledge.db"))
     connection.execute("UPDATE collections SET analyser = 'older'")
     connection.close()
-    with store.snapshot("c"):
+    with store.open("c"):
         assert [hit.chunk_id for hit in found(store, "alpha")] == ["1"]
     store.close()
 
@@ -132,10 +132,10 @@ def test_a_failure_inside_is_told_in_our_terms_and_the_snapshot_ends(tmp_path: P
     put(store, "d", [SamplePassage("alpha", id="1")])
 
     def damaged() -> list[Chunk]:
-        with store.snapshot("c"):
+        with store.open("c"):
             with pytest.raises(InternalError, match="could not be used"):
-                store.chunks("c", ["1"])
-            return store.chunks("c", ["1"])
+                store.open("c").chunks(["1"])
+            return store.open("c").chunks(["1"])
 
     connection: Any = apsw.Connection(str(tmp_path / "knowledge.db"))
     connection.execute("ALTER TABLE chunks RENAME COLUMN payload TO gone")
@@ -143,18 +143,18 @@ def test_a_failure_inside_is_told_in_our_terms_and_the_snapshot_ends(tmp_path: P
         damaged()
     connection.execute("ALTER TABLE chunks RENAME COLUMN gone TO payload")
     connection.close()
-    assert [each.content for each in store.chunks("c", ["1"])] == ["alpha"]
-    assert store.search("c", vector=unit_vector("x"), text=None, filter=None, limit=1).dense
+    assert [each.content for each in store.open("c").chunks(["1"])] == ["alpha"]
+    assert store.open("c").search(vector=unit_vector("x"), text=None, filter=None, limit=1).dense
     store.close()
 
 
 def test_writers_do_not_wait_for_a_snapshot(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "knowledge.db", EnglishAnalyser(), patience=0.0)
     store.create_collection("c", SPACE)
-    with store.snapshot("c"):
+    with store.open("c"):
         put(store, "d", [SamplePassage("alpha", id="1")])
-        assert store.documents("c") == [], "what was written here is seen when the snapshot has ended"
-    assert len(store.documents("c")) == 1
+        assert store.open("c").documents() == [], "what was written here is seen when the snapshot has ended"
+    assert len(store.open("c").documents()) == 1
     store.close()
 
 
@@ -181,13 +181,13 @@ def test_reading_a_document_in_a_snapshot_loads_nothing_that_only_searches_need(
 def test_a_snapshot_that_was_overtaken_before_its_first_search_still_sees_its_own_state(tmp_path: Path) -> None:
     store = opened(tmp_path / "knowledge.db")
     put(store, "d", [SamplePassage("alpha old", id="1")])
-    with store.snapshot("c"):
-        before = store.documents("c")
+    with store.open("c"):
+        before = store.open("c").documents()
         elsewhere(lambda: put(store, "d", [SamplePassage("alpha new", id="2")]))
         elsewhere(lambda: [hit.chunk_id for hit in found(store, "alpha")] == ["2"] or pytest.fail("not written"))
         assert [hit.chunk_id for hit in found(store, "alpha")] == ["1"]
         assert [hit.chunk_id for hit in found(store, "alpha old")] == ["1"]
-        assert store.documents("c") == before
+        assert store.open("c").documents() == before
     assert [hit.chunk_id for hit in found(store, "alpha")] == ["2"]
     store.close()
 
@@ -198,10 +198,10 @@ def test_an_older_index_is_made_anew_amid_a_snapshot_that_has_begun_to_read(tmp_
     connection: Any = apsw.Connection(str(tmp_path / "knowledge.db"))
     connection.execute("UPDATE collections SET analyser = 'older'")
     connection.close()
-    with store.snapshot("c"):
-        assert len(store.documents("c")) == 1
+    with store.open("c"):
+        assert len(store.open("c").documents()) == 1
         assert [hit.chunk_id for hit in found(store, "alpha")] == ["1"]
-        assert [each.id for each in store.definitions("c", "alpha")] == ["1"]
+        assert [each.id for each in store.open("c").definitions("alpha")] == ["1"]
     store.close()
 
 

@@ -23,7 +23,7 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
     made.create_collection("c", SPACE)
     put(made, "d", [SamplePassage("alpha words", id="1", terms=(("alpha",),)), SamplePassage("beta words", id="2")])
     put(made, "e", [SamplePassage("gamma words", id="3")], text="text")
-    assert made.verify("c") == []
+    assert made.open("c").verify() == []
     yield made
     made.close()
 
@@ -50,19 +50,19 @@ DERIVED = [
 @pytest.mark.parametrize(("damage", "message"), DERIVED, ids=[message for _, message in DERIVED])
 def test_what_is_derived_is_found_wrong_and_made_again(store: SqliteStore, damage: str, message: str) -> None:
     break_it(store, damage)
-    findings = store.verify("c")
+    findings = store.open("c").verify()
     assert any(message in each.message for each in findings), findings
     assert all(each.suggestion and not each.repaired for each in findings)
-    mended = store.verify("c", repair=True)
+    mended = store.open("c").verify(repair=True)
     assert mended
     assert all(each.repaired for each in mended)
-    assert store.verify("c") == []
-    legs = store.search("c", vector=unit_vector("gamma words"), text="gamma", filter=None, limit=5)
+    assert store.open("c").verify() == []
+    legs = store.open("c").search(vector=unit_vector("gamma words"), text="gamma", filter=None, limit=5)
     assert legs.dense is not None
     assert legs.dense[0].chunk_id == "3"
     assert [hit.chunk_id for hit in legs.lexical or ()] == ["3"]
-    assert store.statistics("c").chunks == 3
-    assert [each.id for each in store.definitions("c", "alpha")] == ["1"]
+    assert store.open("c").statistics().chunks == 3
+    assert [each.id for each in store.open("c").definitions("alpha")] == ["1"]
 
 
 def test_terms_that_were_changed_in_the_text_alone_are_found_by_the_sample(store: SqliteStore) -> None:
@@ -71,9 +71,9 @@ def test_terms_that_were_changed_in_the_text_alone_are_found_by_the_sample(store
     changed = chunk_to_json(replace(chunk_from_json(payload), context="alpha words and more of them"))
     connection.execute("UPDATE chunks SET payload = ? WHERE chunk_id = '1'", (changed,)).fetchall()
     connection.close()
-    assert any("other terms" in each.message for each in store.verify("c"))
-    store.verify("c", repair=True)
-    assert store.verify("c") == []
+    assert any("other terms" in each.message for each in store.open("c").verify())
+    store.open("c").verify(repair=True)
+    assert store.open("c").verify() == []
 
 
 LOST = [
@@ -89,21 +89,21 @@ LOST = [
 def test_what_is_lost_is_told_with_the_document_to_ingest_again(store: SqliteStore, damage: str, message: str) -> None:
     break_it(store, damage)
     for repair in (False, True, False):
-        findings = [each for each in store.verify("c", repair=repair) if message in each.message]
-        assert findings, store.verify("c")
+        findings = [each for each in store.open("c").verify(repair=repair) if message in each.message]
+        assert findings, store.open("c").verify()
         assert findings[0].document_id in {"d", "e"}
         assert not findings[0].repaired
         assert "ngest" in findings[0].suggestion
     put(store, "d", [SamplePassage("alpha words", id="1", terms=(("alpha",),)), SamplePassage("beta words", id="2")])
     put(store, "e", [SamplePassage("gamma words", id="3")], text="text")
-    store.verify("c", repair=True)
-    assert store.verify("c") == []
+    store.open("c").verify(repair=True)
+    assert store.open("c").verify() == []
 
 
 def test_a_chunk_without_its_vector_is_left_out_after_a_repair_and_the_rest_is_searched(store: SqliteStore) -> None:
     break_it(store, "DELETE FROM vectors WHERE key = (SELECT key FROM chunks WHERE chunk_id = '1')")
-    store.verify("c", repair=True)
-    legs = store.search("c", vector=unit_vector("x"), text="words", filter=None, limit=5)
+    store.open("c").verify(repair=True)
+    legs = store.open("c").search(vector=unit_vector("x"), text="words", filter=None, limit=5)
     assert {hit.chunk_id for hit in legs.dense or ()} == {hit.chunk_id for hit in legs.lexical or ()} == {"2", "3"}
 
 
@@ -115,9 +115,9 @@ def test_orphans_are_counted_and_swept(store: SqliteStore) -> None:
         "INSERT INTO texts VALUES (9004, 'x')",
         "INSERT INTO postings VALUES (9005, 'x', x'0000000001')",
     )
-    assert len(store.verify("c")) == 4
-    assert all(each.repaired for each in store.verify("c", repair=True))
-    assert store.verify("c") == []
+    assert len(store.open("c").verify()) == 4
+    assert all(each.repaired for each in store.open("c").verify(repair=True))
+    assert store.open("c").verify() == []
 
 
 def leave_staged(store: SqliteStore, document_id: str) -> None:
@@ -135,17 +135,17 @@ def leave_staged(store: SqliteStore, document_id: str) -> None:
 @pytest.mark.parametrize("way", ["repaired", "published", "deleted"])
 def test_what_an_older_version_staged_is_told_and_goes(store: SqliteStore, way: str) -> None:
     leave_staged(store, "f")
-    findings = store.verify("c")
+    findings = store.open("c").verify()
     assert [each.document_id for each in findings] == ["f"]
     assert "2 chunks are left" in findings[0].message
-    assert store.statistics("c").chunks == 3
+    assert store.open("c").statistics().chunks == 3
     if way == "repaired":
-        assert store.verify("c", repair=True)[0].repaired
+        assert store.open("c").verify(repair=True)[0].repaired
     elif way == "published":
         put(store, "f", ["delta words"])
-        assert len(store.document_chunks("c", "f")) == 1
-        store.delete_document("c", "f")
+        assert len(store.open("c").document_chunks("f")) == 1
+        store.open("c").delete("f")
     else:
-        assert store.delete_document("c", "f") == 0
-    assert store.verify("c") == []
-    assert store.statistics("c").chunks == 3
+        assert store.open("c").delete("f") == 0
+    assert store.open("c").verify() == []
+    assert store.open("c").statistics().chunks == 3

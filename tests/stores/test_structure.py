@@ -32,15 +32,15 @@ ANALYSER = EnglishAnalyser()
 
 def works_with_what_was_there_before(store: Store) -> None:
     """Make sure that document `d`, published by an older program, is whole, and that newer ones stand beside it."""
-    assert store.document_structure("c", "d") == NO_STRUCTURE
-    assert store.document_text("c", "d") == "old text"
-    assert [each.content for each in store.document_chunks("c", "d")] == ["old words"]
-    assert store.verify("c") == []
+    assert store.open("c").document_structure("d") == NO_STRUCTURE
+    assert store.open("c").document_text("d") == "old text"
+    assert [each.content for each in store.open("c").document_chunks("d")] == ["old words"]
+    assert store.open("c").verify() == []
     put(store, "e", ["new words"], structure=full_structure())
-    assert store.document_structure("c", "e") == full_structure()
+    assert store.open("c").document_structure("e") == full_structure()
     put(store, "d", ["old words"], structure=structure(2))
-    assert store.document_structure("c", "d") == structure(2)
-    assert store.verify("c") == []
+    assert store.open("c").document_structure("d") == structure(2)
+    assert store.open("c").verify() == []
 
 
 # SQLite
@@ -72,7 +72,7 @@ def test_a_sqlite_file_of_the_first_version_is_brought_to_this_one_in_place(firs
     works_with_what_was_there_before(store)
     store.close()
     again = SqliteStore(first_version, ANALYSER)
-    assert again.document_structure("c", "d") == structure(2)
+    assert again.open("c").document_structure("d") == structure(2)
     again.close()
 
 
@@ -95,11 +95,11 @@ def test_a_structure_that_an_older_program_left_behind_is_swept(tmp_path: Path) 
     store.create_collection("c", SPACE)
     put(store, "d", ["words"], structure=structure(3))
     raw(path, "INSERT INTO structures VALUES (9001, '')")
-    assert [each.message for each in store.verify("c")] == ["1 structures without a document."]
-    assert [each.repaired for each in store.verify("c", repair=True)] == [True]
-    assert store.verify("c") == []
-    assert store.document_structure("c", "d") == structure(3)
-    store.delete_document("c", "d")
+    assert [each.message for each in store.open("c").verify()] == ["1 structures without a document."]
+    assert [each.repaired for each in store.open("c").verify(repair=True)] == [True]
+    assert store.open("c").verify() == []
+    assert store.open("c").document_structure("d") == structure(3)
+    store.open("c").delete("d")
     assert raw(path, "SELECT count(*) FROM structures") == [(0,)]
     store.close()
 
@@ -141,20 +141,20 @@ def test_chroma_documents_without_structure_open_and_lost_or_stray_parts_are_tol
     # an older program leaves in the record's entry what a newer one said there of a generation before
     unchecked = without_check_sums(documents.get(ids=[entry])["metadatas"][0]["record"])
     documents.update(ids=[entry], metadatas=[{"structure": "0123456789abcdef 3", "record": unchecked}])
-    assert store.document_structure("c", "d") == NO_STRUCTURE
-    messages = [each.message for each in store.verify("c")]
+    assert store.open("c").document_structure("d") == NO_STRUCTURE
+    messages = [each.message for each in store.open("c").verify()]
     assert messages == []
 
     (part,) = documents.get(where={"$and": [{"kind": "structure"}, {"document_id": "e"}]})["ids"]
     documents.delete(ids=[part])
-    assert [each.message for each in store.verify("c")] == ["The sections and pages are missing."]
+    assert [each.message for each in store.open("c").verify()] == ["The sections and pages are missing."]
     with pytest.raises(InternalError, match="missing"):
-        store.document_structure("c", "e")
+        store.open("c").document_structure("e")
     stray = {"kind": "structure", "generation": "lost", "document_id": "e", "structure": "{}"}
     documents.add(ids=["structure lost 0"], embeddings=[[1.0]], metadatas=[stray], documents=[""])
     put(store, "e", ["new words"], structure=structure(1))
     assert documents.get(ids=["structure lost 0"])["ids"] == []
-    assert store.verify("c") == []
+    assert store.open("c").verify() == []
     store.close()
     client.close()
 
@@ -171,16 +171,16 @@ def test_qdrant_documents_without_structure_open_and_lost_parts_are_told() -> No
     works_with_what_was_there_before(store)
     shapes = models.FieldCondition(key="kind", match=models.MatchValue(value="structure"))
     local.client.delete("c__records", models.FilterSelector(filter=models.Filter(must=[shapes])))
-    findings = store.verify("c")
+    findings = store.open("c").verify()
     assert sorted((each.document_id or "", each.message) for each in findings) == [
         ("d", "The sections and pages are missing."),
         ("e", "The sections and pages are missing."),
     ]
     with pytest.raises(InternalError, match="structure of 'd'"):
-        store.document_structure("c", "d")
-    store.delete_document("c", "e")
+        store.open("c").document_structure("d")
+    store.open("c").delete("e")
     put(store, "d", ["old words"])
-    assert store.verify("c") == []
+    assert store.open("c").verify() == []
     store.close()
 
 
@@ -193,7 +193,7 @@ def test_a_structure_larger_than_one_part_is_kept_in_several_points() -> None:
     points = local.client.scroll("c__records", models.Filter(must=[shapes]), limit=99)[0]
     assert len(points) > 1
     assert all(len((each.payload or {})["structure"]) <= 200_000 for each in points)
-    assert store.document_structure("c", "d") == structure(5_000)
+    assert store.open("c").document_structure("d") == structure(5_000)
     put(store, "d", ["some words"], structure=structure(1))
     assert len(local.client.scroll("c__records", models.Filter(must=[shapes]), limit=99)[0]) == 1
     store.close()

@@ -56,14 +56,14 @@ class Later(EnglishAnalyser):
 
 def answers(store: Store, text: str) -> tuple[list[str] | None, str]:
     """Ask for words and meaning; returns the keyword hits and why there are none."""
-    legs = store.search("c", vector=unit_vector("1"), text=text, filter=None, limit=9)
+    legs = store.open("c").search(vector=unit_vector("1"), text=text, filter=None, limit=9)
     assert legs.dense
     return None if legs.lexical is None else [hit.chunk_id for hit in legs.lexical], legs.lexical_error
 
 
 def described(store: Store) -> CollectionInfo:
     """Describe the collection, which is there."""
-    info = store.collection("c")
+    info = store.open("c").info()
     assert info is not None
     return info
 
@@ -172,7 +172,7 @@ def test_an_older_version_stores_nothing_while_a_newer_one_is_indexing_in_qdrant
 
         monkeypatch.setattr(search, "heads", midway)
         assert answers(newer, "verified") == (["1"], "")
-        assert [each.id for each in newer.documents("c")] == ["d"]
+        assert [each.id for each in newer.open("c").documents()] == ["d"]
 
 
 def test_an_older_version_never_answers_by_an_index_that_has_become_newer_in_qdrant(

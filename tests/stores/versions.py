@@ -43,7 +43,7 @@ def main() -> None:
     threading.Thread(target=lambda: (sys.stdin.readline(), stop.set()), daemon=True).start()
     searches = whole = degraded = written = refused = 0
     while not stop.is_set():
-        legs = store.search("c", vector=unit_vector("1"), text="verified", filter=None, limit=50)
+        legs = store.open("c").search(vector=unit_vector("1"), text="verified", filter=None, limit=50)
         searches += 1
         assert legs.dense, legs.dense_error
         if legs.lexical is not None:
@@ -62,7 +62,7 @@ def main() -> None:
                 refused += 1
         if searches == ANSWERS:
             say("answers")
-    health = store.collection("c")
+    health = store.open("c").info()
     store.close()
     told = {"searches": searches, "whole": whole, "degraded": degraded, "written": written, "refused": refused}
     say(json.dumps({**told, "indexed": indexed, "info": health.degraded if health else ""}))

@@ -158,7 +158,7 @@ class LocalKnowledge:
             self._base.check_space()
             axis = struct.pack(f"<{embedder.space.dimensions}f", 1.0, *(0.0,) * (embedder.space.dimensions - 1))
             vector = embedder.embed_query("warm up") if embedder.price == 0.0 else axis
-            self._base.store.search(self._base.collection, vector=vector, text="warm up", filter=None, limit=1)
+            self._base.opened.search(vector=vector, text="warm up", filter=None, limit=1)
 
     def close(self) -> None:
         """Free everything."""

@@ -9,12 +9,13 @@ from knowledge_mcp.ports.answering import Fusion, Knowledge, Reranker, Synonyms
 from knowledge_mcp.ports.embedding import Embedder, TokenMeasure
 from knowledge_mcp.ports.library import Fetcher, Library, SharedLibrary
 from knowledge_mcp.ports.reading import Chunker, Classifier, OcrEngine, Reader, Source
-from knowledge_mcp.ports.storing import Analyser, Store
+from knowledge_mcp.ports.storing import Analyser, Collection, Store
 
 __all__ = [
     "Analyser",
     "Chunker",
     "Classifier",
+    "Collection",
     "Embedder",
     "Fetcher",
     "Fusion",

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Protocol, Self
 
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import (
@@ -18,7 +17,7 @@ from knowledge_mcp.model.collection import (
 from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.model.query import Filter, LegResults
 
-__all__ = ["Analyser", "Store"]
+__all__ = ["Analyser", "Collection", "Store"]
 
 
 class Analyser(Protocol):
@@ -42,6 +41,128 @@ class Analyser(Protocol):
 
     def term_key(self, term: str) -> str:
         """Normalise a defined term for exact look-up: case, accents, blanks, hyphens, plural."""
+        ...
+
+
+class Collection(Protocol):
+    """A handle on one collection of a store. Each call sees what every call that was finished before it has written.
+
+    As a context manager it is a snapshot: what it reads until the context ends is of one state, where the store can. A
+    file with transactions can. A server's client keeps what it found under the name and what it holds in memory, but
+    documents may be replaced between two reads. It keeps no writer waiting, and should be short: nothing that it sees
+    can be freed meanwhile. What is written inside need not be seen before the end. A snapshot belongs to one thread.
+
+    Raises:
+        NotFoundError: there is no such collection; of every method but `info`.
+    """
+
+    def __enter__(self) -> Self:
+        """Begin a snapshot.
+
+        Raises:
+            NotFoundError: there is no such collection; where a server is asked, the first read says so.
+        """
+        ...
+
+    def __exit__(self, *raised: object) -> bool | None:
+        """End it."""
+        ...
+
+    def info(self) -> CollectionInfo | None:
+        """Describe the collection, None where there is none of that name."""
+        ...
+
+    def state(self) -> str:
+        """Name the state of a collection's documents, at the price of a look: another name after each change of them.
+
+        Of two collections, at any time and whatever they are called, only those without documents may share one.
+        """
+        ...
+
+    def statistics(self) -> StoreStatistics:
+        """Count what a collection holds."""
+        ...
+
+    def publish(self, documents: Sequence[WholeDocument], on_published: Callable[[str], object]) -> None:
+        """Put documents in place of what there is of them, in as few steps as the store can.
+
+        Each becomes visible as a whole, in one step. `on_published` is told the id of each when it is visible; of those
+        that it was not told of when the call fails, none is visible in part.
+
+        Raises:
+            InternalError: chunks are not as many as announced, or one comes twice; or another writer was at one of
+                the documents all the time.
+            InvalidInputError: a vector is of another length; nothing was written.
+        """
+        ...
+
+    def delete(self, document_id: str) -> int:
+        """Remove a document and its chunks; returns the visible chunks removed, 0 where there was none."""
+        ...
+
+    def vectors(self, embedding_keys: Sequence[str]) -> dict[str, Vector]:
+        """Look up vectors already known in this collection by `EmbeddedChunk.embedding_key`."""
+        ...
+
+    def owners_of_content(self, content_hashes: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """Tell which documents hold visible chunks with these content hashes; unknown hashes are left out."""
+        ...
+
+    def document(self, document_id: str) -> DocumentRecord | None:
+        """Return a document's record, None where there is none."""
+        ...
+
+    def documents(self, document_ids: Sequence[str] | None = None, *, limit: int | None = None) -> list[DocumentRecord]:
+        """List records by id: all of them, or those of the ids given for which there is a document.
+
+        With a `limit` at most so many of all are read; which ones is for the store to choose.
+        """
+        ...
+
+    def document_text(self, document_id: str) -> str | None:
+        """Return the canonical text, None where there is no such document."""
+        ...
+
+    def document_structure(self, document_id: str) -> DocumentStructure | None:
+        """Return sections and pages as they were published, empty where none were; None where there is no document."""
+        ...
+
+    def document_chunks(self, document_id: str) -> list[Chunk]:
+        """List a document's visible chunks by index."""
+        ...
+
+    def chunks(self, chunk_ids: Sequence[str]) -> list[Chunk]:
+        """Return visible chunks in the order asked; unknown ids are left out."""
+        ...
+
+    def search(self, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int) -> LegResults:
+        """Rank visible chunks by cosine with the vector, by BM25 with the text, or both; filters apply before ranking.
+
+        At most `limit` per leg. A leg is None exactly where its input is None; a chunk without any query term is no
+        lexical hit. A leg that fails is reported in the result when the other one works, else raised.
+        """
+        ...
+
+    def cosines(self, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
+        """Compare some visible chunks with a vector: what the dense leg of a search would score them, by chunk id.
+
+        Unknown ids are left out.
+
+        Raises:
+            InvalidInputError: the vector is of another length than the collection's.
+        """
+        ...
+
+    def definitions(self, term_key: str) -> list[Chunk]:
+        """Return visible chunks that define the term (`Analyser.term_key` of term or alias), by document and index."""
+        ...
+
+    def defined_terms(self) -> dict[str, str]:
+        """Map every defined term's key to the term as printed."""
+        ...
+
+    def verify(self, *, repair: bool = False) -> list[Finding]:
+        """Check records against chunks, vectors and indexes; with `repair`, mend what can be mended without loss."""
         ...
 
 
@@ -78,10 +199,6 @@ class Store(Protocol):
         """
         ...
 
-    def collection(self, name: str) -> CollectionInfo | None:
-        """Describe a collection, None where there is none of that name."""
-        ...
-
     def collections(self) -> list[CollectionInfo]:
         """List all collections by name."""
         ...
@@ -105,113 +222,9 @@ class Store(Protocol):
         """
         ...
 
-    def publish(
-        self, collection: str, documents: Sequence[WholeDocument], on_published: Callable[[str], object]
-    ) -> None:
-        """Put documents in place of what there is of them, in as few steps as the store can.
+    def open(self, name: str) -> Collection:
+        """Give a handle on a collection, which need not be there yet; asks nothing.
 
-        Each becomes visible as a whole, in one step. `on_published` is told the id of each when it is visible; of those
-        that it was not told of when the call fails, none is visible in part.
-
-        Raises:
-            InternalError: chunks are not as many as announced, or one comes twice; or another writer was at one of
-                the documents all the time.
-            InvalidInputError: a vector is of another length; nothing was written.
+        The handle finds whoever has the name at each call, or at `__enter__`.
         """
-        ...
-
-    def delete_document(self, collection: str, document_id: str) -> int:
-        """Remove a document and its chunks; returns the visible chunks removed, 0 where there was none."""
-        ...
-
-    def snapshot(self, collection: str) -> AbstractContextManager[object]:
-        """Let this thread's reads of a collection see one state of it until the context ends, where the store can.
-
-        A file with transactions can. A server's client keeps what it found under the name and what it holds in memory,
-        but documents may be replaced between two reads. It keeps no writer waiting, and should be short: nothing that
-        it sees can be freed meanwhile. What this thread writes inside need not be seen before the end.
-
-        Raises:
-            NotFoundError: there is no such collection; where a server is asked, the first read says so.
-        """
-        ...
-
-    def vectors(self, collection: str, embedding_keys: Sequence[str]) -> dict[str, Vector]:
-        """Look up vectors already known in this collection by `EmbeddedChunk.embedding_key`."""
-        ...
-
-    def owners_of_content(self, collection: str, content_hashes: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """Tell which documents hold visible chunks with these content hashes; unknown hashes are left out."""
-        ...
-
-    def document(self, collection: str, document_id: str) -> DocumentRecord | None:
-        """Return a document's record, None where there is none."""
-        ...
-
-    def documents(
-        self, collection: str, document_ids: Sequence[str] | None = None, *, limit: int | None = None
-    ) -> list[DocumentRecord]:
-        """List records by id: all of them, or those of the ids given for which there is a document.
-
-        With a `limit` at most so many of all are read; which ones is for the store to choose.
-        """
-        ...
-
-    def document_text(self, collection: str, document_id: str) -> str | None:
-        """Return the canonical text, None where there is no such document."""
-        ...
-
-    def document_structure(self, collection: str, document_id: str) -> DocumentStructure | None:
-        """Return sections and pages as they were published, empty where none were; None where there is no document."""
-        ...
-
-    def document_chunks(self, collection: str, document_id: str) -> list[Chunk]:
-        """List a document's visible chunks by index."""
-        ...
-
-    def chunks(self, collection: str, chunk_ids: Sequence[str]) -> list[Chunk]:
-        """Return visible chunks in the order asked; unknown ids are left out."""
-        ...
-
-    def state(self, collection: str) -> str:
-        """Name the state of a collection's documents, at the price of a look: another name after each change of them.
-
-        Of two collections, at any time and whatever they are called, only those without documents may share one.
-        """
-        ...
-
-    def statistics(self, collection: str) -> StoreStatistics:
-        """Count what a collection holds."""
-        ...
-
-    def search(
-        self, collection: str, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int
-    ) -> LegResults:
-        """Rank visible chunks by cosine with the vector, by BM25 with the text, or both; filters apply before ranking.
-
-        At most `limit` per leg. A leg is None exactly where its input is None; a chunk without any query term is no
-        lexical hit. A leg that fails is reported in the result when the other one works, else raised.
-        """
-        ...
-
-    def cosines(self, collection: str, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
-        """Compare some visible chunks with a vector: what the dense leg of a search would score them, by chunk id.
-
-        Unknown ids are left out.
-
-        Raises:
-            InvalidInputError: the vector is of another length than the collection's.
-        """
-        ...
-
-    def definitions(self, collection: str, term_key: str) -> list[Chunk]:
-        """Return visible chunks that define the term (`Analyser.term_key` of term or alias), by document and index."""
-        ...
-
-    def defined_terms(self, collection: str) -> dict[str, str]:
-        """Map every defined term's key to the term as printed."""
-        ...
-
-    def verify(self, collection: str, *, repair: bool = False) -> list[Finding]:
-        """Check records against chunks, vectors and indexes; with `repair`, mend what can be mended without loss."""
         ...

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from typing import Self
 
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
 from knowledge_mcp.model.collection import (
@@ -34,7 +34,7 @@ from knowledge_mcp.stores.shared.filters import check_filter, keeps
 from knowledge_mcp.stores.shared.payload import check_sum, checked_chunk
 from knowledge_mcp.stores.shared.rules import check_documents, check_query, checked_renames
 
-__all__ = ["MemoryStore", "from_options"]
+__all__ = ["MemoryHandle", "MemoryStore", "from_options"]
 
 _numbers = itertools.count(1)
 _changes = itertools.count(1)
@@ -67,10 +67,10 @@ class MemoryStore:
     """
 
     def __init__(self, analyser: Analyser) -> None:
-        self._analyser = analyser
+        self.analyser = analyser
         self._number = next(_numbers)
         self._collections: dict[str, _Collection] = {}
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
         self._closed = False
 
     @property
@@ -88,7 +88,7 @@ class MemoryStore:
         self._closed = True
 
     def create_collection(self, name: str, space: EmbeddingSpace) -> CollectionInfo:
-        with self._lock:
+        with self.lock:
             self._check_open()
             known = self._collections.get(name)
             if known is None:
@@ -100,24 +100,18 @@ class MemoryStore:
                 )
             return known.info
 
-    def collection(self, name: str) -> CollectionInfo | None:
-        with self._lock:
-            self._check_open()
-            known = self._collections.get(name)
-            return known.info if known else None
-
     def collections(self) -> list[CollectionInfo]:
-        with self._lock:
+        with self.lock:
             self._check_open()
             return [self._collections[name].info for name in sorted(self._collections)]
 
     def drop_collection(self, name: str) -> bool:
-        with self._lock:
+        with self.lock:
             self._check_open()
             return self._collections.pop(name, None) is not None
 
     def rename_collections(self, names: Mapping[str, str]) -> None:
-        with self._lock:
+        with self.lock:
             self._check_open()
             changed = checked_renames(names, self._collections)
             renamed = {changed.get(name, name): each for name, each in self._collections.items()}
@@ -125,93 +119,123 @@ class MemoryStore:
                 each.info = replace(each.info, name=name)
             self._collections = renamed
 
-    def publish(
-        self, collection: str, documents: Sequence[WholeDocument], on_published: Callable[[str], object]
-    ) -> None:
-        with self._lock:
-            target = self._get(collection)
+    def get(self, name: str) -> _Collection:
+        """Find what is kept of a collection; raises NotFoundError."""
+        self._check_open()
+        found = self._collections.get(name)
+        if found is None:
+            raise NotFoundError(f"There is no collection '{name}'.")
+        return found
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ConnectionFailedError("The store is closed.", suggestion="Open it again.", recoverable=False)
+
+    def open(self, name: str) -> MemoryHandle:
+        return MemoryHandle(self, name)
+
+
+class MemoryHandle:
+    """A handle on one collection of a `MemoryStore`.
+
+    Args:
+        store: where it is.
+        name: of the collection.
+    """
+
+    def __init__(self, store: MemoryStore, name: str) -> None:
+        self._store = store
+        self._name = name
+
+    def __enter__(self) -> Self:
+        self._store.get(self._name)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing is held."""
+
+    def info(self) -> CollectionInfo | None:
+        return next((each for each in self._store.collections() if each.name == self._name), None)
+
+    def publish(self, documents: Sequence[WholeDocument], on_published: Callable[[str], object]) -> None:
+        with self._store.lock:
+            target = self._store.get(self._name)
             check_documents(documents, target.info.space.dimensions)
         for each in documents:
             chunks = sorted(each.chunks, key=lambda one: (one.chunk.index, one.chunk.id))
-            with self._lock:
+            with self._store.lock:
                 target.documents[each.record.id] = _Document(
                     each.record, each.text, chunks, each.structure, check_sum(each.text)
                 )
                 target.change = next(_changes)
             on_published(each.record.id)
 
-    def delete_document(self, collection: str, document_id: str) -> int:
-        with self._lock:
-            target = self._get(collection)
+    def delete(self, document_id: str) -> int:
+        with self._store.lock:
+            target = self._store.get(self._name)
             gone = target.documents.pop(document_id, None)
             target.change = next(_changes)
             return len(gone.chunks) if gone else 0
 
-    def snapshot(self, collection: str) -> contextlib.AbstractContextManager[None]:
-        self._get(collection)
-        return contextlib.nullcontext()
-
-    def vectors(self, collection: str, embedding_keys: Sequence[str]) -> dict[str, Vector]:
-        with self._lock:
-            target = self._get(collection)
+    def vectors(self, embedding_keys: Sequence[str]) -> dict[str, Vector]:
+        with self._store.lock:
+            target = self._store.get(self._name)
             known = {each.embedding_key: each.vector for each in target.visible()}
             return {key: known[key] for key in embedding_keys if key in known}
 
-    def owners_of_content(self, collection: str, content_hashes: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        with self._lock:
+    def owners_of_content(self, content_hashes: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        with self._store.lock:
             wanted = set(content_hashes)
             owners: dict[str, set[str]] = {}
-            for document_id, document in self._get(collection).documents.items():
+            for document_id, document in self._store.get(self._name).documents.items():
                 for each in document.chunks:
                     if each.chunk.content_hash in wanted:
                         owners.setdefault(each.chunk.content_hash, set()).add(document_id)
             return {content_hash: tuple(sorted(found)) for content_hash, found in owners.items()}
 
-    def document(self, collection: str, document_id: str) -> DocumentRecord | None:
-        with self._lock:
-            found = self._get(collection).documents.get(document_id)
+    def document(self, document_id: str) -> DocumentRecord | None:
+        with self._store.lock:
+            found = self._store.get(self._name).documents.get(document_id)
             return found.record if found else None
 
-    def documents(
-        self, collection: str, document_ids: Sequence[str] | None = None, *, limit: int | None = None
-    ) -> list[DocumentRecord]:
-        with self._lock:
-            documents = self._get(collection).documents
+    def documents(self, document_ids: Sequence[str] | None = None, *, limit: int | None = None) -> list[DocumentRecord]:
+        with self._store.lock:
+            documents = self._store.get(self._name).documents
             wanted = documents.keys() if document_ids is None else documents.keys() & set(document_ids)
             return [documents[document_id].record for document_id in sorted(wanted)[:limit]]
 
-    def document_text(self, collection: str, document_id: str) -> str | None:
-        with self._lock:
-            found = self._get(collection).documents.get(document_id)
+    def document_text(self, document_id: str) -> str | None:
+        with self._store.lock:
+            found = self._store.get(self._name).documents.get(document_id)
             if found is not None and check_sum(found.text) != found.check_sum:
                 leave_out(DamagedError.of("canonical text", document_id, why="It is not the one that was stored."))
                 return None
             return found.text if found else None
 
-    def document_structure(self, collection: str, document_id: str) -> DocumentStructure | None:
-        with self._lock:
-            found = self._get(collection).documents.get(document_id)
+    def document_structure(self, document_id: str) -> DocumentStructure | None:
+        with self._store.lock:
+            found = self._store.get(self._name).documents.get(document_id)
             return found.structure if found else None
 
-    def document_chunks(self, collection: str, document_id: str) -> list[Chunk]:
-        with self._lock:
-            found = self._get(collection).documents.get(document_id)
+    def document_chunks(self, document_id: str) -> list[Chunk]:
+        with self._store.lock:
+            found = self._store.get(self._name).documents.get(document_id)
             return sound([each.chunk for each in found.chunks], checked_chunk) if found else []
 
-    def chunks(self, collection: str, chunk_ids: Sequence[str]) -> list[Chunk]:
-        with self._lock:
-            known = {each.chunk.id: each.chunk for each in self._get(collection).visible()}
+    def chunks(self, chunk_ids: Sequence[str]) -> list[Chunk]:
+        with self._store.lock:
+            known = {each.chunk.id: each.chunk for each in self._store.get(self._name).visible()}
             wanted = sound({known[each].id: known[each] for each in chunk_ids if each in known}.values(), checked_chunk)
             whole = {each.id: each for each in wanted}
             return [whole[chunk_id] for chunk_id in chunk_ids if chunk_id in whole]
 
-    def state(self, collection: str) -> str:
-        with self._lock:
-            return str(self._get(collection).change)
+    def state(self) -> str:
+        with self._store.lock:
+            return str(self._store.get(self._name).change)
 
-    def statistics(self, collection: str) -> StoreStatistics:
-        with self._lock:
-            documents = self._get(collection).documents.values()
+    def statistics(self) -> StoreStatistics:
+        with self._store.lock:
+            documents = self._store.get(self._name).documents.values()
             return StoreStatistics(
                 documents=len(documents),
                 chunks=sum(len(each.chunks) for each in documents),
@@ -222,11 +246,9 @@ class MemoryStore:
                 ),
             )
 
-    def search(
-        self, collection: str, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int
-    ) -> LegResults:
-        with self._lock:
-            target = self._get(collection)
+    def search(self, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int) -> LegResults:
+        with self._store.lock:
+            target = self._store.get(self._name)
             check_filter(filter)
             check_query(vector, target.info.space)
             everything = target.visible()
@@ -235,43 +257,43 @@ class MemoryStore:
             lexical = None if text is None else self._lexical(everything, text)
             return LegResults(dense=_best(dense, allowed, limit), lexical=_best(lexical, allowed, limit))
 
-    def cosines(self, collection: str, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
-        with self._lock:
-            target = self._get(collection)
+    def cosines(self, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
+        with self._store.lock:
+            target = self._store.get(self._name)
             check_query(vector, target.info.space)
             wanted = set(chunk_ids)
             known = [each for each in target.visible() if each.chunk.id in wanted]
             return {hit.chunk_id: hit.score for hit in self._dense(known, vector)}
 
-    def definitions(self, collection: str, term_key: str) -> list[Chunk]:
-        with self._lock:
+    def definitions(self, term_key: str) -> list[Chunk]:
+        with self._store.lock:
             defining = [
                 each.chunk
-                for each in self._get(collection).visible()
+                for each in self._store.get(self._name).visible()
                 if any(
-                    term_key in {self._analyser.term_key(name) for name in (one.term, *one.aliases)}
+                    term_key in {self._store.analyser.term_key(name) for name in (one.term, *one.aliases)}
                     for one in each.chunk.definitions
                 )
             ]
             return sound(defining, checked_chunk)
 
-    def defined_terms(self, collection: str) -> dict[str, str]:
-        with self._lock:
-            definitions = [one for each in self._get(collection).visible() for one in each.chunk.definitions]
+    def defined_terms(self) -> dict[str, str]:
+        with self._store.lock:
+            definitions = [one for each in self._store.get(self._name).visible() for one in each.chunk.definitions]
             terms: dict[str, str] = {}
             for name in (
                 *(one.term for one in definitions),
                 *(alias for one in definitions for alias in one.aliases),
             ):
-                terms.setdefault(self._analyser.term_key(name), name)
+                terms.setdefault(self._store.analyser.term_key(name), name)
             return terms
 
-    def verify(self, collection: str, *, repair: bool = False) -> list[Finding]:
+    def verify(self, *, repair: bool = False) -> list[Finding]:
         del repair  # there is nothing here that could be mended: no index stands beside the chunks
-        with self._lock:
+        with self._store.lock:
             return [
                 Finding(f"The record says {each.record.chunk_count} chunks, there are {len(each.chunks)}.", document_id)
-                for document_id, each in sorted(self._get(collection).documents.items())
+                for document_id, each in sorted(self._store.get(self._name).documents.items())
                 if each.record.chunk_count != len(each.chunks)
             ]
 
@@ -287,28 +309,17 @@ class MemoryStore:
         return [LegHit(each.chunk.id, float(score)) for each, score in zip(everything, scores, strict=True)]
 
     def _lexical(self, everything: Sequence[EmbeddedChunk], text: str) -> list[LegHit]:
-        counts = [term_counts(self._analyser.document_terms(each.chunk.embedding_text)) for each in everything]
+        counts = [term_counts(self._store.analyser.document_terms(each.chunk.embedding_text)) for each in everything]
         lengths = [sum(count.values()) for count in counts]
         mean = sum(lengths) / len(lengths) if lengths and any(lengths) else 1.0
         scores = [0.0] * len(everything)
-        for term in self._analyser.query_terms(text):
+        for term in self._store.analyser.query_terms(text):
             weight = inverse_frequency(len(counts), sum(1 for count in counts if term in count))
             for place, count in enumerate(counts):
                 if term in count:
                     norm = K1 * (1.0 - B + B * lengths[place] / mean)
                     scores[place] += weight * (count[term] / (count[term] + norm))
         return [LegHit(each.chunk.id, score) for each, score in zip(everything, scores, strict=True) if score > 0.0]
-
-    def _get(self, name: str) -> _Collection:
-        self._check_open()
-        found = self._collections.get(name)
-        if found is None:
-            raise NotFoundError(f"There is no collection '{name}'.")
-        return found
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise ConnectionFailedError("The store is closed.", suggestion="Open it again.", recoverable=False)
 
 
 def _best(hits: Iterable[LegHit] | None, allowed: set[str], limit: int) -> tuple[LegHit, ...] | None:

@@ -94,24 +94,24 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(document=documents, found=st.lists(passages, max_size=8), shape=structures)
     def publish(self, document: str, found: list[SamplePassage], shape: DocumentStructure) -> None:
         made = whole(document, found, text="one", structure=shape)
-        self.agree(lambda store: store.publish("c", [made], lambda _: None))
+        self.agree(lambda store: store.open("c").publish([made], lambda _: None))
 
     @rule(document=documents, found=st.lists(passages, max_size=3), announced=st.integers(0, 3))
     def publish_as_announced(self, document: str, found: list[SamplePassage], announced: int) -> None:
         made = whole(document, found, text=f"text {announced}", structure=structure(announced))
         told = replace(made, record=record(document, embedded(document, ["x"] * announced)))
-        self.agree(lambda store: store.publish("c", [told], lambda _: None))
+        self.agree(lambda store: store.open("c").publish([told], lambda _: None))
 
     @rule(found=st.dictionaries(documents, st.lists(passages, max_size=4), min_size=1), shape=structures)
     def publish_several(self, found: dict[str, list[SamplePassage]], shape: DocumentStructure) -> None:
         made = [whole(document, each, text="several", structure=shape) for document, each in found.items()]
         told: list[str] = []
-        self.agree(lambda store: store.publish("c", made, told.append))
+        self.agree(lambda store: store.open("c").publish(made, told.append))
         assert told == [*found, *found], "each store tells of each document"
 
     @rule(document=documents)
     def delete(self, document: str) -> None:
-        self.agree(lambda store: store.delete_document("c", document))
+        self.agree(lambda store: store.open("c").delete(document))
 
     @rule()
     def drop(self) -> None:
@@ -128,34 +128,34 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(text=queries, direction=st.sampled_from(("north", "south", "alpha")), kept=filters, limit=st.integers(0, 6))
     def search(self, text: str, direction: str, kept: Filter | None, limit: int) -> None:
         mine, theirs = self.both(
-            lambda store: store.search("c", vector=unit_vector(direction), text=text, filter=kept, limit=limit)
+            lambda store: store.open("c").search(vector=unit_vector(direction), text=text, filter=kept, limit=limit)
         )
         assert same_ranking(mine.dense, theirs.dense, self.tolerance), (mine.dense, theirs.dense)
         assert same_ranking(mine.lexical, theirs.lexical, self.tolerance), (mine.lexical, theirs.lexical)
 
     @rule(term=st.sampled_from(("alpha", "beta", "gamma", "none")))
     def define(self, term: str) -> None:
-        self.agree(lambda store: store.definitions("c", self.analyser.term_key(term)))
-        self.agree(lambda store: store.defined_terms("c"))
+        self.agree(lambda store: store.open("c").definitions(self.analyser.term_key(term)))
+        self.agree(lambda store: store.open("c").defined_terms())
 
     @rule(document=documents)
     def read(self, document: str) -> None:
-        self.agree(lambda store: store.document_chunks("c", document))
-        self.agree(lambda store: store.document_text("c", document))
-        self.agree(lambda store: store.document_structure("c", document))
-        chunks = self.oracle.document_chunks("c", document)
-        self.agree(lambda store: store.chunks("c", [each.id for each in reversed(chunks)]))
-        self.agree(lambda store: store.owners_of_content("c", [each.content_hash for each in chunks]))
+        self.agree(lambda store: store.open("c").document_chunks(document))
+        self.agree(lambda store: store.open("c").document_text(document))
+        self.agree(lambda store: store.open("c").document_structure(document))
+        chunks = self.oracle.open("c").document_chunks(document)
+        self.agree(lambda store: store.open("c").chunks([each.id for each in reversed(chunks)]))
+        self.agree(lambda store: store.open("c").owners_of_content([each.content_hash for each in chunks]))
 
     @invariant()
     def records_and_counts_agree(self) -> None:
-        self.agree(lambda store: store.documents("c"))
-        self.agree(lambda store: store.documents("c", ["b", "a"]))
-        mine, theirs = self.both(lambda store: store.statistics("c"))
+        self.agree(lambda store: store.open("c").documents())
+        self.agree(lambda store: store.open("c").documents(["b", "a"]))
+        mine, theirs = self.both(lambda store: store.open("c").statistics())
         assert (mine.documents, mine.chunks, mine.tokens) == (theirs.documents, theirs.chunks, theirs.tokens)
 
     def teardown(self) -> None:
-        findings = self.store.verify("c")
+        findings = self.store.open("c").verify()
         self.store.close()
         assert findings == []
 

@@ -36,23 +36,23 @@ class RenamingContract(SearchContract):
             live = put(store, "d", ["old words"], text="old text")
             made = store.create_collection("c.next", OTHER)
             coming = put(store, "d", ["new words", "more words"], collection="c.next", text="new text")
-            was = store.collection("c")
+            was = store.open("c").info()
             store.rename_collections({"c": "c.old", "c.next": "c"})
             assert [each.name for each in store.collections()] == ["c", "c.old"]
-            assert store.collection("c") == replace(made, name="c"), "space and time of creation go along"
+            assert store.open("c").info() == replace(made, name="c"), "space and time of creation go along"
             assert was is not None
-            assert store.collection("c.old") == replace(was, name="c.old")
-            assert store.collection("c.next") is None
-            expect(NotFoundError, lambda: store.documents("c.next"))
-            assert store.document_text("c", "d") == "new text"
-            assert store.document_text("c.old", "d") == "old text"
-            assert store.document_chunks("c.old", "d") == [live[0].chunk]
+            assert store.open("c.old").info() == replace(was, name="c.old")
+            assert store.open("c.next").info() is None
+            expect(NotFoundError, lambda: store.open("c.next").documents())
+            assert store.open("c").document_text("d") == "new text"
+            assert store.open("c.old").document_text("d") == "old text"
+            assert store.open("c.old").document_chunks("d") == [live[0].chunk]
             assert self.found(store, "old") == []
             assert sorted(self.found(store, "words")) == sorted(each.chunk.id for each in coming)
             assert set(self.nearest(store, "new words")) == {each.chunk.id for each in coming}
-            assert (store.statistics("c").chunks, store.statistics("c.old").chunks) == (2, 1)
-            assert store.verify("c") == []
-            assert store.verify("c.old") == []
+            assert (store.open("c").statistics().chunks, store.open("c.old").statistics().chunks) == (2, 1)
+            assert store.open("c").verify() == []
+            assert store.open("c.old").verify() == []
 
     def test_two_collections_exchange_their_names(self) -> None:
         with self.filled() as store:
@@ -61,19 +61,19 @@ class RenamingContract(SearchContract):
             theirs = put(store, "e", ["beta words"], collection="other")
             store.rename_collections({"c": "other", "other": "c"})
             assert self.found(store, "words") == [theirs[0].chunk.id]
-            assert [each.id for each in store.documents("other")] == ["d"]
+            assert [each.id for each in store.open("other").documents()] == ["d"]
             store.rename_collections({"c": "other", "other": "c"})
             assert self.found(store, "beta") == []
-            assert [each.id for each in store.documents("c")] == ["d"]
+            assert [each.id for each in store.open("c").documents()] == ["d"]
 
     def test_a_name_given_up_is_free_for_a_new_collection(self) -> None:
         with self.filled() as store:
             put(store, "d", ["alpha words"])
             store.rename_collections({"c": "kept"})
-            assert store.collection("c") is None
-            expect(NotFoundError, lambda: store.statistics("c"))
+            assert store.open("c").info() is None
+            expect(NotFoundError, lambda: store.open("c").statistics())
             store.create_collection("c", SPACE)
-            assert store.documents("c") == []
+            assert store.open("c").documents() == []
             assert self.found(store, "alpha") == []
             put(store, "d", ["beta words"])
             assert store.drop_collection("kept")
@@ -119,7 +119,7 @@ class RenamingContract(SearchContract):
                 assert self.nearest(other, "beta words") == [coming[0].chunk.id]
                 put(other, "e", ["gamma words"])
                 assert len(self.found(store, "gamma")) == 1
-                assert [each.id for each in store.documents("c.old")] == ["d"]
+                assert [each.id for each in store.open("c.old").documents()] == ["d"]
 
 
 class StructureContract(RenamingContract):
@@ -129,45 +129,45 @@ class StructureContract(RenamingContract):
         with self.filled() as store:
             put(store, "d", ["some words"], structure=full_structure())
             put(store, "plain", ["other words"])
-            store.publish("c", [whole("empty", [], text="text", structure=full_structure())], lambda _: None)
-            assert store.document_structure("c", "d") == full_structure()
-            assert store.document_structure("c", "empty") == full_structure()
-            assert store.document_structure("c", "plain") == NO_STRUCTURE, "a document without any is a document"
-            assert store.document_structure("c", "unknown") is None
-            assert store.verify("c") == []
+            store.open("c").publish([whole("empty", [], text="text", structure=full_structure())], lambda _: None)
+            assert store.open("c").document_structure("d") == full_structure()
+            assert store.open("c").document_structure("empty") == full_structure()
+            assert store.open("c").document_structure("plain") == NO_STRUCTURE, "a document without any is a document"
+            assert store.open("c").document_structure("unknown") is None
+            assert store.open("c").verify() == []
 
     def test_a_publish_takes_the_old_sections_and_pages_away_with_the_old_version(self) -> None:
         with self.filled() as store:
             put(store, "d", ["one"], structure=structure(3))
             put(store, "d", ["two"], structure=structure(1))
-            assert store.document_structure("c", "d") == structure(1)
+            assert store.open("c").document_structure("d") == structure(1)
             put(store, "d", ["three"])
-            assert store.document_structure("c", "d") == NO_STRUCTURE
+            assert store.open("c").document_structure("d") == NO_STRUCTURE
             put(store, "d", ["four"], structure=structure(2))
-            assert store.document_structure("c", "d") == structure(2)
-            assert store.verify("c") == []
+            assert store.open("c").document_structure("d") == structure(2)
+            assert store.open("c").verify() == []
 
     def test_a_publish_that_is_refused_leaves_sections_and_pages_as_they_were(self) -> None:
         with self.filled() as store:
             put(store, "d", ["old words"], structure=structure(2))
             made = whole("d", ["new words", "more words"], structure=structure(5))
             wrong = replace(made, chunks=made.chunks[:1])
-            expect(InternalError, lambda: store.publish("c", [wrong], lambda _: None))
-            assert store.document_structure("c", "d") == structure(2)
-            assert store.verify("c") == []
+            expect(InternalError, lambda: store.open("c").publish([wrong], lambda _: None))
+            assert store.open("c").document_structure("d") == structure(2)
+            assert store.open("c").verify() == []
 
     def test_sections_and_pages_go_with_their_document_and_with_no_other(self) -> None:
         with self.filled() as store:
             put(store, "d", ["alpha words"], structure=structure(2))
             put(store, "e", ["beta words"], structure=structure(3))
-            store.delete_document("c", "d")
-            assert store.document_structure("c", "d") is None
-            assert store.document_structure("c", "e") == structure(3)
+            store.open("c").delete("d")
+            assert store.open("c").document_structure("d") is None
+            assert store.open("c").document_structure("e") == structure(3)
             put(store, "d", ["alpha words"])
-            assert store.document_structure("c", "d") == NO_STRUCTURE
+            assert store.open("c").document_structure("d") == NO_STRUCTURE
             store.drop_collection("c")
             store.create_collection("c", SPACE)
-            assert store.document_structure("c", "e") is None
+            assert store.open("c").document_structure("e") is None
 
     def test_sections_and_pages_go_along_with_a_renamed_collection(self) -> None:
         with self.filled() as store:
@@ -175,19 +175,19 @@ class StructureContract(RenamingContract):
             store.create_collection("c.next", SPACE)
             put(store, "d", ["new words"], collection="c.next", structure=structure(4))
             store.rename_collections({"c": "c.old", "c.next": "c"})
-            assert store.document_structure("c", "d") == structure(4)
-            assert store.document_structure("c.old", "d") == structure(1)
+            assert store.open("c").document_structure("d") == structure(4)
+            assert store.open("c.old").document_structure("d") == structure(1)
 
     def test_five_thousand_sections_on_a_thousand_pages_come_back_whole(self) -> None:
         with self.filled() as store:
             large = structure(5_000, pages=1_000)
             put(store, "d", ["some words"], structure=large)
-            assert store.document_structure("c", "d") == large
-            assert store.verify("c") == []
+            assert store.open("c").document_structure("d") == large
+            assert store.open("c").verify() == []
             other: Store | None = self.open_again(store)
             if other is not None:
                 with contextlib.closing(other):
-                    assert other.document_structure("c", "d") == large
+                    assert other.open("c").document_structure("d") == large
 
 
 class WholeContract(StructureContract):
@@ -199,32 +199,32 @@ class WholeContract(StructureContract):
             second = whole("e", ["gamma words"], text="two", structure=structure(2))
             empty = whole("empty", [], text="nothing")
             told: list[str] = []
-            store.publish("c", [first, second, empty], told.append)
+            store.open("c").publish([first, second, empty], told.append)
             assert told == ["d", "e", "empty"]
-            assert store.documents("c") == [first.record, second.record, empty.record]
+            assert store.open("c").documents() == [first.record, second.record, empty.record]
             for each in (first, second, empty):
-                assert store.document_text("c", each.record.id) == each.text
-                assert store.document_structure("c", each.record.id) == each.structure
-                assert store.document_chunks("c", each.record.id) == [chunk.chunk for chunk in each.chunks]
+                assert store.open("c").document_text(each.record.id) == each.text
+                assert store.open("c").document_structure(each.record.id) == each.structure
+                assert store.open("c").document_chunks(each.record.id) == [chunk.chunk for chunk in each.chunks]
             assert self.found(store, "gamma") == [second.chunks[0].chunk.id]
             assert self.nearest(store, "beta words")[0] == first.chunks[1].chunk.id
-            assert store.definitions("c", self.analyser.term_key("alpha")) == [first.chunks[0].chunk]
+            assert store.open("c").definitions(self.analyser.term_key("alpha")) == [first.chunks[0].chunk]
             keys = [chunk.embedding_key for chunk in first.chunks]
-            assert store.vectors("c", keys) == {chunk.embedding_key: chunk.vector for chunk in first.chunks}
-            assert (store.statistics("c").documents, store.statistics("c").chunks) == (3, 3)
-            assert store.verify("c") == []
+            assert store.open("c").vectors(keys) == {chunk.embedding_key: chunk.vector for chunk in first.chunks}
+            assert (store.open("c").statistics().documents, store.open("c").statistics().chunks) == (3, 3)
+            assert store.open("c").verify() == []
 
     def test_documents_published_together_take_the_places_of_those_that_were_visible(self) -> None:
         with self.filled() as store:
             put(store, "d", ["old words", "alpha words"], structure=structure(3))
             put(store, "e", ["other words"])
-            store.publish("c", [whole("d", ["new words"]), whole("f", ["more words"])], lambda _: None)
-            assert [each.content for each in store.document_chunks("c", "d")] == ["new words"]
-            assert store.document_structure("c", "d") == NO_STRUCTURE
+            store.open("c").publish([whole("d", ["new words"]), whole("f", ["more words"])], lambda _: None)
+            assert [each.content for each in store.open("c").document_chunks("d")] == ["new words"]
+            assert store.open("c").document_structure("d") == NO_STRUCTURE
             assert self.found(store, "alpha") == []
             assert len(self.found(store, "words")) == 3
-            assert store.statistics("c").chunks == 3
-            assert store.verify("c") == []
+            assert store.open("c").statistics().chunks == 3
+            assert store.open("c").verify() == []
 
     def test_chunks_given_in_any_order_stand_by_index(self) -> None:
         with self.filled() as store:
@@ -232,11 +232,11 @@ class WholeContract(StructureContract):
                 "d",
                 [SamplePassage("one word", terms=(("one",),)), "two words", SamplePassage("three", terms=(("3",),))],
             )
-            store.publish("c", [replace(made, chunks=made.chunks[::-1])], lambda _: None)
-            assert store.document_chunks("c", "d") == [each.chunk for each in made.chunks]
-            assert store.definitions("c", self.analyser.term_key("3")) == [made.chunks[2].chunk]
+            store.open("c").publish([replace(made, chunks=made.chunks[::-1])], lambda _: None)
+            assert store.open("c").document_chunks("d") == [each.chunk for each in made.chunks]
+            assert store.open("c").definitions(self.analyser.term_key("3")) == [made.chunks[2].chunk]
             assert self.nearest(store, "two words")[0] == made.chunks[1].chunk.id
-            assert store.verify("c") == []
+            assert store.open("c").verify() == []
 
     def test_a_document_with_fewer_chunks_than_announced_is_refused_and_its_old_version_stays(self) -> None:
         made = whole("d", ["new words", "more words"])
@@ -250,24 +250,24 @@ class WholeContract(StructureContract):
         with self.filled() as store:
             put(store, "d", ["old words"], text="old")
             told: list[str] = []
-            expect(InternalError, lambda: store.publish("c", [whole("e", ["fine"]), wrong], told.append))
+            expect(InternalError, lambda: store.open("c").publish([whole("e", ["fine"]), wrong], told.append))
             assert "d" not in told
-            assert store.document_text("c", "d") == "old"
+            assert store.open("c").document_text("d") == "old"
             assert len(self.found(store, "words")) == 1
-            assert (store.document("c", "e") is not None) == (told == ["e"]), "what it was told of is there"
-            assert store.verify("c") == []
+            assert (store.open("c").document("e") is not None) == (told == ["e"]), "what it was told of is there"
+            assert store.open("c").verify() == []
 
     def test_a_whole_document_with_a_vector_of_another_length_is_refused(self) -> None:
         with self.filled() as store:
             made = whole("d", ["one", "two"])
             bad = replace(made.chunks[1], vector=made.chunks[1].vector + b"\0\0\0\0")
             wrong = replace(made, chunks=[made.chunks[0], bad])
-            expect(InvalidInputError, lambda: store.publish("c", [wrong], lambda _: None))
-            assert store.document("c", "d") is None
+            expect(InvalidInputError, lambda: store.open("c").publish([wrong], lambda _: None))
+            assert store.open("c").document("d") is None
 
     def test_a_whole_document_of_no_collection_is_refused(self) -> None:
         with self.opened() as store:
-            expect(NotFoundError, lambda: store.publish("none", [whole("d", ["x"])], lambda _: None))
+            expect(NotFoundError, lambda: store.open("none").publish([whole("d", ["x"])], lambda _: None))
 
 
 class SnapshotContract(WholeContract):
@@ -280,24 +280,24 @@ class SnapshotContract(WholeContract):
 
             def answers() -> list[object]:
                 return [
-                    store.collection("c"),
-                    store.collection("none"),
-                    store.documents("c"),
-                    store.document_text("c", "d"),
-                    [each.id for each in store.document_chunks("c", "d")],
-                    store.definitions("c", "gamma"),
-                    store.statistics("c").chunks,
-                    store.search("c", vector=unit_vector("alpha beta"), text="beta", filter=None, limit=3),
-                    store.statistics("other").chunks,
+                    store.open("c").info(),
+                    store.open("none").info(),
+                    store.open("c").documents(),
+                    store.open("c").document_text("d"),
+                    [each.id for each in store.open("c").document_chunks("d")],
+                    store.open("c").definitions("gamma"),
+                    store.open("c").statistics().chunks,
+                    store.open("c").search(vector=unit_vector("alpha beta"), text="beta", filter=None, limit=3),
+                    store.open("other").statistics().chunks,
                 ]
 
             outside = answers()
-            with store.snapshot("c"):
+            with store.open("c"):
                 assert answers() == outside
-                with store.snapshot("other"), store.snapshot("c"):
+                with store.open("other"), store.open("c"):
                     assert answers() == outside
-                expect(NotFoundError, lambda: store.documents("none"))
-                expect(InvalidInputError, lambda: store.search("c", vector=b"", text=None, filter=None, limit=3))
+                expect(NotFoundError, lambda: store.open("none").documents())
+                expect(InvalidInputError, lambda: store.open("c").search(vector=b"", text=None, filter=None, limit=3))
                 assert answers() == outside
             put(store, "d", ["delta"])
             assert [one != other for one, other in zip(answers(), outside, strict=True)][-3:] == [True, True, False]
@@ -317,16 +317,16 @@ class SnapshotContract(WholeContract):
             put(store, "d", ["alpha new"], collection="next")
 
             def read() -> set[str]:
-                legs = store.search("c", vector=unit_vector("x"), text="alpha", filter=None, limit=3)
+                legs = store.open("c").search(vector=unit_vector("x"), text="alpha", filter=None, limit=3)
                 hits = [hit.chunk_id for hit in (*(legs.dense or ()), *(legs.lexical or ()))]
-                return {each.content for each in (*store.chunks("c", hits), *store.document_chunks("c", "d"))}
+                return {each.content for each in (*store.open("c").chunks(hits), *store.open("c").document_chunks("d"))}
 
-            with store.snapshot("c"):
+            with store.open("c"):
                 assert read() == {"alpha old"}
                 store.rename_collections({"c": "before", "next": "c"})
                 if dropped:
                     store.drop_collection("before")
-                assert store.collection("c") is not None
+                assert store.open("c").info() is not None
                 assert read() <= {"alpha old", "alpha new"}
                 assert len(read()) == 1, "it was told apart at the first read, if at all"
             assert read() == {"alpha new"}
@@ -335,7 +335,7 @@ class SnapshotContract(WholeContract):
         with self.opened() as store:
 
             def read() -> None:
-                with store.snapshot("none"):
-                    store.documents("none")
+                with store.open("none"):
+                    store.open("none").documents()
 
             expect(NotFoundError, read)

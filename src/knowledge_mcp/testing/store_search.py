@@ -86,7 +86,7 @@ def put(
 ) -> list[EmbeddedChunk]:
     """Publish a document of passages, and return its chunks."""
     made = whole(document_id, passages, text=text, sha256=sha256, structure=structure)
-    store.publish(collection, [made], lambda _: None)
+    store.open(collection).publish([made], lambda _: None)
     return list(made.chunks)
 
 
@@ -141,14 +141,14 @@ class SearchContract:
 
     def found(self, store: Store, text: str, filter: Filter | None = None, limit: int = 100) -> list[str]:
         """List what the lexical leg finds."""
-        legs = store.search("c", vector=None, text=text, filter=filter, limit=limit)
+        legs = store.open("c").search(vector=None, text=text, filter=filter, limit=limit)
         assert legs.dense is None, "a leg that was not asked for must be None"
         assert legs.lexical is not None, legs.lexical_error
         return [hit.chunk_id for hit in legs.lexical]
 
     def nearest(self, store: Store, direction: str, filter: Filter | None = None, limit: int = 100) -> list[str]:
         """List what the dense leg finds."""
-        legs = store.search("c", vector=unit_vector(direction), text=None, filter=filter, limit=limit)
+        legs = store.open("c").search(vector=unit_vector(direction), text=None, filter=filter, limit=limit)
         assert legs.lexical is None, "a leg that was not asked for must be None"
         assert legs.dense is not None, legs.dense_error
         return [hit.chunk_id for hit in legs.dense]
@@ -161,12 +161,12 @@ class SearchContract:
     def test_each_leg_is_there_exactly_where_it_was_asked_for(self) -> None:
         with self.filled() as store:
             put(store, "d", ["alpha words"])
-            both = store.search("c", vector=unit_vector("x"), text="alpha", filter=None, limit=5)
+            both = store.open("c").search(vector=unit_vector("x"), text="alpha", filter=None, limit=5)
             assert both.dense is not None
             assert both.lexical is not None
             assert len(both.dense) == len(both.lexical) == 1
             assert (both.dense_error, both.lexical_error) == ("", "")
-            neither = store.search("c", vector=None, text=None, filter=None, limit=5)
+            neither = store.open("c").search(vector=None, text=None, filter=None, limit=5)
             assert (neither.dense, neither.lexical) == (None, None)
 
     def test_a_chunk_without_any_word_of_the_query_is_no_lexical_hit(self) -> None:
@@ -248,7 +248,7 @@ class SearchContract:
             for kept in (Equals(unknown, "red"), In(unknown, ("red",)), And((Equals(unknown, "red"),))):
                 refused = ""
                 try:
-                    store.search("c", vector=None, text="x", filter=kept, limit=1)
+                    store.open("c").search(vector=None, text="x", filter=kept, limit=1)
                 except InvalidInputError as error:
                     refused = error.message
                 assert "colour" in refused, "an unknown field was passed over"
@@ -286,7 +286,7 @@ class SearchContract:
             for text in ("alpha", "beta gamma", "zeta eta theta nothing", "delta delta alpha"):
                 for kept in (None, Equals("document_id", "d")):
                     mine, theirs = (
-                        each.search("c", vector=unit_vector(text), text=text, filter=kept, limit=12)
+                        each.open("c").search(vector=unit_vector(text), text=text, filter=kept, limit=12)
                         for each in (store, oracle)
                     )
                     assert mine.dense is not None
@@ -303,7 +303,7 @@ class SearchContract:
     def test_the_best_match_comes_first_with_its_cosine(self) -> None:
         with self.filled() as store:
             put(store, "d", [SamplePassage(f"passage {number}", id=f"{number:02}") for number in range(20)])
-            legs = store.search("c", vector=unit_vector("passage 7"), text=None, filter=None, limit=20)
+            legs = store.open("c").search(vector=unit_vector("passage 7"), text=None, filter=None, limit=20)
             assert legs.dense is not None
             assert legs.dense[0].chunk_id == "07"
             assert abs(legs.dense[0].score - 1.0) < 1e-5
@@ -317,17 +317,17 @@ class SearchContract:
             put(store, "e", [SamplePassage("old", id="old"), SamplePassage("kept", id="kept")])
             put(store, "e", [SamplePassage("kept", id="kept"), SamplePassage("new", id="new")])
             asked = unit_vector("passage 7")
-            legs = store.search("c", vector=asked, text=None, filter=None, limit=300)
+            legs = store.open("c").search(vector=asked, text=None, filter=None, limit=300)
             assert legs.dense is not None
             expected = {hit.chunk_id: hit.score for hit in legs.dense}
             assert len(expected) == 232
-            found = store.cosines("c", asked, [*expected, "old", "unknown", "007"])
+            found = store.open("c").cosines(asked, [*expected, "old", "unknown", "007"])
             assert found.keys() == expected.keys()
             assert all(abs(found[each] - score) <= self.dense_tolerance for each, score in expected.items())
-            assert store.cosines("c", asked, ["new", "kept"]).keys() == {"new", "kept"}
-            assert store.cosines("c", asked, []) == store.cosines("c", asked, ["old"]) == {}
-            expect(InvalidInputError, lambda: store.cosines("c", asked + asked, ["007"]))
-            expect(NotFoundError, lambda: store.cosines("none", asked, ["007"]))
+            assert store.open("c").cosines(asked, ["new", "kept"]).keys() == {"new", "kept"}
+            assert store.open("c").cosines(asked, []) == store.open("c").cosines(asked, ["old"]) == {}
+            expect(InvalidInputError, lambda: store.open("c").cosines(asked + asked, ["007"]))
+            expect(NotFoundError, lambda: store.open("none").cosines(asked, ["007"]))
 
     def test_searches_beside_a_writer_see_one_generation_or_the_other(self) -> None:
         with self.filled() as store:
@@ -366,6 +366,6 @@ class SearchContract:
         with self.filled() as store:
             chunks = put(store, "d", [SamplePassage("alpha", id="1")])
             changed = replace(record("d", chunks), title="Another title")
-            store.publish("c", [WholeDocument(changed, "", chunks)], lambda _: None)
-            assert store.document("c", "d") == changed
+            store.open("c").publish([WholeDocument(changed, "", chunks)], lambda _: None)
+            assert store.open("c").document("d") == changed
             assert self.found(store, "alpha") == ["1"]

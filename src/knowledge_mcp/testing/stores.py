@@ -36,13 +36,13 @@ class StoreContract(SnapshotContract):
 
     def test_a_collection_is_made_once_described_listed_and_dropped(self) -> None:
         with self.opened() as store:
-            assert store.collection("b") is None
+            assert store.open("b").info() is None
             made = store.create_collection("b", SPACE)
             store.create_collection("a", SPACE)
             assert made.name == "b"
             assert made.space == SPACE
             assert store.create_collection("b", SPACE) == made, "making it again gives the same one"
-            assert store.collection("b") == made
+            assert store.open("b").info() == made
             assert [each.name for each in store.collections()] == ["a", "b"]
             assert store.drop_collection("b")
             assert not store.drop_collection("b")
@@ -54,8 +54,8 @@ class StoreContract(SnapshotContract):
             put(store, "d", ["alpha beta"])
             store.drop_collection("c")
             store.create_collection("c", SPACE)
-            assert store.statistics("c").chunks == 0
-            assert store.documents("c") == []
+            assert store.open("c").statistics().chunks == 0
+            assert store.open("c").documents() == []
             assert self.found(store, "alpha") == []
 
     def test_another_embedding_space_is_refused_and_both_are_named(self) -> None:
@@ -68,23 +68,23 @@ class StoreContract(SnapshotContract):
     def test_an_unknown_collection_is_an_error_and_never_an_empty_answer(self) -> None:
         with self.opened() as store:
             calls: list[Callable[[], object]] = [
-                lambda: store.documents("none"),
-                lambda: store.documents("none", ["d"]),
-                lambda: store.document("none", "d"),
-                lambda: store.document_text("none", "d"),
-                lambda: store.document_structure("none", "d"),
-                lambda: store.document_chunks("none", "d"),
-                lambda: store.chunks("none", ["x"]),
-                lambda: store.statistics("none"),
-                lambda: store.state("none"),
-                lambda: store.definitions("none", "x"),
-                lambda: store.defined_terms("none"),
-                lambda: store.vectors("none", ["x"]),
-                lambda: store.owners_of_content("none", ["x"]),
-                lambda: store.search("none", vector=unit_vector("x"), text="x", filter=None, limit=3),
-                lambda: store.publish("none", [whole("d", ["x"])], lambda _: None),
-                lambda: store.delete_document("none", "d"),
-                lambda: store.verify("none"),
+                lambda: store.open("none").documents(),
+                lambda: store.open("none").documents(["d"]),
+                lambda: store.open("none").document("d"),
+                lambda: store.open("none").document_text("d"),
+                lambda: store.open("none").document_structure("d"),
+                lambda: store.open("none").document_chunks("d"),
+                lambda: store.open("none").chunks(["x"]),
+                lambda: store.open("none").statistics(),
+                lambda: store.open("none").state(),
+                lambda: store.open("none").definitions("x"),
+                lambda: store.open("none").defined_terms(),
+                lambda: store.open("none").vectors(["x"]),
+                lambda: store.open("none").owners_of_content(["x"]),
+                lambda: store.open("none").search(vector=unit_vector("x"), text="x", filter=None, limit=3),
+                lambda: store.open("none").publish([whole("d", ["x"])], lambda _: None),
+                lambda: store.open("none").delete("d"),
+                lambda: store.open("none").verify(),
             ]
             for call in calls:
                 expect(NotFoundError, call)
@@ -92,20 +92,20 @@ class StoreContract(SnapshotContract):
     def test_publishing_swaps_chunks_record_and_text_in_one_step(self) -> None:
         with self.filled() as store:
             put(store, "d", ["alpha one", "beta two"], text="first text")
-            old = store.document_chunks("c", "d")
+            old = store.open("c").document_chunks("d")
             new = put(store, "d", ["beta two", "gamma three", "delta four"], text="second text", sha256="1" * 64)
-            assert [each.content for each in store.document_chunks("c", "d")] == [
+            assert [each.content for each in store.open("c").document_chunks("d")] == [
                 "beta two",
                 "gamma three",
                 "delta four",
             ]
-            assert store.document("c", "d") == record("d", new, sha256="1" * 64)
-            assert store.document_text("c", "d") == "second text"
+            assert store.open("c").document("d") == record("d", new, sha256="1" * 64)
+            assert store.open("c").document_text("d") == "second text"
             assert self.found(store, "alpha") == []
             assert self.found(store, "gamma") == [new[1].chunk.id]
-            assert store.chunks("c", [old[0].id]) == []
+            assert store.open("c").chunks([old[0].id]) == []
             assert set(self.nearest(store, "alpha one")) == {each.chunk.id for each in new}
-            assert store.statistics("c").chunks == 3
+            assert store.open("c").statistics().chunks == 3
 
     def test_a_chunk_that_is_in_both_generations_is_found_once(self) -> None:
         with self.filled() as store:
@@ -113,14 +113,14 @@ class StoreContract(SnapshotContract):
             put(store, "d", [SamplePassage("same words", id="one"), SamplePassage("more words", id="two")])
             assert sorted(self.found(store, "words")) == ["one", "two"]
             assert sorted(self.nearest(store, "same words")) == ["one", "two"]
-            assert [each.id for each in store.chunks("c", ["one"])] == ["one"]
+            assert [each.id for each in store.open("c").chunks(["one"])] == ["one"]
 
     def test_a_document_without_chunks_is_kept_too(self) -> None:
         with self.filled() as store:
             put(store, "empty", [], text="text without chunks")
-            assert store.document_text("c", "empty") == "text without chunks"
-            assert store.document_chunks("c", "empty") == []
-            assert store.statistics("c").documents == 1
+            assert store.open("c").document_text("empty") == "text without chunks"
+            assert store.open("c").document_chunks("empty") == []
+            assert store.open("c").statistics().documents == 1
             put(store, "d", ["some words"])
             put(store, "d", [])
             assert self.found(store, "words") == []
@@ -130,24 +130,24 @@ class StoreContract(SnapshotContract):
         with self.filled() as store:
             gone = put(store, "d", [SamplePassage("alpha words", terms=(("alpha",),)), "beta words"])
             kept = put(store, "e", ["gamma words"])
-            assert store.delete_document("c", "d") == 2
-            assert store.delete_document("c", "d") == 0
-            assert store.delete_document("c", "never there") == 0
-            assert store.document("c", "d") is None
-            assert store.document_text("c", "d") is None
-            assert store.document_chunks("c", "d") == []
-            assert store.chunks("c", [each.chunk.id for each in gone]) == []
-            assert store.definitions("c", "alpha") == []
-            assert store.owners_of_content("c", [each.chunk.content_hash for each in gone]) == {}
-            assert store.vectors("c", [each.embedding_key for each in gone]) == {}
+            assert store.open("c").delete("d") == 2
+            assert store.open("c").delete("d") == 0
+            assert store.open("c").delete("never there") == 0
+            assert store.open("c").document("d") is None
+            assert store.open("c").document_text("d") is None
+            assert store.open("c").document_chunks("d") == []
+            assert store.open("c").chunks([each.chunk.id for each in gone]) == []
+            assert store.open("c").definitions("alpha") == []
+            assert store.open("c").owners_of_content([each.chunk.content_hash for each in gone]) == {}
+            assert store.open("c").vectors([each.embedding_key for each in gone]) == {}
             assert self.found(store, "words") == [kept[0].chunk.id]
             assert self.nearest(store, "alpha words") == [kept[0].chunk.id]
-            assert store.statistics("c").documents == 1
+            assert store.open("c").statistics().documents == 1
 
     def test_what_was_deleted_can_come_back(self) -> None:
         with self.filled() as store:
             put(store, "d", ["alpha words"])
-            store.delete_document("c", "d")
+            store.open("c").delete("d")
             back = put(store, "d", ["alpha words"])
             assert self.found(store, "alpha") == [back[0].chunk.id]
             assert self.nearest(store, "alpha words") == [back[0].chunk.id]
@@ -157,57 +157,57 @@ class StoreContract(SnapshotContract):
             each = full_chunk("d")
             announced = record("d", [each])
             text = "Zeile\n\n東京 🎉 \u2028 end"
-            store.publish("c", [WholeDocument(announced, text, [each])], lambda _: None)
-            assert store.chunks("c", [each.chunk.id]) == [each.chunk]
-            assert store.document_chunks("c", "d") == [each.chunk]
-            assert store.document("c", "d") == announced
-            assert store.document_text("c", "d") == text
+            store.open("c").publish([WholeDocument(announced, text, [each])], lambda _: None)
+            assert store.open("c").chunks([each.chunk.id]) == [each.chunk]
+            assert store.open("c").document_chunks("d") == [each.chunk]
+            assert store.open("c").document("d") == announced
+            assert store.open("c").document_text("d") == text
 
     def test_lists_are_ordered_by_id_and_index(self) -> None:
         with self.filled() as store:
             for name in ("b", "a", "Z", "ä"):
                 put(store, name, [f"{name} one", f"{name} two", f"{name} three"])
-            assert [each.id for each in store.documents("c")] == ["Z", "a", "b", "ä"]
-            assert [each.id for each in store.documents("c", ["b", "none", "Z", "b"])] == ["Z", "b"]
-            assert store.documents("c", []) == []
-            assert len({each.id for each in store.documents("c", limit=2)} & {"Z", "a", "b", "ä"}) == 2
-            assert len(store.documents("c", limit=9)) == 4
-            assert [each.index for each in store.document_chunks("c", "b")] == [0, 1, 2]
+            assert [each.id for each in store.open("c").documents()] == ["Z", "a", "b", "ä"]
+            assert [each.id for each in store.open("c").documents(["b", "none", "Z", "b"])] == ["Z", "b"]
+            assert store.open("c").documents([]) == []
+            assert len({each.id for each in store.open("c").documents(limit=2)} & {"Z", "a", "b", "ä"}) == 2
+            assert len(store.open("c").documents(limit=9)) == 4
+            assert [each.index for each in store.open("c").document_chunks("b")] == [0, 1, 2]
 
     def test_each_change_of_the_documents_gives_another_state_and_nothing_else_does(self) -> None:
         with self.filled() as store:
-            states = [store.state("c")]
+            states = [store.open("c").state()]
             for change in (
                 lambda: put(store, "d", ["alpha"]),
                 lambda: put(store, "d", ["beta"]),
                 lambda: put(store, "e", ["gamma"]),
-                lambda: store.delete_document("c", "e"),
+                lambda: store.open("c").delete("e"),
             ):
                 change()
-                states.append(store.state("c"))
-                store.documents("c")
-                assert store.state("c") == states[-1]
+                states.append(store.open("c").state())
+                store.open("c").documents()
+                assert store.open("c").state() == states[-1]
             assert len(set(states)) == len(states)
             store.drop_collection("c")
             store.create_collection("c", SPACE)
             put(store, "d", ["alpha"])
-            assert store.state("c") not in states, "of another collection"
+            assert store.open("c").state() not in states, "of another collection"
 
     def test_chunks_come_in_the_order_asked_without_those_unknown(self) -> None:
         with self.filled() as store:
             put(
                 store, "d", [SamplePassage("one", id="1"), SamplePassage("two", id="2"), SamplePassage("three", id="3")]
             )
-            assert [each.id for each in store.chunks("c", ["3", "none", "1"])] == ["3", "1"]
-            assert store.chunks("c", []) == []
+            assert [each.id for each in store.open("c").chunks(["3", "none", "1"])] == ["3", "1"]
+            assert store.open("c").chunks([]) == []
 
     def test_known_vectors_and_owners_are_looked_up_in_any_number(self) -> None:
         with self.filled() as store:
             one = put(store, "d", [f"passage {number}" for number in range(1200)])
             put(store, "e", ["passage 7"])
             keys = [each.embedding_key for each in one]
-            assert store.vectors("c", [*keys, "unknown"]) == {each.embedding_key: each.vector for each in one}
-            owners = store.owners_of_content("c", [each.chunk.content_hash for each in one] + ["unknown"])
+            assert store.open("c").vectors([*keys, "unknown"]) == {each.embedding_key: each.vector for each in one}
+            owners = store.open("c").owners_of_content([each.chunk.content_hash for each in one] + ["unknown"])
             assert len(owners) == 1200
             assert owners[one[7].chunk.content_hash] == ("d", "e")
             assert owners[one[8].chunk.content_hash] == ("d",)
@@ -221,10 +221,10 @@ class StoreContract(SnapshotContract):
                 ["none", SamplePassage("y", terms=(("system",), ("part",))), SamplePassage("z", terms=(("SYSTEM",),))],
             )
             expected = [first[1].chunk, first[2].chunk, second[0].chunk]
-            assert store.definitions("c", self.analyser.term_key("system")) == expected
-            assert store.definitions("c", self.analyser.term_key("SOI")) == [second[0].chunk]
-            assert store.definitions("c", "unknown") == []
-            assert store.defined_terms("c") == {
+            assert store.open("c").definitions(self.analyser.term_key("system")) == expected
+            assert store.open("c").definitions(self.analyser.term_key("SOI")) == [second[0].chunk]
+            assert store.open("c").definitions("unknown") == []
+            assert store.open("c").defined_terms() == {
                 self.analyser.term_key(term): term for term in ("system", "part", "SOI")
             }
 
@@ -233,7 +233,7 @@ class StoreContract(SnapshotContract):
             put(store, "d", ["one two", "three"])
             put(store, "e", ["four five six"])
             put(store, "d", ["one two"])
-            counted = store.statistics("c")
+            counted = store.open("c").statistics()
             assert (counted.documents, counted.chunks, counted.tokens) == (2, 2, 5)
             assert counted.storage_bytes > 0
 
@@ -242,30 +242,30 @@ class StoreContract(SnapshotContract):
             good = whole("d", ["words"])
             vector = good.chunks[0].vector
             bad = replace(good, chunks=[replace(good.chunks[0], vector=vector + b"\0\0\0\0")])
-            expect(InvalidInputError, lambda: store.publish("c", [bad], lambda _: None))
+            expect(InvalidInputError, lambda: store.open("c").publish([bad], lambda _: None))
             query = vector[:-4]
-            expect(InvalidInputError, lambda: store.search("c", vector=query, text=None, filter=None, limit=1))
+            expect(InvalidInputError, lambda: store.open("c").search(vector=query, text=None, filter=None, limit=1))
 
     def test_collections_know_nothing_of_each_other(self) -> None:
         with self.filled() as store:
             store.create_collection("other", SPACE)
             mine = put(store, "d", [SamplePassage("alpha words", id="same")])
             theirs = put(store, "d", [SamplePassage("alpha beta", id="same"), "beta"], collection="other")
-            assert store.document_chunks("c", "d") == [mine[0].chunk]
-            assert store.chunks("other", ["same"]) == [theirs[0].chunk]
+            assert store.open("c").document_chunks("d") == [mine[0].chunk]
+            assert store.open("other").chunks(["same"]) == [theirs[0].chunk]
             assert self.found(store, "beta") == []
-            store.delete_document("other", "d")
+            store.open("other").delete("d")
             assert self.found(store, "alpha") == ["same"]
-            assert store.vectors("other", [mine[0].embedding_key]) == {}
+            assert store.open("other").vectors([mine[0].embedding_key]) == {}
 
     def test_a_sound_store_verifies_clean_whatever_was_done_to_it(self) -> None:
         with self.filled() as store:
             put(store, "d", ["one words", "two words"])
             put(store, "d", ["three words"])
             put(store, "e", ["four words"])
-            store.delete_document("c", "e")
-            assert store.verify("c") == []
-            assert store.verify("c", repair=True) == []
+            store.open("c").delete("e")
+            assert store.open("c").verify() == []
+            assert store.open("c").verify(repair=True) == []
 
     def test_the_store_answers_a_ping_names_itself_and_refuses_work_once_closed(self) -> None:
         store = self.make_store(self.analyser)
@@ -275,7 +275,7 @@ class StoreContract(SnapshotContract):
         assert store.location
         store.close()
         expect(KnowledgeError, store.ping)
-        expect(KnowledgeError, lambda: store.documents("c"))
+        expect(KnowledgeError, lambda: store.open("c").documents())
 
     def test_what_one_handle_wrote_another_one_reads(self) -> None:
         with self.filled() as store:
@@ -290,7 +290,7 @@ class StoreContract(SnapshotContract):
                 assert self.found(other, "beta") == [written[0].chunk.id]
                 assert len(self.nearest(other, "x")) == 2
                 put(other, "e", ["delta words"])
-                store.delete_document("c", "d")
-                assert [each.id for each in store.documents("c")] == ["e"]
-                assert other.document_chunks("c", "d") == []
+                store.open("c").delete("d")
+                assert [each.id for each in store.open("c").documents()] == ["e"]
+                assert other.open("c").document_chunks("d") == []
                 assert len(self.nearest(other, "x")) == 1

@@ -53,7 +53,7 @@ def list_collections(as_json: AsJson = False, config: ConfigFile = None, verbose
     Example: knowledge collections list --json
     """
     with _opened(config, verbose=verbose, as_json=as_json) as (settings, store):
-        found = [(info, store.statistics(info.name)) for info in store.collections()]
+        found = [(info, store.open(info.name).statistics()) for info in store.collections()]
         if as_json:
             content = [_plain(info, counted, settings) for info, counted in found]
             write_json({"backend": store.backend, "location": store.location, "collections": content})
@@ -92,7 +92,8 @@ def show(name: Name, as_json: AsJson = False, config: ConfigFile = None, verbose
     """
     with _opened(config, verbose=verbose, as_json=as_json) as (settings, store):
         info = _known(store, name)
-        counted, findings = store.statistics(name), store.verify(name)
+        opened = store.open(name)
+        counted, findings = opened.statistics(), opened.verify()
         if as_json:
             content = _plain(info, counted, settings)
             write_json(content | {"space": asdict(info.space), "findings": [asdict(each) for each in findings]})
@@ -154,7 +155,7 @@ def drop(
     Example: knowledge collections drop se_knowledge_base.old-20261122
     """
     with _opened(config, verbose=verbose, as_json=as_json) as (_, store):
-        info, counted = _known(store, name), store.statistics(name)
+        info, counted = _known(store, name), store.open(name).statistics()
         question = f"Drop '{name}' ({info.space.label}) with {counted.documents} documents and {counted.chunks} chunks?"
         if not yes and not confirmed(question, "Nothing was dropped"):
             raise typer.Exit(ExitCode.FAILURE)
@@ -166,7 +167,7 @@ def drop(
 
 
 def _known(store: Store, name: str) -> CollectionInfo:
-    info = store.collection(name)
+    info = store.open(name).info()
     if info is None:
         known = ", ".join(each.name for each in store.collections()) or "none"
         raise NotFoundError(f"There is no collection '{name}'.", suggestion=f"Collections: {known}.")

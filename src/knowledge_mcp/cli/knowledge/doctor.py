@@ -244,15 +244,15 @@ def _contents(base: Base, *, repair: bool) -> Iterator[CheckOutcome]:
     from knowledge_mcp.engine.core.soundness import verify
 
     try:
-        if base.store.collection(base.collection) is None:
+        if base.opened.info() is None:
             yield CheckOutcome(
                 "contents", "warn", f"'{base.collection}' is empty", "`knowledge-ingest FOLDER` fills it."
             )
             return
         findings = verify(base, repair=repair)
-        counted = base.store.statistics(base.collection)
+        counted = base.opened.statistics()
         with noticing():  # what is damaged is among the findings
-            recorded = sum(each.chunk_count for each in base.store.documents(base.collection))
+            recorded = sum(each.chunk_count for each in base.opened.documents())
         count = getattr(base.store, "unchecked_documents", None)
         unchecked: int = count(base.collection) if count is not None else 0
     except KnowledgeError as exc:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from knowledge_mcp.engine.core.known_records import KnownRecords
+from knowledge_mcp.engine.core.snapshots import opened, snapshot
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import (
@@ -27,7 +28,7 @@ from knowledge_mcp.model.errors import (
     noticing,
 )
 from knowledge_mcp.model.query import Filter, LegResults
-from knowledge_mcp.ports import Analyser, Embedder, Fusion, Reranker, Store, Synonyms
+from knowledge_mcp.ports import Analyser, Collection, Embedder, Fusion, Reranker, Store, Synonyms
 from knowledge_mcp.support.checkpoints import checkpoint, watched
 from knowledge_mcp.support.events import log_event
 
@@ -117,21 +118,26 @@ class Base:
 
     def exists(self) -> bool:
         """Tell whether anything was ever ingested here."""
-        if not self._seen.is_set() and self.store.collection(self.collection) is not None:
+        if not self._seen.is_set() and self.opened.info() is not None:
             self._seen.set()
         return self._seen.is_set()
 
+    @property
+    def opened(self) -> Collection:
+        """Give this thread's snapshot of the collection, or a handle on it where there is none."""
+        return opened(self.store, self.collection)
+
     def snapshot(self) -> AbstractContextManager[object]:
         """Let what this thread reads be of one state until the context ends, where the store can hold one."""
-        return self.store.snapshot(self.collection) if self.exists() else nullcontext()
+        return snapshot(self.store, self.collection) if self.exists() else nullcontext()
 
     def records(self) -> tuple[DocumentRecord, ...]:
         """List all records by id; they are read once for each state of the collection."""
-        return self._known.all(self.store, self.collection) if self.exists() else ()
+        return self._known.all(self.opened) if self.exists() else ()
 
     def records_labelled(self, name: str, value: str) -> Sequence[DocumentRecord]:
         """List the records whose metadata has a value under a name, by id; read as `records`."""
-        return self._known.labelled(self.store, self.collection, name, value) if self.exists() else ()
+        return self._known.labelled(self.opened, name, value) if self.exists() else ()
 
     def check_space(self) -> None:
         """Make sure that the collection, where it exists, is in the embedder's space.
@@ -141,7 +147,7 @@ class Base:
         Raises:
             SpaceMismatchError: it is in another one; names both.
         """
-        info = self.store.collection(self.collection)
+        info = self.opened.info()
         if info is None:
             return
         if info.space != self.embedder.space:
@@ -153,7 +159,7 @@ class Base:
 
     def why_degraded(self) -> str:
         """Say what of the store or of the collection cannot be used and why, empty where all can."""
-        info = self.store.collection(self.collection)
+        info = self.opened.info()
         return " ".join(each for each in (self.degraded, info.degraded if info is not None else "") if each)
 
     def warm_up(self) -> None:
@@ -185,7 +191,7 @@ class Base:
         """
         checkpoint()
         try:
-            found = self.store.search(self.collection, vector=vector, text=text, filter=filter, limit=limit)
+            found = self.opened.search(vector=vector, text=text, filter=filter, limit=limit)
         except InvalidInputError:
             self.check_space()  # a vector of another length: say why
             raise
@@ -227,7 +233,7 @@ class Passages:
         missing = [each for each in chunk_ids if each not in self._known]
         if missing:
             self._known.update(dict.fromkeys(missing))
-            self._known.update((each.id, each) for each in self._base.store.chunks(self._base.collection, missing))
+            self._known.update((each.id, each) for each in self._base.opened.chunks(missing))
         return [chunk for each in chunk_ids if (chunk := self._known[each]) is not None]
 
 
@@ -254,7 +260,7 @@ class Records:
         if missing:
             self._known.update(dict.fromkeys(missing))
             with noticing() as damage:
-                found = self._base.store.documents(self._base.collection, missing)
+                found = self._base.opened.documents(missing)
             self._known.update((each.id, each) for each in found)
             for each in damage:
                 leave_out(each)
@@ -263,5 +269,5 @@ class Records:
     def get(self, document_id: str) -> DocumentRecord | None:
         """Return a record, None where the document has just gone."""
         if document_id not in self._known:
-            self._known[document_id] = self._base.store.document(self._base.collection, document_id)
+            self._known[document_id] = self._base.opened.document(document_id)
         return self._known[document_id]

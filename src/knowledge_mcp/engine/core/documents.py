@@ -41,7 +41,7 @@ def documents(base: Base, document_ids: Collection[str] | None = None) -> list[D
     """List records by id: all, or those of some ids that are there."""
     if document_ids is None:
         return list(base.records())
-    return base.store.documents(base.collection, list(document_ids)) if base.exists() and document_ids else []
+    return base.opened.documents(list(document_ids)) if base.exists() and document_ids else []
 
 
 def near_ids(store: Store, collections: Iterable[str], wanted: str) -> list[str]:
@@ -51,7 +51,7 @@ def near_ids(store: Store, collections: Iterable[str], wanted: str) -> list[str]
     """
     known: list[str] = []
     for name in islice(collections, _MOST_COLLECTIONS):
-        known.extend(record.id for record in store.documents(name, limit=_MOST_COMPARED))
+        known.extend(record.id for record in store.open(name).documents(limit=_MOST_COMPARED))
     return difflib.get_close_matches(wanted[:_LONGEST_ID], known, 3)
 
 
@@ -61,7 +61,7 @@ def document(base: Base, document_id: str) -> DocumentRecord:
     Raises:
         NotFoundError: there is none; names ids that look alike.
     """
-    record = base.store.document(base.collection, document_id) if base.exists() else None
+    record = base.opened.document(document_id) if base.exists() else None
     if record is None:
         raise _no_document(base, document_id)
     return record
@@ -69,7 +69,7 @@ def document(base: Base, document_id: str) -> DocumentRecord:
 
 def document_text(base: Base, document_id: str) -> str:
     """Return the canonical text."""
-    text = base.store.document_text(base.collection, document_id) if base.exists() else None
+    text = base.opened.document_text(document_id) if base.exists() else None
     if text is None:
         raise _no_document(base, document_id)
     return text
@@ -78,7 +78,7 @@ def document_text(base: Base, document_id: str) -> str:
 def document_chunks(base: Base, document_id: str) -> list[Chunk]:
     """List a document's chunks by index."""
     document(base, document_id)
-    return base.store.document_chunks(base.collection, document_id)
+    return base.opened.document_chunks(document_id)
 
 
 def chunk_by_id(base: Base, chunk_id: str) -> tuple[Chunk, str]:
@@ -87,7 +87,7 @@ def chunk_by_id(base: Base, chunk_id: str) -> tuple[Chunk, str]:
     Raises:
         NotFoundError: there is none.
     """
-    found = base.store.chunks(base.collection, [chunk_id]) if base.exists() else []
+    found = base.opened.chunks([chunk_id]) if base.exists() else []
     if not found:
         raise NotFoundError(
             f"No passage has the id '{chunk_id}'.",
@@ -100,7 +100,7 @@ def remove(base: Base, document_id: str) -> int:
     """Remove a document with all it holds; returns how many chunks went."""
     with contextlib.suppress(DamagedError):  # what is damaged can be removed
         document(base, document_id)
-    return base.store.delete_document(base.collection, document_id)
+    return base.opened.delete(document_id)
 
 
 def _no_document(base: Base, document_id: str) -> NotFoundError:
@@ -139,9 +139,9 @@ def held_document(base: Base, document_id: str) -> HeldDocument:
     """
     record = document(base, document_id)
     for _ in checked(range(_TRIES)):
-        text = base.store.document_text(base.collection, document_id)
-        structure = base.store.document_structure(base.collection, document_id) or NO_STRUCTURE
-        chunks = base.store.document_chunks(base.collection, document_id)
+        text = base.opened.document_text(document_id)
+        structure = base.opened.document_structure(document_id) or NO_STRUCTURE
+        chunks = base.opened.document_chunks(document_id)
         before, record = record, document(base, document_id)
         if before == record and text is not None:
             return HeldDocument(record, text, _completed(structure, chunks), tuple(chunks))
@@ -158,7 +158,7 @@ def document_structure(base: Base, document_id: str) -> DocumentStructure:
     Raises:
         NotFoundError: there is none; names ids that look alike.
     """
-    structure = base.store.document_structure(base.collection, document_id) if base.exists() else None
+    structure = base.opened.document_structure(document_id) if base.exists() else None
     if structure is None:
         document(base, document_id)
     if structure is not None and structure.sections:

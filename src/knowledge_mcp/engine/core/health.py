@@ -93,7 +93,7 @@ def stats(base: Base) -> Stats:
         remember(base, damage)
         notes = tuple(each for each in (base.why_degraded(), *notes_of(damage)) if each)
         return Stats(
-            statistics=base.store.statistics(base.collection) if exists else _EMPTY,
+            statistics=base.opened.statistics() if exists else _EMPTY,
             documents=documents,
             backend=base.store.backend,
             status="degraded" if notes else "healthy",

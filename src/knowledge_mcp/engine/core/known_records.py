@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import leave_out, noticing
-from knowledge_mcp.ports import Store
+from knowledge_mcp.ports import Collection
 
 __all__ = ["KnownRecords"]
 
@@ -44,24 +44,24 @@ class KnownRecords:
     def __init__(self) -> None:
         self._kept: _Reading | None = None
 
-    def all(self, store: Store, collection: str) -> tuple[DocumentRecord, ...]:
+    def all(self, collection: Collection) -> tuple[DocumentRecord, ...]:
         """List all records by id."""
-        return self._read(store, collection).records
+        return self._read(collection).records
 
-    def labelled(self, store: Store, collection: str, name: str, value: str) -> Sequence[DocumentRecord]:
+    def labelled(self, collection: Collection, name: str, value: str) -> Sequence[DocumentRecord]:
         """List the records whose metadata has a value under a name, by id."""
-        return self._read(store, collection).by_label(name, value)
+        return self._read(collection).by_label(name, value)
 
-    def _read(self, store: Store, collection: str) -> _Reading:
-        state = store.state(collection)
+    def _read(self, collection: Collection) -> _Reading:
+        state = collection.state()
         kept = self._kept
         if kept is not None and kept.state == state:
             return kept
         with noticing() as damage:
-            reading = _Reading(state, tuple(store.documents(collection)))
+            reading = _Reading(state, tuple(collection.documents()))
         for each in damage:
             leave_out(each)
         # what changed meanwhile may be in the records, but not in the name
-        if not damage and len(reading.records) <= _MOST_KEPT and store.state(collection) == state:
+        if not damage and len(reading.records) <= _MOST_KEPT and collection.state() == state:
             self._kept = reading
         return reading

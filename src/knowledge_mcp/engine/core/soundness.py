@@ -75,21 +75,21 @@ def still_damaged(base: Base) -> tuple[str, ...]:
 
 
 def _is_sound(base: Base, damage: DamagedError) -> bool:
-    store, name = base.store, base.collection
+    opened = base.opened
     try:
         if damage.what == "passage" and damage.document_id:
-            store.document_chunks(name, damage.document_id)
+            opened.document_chunks(damage.document_id)
         elif damage.what == "passage":
-            store.chunks(name, [damage.chunk_id])
+            opened.chunks([damage.chunk_id])
         elif damage.what == "vector":
             dimensions = base.embedder.space.dimensions
-            store.cosines(name, struct.pack(f"<{dimensions}f", *[dimensions**-0.5] * dimensions), [damage.chunk_id])
+            opened.cosines(struct.pack(f"<{dimensions}f", *[dimensions**-0.5] * dimensions), [damage.chunk_id])
         elif damage.what == "record":
-            store.document(name, damage.document_id)
+            opened.document(damage.document_id)
         elif damage.what == "structure":
-            store.document_structure(name, damage.document_id)
+            opened.document_structure(damage.document_id)
         else:
-            store.document_text(name, damage.document_id)
+            opened.document_text(damage.document_id)
     except KnowledgeError:
         return False
     return True
@@ -99,20 +99,20 @@ def verify(base: Base, *, repair: bool = False) -> list[Finding]:
     """Check the store against itself, then each document as an answer reads it; each finding once."""
     if not base.exists():
         return []
-    return list(dict.fromkeys((*base.store.verify(base.collection, repair=repair), *_documents(base))))
+    return list(dict.fromkeys((*base.opened.verify(repair=repair), *_documents(base))))
 
 
 def _documents(base: Base) -> Iterator[Finding]:
     """Read every document as an answer would, and compare each passage with its place in the canonical text."""
     with noticing() as damage:
-        records = base.store.documents(base.collection)
+        records = base.opened.documents()
     for record in records:
         with noticing() as more:
             text, chunks = None, list[Chunk]()
             try:
-                text = base.store.document_text(base.collection, record.id)
-                base.store.document_structure(base.collection, record.id)
-                chunks = base.store.document_chunks(base.collection, record.id)
+                text = base.opened.document_text(record.id)
+                base.opened.document_structure(record.id)
+                chunks = base.opened.document_chunks(record.id)
             except KnowledgeError as exc:
                 yield Finding(exc.message, record.id, suggestion=exc.suggestion)
         damage += more

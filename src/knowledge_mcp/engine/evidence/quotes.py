@@ -301,7 +301,7 @@ class _Comparison:
         if not asked:
             return [record.id for record in documents.documents(self._base)[:_MOST_COMPARED]]
         by_document: dict[str, float] = defaultdict(float)
-        for chunk in self._base.store.chunks(self._base.collection, sorted(weights)):
+        for chunk in self._base.opened.chunks(sorted(weights)):
             by_document[chunk.document_id] += weights[chunk.id]
         return sorted(by_document, key=lambda each: (-by_document[each], each))[:_MOST_COMPARED]
 
@@ -322,7 +322,7 @@ class _Comparison:
         read: list[tuple[str, Searched]] = []
         for document_id in checked(document_ids):
             if document_id not in self._texts:
-                text = self._base.store.document_text(self._base.collection, document_id)
+                text = self._base.opened.document_text(document_id)
                 self._texts[document_id] = None if text is None else Searched(text)
             searched = self._texts[document_id]
             if searched is not None:
@@ -424,10 +424,10 @@ class _Comparison:
 
     def _place(self, document_id: str, quoted: str, span: Span) -> QuotePlace:
         if document_id not in self._chunks:
-            store, collection = self._base.store, self._base.collection
-            structure = store.document_structure(collection, document_id) or NO_STRUCTURE
+            opened = self._base.opened
+            structure = opened.document_structure(document_id) or NO_STRUCTURE
             with noticing() as damage:
-                self._chunks[document_id] = store.document_chunks(collection, document_id), structure, damage
+                self._chunks[document_id] = opened.document_chunks(document_id), structure, damage
         chunks, structure, damage = self._chunks[document_id]
         for each in damage:
             if not any(chunk.span.contains(span) for chunk in chunks):

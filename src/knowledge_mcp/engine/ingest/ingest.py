@@ -268,7 +268,7 @@ class Ingest:
         """Find the vectors that are known already."""
         if self._options.force:
             return
-        known = self._base.store.vectors(self._base.collection, [key for _, _, key in batch])
+        known = self._base.opened.vectors([key for _, _, key in batch])
         texts = {chunk.embedding_text: key for _, chunk, key in batch if key not in known}
         if texts:  # a stopped run may have worked them out
             found = self._base.embedder.documents_at_hand(list(texts))
@@ -360,7 +360,7 @@ class Ingest:
                 self._base.check_space()  # another process may have put a collection of another space in its place
                 try:
                     documents = [document for _, document in waiting.values()]
-                    self._base.store.publish(self._base.collection, documents, published)
+                    self._base.opened.publish(documents, published)
                     break
                 except InternalError:
                     if not tries_left:
@@ -381,7 +381,7 @@ class Ingest:
         self._done.append(IngestedDocument(record, each.fresh, each.done - each.fresh, unchanged=False))
         self._outcomes.settle(each.item.uri)
         if each.replaces is not None:
-            self._base.store.delete_document(self._base.collection, each.replaces)
+            self._base.opened.delete(each.replaces)
         self._on_event(IngestEvent(IngestEventKind.STORED, each.item.uri, each.done, each.done))
 
     def _refused(self, each: PreparedDocument) -> None:
@@ -394,9 +394,7 @@ class Ingest:
         Of documents that are published together each one is told of those before it.
         """
         hashes = [one.chunk.content_hash for each in documents for one in each.embedded]
-        owners = {
-            key: set(found) for key, found in self._base.store.owners_of_content(self._base.collection, hashes).items()
-        }
+        owners = {key: set(found) for key, found in self._base.opened.owners_of_content(hashes).items()}
         for each in documents:
             copies: dict[str, int] = {}
             for digest in {one.chunk.content_hash for one in each.embedded}:

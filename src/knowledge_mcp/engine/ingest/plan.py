@@ -118,7 +118,7 @@ def make_plan(
     exists = base.exists()
     if exists and not options.ids_are_settled:
         with noticing():  # a damaged record counts as none: the document is ingested again
-            plan.known.extend(base.store.documents(base.collection))
+            plan.known.extend(base.opened.documents())
     known = {record.source_path: record for record in plan.known}
     for item in source.items():
         if cancelled():
@@ -130,7 +130,7 @@ def make_plan(
         record = known.get(item.uri)
         if exists and options.ids_are_settled and item.document_id is not None:
             with noticing():
-                record = base.store.document(base.collection, item.document_id)
+                record = base.opened.document(item.document_id)
             plan.known.extend([record] if record is not None else [])
         if record is not None and not options.force and _is_current(record, item, pipeline):
             plan.unchanged.append(record)

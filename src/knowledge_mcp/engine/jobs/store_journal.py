@@ -185,7 +185,7 @@ class StoreJournal:
         """
         parts: list[bytes] = []
         for name in self._parts(content_id):
-            text = self._store.document_text(JOBS_COLLECTION, name)
+            text = self._store.open(JOBS_COLLECTION).document_text(name)
             if text is None:
                 break
             parts.append(base64.b64decode(text) if text != "=" else b"")
@@ -196,8 +196,8 @@ class StoreJournal:
     def drop_content(self, content_id: str) -> None:
         """Remove the bytes kept for a job; nothing where there are none."""
         for name in self._parts(content_id) if content_id and self._is_there() else ():
-            if self._store.document(JOBS_COLLECTION, name) is not None:
-                self._store.delete_document(JOBS_COLLECTION, name)
+            if self._store.open(JOBS_COLLECTION).document(name) is not None:
+                self._store.open(JOBS_COLLECTION).delete(name)
             else:
                 break
 
@@ -206,7 +206,7 @@ class StoreJournal:
 
         Besides its age by the clock, this process must have seen it unchanged for a while: a clock may have jumped.
         """
-        records = self._store.documents(JOBS_COLLECTION)
+        records = self._store.open(JOBS_COLLECTION).documents()
         jobs = [job for job in (_job_of(each) for each in records if each.id.startswith(f"{_JOB}:")) if job is not None]
         wanted = {str(job.request.get("content_id", "")) for job in jobs if not job.state.is_final}
         for record in records:
@@ -214,7 +214,7 @@ class StoreJournal:
             is_left = kind == _OWNER or (kind == _CONTENT and name.partition(".")[0] not in wanted)
             is_old = datetime.now(UTC) - datetime.fromisoformat(record.updated_at) > _LEFT
             if is_left and is_old and not self._left.is_alive(record.id, record.sha256):
-                self._store.delete_document(JOBS_COLLECTION, record.id)
+                self._store.open(JOBS_COLLECTION).delete(record.id)
                 self._left.forget(record.id)
 
     # ---- records
@@ -228,21 +228,21 @@ class StoreJournal:
 
     def _is_there(self, where: str = JOBS_COLLECTION) -> bool:
         with self._lock:
-            if where not in self._made and self._store.collection(where) is not None:
+            if where not in self._made and self._store.open(where).info() is not None:
                 self._made.add(where)
             return where in self._made
 
     def _all(self, where: str) -> list[Job]:
-        records = self._store.documents(where) if self._is_there(where) else ()
+        records = self._store.open(where).documents() if self._is_there(where) else ()
         found = (_job_of(each) for each in records if each.id.startswith(f"{_JOB}:"))
         return [job for job in found if job is not None]
 
     def _get(self, kind: str, name: str, where: str = JOBS_COLLECTION) -> DocumentRecord | None:
-        return self._store.document(where, f"{kind}:{name}") if self._is_there(where) else None
+        return self._store.open(where).document(f"{kind}:{name}") if self._is_there(where) else None
 
     def _drop(self, kind: str, name: str, where: str = JOBS_COLLECTION) -> None:
         if self._is_there(where):
-            self._store.delete_document(where, f"{kind}:{name}")
+            self._store.open(where).delete(f"{kind}:{name}")
 
     def _put(self, kind: str, name: str, value: str, *, text: str = "-", where: str = JOBS_COLLECTION) -> None:
         if not self._is_there(where):
@@ -264,7 +264,7 @@ class StoreJournal:
             updated_at=now,
             metadata=((_LABEL, value),) if value else (),
         )
-        self._store.publish(where, [WholeDocument(record, text, ())], lambda _: None)
+        self._store.open(where).publish([WholeDocument(record, text, ())], lambda _: None)
 
 
 def _job_of(record: DocumentRecord) -> Job | None:

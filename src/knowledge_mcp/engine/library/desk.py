@@ -121,7 +121,7 @@ class LibraryDesk:
         found: dict[str, CollectionSummary] = {}
         for info in store.collections():
             if not self._is_reserved(info.name) and self._may_read(info.name):
-                count = store.statistics(info.name)
+                count = store.open(info.name).statistics()
                 found[info.name] = CollectionSummary(
                     info.name, count.documents, count.chunks, count.tokens, info.space.label, info.created_at
                 )
@@ -132,7 +132,7 @@ class LibraryDesk:
 
     def drop_collection(self, collection: str) -> int:
         base = self._existing(collection)
-        gone = base.store.statistics(collection).documents if base.exists() else 0
+        gone = base.store.open(collection).statistics().documents if base.exists() else 0
         base.store.drop_collection(collection)
         log_event(_logger, logging.INFO, "collection_deleted", collection=collection, documents=gone)
         return gone
@@ -151,11 +151,11 @@ class LibraryDesk:
         last = self._placed.get(document_id)
         if last is not None and self._may_reach(last):
             with contextlib.suppress(NotFoundError):  # a collection that has gone
-                if store.document(last, document_id) is not None:
+                if store.open(last).document(document_id) is not None:
                     return last
         names = self._names()
         for name in filter(self._may_reach, names):
-            if store.document(name, document_id) is not None:
+            if store.open(name).document(document_id) is not None:
                 self._place(document_id, name)
                 return name
         near = documents.near_ids(store, filter(self._may_read, names), document_id)
@@ -215,7 +215,7 @@ class LibraryDesk:
     def _take_in(self, collection: str, item: SourceItem, deposit: Deposit, line: Call) -> Deposited:
         base = self._of(collection)
         with noticing():  # a damaged record is replaced
-            earlier = base.store.document(collection, item.document_id or "") if base.exists() else None
+            earlier = base.store.open(collection).document(item.document_id or "") if base.exists() else None
         options = IngestOptions(force=deposit.force, ids_are_settled=True)
         report = ingest_one(base, self._pipeline, item, options, line, unit="passage")
         if not report.documents:

@@ -382,10 +382,10 @@ class RepositoryDesk:
         info = self.repository(name)
         store = self._base.store
         wanted = path.strip().removeprefix("./")
-        record = store.document(info.collection, f"{info.name}:{wanted}")
-        text = store.document_text(info.collection, record.id) if record is not None else None
+        record = store.open(info.collection).document(f"{info.name}:{wanted}")
+        text = store.open(info.collection).document_text(record.id) if record is not None else None
         if record is None or text is None:
-            paths = [path_of(each.id) for each in store.documents(info.collection)]
+            paths = [path_of(each.id) for each in store.open(info.collection).documents()]
             ending = [each for each in paths if each.endswith(f"/{wanted}")]
             near = ending[:3] or difflib.get_close_matches(wanted[:300], paths, 3, 0.6)
             raise NotFoundError(

@@ -141,7 +141,7 @@ class IndexRun:
         store, space = self._base.store, self._embedder.space
         store.drop_collection(self._collection + ".old")  # a run that was killed may have left it
         if self._fresh:
-            there = store.collection(self._target)
+            there = store.open(self._target).info()
             if there is not None and there.space.fingerprint != space.fingerprint:
                 store.drop_collection(self._target)
         self._base.check_space()
@@ -177,7 +177,7 @@ class IndexRun:
         return _Scope(frozenset(paths), former, "commit_diff")
 
     def _nothing_to_do(self, copy: WorkingCopy, started: float) -> IndexResult:
-        files = self._base.store.statistics(self._target).documents - 1
+        files = self._base.store.open(self._target).statistics().documents - 1
         known = self._known or self._manifest
         self._manifest = dataclasses.replace(
             self._manifest,
@@ -213,7 +213,9 @@ class IndexRun:
         )
         files = RepositoryFiles(scan, copy, scope.only)
         with noticing():  # a damaged record counts as none: its file is indexed again
-            before = {each.id: each for each in self._base.store.documents(self._target) if each.id != MANIFEST_ID}
+            before = {
+                each.id: each for each in self._base.store.open(self._target).documents() if each.id != MANIFEST_ID
+            }
         embedder = RunEmbedder(
             self._embedder, self._base.store, self._target, _once(lambda: _former(scope, files, before)), self._metrics
         )
@@ -236,7 +238,7 @@ class IndexRun:
         for uri in before:
             in_scope = scope.only is None or path_of(uri) in scope.only
             if in_scope and (uri not in files.hashes or uri in lost):
-                self._base.store.delete_document(self._target, uri)
+                self._base.store.open(self._target).delete(uri)
                 removed += 1
         return removed
 
@@ -270,7 +272,7 @@ class IndexRun:
             problems=problems[:_MOST_TOLD],
         )
         self._take_place()
-        total = self._base.store.statistics(self._collection).documents - 1
+        total = self._base.store.open(self._collection).statistics().documents - 1
         result = IndexResult(
             repository=copy.name,
             status="partial" if problems else "success",

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from knowledge_mcp.engine.core.snapshots import opened
 from knowledge_mcp.engine.repositories.values import RepositoryInfo
 from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace, WholeDocument
 from knowledge_mcp.model.errors import InternalError
@@ -109,7 +110,7 @@ def path_of(document_id: str) -> str:
 
 def read_manifest(store: Store, collection: str) -> RepositoryManifest | None:
     """Read a collection's manifest; None where it is no repository's."""
-    record = store.document(collection, MANIFEST_ID)
+    record = opened(store, collection).document(MANIFEST_ID)
     if record is None:
         return None
     text = dict(record.metadata).get(_LABEL, "")
@@ -143,7 +144,7 @@ def write_manifest(
         updated_at=at,
         metadata=((_LABEL, text),),
     )
-    store.publish(collection, [WholeDocument(record, manifest.name, ())], lambda _: None)
+    store.open(collection).publish([WholeDocument(record, manifest.name, ())], lambda _: None)
     return manifest
 
 

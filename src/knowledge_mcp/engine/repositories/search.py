@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import translate
 
 from knowledge_mcp.engine.core.base import PASSING, Base, Passages, Records, base_of
+from knowledge_mcp.engine.core.snapshots import snapshot
 from knowledge_mcp.engine.core.soundness import notes_of
 from knowledge_mcp.engine.repositories.manifest import MANIFEST_ID, path_of
 from knowledge_mcp.engine.repositories.values import CodeAnswer, CodeHit, CodeQuery, RepositoryInfo, RepositoryParts
@@ -285,7 +286,7 @@ class CodeSearch:
             KnowledgeError: of the store.
         """
         try:
-            with self._base.store.snapshot(collection):
+            with snapshot(self._base.store, collection):
                 info = describe(collection)
                 if info is None:
                     return None
@@ -407,7 +408,7 @@ class CodeSearch:
         """List the files that language and path allow; None for all."""
         if query.language is None and query.path is None:
             return None
-        records = [each for each in checked(base.store.documents(base.collection)) if each.id != MANIFEST_ID]
+        records = [each for each in checked(base.opened.documents()) if each.id != MANIFEST_ID]
         if query.language is not None:
             wanted = query.language.strip().casefold()
             there = {dict(each.metadata).get("language", "").casefold() for each in records}
@@ -432,7 +433,7 @@ class CodeSearch:
             places = {
                 chunk.id: chunk
                 for term in dict.fromkeys((name, last))
-                for chunk in base.store.definitions(base.collection, self._base.analyser.term_key(term))
+                for chunk in base.opened.definitions(self._base.analyser.term_key(term))
                 if defines(chunk, name) and (documents is None or chunk.document_id in documents)
             }
             if not mentioned or len(places) <= MOST_PLACES:
@@ -444,7 +445,7 @@ class CodeSearch:
         if vector is None or not chunk_ids:
             return {}
         try:
-            return base.store.cosines(base.collection, vector, chunk_ids)
+            return base.opened.cosines(vector, chunk_ids)
         except KnowledgeError:
             return {}  # they are then measured by their words alone
 

@@ -176,7 +176,7 @@ class RunEmbedder:
             if path in former:
                 old = former[path] + text[len(path) :]
                 keys[place] = hashlib.sha256(old.encode()).hexdigest()
-        found = self._store.vectors(self._collection, list(keys.values())) if keys else {}
+        found = self._store.open(self._collection).vectors(list(keys.values())) if keys else {}
         return {place: found[key] for place, key in keys.items() if key in found}
 
 

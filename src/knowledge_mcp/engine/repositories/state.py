@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from knowledge_mcp.engine.core.base import Base
+from knowledge_mcp.engine.core.snapshots import snapshot
 from knowledge_mcp.engine.jobs.journal import SignsOfLife
 from knowledge_mcp.engine.repositories.index import HOST
 from knowledge_mcp.engine.repositories.manifest import (
@@ -102,21 +103,21 @@ class RepositoryStates:
         collection, manifest = self.place_of(name)
         if manifest is None:
             return None
-        return self._described(collection, shadowed=self._base.store.collection(collection + SHADOW) is not None)
+        return self._described(collection, shadowed=self._base.store.open(collection + SHADOW).info() is not None)
 
     def place_of(self, name: str) -> tuple[str, RepositoryManifest | None]:
         """Return the collection of a repository, where it is or will be, and its manifest."""
         plain = collection_name(name)
         told_apart = f"{plain}_{hashlib.sha256(name.encode()).hexdigest()[:6]}"
         for collection in (plain, told_apart):
-            if self._base.store.collection(collection) is None:
+            if self._base.store.open(collection).info() is None:
                 continue
             manifest = read_manifest(self._base.store, collection)
             if manifest is not None and manifest.name == name:
                 return collection, manifest
-        taken = self._base.store.collection(plain)
+        taken = self._base.store.open(plain).info()
         free = taken is None or (
-            read_manifest(self._base.store, plain) is None and self._base.store.statistics(plain).documents == 0
+            read_manifest(self._base.store, plain) is None and self._base.store.open(plain).statistics().documents == 0
         )
         return (plain if free else told_apart), None
 
@@ -175,9 +176,9 @@ class RepositoryStates:
     def _described(self, collection: str, *, shadowed: bool) -> RepositoryInfo | None:
         store = self._base.store
         try:
-            with store.snapshot(collection):
+            with snapshot(store, collection) as held:
                 manifest = read_manifest(store, collection)
-                counts = store.statistics(collection)
+                counts = held.statistics()
             shadow = read_manifest(store, collection + SHADOW) if shadowed else None
         except NotFoundError:  # it has just gone
             return None

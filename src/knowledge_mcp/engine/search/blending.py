@@ -131,7 +131,7 @@ def feedback(
 def _moved_towards(base: Base, vector: Vector, examples: Sequence[Chunk]) -> Vector | None:
     """Move a question's vector towards some passages, as stored; None where no vector of theirs is known."""
     try:
-        known = base.store.vectors(base.collection, [embedding_key(each) for each in examples])
+        known = base.opened.vectors([embedding_key(each) for each in examples])
     except KnowledgeError:
         return None
     return _moved(vector, known)

@@ -63,7 +63,7 @@ def _defined(base: Base, keys: Iterable[str]) -> tuple[DefinitionHit, ...]:
     for key in keys:
         hits = tuple(
             hit
-            for hit in definitions_in(base, base.store.definitions(base.collection, key))
+            for hit in definitions_in(base, base.opened.definitions(key))
             if key in _keys(base, (hit.definition.term, *hit.definition.aliases))
         )
         if hits:
@@ -134,7 +134,7 @@ def _semantic_terms(base: Base, term: str, vector: Vector) -> list[str]:
     )
     near = [hit.chunk_id for hit in legs.dense or () if hit.score > _LEAST_SIMILARITY]
     names: dict[str, str] = {}
-    for chunk in base.store.chunks(base.collection, near):
+    for chunk in base.opened.chunks(near):
         if chunk.definitions:
             best = _nearest_in_words(term, chunk.definitions)
             names.setdefault(base.analyser.term_key(best.term), best.term)
@@ -161,7 +161,7 @@ def _fuzzy_terms(base: Base, term: str, *, sure: bool) -> list[str]:
     words = term.partition("(")[0].strip() or term
     forms = [_Form(each, each.casefold(), base.analyser.term_key(each)) for each in dict.fromkeys((term, words))]
     near: list[tuple[int, bool, int, int, int, str]] = []
-    for key, printed in checked(base.store.defined_terms(base.collection).items()):
+    for key, printed in checked(base.opened.defined_terms().items()):
         other = _Form(printed, printed.casefold(), key)
         near += [rank for form in forms if (rank := _rank(form, other, sure)) is not None]
     return list(dict.fromkeys(printed for *_, printed in sorted(near)))[:_SIMILAR]

@@ -248,7 +248,7 @@ def other_words(base: Base, query: SearchQuery) -> tuple[str, ...]:
         return ()
     added: dict[str, None] = {}
     try:
-        most = 0.0 if query.filter is not None else _SELDOM * base.store.statistics(base.collection).chunks
+        most = 0.0 if query.filter is not None else _SELDOM * base.opened.statistics().chunks
         for wording in wordings:
             if _saying(base, synonyms, wording.said, query.filter) <= min(most, _MOST_SAYING):
                 added.update(dict.fromkeys(wording.instead))
@@ -267,7 +267,7 @@ def _saying(base: Base, synonyms: Synonyms, phrase: str, filter: Filter | None) 
     hits = base.search(vector=None, text=phrase, filter=filter, limit=_PHRASES_LOOKED_AT).lexical
     if hits is None:
         return math.inf
-    chunks = base.store.chunks(base.collection, [hit.chunk_id for hit in hits])
+    chunks = base.opened.chunks([hit.chunk_id for hit in hits])
     return sum(synonyms.says(f"{each.section_title}\n{each.content}", phrase) for each in chunks)
 
 
@@ -351,7 +351,7 @@ def search_asked(base: Base, query: SearchQuery, question: EmbeddedQuery) -> Sea
             limit=max(base.depth, wanted) if mode is SearchMode.HYBRID else wanted,
         )
         mode = _mode_left(legs, mode, degraded)
-        statistics = base.store.statistics(base.collection)
+        statistics = base.opened.statistics()
         wider = dataclasses.replace(query, limit=wanted)
         passages = Passages(base)
         ranked = _ranked(base, passages, wider, question, mode, legs, statistics.chunks)

@@ -18,7 +18,7 @@ from knowledge_mcp.model.collection import (
     WholeDocument,
 )
 from knowledge_mcp.model.errors import InternalError, NotFoundError
-from knowledge_mcp.ports import Store
+from knowledge_mcp.ports import Collection, Store
 
 __all__ = [
     "CHUNKS_AT_ONCE",
@@ -87,11 +87,16 @@ class CollectionPlace:
     store: Store
     collection: str
 
+    @property
+    def opened(self) -> Collection:
+        """Give a handle on it."""
+        return self.store.open(self.collection)
+
     def records(self) -> dict[str, DocumentRecord]:
         """Read all records by id; empty where there is no such collection yet."""
-        if self.store.collection(self.collection) is None:
+        if self.opened.info() is None:
             return {}
-        return {record.id: record for record in self.store.documents(self.collection)}
+        return {record.id: record for record in self.opened.documents()}
 
     def info(self) -> CollectionInfo:
         """Describe the collection.
@@ -99,7 +104,7 @@ class CollectionPlace:
         Raises:
             NotFoundError: there is none; names those that there are.
         """
-        found = self.store.collection(self.collection)
+        found = self.opened.info()
         if found is None:
             known = ", ".join(each.name for each in self.store.collections()) or "none"
             raise NotFoundError(
@@ -125,14 +130,14 @@ def read(place: CollectionPlace, document_id: str) -> DocumentVersion | None:
     Raises:
         InternalError: it has other chunks than its record says, has lost its text, or never holds still.
     """
-    store, name = place.store, place.collection
+    opened = place.opened
     for _ in range(_READS):
-        record = store.document(name, document_id)
+        record = opened.document(document_id)
         if record is None:
             return None
-        text, chunks = store.document_text(name, document_id), store.document_chunks(name, document_id)
-        structure = store.document_structure(name, document_id)
-        if store.document(name, document_id) != record:
+        text, chunks = opened.document_text(document_id), opened.document_chunks(document_id)
+        structure = opened.document_structure(document_id)
+        if opened.document(document_id) != record:
             continue  # another process has just published it
         if len(chunks) != record.chunk_count:
             raise InternalError(
@@ -154,7 +159,7 @@ def vectors_of(place: CollectionPlace, chunks: Sequence[Chunk]) -> list[Vector]:
         InternalError: a chunk has none; names the document and how many are missing.
     """
     keys = [embedding_key(chunk) for chunk in chunks]
-    known = place.store.vectors(place.collection, keys)
+    known = place.opened.vectors(keys)
     missing = [chunk for chunk, key in zip(chunks, keys, strict=True) if key not in known]
     if missing:
         first = missing[0]
@@ -176,5 +181,5 @@ def put(place: CollectionPlace, held: DocumentVersion, vectors: Sequence[Vector]
         EmbeddedChunk(chunk, vector, embedding_key(chunk)) for chunk, vector in zip(held.chunks, vectors, strict=True)
     ]
     whole = WholeDocument(held.record, held.text, chunks, held.structure)
-    place.store.publish(place.collection, [whole], lambda _: None)
+    place.opened.publish([whole], lambda _: None)
     return len(chunks)

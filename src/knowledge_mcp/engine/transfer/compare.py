@@ -258,7 +258,7 @@ def _ask(
     for chunk, vector in sample:
         words = _words_of(chunk.content)
         legs = [
-            place.store.search(place.collection, vector=vector, text=words or None, filter=None, limit=_HITS)
+            place.opened.search(vector=vector, text=words or None, filter=None, limit=_HITS)
             for place in (source, target)
         ]
         mine, theirs = (list(each.dense or ()) for each in legs)

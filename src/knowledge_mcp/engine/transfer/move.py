@@ -190,12 +190,10 @@ class Move:
         target = self._target
         if not records:
             return lambda _: True
-        counted = target.store.statistics(target.collection).chunks
+        counted = target.opened.statistics().chunks
         if counted == sum(record.chunk_count for record in records.values()):
             return lambda _: True
-        return lambda document_id: (
-            len(target.store.document_chunks(target.collection, document_id)) == records[document_id].chunk_count
-        )
+        return lambda document_id: len(target.opened.document_chunks(document_id)) == records[document_id].chunk_count
 
     def _copy_all(self, document_ids: tuple[str, ...] | list[str], done: int, total: int) -> None:
         for place, document_id in enumerate(document_ids, done + 1):
@@ -245,7 +243,7 @@ class Move:
         mine = self._source.records()
         gone = tuple(each for each in others if each not in mine)
         for place, document_id in enumerate(gone, 1):
-            self._target.store.delete_document(self._target.collection, document_id)
+            self._target.opened.delete(document_id)
             self._tell(MoveEventKind.REMOVED, document_id, place, len(gone))
         return gone
 
@@ -278,7 +276,7 @@ def _checked(source: CollectionPlace, target: CollectionPlace) -> CollectionInfo
             suggestion="Name another target store, or another collection with --to-collection.",
         )
     info = source.info()
-    there = target.store.collection(target.collection)
+    there = target.opened.info()
     if there is not None and there.space.fingerprint != info.space.fingerprint:
         raise SpaceMismatchError(
             f"Collection '{target.collection}' of {target.store.location} holds vectors of {there.space.label}, "

@@ -261,7 +261,7 @@ class Reembed:
     def _vectors(self, target: CollectionPlace, held: DocumentVersion) -> list[Vector]:
         """Embed a document's chunks; what the new collection has already is not embedded again."""
         keys = [embedding_key(chunk) for chunk in held.chunks]
-        known = target.store.vectors(target.collection, keys)
+        known = target.opened.vectors(keys)
         for start in range(0, len(keys), self._options.slice):
             end = start + self._options.slice
             chunks, its_keys = held.chunks[start:end], keys[start:end]
@@ -338,7 +338,7 @@ class Reembed:
 
     def _remove(self, place: CollectionPlace, document_ids: Sequence[str]) -> None:
         for done, document_id in enumerate(document_ids, 1):
-            place.store.delete_document(place.collection, document_id)
+            place.opened.delete(document_id)
             self._tell(MoveEventKind.REMOVED, document_id, done, len(document_ids))
 
     # telling

@@ -10,9 +10,9 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Self, TypeVar, cast
 
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import (
@@ -33,7 +33,7 @@ from knowledge_mcp.stores.chroma.opening import ChromaOptions, address_of
 from knowledge_mcp.stores.chroma.profiles import PROFILES, Profile
 from knowledge_mcp.stores.shared.filters import check_filter
 from knowledge_mcp.stores.shared.index_memory import IndexMemory
-from knowledge_mcp.stores.shared.rules import SnapshotValues, check_query
+from knowledge_mcp.stores.shared.rules import check_query
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from knowledge_mcp.stores.chroma.verify import Specified
     from knowledge_mcp.stores.chroma.view import ChromaView
 
-__all__ = ["ChromaStore", "from_options"]
+__all__ = ["ChromaHandle", "ChromaStore", "from_options"]
 
 T = TypeVar("T")
 
@@ -73,16 +73,15 @@ class ChromaStore:
         profiles: Mapping[str, Profile] = PROFILES,
         memory: IndexMemory | None = None,
     ) -> None:
-        self._analyser = analyser
+        self.analyser = analyser
         self._connection = ChromaConnection(address, policy)
         self._limits = limits
         self._lock = threading.Lock()
         self._catalogue: Catalogue | None = None
         self._known: dict[str, tuple[ChromaCollection, ChromaView]] = {}
-        self._profiles = profiles
+        self.profiles = profiles
         self._copies: dict[str, Specified] = {}
-        self._held: SnapshotValues[tuple[ChromaCollection, ChromaView]] = SnapshotValues()
-        self._size = StorageSize(self._connection)
+        self.size = StorageSize(self._connection)
         self._memory = memory or IndexMemory()
 
     @property
@@ -102,25 +101,16 @@ class ChromaStore:
         self._connection.call(lambda client: client.heartbeat())
 
     def close(self) -> None:
-        self._forget()
+        self.forget()
         self._connection.close()
 
     # collections
 
     def create_collection(self, name: str, space: EmbeddingSpace) -> CollectionInfo:
         made = self._names().create(name, space)
-        if name in self._profiles:
-            self._look_up(name)
+        if name in self.profiles:
+            self.look_up(name)
         return made
-
-    def collection(self, name: str) -> CollectionInfo | None:
-        from knowledge_mcp.stores.chroma.places import info_of
-
-        held = self._held.get(name)
-        if held is not None:
-            return replace(held[0].info, name=name)
-        found = self._names().find(name)
-        return None if found is None else info_of(found)
 
     def collections(self) -> list[CollectionInfo]:
         from knowledge_mcp.stores.chroma.places import info_of
@@ -129,152 +119,28 @@ class ChromaStore:
 
     def drop_collection(self, name: str) -> bool:
         dropped = self._names().drop(name)
-        if name in self._profiles:
+        if name in self.profiles:
             self._follow_name(name)
         return dropped
 
+    def open(self, name: str) -> ChromaHandle:
+        return ChromaHandle(self, name)
+
+    def entry(self, name: str) -> CollectionInfo | None:
+        """Describe who has a name now."""
+        from knowledge_mcp.stores.chroma.places import info_of
+
+        found = self._names().find(name)
+        return None if found is None else info_of(found)
+
     def rename_collections(self, names: Mapping[str, str]) -> None:
         self._names().rename(names)
-        for name in self._profiles.keys() & {*names, *names.values()}:
+        for name in self.profiles.keys() & {*names, *names.values()}:
             self._follow_name(name)
-
-    # writing
-
-    def publish(
-        self, collection: str, documents: Sequence[WholeDocument], on_published: Callable[[str], object]
-    ) -> None:
-        from knowledge_mcp.stores.chroma.writing import publish
-
-        told: set[str] = set()
-
-        def write(place: ChromaCollection, _: ChromaView) -> None:
-            def published(document_id: str) -> None:
-                self._copy(collection, place, document_id)
-                told.add(document_id)
-                on_published(document_id)
-
-            left = [each for each in documents if each.record.id not in told]
-            publish(place, left, self._analyser, published)
-
-        self._at(collection, write)
-
-    def delete_document(self, collection: str, document_id: str) -> int:
-        from knowledge_mcp.stores.chroma.writing import delete_document
-
-        def write(place: ChromaCollection, _: ChromaView) -> int:
-            removed = delete_document(place, document_id)
-            self._copy(collection, place, document_id)
-            return removed
-
-        return self._at(collection, write)
 
     # reading
 
-    @contextlib.contextmanager
-    def snapshot(self, collection: str) -> Generator[None]:
-        place, view = self._held.get(collection) or self._look_up(collection)
-        with view.still(), self._held.holding(collection, (place, view)):
-            yield
-
-    def vectors(self, collection: str, embedding_keys: Sequence[str]) -> dict[str, Vector]:
-        from knowledge_mcp.stores.chroma.reading import known_vectors
-
-        return self._at(collection, lambda place, view: known_vectors(place, view, embedding_keys))
-
-    def owners_of_content(self, collection: str, content_hashes: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        from knowledge_mcp.stores.chroma.reading import owners_of_content
-
-        return self._at(collection, lambda place, _: owners_of_content(place, content_hashes))
-
-    def document(self, collection: str, document_id: str) -> DocumentRecord | None:
-        from knowledge_mcp.stores.chroma.reading import record
-
-        return self._at(collection, lambda _, view: record(view, document_id))
-
-    def documents(
-        self, collection: str, document_ids: Sequence[str] | None = None, *, limit: int | None = None
-    ) -> list[DocumentRecord]:
-        from knowledge_mcp.stores.chroma.reading import records
-
-        return self._at(collection, lambda place, _: records(place, document_ids, limit))
-
-    def document_text(self, collection: str, document_id: str) -> str | None:
-        from knowledge_mcp.stores.chroma.reading import document_text
-
-        return self._at(collection, lambda place, _: document_text(place, document_id))
-
-    def document_structure(self, collection: str, document_id: str) -> DocumentStructure | None:
-        from knowledge_mcp.stores.chroma.reading import document_structure
-
-        return self._at(collection, lambda place, _: document_structure(place, document_id))
-
-    def document_chunks(self, collection: str, document_id: str) -> list[Chunk]:
-        from knowledge_mcp.stores.chroma.reading import document_chunks
-
-        return self._at(collection, lambda place, _: document_chunks(place, document_id))
-
-    def chunks(self, collection: str, chunk_ids: Sequence[str]) -> list[Chunk]:
-        from knowledge_mcp.stores.chroma.reading import chunks_by_id
-
-        return self._at(collection, lambda place, view: chunks_by_id(place, view, chunk_ids))
-
-    def state(self, collection: str) -> str:
-        return self._at(collection, lambda place, view: f"{place.token} {view.change_in_store()}")
-
-    def statistics(self, collection: str) -> StoreStatistics:
-        from knowledge_mcp.stores.chroma.reading import totals
-
-        def count(place: ChromaCollection, view: ChromaView) -> StoreStatistics:
-            documents, chunks, tokens = totals(place, view)
-            return StoreStatistics(documents, chunks, tokens, self._size.bytes(chunks, place.info.space.dimensions))
-
-        return self._at(collection, count)
-
-    # searching
-
-    def search(
-        self, collection: str, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int
-    ) -> LegResults:
-        from knowledge_mcp.stores.chroma.search import legs
-
-        check_filter(filter)
-
-        def look(place: ChromaCollection, view: ChromaView) -> LegResults:
-            check_query(vector, place.info.space)
-            return legs(place, view, self._analyser, vector=vector, text=text, filter=filter, limit=limit)
-
-        return self._at(collection, look)
-
-    def cosines(self, collection: str, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
-        from knowledge_mcp.stores.chroma.search import cosines
-
-        return self._at(collection, lambda place, view: cosines(place, view, vector, chunk_ids))
-
-    def definitions(self, collection: str, term_key: str) -> list[Chunk]:
-        from knowledge_mcp.stores.chroma.reading import definitions
-
-        return self._at(collection, lambda place, view: definitions(place, view, self._analyser, term_key))
-
-    def defined_terms(self, collection: str) -> dict[str, str]:
-        from knowledge_mcp.stores.chroma.reading import defined_terms
-
-        return self._at(collection, lambda _, view: defined_terms(view, self._analyser))
-
-    def verify(self, collection: str, *, repair: bool = False) -> list[Finding]:
-        from knowledge_mcp.stores.chroma.verify import verify, verify_copy
-
-        def check(place: ChromaCollection, _: ChromaView) -> list[Finding]:
-            findings = verify(place, self._analyser, repair=repair)
-            if collection in self._profiles:
-                try:
-                    findings += verify_copy(self._specified(collection, place), repair=repair)
-                except ConfigError as exc:  # somebody else's collection has a name of the specification
-                    findings.append(Finding(exc.message, suggestion=exc.suggestion))
-            return findings
-
-        return self._at(collection, check)
-
-    # inside
+    # for its handles
 
     def drop_index(self, key: Hashable) -> None:
         """Let the view of a collection go; the next search reads it again."""
@@ -283,22 +149,13 @@ class ChromaStore:
             if known is not None:
                 self._known[known[0].token] = (known[0], self._new_view(known[0]))
 
-    def _at(self, name: str, what: Callable[[ChromaCollection, ChromaView], T]) -> T:
-        """Do something in a collection; one that is dropped meanwhile is looked up again."""
-        place, view = self._held.get(name) or self._look_up(name)
-        try:
-            done = what(place, view)
-        except GoneError:
-            self._held.drop(name)
-            self._forget()
-            place, view = self._look_up(name)
-            done = what(place, view)
+    def used(self, place: ChromaCollection, view: ChromaView) -> None:
+        """Note that a view was used, which may have grown."""
         known = self._known.get(place.token)
         if known is not None and known[1] is view and view.bytes:
             self._memory.used(self, place.token, view.bytes)
-        return done
 
-    def _look_up(self, name: str) -> tuple[ChromaCollection, ChromaView]:
+    def look_up(self, name: str) -> tuple[ChromaCollection, ChromaView]:
         """Find who has the name now; what is known of a collection stays with it when it is renamed."""
         names = self._names()
         entry = names.find(name)
@@ -309,7 +166,7 @@ class ChromaStore:
         if known is not None:
             return known
         place = names.open(entry)
-        self._copy(name, place)
+        self.copy(name, place)
         with self._lock:
             return self._known.setdefault(entry.id, (place, self._new_view(place)))
 
@@ -317,23 +174,23 @@ class ChromaStore:
         from knowledge_mcp.stores.chroma.slots import ViewLimits
         from knowledge_mcp.stores.chroma.view import ChromaView
 
-        return ChromaView(place, self._analyser, self._limits or ViewLimits())
+        return ChromaView(place, self.analyser, self._limits or ViewLimits())
 
     def _names(self) -> Catalogue:
         from knowledge_mcp.stores.chroma.places import Catalogue
 
         with self._lock:
             if self._catalogue is None:
-                self._catalogue = Catalogue(self._connection, self._profiles)
+                self._catalogue = Catalogue(self._connection, self.profiles)
             return self._catalogue
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
         with self._lock:
             self._known.clear()
             self._copies.clear()
         self._memory.forget(self)
 
-    def _specified(self, name: str, place: ChromaCollection) -> Specified:
+    def specified(self, name: str, place: ChromaCollection) -> Specified:
         """Open the specified collections of a name; for the collection that has it."""
         from knowledge_mcp.stores.chroma.verify import Specified
 
@@ -341,17 +198,17 @@ class ChromaStore:
             known = self._copies.get(place.token)
         if known is not None:
             return known
-        return Specified(self._connection, self._names(), self._profiles[name], place)
+        return Specified(self._connection, self._names(), self.profiles[name], place)
 
-    def _copy(self, name: str, place: ChromaCollection, document_id: str | None = None) -> None:
+    def copy(self, name: str, place: ChromaCollection, document_id: str | None = None) -> None:
         """Copy a document, or all that differ, to where a specification wants them; what was written is not undone.
 
         What fails is logged and made good by the next change, or when the store is opened the next time.
         """
-        if name not in self._profiles:
+        if name not in self.profiles:
             return
         try:
-            copy = self._specified(name, place)
+            copy = self.specified(name, place)
             if document_id is None or place.token not in self._copies:
                 copy.bring_all(copy.differing())
             else:
@@ -367,11 +224,172 @@ class ChromaStore:
         """Copy from the collection that has a name now; where none has, its copy goes."""
         from knowledge_mcp.stores.chroma.verify import drop_specified
 
-        self._forget()
+        self.forget()
         if any(each.name == name for each in self.collections()):
-            self._look_up(name)
+            self.look_up(name)
         else:
-            drop_specified(self._connection, self._profiles[name])
+            drop_specified(self._connection, self.profiles[name])
+
+
+class ChromaHandle:
+    """A handle on one collection of a `ChromaStore`; a snapshot keeps what was found under the name, and what is held.
+
+    Args:
+        store: where it is.
+        name: of the collection.
+    """
+
+    def __init__(self, store: ChromaStore, name: str) -> None:
+        self._store = store
+        self._name = name
+        self._held: tuple[ChromaCollection, ChromaView] | None = None
+        self._ends = contextlib.ExitStack()
+
+    def __enter__(self) -> Self:
+        place, view = self._store.look_up(self._name)
+        self._ends.enter_context(view.still())
+        self._held = place, view
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._held = None
+        self._ends.close()
+
+    def info(self) -> CollectionInfo | None:
+        return self._store.entry(self._name) if self._held is None else replace(self._held[0].info, name=self._name)
+
+    def publish(self, documents: Sequence[WholeDocument], on_published: Callable[[str], object]) -> None:
+        from knowledge_mcp.stores.chroma.writing import publish
+
+        told: set[str] = set()
+
+        def write(place: ChromaCollection, _: ChromaView) -> None:
+            def published(document_id: str) -> None:
+                self._store.copy(self._name, place, document_id)
+                told.add(document_id)
+                on_published(document_id)
+
+            left = [each for each in documents if each.record.id not in told]
+            publish(place, left, self._store.analyser, published)
+
+        self._at(write)
+
+    def delete(self, document_id: str) -> int:
+        from knowledge_mcp.stores.chroma.writing import delete_document
+
+        def write(place: ChromaCollection, _: ChromaView) -> int:
+            removed = delete_document(place, document_id)
+            self._store.copy(self._name, place, document_id)
+            return removed
+
+        return self._at(write)
+
+    def vectors(self, embedding_keys: Sequence[str]) -> dict[str, Vector]:
+        from knowledge_mcp.stores.chroma.reading import known_vectors
+
+        return self._at(lambda place, view: known_vectors(place, view, embedding_keys))
+
+    def owners_of_content(self, content_hashes: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        from knowledge_mcp.stores.chroma.reading import owners_of_content
+
+        return self._at(lambda place, _: owners_of_content(place, content_hashes))
+
+    def document(self, document_id: str) -> DocumentRecord | None:
+        from knowledge_mcp.stores.chroma.reading import record
+
+        return self._at(lambda _, view: record(view, document_id))
+
+    def documents(self, document_ids: Sequence[str] | None = None, *, limit: int | None = None) -> list[DocumentRecord]:
+        from knowledge_mcp.stores.chroma.reading import records
+
+        return self._at(lambda place, _: records(place, document_ids, limit))
+
+    def document_text(self, document_id: str) -> str | None:
+        from knowledge_mcp.stores.chroma.reading import document_text
+
+        return self._at(lambda place, _: document_text(place, document_id))
+
+    def document_structure(self, document_id: str) -> DocumentStructure | None:
+        from knowledge_mcp.stores.chroma.reading import document_structure
+
+        return self._at(lambda place, _: document_structure(place, document_id))
+
+    def document_chunks(self, document_id: str) -> list[Chunk]:
+        from knowledge_mcp.stores.chroma.reading import document_chunks
+
+        return self._at(lambda place, _: document_chunks(place, document_id))
+
+    def chunks(self, chunk_ids: Sequence[str]) -> list[Chunk]:
+        from knowledge_mcp.stores.chroma.reading import chunks_by_id
+
+        return self._at(lambda place, view: chunks_by_id(place, view, chunk_ids))
+
+    def state(self) -> str:
+        return self._at(lambda place, view: f"{place.token} {view.change_in_store()}")
+
+    def statistics(self) -> StoreStatistics:
+        from knowledge_mcp.stores.chroma.reading import totals
+
+        def count(place: ChromaCollection, view: ChromaView) -> StoreStatistics:
+            documents, chunks, tokens = totals(place, view)
+            return StoreStatistics(
+                documents, chunks, tokens, self._store.size.bytes(chunks, place.info.space.dimensions)
+            )
+
+        return self._at(count)
+
+    def search(self, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int) -> LegResults:
+        from knowledge_mcp.stores.chroma.search import legs
+
+        check_filter(filter)
+
+        def look(place: ChromaCollection, view: ChromaView) -> LegResults:
+            check_query(vector, place.info.space)
+            return legs(place, view, self._store.analyser, vector=vector, text=text, filter=filter, limit=limit)
+
+        return self._at(look)
+
+    def cosines(self, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
+        from knowledge_mcp.stores.chroma.search import cosines
+
+        return self._at(lambda place, view: cosines(place, view, vector, chunk_ids))
+
+    def definitions(self, term_key: str) -> list[Chunk]:
+        from knowledge_mcp.stores.chroma.reading import definitions
+
+        return self._at(lambda place, view: definitions(place, view, self._store.analyser, term_key))
+
+    def defined_terms(self) -> dict[str, str]:
+        from knowledge_mcp.stores.chroma.reading import defined_terms
+
+        return self._at(lambda _, view: defined_terms(view, self._store.analyser))
+
+    def verify(self, *, repair: bool = False) -> list[Finding]:
+        from knowledge_mcp.stores.chroma.verify import verify, verify_copy
+
+        def check(place: ChromaCollection, _: ChromaView) -> list[Finding]:
+            findings = verify(place, self._store.analyser, repair=repair)
+            if self._name in self._store.profiles:
+                try:
+                    findings += verify_copy(self._store.specified(self._name, place), repair=repair)
+                except ConfigError as exc:  # somebody else's collection has a name of the specification
+                    findings.append(Finding(exc.message, suggestion=exc.suggestion))
+            return findings
+
+        return self._at(check)
+
+    def _at(self, what: Callable[[ChromaCollection, ChromaView], T]) -> T:
+        """Do something in a collection; one that is dropped meanwhile is looked up again."""
+        place, view = self._held or self._store.look_up(self._name)
+        try:
+            done = what(place, view)
+        except GoneError:
+            self._held = None
+            self._store.forget()
+            place, view = self._store.look_up(self._name)
+            done = what(place, view)
+        self._store.used(place, view)
+        return done
 
 
 def from_options(options: ChromaOptions, analyser: Analyser, memory: IndexMemory | None = None) -> ChromaStore:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
-import threading
-from collections.abc import Collection, Generator, Iterable, Mapping
-from typing import Generic, TypeVar
+from collections.abc import Collection, Iterable, Mapping
 
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace, WholeDocument
 from knowledge_mcp.model.errors import ConfigError, InternalError, InvalidInputError, NotFoundError
 
 __all__ = [
-    "SnapshotValues",
     "check_documents",
     "check_query",
     "checked_renames",
@@ -110,34 +106,3 @@ def newer_index(collection: str, label: str, own: str) -> ConfigError:
 def _order(label: str) -> tuple[int, str]:
     found = _NUMBER.search(label)
     return int(found[1]) if found else 0, label
-
-
-T = TypeVar("T")
-
-
-class SnapshotValues(threading.local, Generic[T]):
-    """Keep one value for each collection that this thread holds a snapshot of."""
-
-    def __init__(self) -> None:
-        self._values: dict[str, T] = {}
-
-    def get(self, collection: str) -> T | None:
-        """Return what is held of a collection, None outside of a snapshot of it."""
-        return self._values.get(collection)
-
-    def drop(self, collection: str) -> None:
-        """Forget a collection before its snapshot ends, since it has gone; reads look it up again."""
-        self._values.pop(collection, None)
-
-    @contextlib.contextmanager
-    def holding(self, collection: str, value: T) -> Generator[None]:
-        """Hold a value until the context ends, and what was held before then."""
-        before = self._values.get(collection)
-        self._values[collection] = value
-        try:
-            yield
-        finally:
-            if before is None:
-                self._values.pop(collection, None)
-            else:
-                self._values[collection] = before

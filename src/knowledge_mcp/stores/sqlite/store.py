@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Protocol, Self, TypeVar, cast
 
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import (
@@ -31,15 +31,17 @@ from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.shared.filters import check_filter
 from knowledge_mcp.stores.shared.index_memory import IndexMemory
 from knowledge_mcp.stores.shared.payload import space_to_json
-from knowledge_mcp.stores.shared.rules import SnapshotValues, check_documents, check_query, is_newer, newer_index
+from knowledge_mcp.stores.shared.rules import check_documents, check_query, is_newer, newer_index
 from knowledge_mcp.stores.sqlite.places import Place, every_place, find_place, place_of
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from knowledge_mcp.stores.sqlite.session import FileIdentity, Session
     from knowledge_mcp.stores.sqlite.view import SqliteView
     from knowledge_mcp.stores.sqlite.writing import PreparedChunks
 
-__all__ = ["SqliteOptions", "SqliteStore", "from_options"]
+__all__ = ["SqliteHandle", "SqliteOptions", "SqliteStore", "from_options"]
 
 T = TypeVar("T")
 
@@ -72,14 +74,13 @@ class SqliteStore:
     ) -> None:
         from knowledge_mcp.stores.sqlite.connection import Database
 
-        self._analyser = analyser
-        self._database = Database(path, patience=patience)
+        self.analyser = analyser
+        self.database = Database(path, patience=patience)
         self._views: dict[int, SqliteView] = {}
         self._views_of: FileIdentity | None = None
         self._views_lock = threading.Lock()
         self._loading: dict[int, threading.Lock] = {}
         self._workers: ThreadPoolExecutor | None = None
-        self._held: SnapshotValues[_Snapshot] = SnapshotValues()
         self._memory = memory or IndexMemory()
 
     @property
@@ -88,10 +89,10 @@ class SqliteStore:
 
     @property
     def location(self) -> str:
-        return str(self._database.path)
+        return str(self.database.path)
 
     def ping(self) -> None:
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             connection.run("SELECT count(*) FROM collections")
 
     def close(self) -> None:
@@ -101,45 +102,37 @@ class SqliteStore:
         self._memory.forget(self)
         if workers is not None:
             workers.shutdown(wait=True)
-        self._database.close()
+        self.database.close()
 
     # collections
 
     def create_collection(self, name: str, space: EmbeddingSpace) -> CollectionInfo:
-        known = self.collection(name)
+        known = self.open(name).info()
         if known is None:
-            with self._database.writing() as connection:
+            with self.database.writing() as connection:
                 connection.run(
                     "INSERT INTO collections (name, space, created_at, analyser) VALUES (?, ?, ?, ?)"
                     " ON CONFLICT (name) DO NOTHING",
-                    (name, space_to_json(space), _now(), self._analyser.version),
+                    (name, space_to_json(space), _now(), self.analyser.version),
                 )
-            known = self.collection(name)
+            known = self.open(name).info()
             if known is None:
                 raise NotFoundError(f"Collection '{name}' was dropped by another process just after it was made.")
         if known.space.fingerprint != space.fingerprint:
             raise SpaceMismatchError(f"Collection '{name}' belongs to {known.space.label}, not to {space.label}.")
         if known.degraded:
-            with self._reading(name) as (_, place):
-                self._check_index(place)
+            with self.reading(name) as (_, place):
+                self.check_index(place)
         return known
 
-    def collection(self, name: str) -> CollectionInfo | None:
-        held = self._held.get(name)
-        if held is not None:
-            return self._described(held.place)
-        with self._database.reading() as connection:
-            found = find_place(connection, name)
-        return None if found is None else self._described(found)
-
     def collections(self) -> list[CollectionInfo]:
-        with self._database.reading() as connection:
-            return [self._described(each) for each in every_place(connection)]
+        with self.database.reading() as connection:
+            return [self.described(each) for each in every_place(connection)]
 
     def drop_collection(self, name: str) -> bool:
         from knowledge_mcp.stores.sqlite.writing import drop
 
-        with self._database.writing() as connection:
+        with self.database.writing() as connection:
             found = connection.rows("SELECT id FROM collections WHERE name = ?", (name,))
             if not found:
                 return False
@@ -149,208 +142,34 @@ class SqliteStore:
         self._memory.forget(self, int(found[0][0]))
         return True
 
+    def open(self, name: str) -> SqliteHandle:
+        return SqliteHandle(self, name)
+
     def rename_collections(self, names: Mapping[str, str]) -> None:
         from knowledge_mcp.stores.sqlite.writing import rename
 
-        with self._database.writing() as connection:
+        with self.database.writing() as connection:
             rename(connection, names)
 
-    # writing
+    # for its handles
 
-    def publish(
-        self, collection: str, documents: Sequence[WholeDocument], on_published: Callable[[str], object]
-    ) -> None:
-        from knowledge_mcp.stores.sqlite.writing import in_order, prepare, publish
-
-        indexes = any(each.chunks for each in documents)
-        with self._reading(collection) as (_, prepared_in):
-            check_documents(documents, prepared_in.space.dimensions)
-            if indexes:
-                self._check_index(prepared_in)
-        prepared: list[tuple[WholeDocument, PreparedChunks]] = []
-        for each in documents:
-            chunks = in_order(each.chunks)
-            vectors = [one.vector for one in chunks]
-            prepared.append((each, prepare([one.chunk for one in chunks], vectors, self._analyser)))
-        with self._writing(collection, indexes=indexes) as (connection, place):
-            place.check_same(prepared_in, collection)
-            publish(connection, place.id, prepared)
-        for each in documents:
-            on_published(each.record.id)
-
-    def delete_document(self, collection: str, document_id: str) -> int:
-        from knowledge_mcp.stores.sqlite.writing import delete_document
-
-        with self._writing(collection, indexes=False) as (connection, place):
-            return delete_document(connection, place.id, document_id)
-
-    def vectors(self, collection: str, embedding_keys: Sequence[str]) -> dict[str, Vector]:
-        from knowledge_mcp.stores.sqlite.reading import known_vectors
-
-        return self._read(
-            collection,
-            lambda connection, place: known_vectors(connection, place.id, place.space.dimensions, embedding_keys),
-        )
-
-    def owners_of_content(self, collection: str, content_hashes: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        from knowledge_mcp.stores.sqlite.reading import owners_of_content
-
-        return self._read(collection, lambda connection, place: owners_of_content(connection, place.id, content_hashes))
-
-    # reading
-
-    @contextlib.contextmanager
-    def snapshot(self, collection: str) -> Generator[None]:
-        if self._held.get(collection) is not None:
-            yield
-            return
-        while True:
-            with self._reading(collection) as (connection, place):
-                held = _Snapshot(connection, place)
-                if place.id in self._views and not is_newer(self._analyser.version, place.analyser):
-                    held.view = self._view_in(connection, place)
-                    if held.view is None:
-                        continue
-                with self._held.holding(collection, held):
-                    yield
-                    return
-
-    def document(self, collection: str, document_id: str) -> DocumentRecord | None:
-        from knowledge_mcp.stores.sqlite.reading import record
-
-        return self._read(collection, lambda connection, place: record(connection, place.id, document_id))
-
-    def documents(
-        self, collection: str, document_ids: Sequence[str] | None = None, *, limit: int | None = None
-    ) -> list[DocumentRecord]:
-        from knowledge_mcp.stores.sqlite.reading import records
-
-        return self._read(collection, lambda connection, place: records(connection, place.id, document_ids, limit))
-
-    def document_text(self, collection: str, document_id: str) -> str | None:
-        from knowledge_mcp.stores.sqlite.reading import document_text
-
-        return self._read(collection, lambda connection, place: document_text(connection, place.id, document_id))
-
-    def document_structure(self, collection: str, document_id: str) -> DocumentStructure | None:
-        from knowledge_mcp.stores.sqlite.reading import document_structure
-
-        return self._read(collection, lambda connection, place: document_structure(connection, place.id, document_id))
-
-    def document_chunks(self, collection: str, document_id: str) -> list[Chunk]:
-        from knowledge_mcp.stores.sqlite.reading import document_chunks
-
-        return self._read(collection, lambda connection, place: document_chunks(connection, place.id, document_id))
-
-    def chunks(self, collection: str, chunk_ids: Sequence[str]) -> list[Chunk]:
-        from knowledge_mcp.stores.sqlite.reading import chunks_by_id
-
-        return self._read(collection, lambda connection, place: chunks_by_id(connection, place.id, chunk_ids))
-
-    def state(self, collection: str) -> str:
-        from knowledge_mcp.stores.sqlite.view import state_of
-
-        def name(connection: Session, place: Place) -> str:
-            return f"{connection.file} {place.id} {state_of(connection, place.id).version}"
-
-        return self._read(collection, name)
-
-    def statistics(self, collection: str) -> StoreStatistics:
-        documents, chunks, tokens = self._read(
-            collection,
-            lambda connection, place: connection.rows(
-                "SELECT documents, chunks, tokens FROM collections WHERE id = ?", (place.id,)
-            )[0],
-        )
-        return StoreStatistics(documents, chunks, tokens, storage_bytes=self._database.storage_bytes)
-
-    # searching
-
-    def search(
-        self, collection: str, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int
-    ) -> LegResults:
-        from knowledge_mcp.stores.sqlite.search import legs
-
-        check_filter(filter)
-        with self._searching(collection) as (connection, place, view):
-            check_query(vector, place.space)
-            newer = None if text is None else self._newer(place)
-            if newer is not None and vector is None:
-                raise newer
-            terms = None if text is None or newer is not None else self._analyser.query_terms(text)
-            with self._database.decoding():
-                found = legs(connection, view, self._pool, vector=vector, terms=terms, filter=filter, limit=limit)
-            return found if newer is None else replace(found, lexical_error=newer.message)
-
-    def cosines(self, collection: str, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
-        from knowledge_mcp.stores.sqlite.search import cosines
-
-        with self._searching(collection) as (connection, place, view):
-            check_query(vector, place.space)
-            with self._database.decoding():
-                return cosines(connection, view, vector, chunk_ids)
-
-    def definitions(self, collection: str, term_key: str) -> list[Chunk]:
-        from knowledge_mcp.stores.sqlite.reading import definitions
-
-        return self._read(
-            collection, lambda connection, place: definitions(connection, place.id, term_key), indexed=True
-        )
-
-    def defined_terms(self, collection: str) -> dict[str, str]:
-        from knowledge_mcp.stores.sqlite.reading import defined_terms
-
-        return self._read(collection, lambda connection, place: defined_terms(connection, place.id), indexed=True)
-
-    def verify(self, collection: str, *, repair: bool = False) -> list[Finding]:
-        from knowledge_mcp.stores.sqlite.verify import verify
-
-        if not repair:
-            return self._read(
-                collection,
-                lambda connection, place: verify(connection, place.id, place.space.dimensions, self._analyser, False),
-                indexed=True,
-            )
-        with self._writing(collection) as (connection, place):
-            return verify(connection, place.id, place.space.dimensions, self._analyser, True)
-
-    def unchecked_documents(self, collection: str) -> int:
-        """Count the documents that were stored before there were check sums."""
-        from knowledge_mcp.stores.sqlite.verify import unchecked_documents
-
-        return self._read(collection, lambda connection, place: unchecked_documents(connection, place.id))
-
-    # inside
+    def has_view(self, place: Place) -> bool:
+        """Tell whether a collection was searched already, by this version's analyser."""
+        return place.id in self._views and not is_newer(self.analyser.version, place.analyser)
 
     def drop_index(self, key: Hashable) -> None:
         """Let the view of a collection go; the next search reads it again."""
         with self._views_lock:
             self._views.pop(cast("int", key), None)
 
-    def _pool(self) -> ThreadPoolExecutor:
+    def pool(self) -> ThreadPoolExecutor:
+        """Give the threads on which a search runs its legs."""
         with self._views_lock:
             if self._workers is None:
                 self._workers = ThreadPoolExecutor(2, thread_name_prefix="dense-leg")
             return self._workers
 
-    @contextlib.contextmanager
-    def _searching(self, name: str) -> Generator[tuple[Session, Place, SqliteView]]:
-        """Open a snapshot with the view that belongs to it."""
-        held = self._held_indexed(name)
-        if held is not None:
-            with self._database.mapped():
-                held.view = held.view or self._view_in(held.connection, held.place, behind=True)
-                assert held.view is not None
-                yield held.connection, held.place, held.view
-            return
-        while True:
-            with self._reading(name, indexed=True) as (connection, place):
-                view = self._view_in(connection, place)
-                if view is not None:
-                    yield connection, place, view
-                    return
-
-    def _view_in(self, connection: Session, place: Place, *, behind: bool = False) -> SqliteView | None:
+    def view_in(self, connection: Session, place: Place, *, behind: bool = False) -> SqliteView | None:
         """Make the view of a snapshot's state; None where others are ahead of it, unless that is wanted, at a price."""
         from knowledge_mcp.stores.sqlite.view import next_view, state_of
 
@@ -365,7 +184,7 @@ class SqliteStore:
             is_behind = last is not None and last.version > state.version
             if is_behind and not behind:
                 return None
-            with self._database.decoding():
+            with self.database.decoding():
                 view = next_view(connection, place.id, place.space.dimensions, last, state)
             with self._views_lock:
                 kept = not is_behind and connection.file == self._views_of
@@ -376,62 +195,256 @@ class SqliteStore:
         return view
 
     @contextlib.contextmanager
-    def _reading(self, name: str, *, indexed: bool = False) -> Generator[tuple[Session, Place]]:
-        with self._database.reading() as connection:
+    def reading(self, name: str, *, indexed: bool = False) -> Generator[tuple[Session, Place]]:
+        """Open a transaction that reads; where it is to be `indexed`, by this store's analyser or a newer one."""
+        with self.database.reading() as connection:
             place = place_of(connection, name)
-            if not indexed or not is_newer(self._analyser.version, place.analyser):
+            if not indexed or not is_newer(self.analyser.version, place.analyser):
                 yield connection, place
                 return
-        with self._writing(name):
+        with self.writing(name):
             pass
-        with self._reading(name, indexed=True) as found:
+        with self.reading(name, indexed=True) as found:
             yield found
 
     @contextlib.contextmanager
-    def _writing(self, name: str, *, indexes: bool = True) -> Generator[tuple[Session, Place]]:
+    def writing(self, name: str, *, indexes: bool = True) -> Generator[tuple[Session, Place]]:
         """Open the writing transaction; where it `indexes`, the collection is indexed by this store's analyser in it.
 
         Raises:
             ConfigError: a newer version has indexed it, and its index is to be written to.
         """
-        with self._database.writing() as connection:
+        with self.database.writing() as connection:
             place = place_of(connection, name)
             if indexes:
-                self._check_index(place)
-            if indexes and place.analyser != self._analyser.version:
+                self.check_index(place)
+            if indexes and place.analyser != self.analyser.version:
                 from knowledge_mcp.stores.sqlite.verify import index_anew
 
-                index_anew(connection, place.id, self._analyser)
+                index_anew(connection, place.id, self.analyser)
             yield connection, place
 
-    def _held_indexed(self, name: str) -> _Snapshot | None:
-        """Return this thread's snapshot of a collection, unless an older analyser has indexed what it sees."""
-        held = self._held.get(name)
-        return None if held is None or is_newer(self._analyser.version, held.place.analyser) else held
-
-    def _newer(self, place: Place) -> ConfigError | None:
+    def newer(self, place: Place) -> ConfigError | None:
         """Say that a newer version has indexed a collection, None where it has not."""
-        newer = is_newer(place.analyser, self._analyser.version)
-        return newer_index(place.info.name, place.analyser, self._analyser.version) if newer else None
+        newer = is_newer(place.analyser, self.analyser.version)
+        return newer_index(place.info.name, place.analyser, self.analyser.version) if newer else None
 
-    def _check_index(self, place: Place) -> None:
-        if (newer := self._newer(place)) is not None:
+    def check_index(self, place: Place) -> None:
+        """Raise where a newer version has indexed a collection."""
+        if (newer := self.newer(place)) is not None:
             raise newer
 
-    def _described(self, place: Place) -> CollectionInfo:
-        newer = self._newer(place)
+    def described(self, place: Place) -> CollectionInfo:
+        """Describe a collection, with what this version cannot use of it."""
+        newer = self.newer(place)
         return place.info if newer is None else replace(place.info, degraded=newer.message)
 
-    def _read(self, name: str, read: Callable[[Session, Place], T], *, indexed: bool = False) -> T:
-        held = self._held_indexed(name) if indexed else self._held.get(name)
+
+class SqliteHandle:
+    """A handle on one collection of a `SqliteStore`; a snapshot is a transaction that reads.
+
+    Args:
+        store: where it is.
+        name: of the collection.
+    """
+
+    def __init__(self, store: SqliteStore, name: str) -> None:
+        self._store = store
+        self._name = name
+        self._held: _Snapshot | None = None
+        self._ends = contextlib.ExitStack()
+
+    def __enter__(self) -> Self:
+        while True:
+            with contextlib.ExitStack() as ends:
+                connection, place = ends.enter_context(self._store.reading(self._name))
+                held = _Snapshot(connection, place)
+                if self._store.has_view(place):
+                    held.view = self._store.view_in(connection, place)
+                    if held.view is None:
+                        continue
+                self._held, self._ends = held, ends.pop_all()
+                return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        self._held = None
+        return self._ends.__exit__(kind, error, trace)
+
+    def info(self) -> CollectionInfo | None:
+        if self._held is not None:
+            return self._store.described(self._held.place)
+        with self._store.database.reading() as connection:
+            found = find_place(connection, self._name)
+        return None if found is None else self._store.described(found)
+
+    def publish(self, documents: Sequence[WholeDocument], on_published: Callable[[str], object]) -> None:
+        from knowledge_mcp.stores.sqlite.writing import in_order, prepare, publish
+
+        indexes = any(each.chunks for each in documents)
+        with self._store.reading(self._name) as (_, prepared_in):
+            check_documents(documents, prepared_in.space.dimensions)
+            if indexes:
+                self._store.check_index(prepared_in)
+        prepared: list[tuple[WholeDocument, PreparedChunks]] = []
+        for each in documents:
+            chunks = in_order(each.chunks)
+            vectors = [one.vector for one in chunks]
+            prepared.append((each, prepare([one.chunk for one in chunks], vectors, self._store.analyser)))
+        with self._store.writing(self._name, indexes=indexes) as (connection, place):
+            place.check_same(prepared_in, self._name)
+            publish(connection, place.id, prepared)
+        for each in documents:
+            on_published(each.record.id)
+
+    def delete(self, document_id: str) -> int:
+        from knowledge_mcp.stores.sqlite.writing import delete_document
+
+        with self._store.writing(self._name, indexes=False) as (connection, place):
+            return delete_document(connection, place.id, document_id)
+
+    def vectors(self, embedding_keys: Sequence[str]) -> dict[str, Vector]:
+        from knowledge_mcp.stores.sqlite.reading import known_vectors
+
+        return self._read(
+            lambda connection, place: known_vectors(connection, place.id, place.space.dimensions, embedding_keys),
+        )
+
+    def owners_of_content(self, content_hashes: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        from knowledge_mcp.stores.sqlite.reading import owners_of_content
+
+        return self._read(lambda connection, place: owners_of_content(connection, place.id, content_hashes))
+
+    def document(self, document_id: str) -> DocumentRecord | None:
+        from knowledge_mcp.stores.sqlite.reading import record
+
+        return self._read(lambda connection, place: record(connection, place.id, document_id))
+
+    def documents(self, document_ids: Sequence[str] | None = None, *, limit: int | None = None) -> list[DocumentRecord]:
+        from knowledge_mcp.stores.sqlite.reading import records
+
+        return self._read(lambda connection, place: records(connection, place.id, document_ids, limit))
+
+    def document_text(self, document_id: str) -> str | None:
+        from knowledge_mcp.stores.sqlite.reading import document_text
+
+        return self._read(lambda connection, place: document_text(connection, place.id, document_id))
+
+    def document_structure(self, document_id: str) -> DocumentStructure | None:
+        from knowledge_mcp.stores.sqlite.reading import document_structure
+
+        return self._read(lambda connection, place: document_structure(connection, place.id, document_id))
+
+    def document_chunks(self, document_id: str) -> list[Chunk]:
+        from knowledge_mcp.stores.sqlite.reading import document_chunks
+
+        return self._read(lambda connection, place: document_chunks(connection, place.id, document_id))
+
+    def chunks(self, chunk_ids: Sequence[str]) -> list[Chunk]:
+        from knowledge_mcp.stores.sqlite.reading import chunks_by_id
+
+        return self._read(lambda connection, place: chunks_by_id(connection, place.id, chunk_ids))
+
+    def state(self) -> str:
+        from knowledge_mcp.stores.sqlite.view import state_of
+
+        def name(connection: Session, place: Place) -> str:
+            return f"{connection.file} {place.id} {state_of(connection, place.id).version}"
+
+        return self._read(name)
+
+    def statistics(self) -> StoreStatistics:
+        documents, chunks, tokens = self._read(
+            lambda connection, place: connection.rows(
+                "SELECT documents, chunks, tokens FROM collections WHERE id = ?", (place.id,)
+            )[0],
+        )
+        return StoreStatistics(documents, chunks, tokens, storage_bytes=self._store.database.storage_bytes)
+
+    def search(self, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int) -> LegResults:
+        from knowledge_mcp.stores.sqlite.search import legs
+
+        check_filter(filter)
+        with self._searching() as (connection, place, view):
+            check_query(vector, place.space)
+            newer = None if text is None else self._store.newer(place)
+            if newer is not None and vector is None:
+                raise newer
+            terms = None if text is None or newer is not None else self._store.analyser.query_terms(text)
+            with self._store.database.decoding():
+                found = legs(connection, view, self._store.pool, vector=vector, terms=terms, filter=filter, limit=limit)
+            return found if newer is None else replace(found, lexical_error=newer.message)
+
+    def cosines(self, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
+        from knowledge_mcp.stores.sqlite.search import cosines
+
+        with self._searching() as (connection, place, view):
+            check_query(vector, place.space)
+            with self._store.database.decoding():
+                return cosines(connection, view, vector, chunk_ids)
+
+    def definitions(self, term_key: str) -> list[Chunk]:
+        from knowledge_mcp.stores.sqlite.reading import definitions
+
+        return self._read(lambda connection, place: definitions(connection, place.id, term_key), indexed=True)
+
+    def defined_terms(self) -> dict[str, str]:
+        from knowledge_mcp.stores.sqlite.reading import defined_terms
+
+        return self._read(lambda connection, place: defined_terms(connection, place.id), indexed=True)
+
+    def verify(self, *, repair: bool = False) -> list[Finding]:
+        from knowledge_mcp.stores.sqlite.verify import verify
+
+        if not repair:
+            return self._read(
+                lambda connection, place: verify(
+                    connection, place.id, place.space.dimensions, self._store.analyser, False
+                ),
+                indexed=True,
+            )
+        with self._store.writing(self._name) as (connection, place):
+            return verify(connection, place.id, place.space.dimensions, self._store.analyser, True)
+
+    def unchecked_documents(self) -> int:
+        """Count the documents that were stored before there were check sums."""
+        from knowledge_mcp.stores.sqlite.verify import unchecked_documents
+
+        return self._read(lambda connection, place: unchecked_documents(connection, place.id))
+
+    @contextlib.contextmanager
+    def _searching(self) -> Generator[tuple[Session, Place, SqliteView]]:
+        """Open a snapshot with the view that belongs to it."""
+        held = self._held_indexed()
         if held is not None:
-            with self._database.mapped(), self._database.decoding():
+            with self._store.database.mapped():
+                held.view = held.view or self._store.view_in(held.connection, held.place, behind=True)
+                assert held.view is not None
+                yield held.connection, held.place, held.view
+            return
+        while True:
+            with self._store.reading(self._name, indexed=True) as (connection, place):
+                view = self._store.view_in(connection, place)
+                if view is not None:
+                    yield connection, place, view
+                    return
+
+    def _held_indexed(self) -> _Snapshot | None:
+        """Return this thread's snapshot of a collection, unless an older analyser has indexed what it sees."""
+        held = self._held
+        return None if held is None or is_newer(self._store.analyser.version, held.place.analyser) else held
+
+    def _read(self, read: Callable[[Session, Place], T], *, indexed: bool = False) -> T:
+        held = self._held_indexed() if indexed else self._held
+        if held is not None:
+            with self._store.database.mapped(), self._store.database.decoding():
                 if indexed:
-                    self._check_index(held.place)
+                    self._store.check_index(held.place)
                 return read(held.connection, held.place)
-        with self._reading(name, indexed=indexed) as (connection, place), self._database.decoding():
+        with self._store.reading(self._name, indexed=indexed) as (connection, place), self._store.database.decoding():
             if indexed:
-                self._check_index(place)
+                self._store.check_index(place)
             return read(connection, place)
 
 
