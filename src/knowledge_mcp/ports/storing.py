@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
 from typing import Protocol, Self
 
 from knowledge_mcp.model.chunk import Chunk, Vector
@@ -64,7 +65,9 @@ class Collection(Protocol):
         """
         ...
 
-    def __exit__(self, *raised: object) -> bool | None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> bool | None:
         """End it."""
         ...
 

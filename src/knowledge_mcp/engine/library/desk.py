@@ -132,7 +132,7 @@ class LibraryDesk:
 
     def drop_collection(self, collection: str) -> int:
         base = self._existing(collection)
-        gone = base.store.open(collection).statistics().documents if base.exists() else 0
+        gone = base.opened.statistics().documents if base.exists() else 0
         base.store.drop_collection(collection)
         log_event(_logger, logging.INFO, "collection_deleted", collection=collection, documents=gone)
         return gone
@@ -215,7 +215,7 @@ class LibraryDesk:
     def _take_in(self, collection: str, item: SourceItem, deposit: Deposit, line: Call) -> Deposited:
         base = self._of(collection)
         with noticing():  # a damaged record is replaced
-            earlier = base.store.open(collection).document(item.document_id or "") if base.exists() else None
+            earlier = base.opened.document(item.document_id or "") if base.exists() else None
         options = IngestOptions(force=deposit.force, ids_are_settled=True)
         report = ingest_one(base, self._pipeline, item, options, line, unit="passage")
         if not report.documents:

@@ -380,12 +380,12 @@ class RepositoryDesk:
             NotFoundError: no such repository or file; names files that look alike.
         """
         info = self.repository(name)
-        store = self._base.store
+        files = self._base.store.open(info.collection)
         wanted = path.strip().removeprefix("./")
-        record = store.open(info.collection).document(f"{info.name}:{wanted}")
-        text = store.open(info.collection).document_text(record.id) if record is not None else None
+        record = files.document(f"{info.name}:{wanted}")
+        text = files.document_text(record.id) if record is not None else None
         if record is None or text is None:
-            paths = [path_of(each.id) for each in store.open(info.collection).documents()]
+            paths = [path_of(each.id) for each in files.documents()]
             ending = [each for each in paths if each.endswith(f"/{wanted}")]
             near = ending[:3] or difflib.get_close_matches(wanted[:300], paths, 3, 0.6)
             raise NotFoundError(
