@@ -120,7 +120,9 @@ class World:
         store = self._store()
         try:
             found = {
-                record.id: [(chunk.id, chunk.content_hash) for chunk in store.open("repo_code").document_chunks(record.id)]
+                record.id: [
+                    (chunk.id, chunk.content_hash) for chunk in store.open("repo_code").document_chunks(record.id)
+                ]
                 for record in store.open("repo_code").documents()
                 if record.id != MANIFEST_ID
             }

@@ -23,12 +23,13 @@ from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.support.sandbox import Sandbox
 from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.cli.conftest import Command
+from tests.engine.overridden import OverriddenStore
 from tests.ranking.cross_encoder import make_cross_encoder
 
 COLLECTION = "se_knowledge_base"
 
 
-class AilingStore(MemoryStore):
+class AilingStore(OverriddenStore):
     """A store with something wrong: with the connection, or with a document, which may be mended."""
 
     def __init__(self, *, unreachable: bool = False, damaged: bool = False) -> None:

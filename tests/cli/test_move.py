@@ -195,7 +195,8 @@ def test_a_store_that_is_not_configured_or_not_built_in_ends_with_3(
 def test_a_migration_that_is_stopped_says_how_to_go_on(
     kb: Store, server: Store, knowledge: Command, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int
 ) -> None:
-    publish = type(server).publish
+    handle = type(server.open(NAME))
+    publish = handle.publish
     left = [3]
 
     def stops(*arguments: Any) -> None:
@@ -205,7 +206,7 @@ def test_a_migration_that_is_stopped_says_how_to_go_on(
         publish(*arguments)
 
     with monkeypatch.context() as patched:
-        patched.setattr(type(server), "publish", stops)
+        patched.setattr(handle, "publish", stops)
         done = knowledge("migrate", "--from", "sqlite", "--to", "qdrant")
     assert done.code == code
     assert "Documents done in this run: 3. Run the same command again" in done.err

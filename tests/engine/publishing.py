@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from knowledge_mcp.model.collection import WholeDocument
-from knowledge_mcp.stores.memory import MemoryStore
+from tests.engine.overridden import OverriddenStore
 
 __all__ = ["PublishingStore"]
 
 
-class PublishingStore(MemoryStore):
+class PublishingStore(OverriddenStore):
     """Take documents one by one: a test changes or refuses each in `take`."""
 
     def publish(

@@ -19,8 +19,8 @@ from knowledge_mcp.model.errors import (
     SpaceMismatchError,
 )
 from knowledge_mcp.model.query import And, Equals, Filter, In, Prefix, RequirementQuery, SearchMode, SearchQuery
-from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.embedders import HashingEmbedder
+from tests.engine.overridden import OverriddenStore
 from tests.engine.world import PUMPS, VALVES, World
 
 
@@ -227,13 +227,13 @@ def test_statistics_count_what_was_ingested(world: World) -> None:
     assert (stats.backend, stats.status, stats.hybrid_enabled) == ("memory", "healthy", True)
 
 
-class DownStore(MemoryStore):
+class DownStore(OverriddenStore):
     """A store that nobody reaches."""
 
     def ping(self) -> None:
         raise ConnectionFailedError("nobody there")
 
-    def collection(self, name: str) -> CollectionInfo | None:
+    def info(self, collection: str) -> CollectionInfo | None:
         raise ConnectionFailedError("nobody there")
 
 

@@ -20,7 +20,7 @@ from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.errors import ConnectionFailedError
 from knowledge_mcp.model.query import Equals, LegHit, LegScore, SearchMode, SearchQuery
 from knowledge_mcp.ports import Embedder
-from knowledge_mcp.stores.memory import MemoryStore
+from tests.engine.overridden import OverriddenStore
 from tests.engine.world import PUMPS, VALVES, World
 
 legs = st.dictionaries(st.text("abcdefgh", min_size=1, max_size=2), st.floats(-1.0, 1.0), max_size=12)
@@ -123,7 +123,7 @@ def test_feedback_moves_the_question_towards_the_best_passages(world: World) -> 
     assert {hit.chunk_id for hit in kept} <= valves
 
 
-class _Forgetful(MemoryStore):
+class _Forgetful(OverriddenStore):
     forgets = False
 
     def vectors(self, collection: str, embedding_keys: Sequence[str]) -> dict[str, Vector]:

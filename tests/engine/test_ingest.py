@@ -20,8 +20,8 @@ from knowledge_mcp.model.query import SearchQuery
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.markdown import MarkdownReader
 from knowledge_mcp.sources.files import FileSource
-from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.embedders import HashingEmbedder
+from tests.engine.overridden import OverriddenStore
 from tests.engine.publishing import PublishingStore
 from tests.engine.world import PUMPS, VALVES, World
 
@@ -224,7 +224,7 @@ def test_chunks_removed_by_another_writer_are_written_again(tmp_path: Path, slic
     assert len(world.knowledge.document_chunks("pumps")) == world.knowledge.document("pumps").chunk_count
 
 
-class FullStore(MemoryStore):
+class FullStore(OverriddenStore):
     """A store whose disk is full."""
 
     def publish(
@@ -262,7 +262,7 @@ def test_what_was_stored_before_the_store_failed_is_told_apart_from_what_was_not
     assert [each.id for each in world.knowledge.documents()] == ["a"]
 
 
-class RefusesB(MemoryStore):
+class RefusesB(OverriddenStore):
     """A store that cannot take one document, and then takes none of those that come with it."""
 
     def publish(

@@ -17,7 +17,7 @@ from knowledge_mcp.model.errors import (
 )
 from knowledge_mcp.model.library import Deposit, Fetched
 from knowledge_mcp.model.query import Equals, SearchQuery
-from knowledge_mcp.stores.memory import MemoryStore
+from tests.engine.overridden import OverriddenStore
 from tests.engine.shelf import PUMPS, VALVES, Shelf
 
 
@@ -162,7 +162,7 @@ def test_a_deposit_that_is_cancelled_leaves_what_was_there(shelf: Shelf) -> None
     assert "eight hours" in desk.find(first.document_id).text
 
 
-class Narrow(MemoryStore):
+class Narrow(OverriddenStore):
     """Refuse to list every record of a collection: a deposit must not need that."""
 
     listing: bool = True

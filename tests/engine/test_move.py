@@ -27,6 +27,7 @@ from knowledge_mcp.model.errors import (
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.store_values import SPACE
 from tests.engine.moving import Told, chunks_of, everything, fill, memory, move, place, put_document, sqlite
+from tests.engine.overridden import OverriddenStore
 from tests.engine.publishing import PublishingStore
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -164,7 +165,7 @@ def test_an_unknown_collection_names_those_there_are(source: MemoryStore) -> Non
     assert "kb" in unknown.value.suggestion
 
 
-class _HasLostVectors(MemoryStore):
+class _HasLostVectors(OverriddenStore):
     """Stands for a source whose vectors of one document have gone."""
 
     def vectors(self, collection: str, embedding_keys: Sequence[str]) -> dict[str, Vector]:
@@ -272,7 +273,7 @@ def test_a_move_killed_twice_ends_equal(tmp_path: Path) -> None:
         each.close()
 
 
-class _PublishedWhileItIsRead(MemoryStore):
+class _PublishedWhileItIsRead(OverriddenStore):
     """Stands for a source into which an ingest publishes between the reading of a text and of its chunks."""
 
     left = 1

@@ -15,6 +15,7 @@ from knowledge_mcp.model.query import Filter, LegResults
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.store_values import SPACE, structure
 from tests.engine.moving import chunks_of, everything, fill, memory, move, place, put_document
+from tests.engine.overridden import OverriddenStore
 from tests.engine.publishing import PublishingStore
 
 
@@ -52,7 +53,7 @@ def test_the_content_hash_sees_every_kind_of_difference() -> None:
     assert len(seen) == 8
 
 
-class _LosesAChunk(MemoryStore):
+class _LosesAChunk(OverriddenStore):
     def document_chunks(self, collection: str, document_id: str) -> list[Chunk]:
         return super().document_chunks(collection, document_id)[: None if document_id != "doc-01" else -1]
 
@@ -64,7 +65,7 @@ def test_a_source_document_with_fewer_chunks_than_its_record_says_is_not_copied(
     assert "4 chunks, but its record says 5" in report.failed[0].message
 
 
-class _LosesVectors(MemoryStore):
+class _LosesVectors(OverriddenStore):
     def vectors(self, collection: str, embedding_keys: Sequence[str]) -> dict[str, Vector]:
         known = super().vectors(collection, embedding_keys)
         return {key: known[key] for key in list(known)[1:]}
@@ -92,7 +93,7 @@ class _ForgetsFields(PublishingStore):
         super().take(collection, replace(new, chunks=kept))
 
 
-class _FindsNothingNear(MemoryStore):
+class _FindsNothingNear(OverriddenStore):
     def search(
         self, collection: str, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int
     ) -> LegResults:
@@ -100,7 +101,7 @@ class _FindsNothingNear(MemoryStore):
         return replace(legs, dense=tuple(legs.dense or ())[5:])
 
 
-class _IndexesNoWords(MemoryStore):
+class _IndexesNoWords(OverriddenStore):
     def search(
         self, collection: str, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int
     ) -> LegResults:

@@ -30,6 +30,7 @@ from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.testing.embedders import HashingEmbedder
 from knowledge_mcp.testing.store_values import SPACE, embedded
 from tests.engine.moving import Told, chunks_of, fill, memory, place, put_document, sqlite
+from tests.engine.overridden import OverriddenStore
 from tests.engine.publishing import PublishingStore
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -155,7 +156,7 @@ class _PublishesBeforeTheSwap(MemoryStore):
     def rename_collections(self, names: Mapping[str, str]) -> None:
         put_document(self, "doc-01", chunks_of("doc-01", 4, turn=6), turn=6)
         put_document(self, "last", chunks_of("last", 2))
-        self.delete_document("kb", "doc-02")
+        self.open("kb").delete("doc-02")
         super().rename_collections(names)
 
 
@@ -268,7 +269,7 @@ class _LosesAVector(PublishingStore):
         super().take(collection, replace(new, chunks=spoilt) if "next" in collection else new)
 
 
-class _LosesText(MemoryStore):
+class _LosesText(OverriddenStore):
     def document_text(self, collection: str, document_id: str) -> str | None:
         text = super().document_text(collection, document_id)
         return text[:-1] if text and "next" in collection else text

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.query import RequirementQuery, SearchQuery
-from knowledge_mcp.stores.sqlite.store import SqliteStore
+from knowledge_mcp.stores.sqlite.store import SqliteHandle, SqliteStore
 from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.engine.world import PUMPS, World
 
@@ -19,13 +20,27 @@ class Losing(SqliteStore):
 
     lost: str = ""
 
-    def chunks(self, collection: str, chunk_ids: Sequence[str]) -> list[Chunk]:
+    def open(self, name: str) -> SqliteHandle:
+        return LosingHandle(self, name)
+
+    def lose(self, collection: str) -> None:
         if self.lost:
             other = SqliteStore(Path(self.location), EnglishAnalyser())
             other.open(collection).delete(self.lost)
             other.close()
             self.lost = ""
-        return super().chunks(collection, chunk_ids)
+
+
+class LosingHandle(SqliteHandle):
+    """Have the store lose it."""
+
+    def __init__(self, store: Losing, name: str) -> None:
+        super().__init__(store, name)
+        self._loses = store
+
+    def chunks(self, chunk_ids: Sequence[str]) -> list[Chunk]:
+        self._loses.lose(self._name)
+        return super().chunks(chunk_ids)
 
 
 def test_a_document_deleted_amid_a_search_is_in_it_whole_and_in_none_after_it(tmp_path: Path) -> None:
@@ -47,16 +62,28 @@ def test_a_document_deleted_amid_a_search_is_in_it_whole_and_in_none_after_it(tm
 class Watched(SqliteStore):
     """Count the snapshots that are open."""
 
-    open = 0
+    snapshots = 0
 
-    @contextmanager
-    def snapshot(self, collection: str) -> Generator[None]:
-        with super().snapshot(collection):
-            self.open += 1
-            try:
-                yield
-            finally:
-                self.open -= 1
+    def open(self, name: str) -> SqliteHandle:
+        return WatchedHandle(self, name)
+
+
+class WatchedHandle(SqliteHandle):
+    """Have the store count it."""
+
+    def __init__(self, store: Watched, name: str) -> None:
+        super().__init__(store, name)
+        self._counts = store
+
+    def __enter__(self) -> Self:
+        self._counts.snapshots += 1
+        return super().__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        self._counts.snapshots -= 1
+        return super().__exit__(kind, error, trace)
 
 
 class Outside(HashingEmbedder):
@@ -69,7 +96,7 @@ class Outside(HashingEmbedder):
 
     def embed_query(self, text: str) -> Vector:
         self.asked += 1
-        self.inside += self._store.open
+        self.inside += self._store.snapshots
         return super().embed_query(text)
 
 

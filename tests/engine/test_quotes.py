@@ -17,7 +17,7 @@ from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.errors import ConnectionFailedError, InvalidInputError, NotFoundError
 from knowledge_mcp.model.evidence import QuoteAnswer, QuoteQuery, QuoteVerdict
 from knowledge_mcp.model.query import Filter, LegResults
-from knowledge_mcp.stores.memory import MemoryStore
+from tests.engine.overridden import OverriddenStore
 from tests.engine.world import PUMPS, VALVES, World
 
 TANKS = """# Tanks
@@ -244,7 +244,7 @@ def test_a_blank_wordless_or_endless_quote_and_an_unknown_document_are_errors(wo
     assert ask(World(tmp_path), "The tank") == QuoteAnswer(QuoteVerdict.NOT_FOUND, (), 0)
 
 
-class Mute(MemoryStore):
+class Mute(OverriddenStore):
     """A store whose keyword leg fails."""
 
     def search(

@@ -22,9 +22,9 @@ from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentRecord, Documen
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, NotFoundError
 from knowledge_mcp.model.evidence import ReadAnswer, ReadQuery
-from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.engine.library import FERRIES, PIERS, TIDES
+from tests.engine.overridden import OverriddenStore
 from tests.engine.world import World
 
 MEASURE = HashingEmbedder()
@@ -230,7 +230,7 @@ def test_the_same_number_in_an_annex_and_in_a_clause_is_told_apart_by_the_word_b
     assert [label_of(entry) for entry in find_sections(two, "clause 1")] == ["1 Scope"]
 
 
-class Restless(MemoryStore):
+class Restless(OverriddenStore):
     """Let somebody else write whenever a text is asked for, `times` times."""
 
     def __init__(self) -> None:

@@ -17,12 +17,12 @@ from knowledge_mcp.model.document import Reference, ReferenceKind, Span
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError, TimedOutError
 from knowledge_mcp.model.evidence import ReferenceAnswer, ReferenceLink, ReferenceQuery
 from knowledge_mcp.model.query import Filter, LegResults
-from knowledge_mcp.stores.memory import MemoryStore
 from tests.engine.library import FERRIES, PIERS, TIDES
+from tests.engine.overridden import OverriddenStore
 from tests.engine.world import World
 
 
-class Flaky(MemoryStore):
+class Flaky(OverriddenStore):
     """A store whose keyword leg can be told to fail."""
 
     def __init__(self) -> None:

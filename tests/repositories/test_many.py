@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from pathlib import Path
 
@@ -13,12 +12,13 @@ from knowledge_mcp.engine.repositories.values import CodeQuery
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import NotFoundError
 from knowledge_mcp.stores.memory import MemoryStore
+from tests.engine.overridden import OverriddenStore
 from tests.repositories.world import World
 
 QUESTION = CodeQuery("check the signature and the expiry of a token", limit=20, threshold=0.0)
 
 
-class Served(MemoryStore):
+class Served(OverriddenStore):
     """Be taken for a server; say on which threads snapshots were taken, and lose a collection just before one."""
 
     def __init__(self) -> None:
@@ -30,11 +30,11 @@ class Served(MemoryStore):
     def backend(self) -> str:
         return "qdrant"
 
-    def snapshot(self, collection: str) -> contextlib.AbstractContextManager[None]:
+    def enter(self, collection: str) -> None:
         self.threads.add(threading.get_ident())
         if collection == self.lost:
             self.drop_collection(collection)
-        return super().snapshot(collection)
+        super().enter(collection)
 
 
 def filled(folder: Path, store: MemoryStore) -> World:

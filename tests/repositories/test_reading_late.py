@@ -10,11 +10,11 @@ import pytest
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import Chunk
-from knowledge_mcp.stores.memory import MemoryStore
+from tests.engine.overridden import OverriddenStore
 from tests.repositories.world import World
 
 
-class Counting(MemoryStore):
+class Counting(OverriddenStore):
     """Remember which passages are read."""
 
     def __init__(self) -> None:

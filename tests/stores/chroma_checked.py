@@ -15,24 +15,24 @@ class Checked(ChromaStore):
     """Compare the copy with what the store holds, as the library itself shows it, before it is closed."""
 
     def close(self) -> None:
-        for name, profile in self._profiles.items():
+        for name, profile in self.profiles.items():
             self._compare(name, profile)
         super().close()
 
     def _compare(self, name: str, profile: Profile) -> None:
         try:
-            if self.collection(name) is None:
+            if self.open(name).info() is None:
                 return
         except ConnectionFailedError:  # closed already, or never opened
             return
 
         def contents(table: str) -> dict[str, str]:
-            found: Any = self._connection.call(
+            found: Any = self.connection.call(
                 lambda client: client.get_collection(table, embedding_function=None).get()
             )
             return dict(zip(found["ids"], found["documents"], strict=True))
 
-        records = self.documents(name)
+        records = self.open(name).documents()
         assert contents(profile.documents) == {each.id: each.title for each in records}
-        chunks = [chunk for each in records for chunk in self.document_chunks(name, each.id)]
+        chunks = [chunk for each in records for chunk in self.open(name).document_chunks(each.id)]
         assert contents(profile.chunks) == {each.id: each.content for each in chunks}

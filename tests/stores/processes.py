@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
-from knowledge_mcp.ports import Store
+from knowledge_mcp.ports import Collection, Store
 from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.testing.store_search import put
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage, unit_vector
@@ -53,14 +53,14 @@ def write(store: Store, seed: int, seconds: float) -> None:
 
 def check(store: Store) -> None:
     """Look once as it comes and once in a snapshot, in every way, and fail on any mix of generations."""
-    _look(store)
-    with store.open("c"):
-        _look(store)
-        _look(store)
+    _look(store.open("c"))
+    with store.open("c") as held:
+        _look(held)
+        _look(held)
 
 
-def _look(store: Store) -> None:
-    legs = store.open("c").search(vector=unit_vector("3"), text="alpha", filter=None, limit=10_000)
+def _look(handle: Collection) -> None:
+    legs = handle.search(vector=unit_vector("3"), text="alpha", filter=None, limit=10_000)
     for leg in (legs.dense, legs.lexical):
         assert leg is not None, (legs.dense_error, legs.lexical_error)
         turns: dict[str, dict[str, int]] = {}
@@ -72,8 +72,8 @@ def _look(store: Store) -> None:
             assert len(seen) == 1, f"{document_id} is seen in turns {seen}"
             (turn, count), *_ = seen.items()
             assert count == 1 + int(turn) % CHUNKS, f"{document_id} is seen with {count} chunks in turn {turn}"
-    for kept in store.open("c").documents():
-        chunks = store.open("c").document_chunks(kept.id)
+    for kept in handle.documents():
+        chunks = handle.document_chunks(kept.id)
         assert len({each.id.split("/")[1] for each in chunks}) == 1
 
 

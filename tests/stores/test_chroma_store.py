@@ -254,7 +254,9 @@ def test_another_analyser_indexes_anew_and_a_damaged_index_is_made_again(folder:
     assert messages == ["The search index is damaged."]
     older = opened(folder)
     assert found(older, "alpha") == ["1"]
-    assert [each.message for each in store.open("c").verify()] == messages, "an older version wrote over a newer one's index"
+    assert [each.message for each in store.open("c").verify()] == messages, (
+        "an older version wrote over a newer one's index"
+    )
     fresh = opened(folder, analyser=OtherAnalyser())
     assert found(fresh, "alpha") == ["1"]
     assert store.open("c").verify() == []

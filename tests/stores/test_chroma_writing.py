@@ -113,7 +113,9 @@ def test_many_small_documents_are_written_in_as_few_calls_as_one(
     assert store.open("c").verify() == []
     written.clear()
     store.open("c").publish([whole("a", ["three"]), whole("a", ["four"])], told.append)
-    assert [each.content for each in store.open("c").document_chunks("a")] == ["four"], "named twice: the last one holds"
+    assert [each.content for each in store.open("c").document_chunks("a")] == ["four"], (
+        "named twice: the last one holds"
+    )
     assert store.open("c").verify() == []
 
 

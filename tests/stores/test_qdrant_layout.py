@@ -243,7 +243,8 @@ def test_another_analyser_indexes_the_collection_anew_at_its_first_use(local: Lo
     oracle.create_collection("c", SPACE)
     put(oracle, "d", [SamplePassage("The Requirements apply", id="1"), SamplePassage("words", id="2")])
     mine, theirs = (
-        each.open("c").search(vector=None, text="the words", filter=None, limit=9).lexical or () for each in (other, oracle)
+        each.open("c").search(vector=None, text="the words", filter=None, limit=9).lexical or ()
+        for each in (other, oracle)
     )
     assert same_ranking(mine, theirs, 1e-5)
 

@@ -313,7 +313,9 @@ def test_a_term_said_a_thousand_times_scores_as_in_the_memory_store(tmp_path: Pa
     oracle.create_collection("c", SPACE)
     for each in (store, oracle):
         put(each, "d", ["alpha " * 1000 + "beta", "alpha beta", "gamma"])
-    mine, theirs = (each.open("c").search(vector=None, text="alpha beta", filter=None, limit=5) for each in (store, oracle))
+    mine, theirs = (
+        each.open("c").search(vector=None, text="alpha beta", filter=None, limit=5) for each in (store, oracle)
+    )
     assert mine == theirs
     store.close()
 

@@ -16,7 +16,7 @@ from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.errors import InternalError
 from knowledge_mcp.model.query import LegHit
 from knowledge_mcp.stores.sqlite import view
-from knowledge_mcp.stores.sqlite.store import SqliteStore
+from knowledge_mcp.stores.sqlite.store import SqliteHandle, SqliteStore
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage, unit_vector
 from knowledge_mcp.testing.stores import put
 
@@ -33,8 +33,9 @@ def elsewhere(work: Callable[[], object]) -> None:
         another.submit(work).result()
 
 
-def found(store: SqliteStore, text: str) -> tuple[LegHit, ...]:
-    return store.open("c").search(vector=None, text=text, filter=None, limit=9).lexical or ()
+def found(store: SqliteStore | SqliteHandle, text: str) -> tuple[LegHit, ...]:
+    handle = store.open("c") if isinstance(store, SqliteStore) else store
+    return handle.search(vector=None, text=text, filter=None, limit=9).lexical or ()
 
 
 @pytest.mark.parametrize("same", [True, False])
@@ -42,14 +43,14 @@ def test_what_another_one_publishes_is_seen_after_the_snapshot(tmp_path: Path, *
     store = opened(tmp_path / "knowledge.db")
     writer = store if same else opened(tmp_path / "knowledge.db")
     put(store, "d", [SamplePassage("alpha old", id="1")])
-    with store.open("c"):
-        before = store.open("c").documents()
+    with store.open("c") as held:
+        before = held.documents()
         elsewhere(lambda: put(writer, "d", [SamplePassage("alpha new", id="2")]))
         elsewhere(lambda: writer.rename_collections({"c": "b"}))
-        assert [hit.chunk_id for hit in found(store, "alpha")] == ["1"]
-        assert [each.content for each in store.open("c").chunks(["1", "2"])] == ["alpha old"]
-        assert store.open("c").documents() == before
-        assert store.open("c").info() is not None
+        assert [hit.chunk_id for hit in found(held, "alpha")] == ["1"]
+        assert [each.content for each in held.chunks(["1", "2"])] == ["alpha old"]
+        assert held.documents() == before
+        assert held.info() is not None
         elsewhere(lambda: writer.rename_collections({"b": "c"}))
         elsewhere(lambda: [hit.chunk_id for hit in found(writer, "alpha")] == ["2"] or pytest.fail("not written"))
     assert [hit.chunk_id for hit in found(store, "alpha")] == ["2"]
@@ -66,14 +67,14 @@ def test_a_passage_that_is_published_again_is_compared_as_the_snapshot_has_it(tm
         [SamplePassage("alpha", id="same", direction="old"), SamplePassage("beta", id="gone", direction="old")],
     )
     assert store.open("c").cosines(unit_vector("old"), ["same", "gone"]) == pytest.approx({"same": 1.0, "gone": 1.0})
-    with store.open("c"):
+    with store.open("c") as held:
         again = [SamplePassage("alpha", id="same", direction="new"), SamplePassage("gamma", id="come", direction="old")]
         elsewhere(lambda: put(store, "d", again))
         later: list[dict[str, float]] = []
         elsewhere(lambda: later.append(store.open("c").cosines(unit_vector("old"), ["same", "gone", "come"])))
         assert later[0].keys() == {"same", "come"}
         assert later[0]["same"] < 0.99
-        inside = store.open("c").cosines(unit_vector("old"), ["same", "gone", "come"])
+        inside = held.cosines(unit_vector("old"), ["same", "gone", "come"])
         assert inside == pytest.approx({"same": 1.0, "gone": 1.0})
     assert store.open("c").cosines(unit_vector("old"), ["same", "gone", "come"]) == later[0]
     store.close()
@@ -99,10 +100,10 @@ def test_a_view_that_is_ahead_of_a_snapshot_is_not_used_in_it(tmp_path: Path) ->
     seen: list[list[str]] = []
 
     def read() -> None:
-        with store.open("c"):
+        with store.open("c") as held:
             begun.set()
             assert published.wait(30)
-            seen.append([hit.chunk_id for hit in found(store, "alpha")])
+            seen.append([hit.chunk_id for hit in found(held, "alpha")])
 
     thread = threading.Thread(target=read)
     thread.start()
@@ -122,8 +123,8 @@ def test_a_collection_of_another_analyser_is_indexed_before_its_snapshot(tmp_pat
     connection: Any = apsw.Connection(str(tmp_path / "knowledge.db"))
     connection.execute("UPDATE collections SET analyser = 'older'")
     connection.close()
-    with store.open("c"):
-        assert [hit.chunk_id for hit in found(store, "alpha")] == ["1"]
+    with store.open("c") as held:
+        assert [hit.chunk_id for hit in found(held, "alpha")] == ["1"]
     store.close()
 
 
@@ -132,10 +133,10 @@ def test_a_failure_inside_is_told_in_our_terms_and_the_snapshot_ends(tmp_path: P
     put(store, "d", [SamplePassage("alpha", id="1")])
 
     def damaged() -> list[Chunk]:
-        with store.open("c"):
+        with store.open("c") as held:
             with pytest.raises(InternalError, match="could not be used"):
-                store.open("c").chunks(["1"])
-            return store.open("c").chunks(["1"])
+                held.chunks(["1"])
+            return held.chunks(["1"])
 
     connection: Any = apsw.Connection(str(tmp_path / "knowledge.db"))
     connection.execute("ALTER TABLE chunks RENAME COLUMN payload TO gone")
@@ -151,9 +152,9 @@ def test_a_failure_inside_is_told_in_our_terms_and_the_snapshot_ends(tmp_path: P
 def test_writers_do_not_wait_for_a_snapshot(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "knowledge.db", EnglishAnalyser(), patience=0.0)
     store.create_collection("c", SPACE)
-    with store.open("c"):
+    with store.open("c") as held:
         put(store, "d", [SamplePassage("alpha", id="1")])
-        assert store.open("c").documents() == [], "what was written here is seen when the snapshot has ended"
+        assert held.documents() == [], "what was written here is seen when the snapshot has ended"
     assert len(store.open("c").documents()) == 1
     store.close()
 
@@ -170,10 +171,10 @@ def test_reading_a_document_in_a_snapshot_loads_nothing_that_only_searches_need(
     opened(tmp_path / "knowledge.db").close()
     store = Counting(tmp_path / "knowledge.db", EnglishAnalyser())
     put(store, "d", [SamplePassage("alpha", id="1")])
-    with store.snapshot("c"):
-        assert [each.content for each in store.document_chunks("c", "d")] == ["alpha"]
+    with store.open("c") as held:
+        assert [each.content for each in held.document_chunks("d")] == ["alpha"]
         assert store.loaded == 0
-        assert [hit.chunk_id for hit in found(store, "alpha")] == ["1"]
+        assert [hit.chunk_id for hit in found(held, "alpha")] == ["1"]
         assert store.loaded == 1
     store.close()
 
@@ -181,13 +182,13 @@ def test_reading_a_document_in_a_snapshot_loads_nothing_that_only_searches_need(
 def test_a_snapshot_that_was_overtaken_before_its_first_search_still_sees_its_own_state(tmp_path: Path) -> None:
     store = opened(tmp_path / "knowledge.db")
     put(store, "d", [SamplePassage("alpha old", id="1")])
-    with store.open("c"):
-        before = store.open("c").documents()
+    with store.open("c") as held:
+        before = held.documents()
         elsewhere(lambda: put(store, "d", [SamplePassage("alpha new", id="2")]))
         elsewhere(lambda: [hit.chunk_id for hit in found(store, "alpha")] == ["2"] or pytest.fail("not written"))
-        assert [hit.chunk_id for hit in found(store, "alpha")] == ["1"]
-        assert [hit.chunk_id for hit in found(store, "alpha old")] == ["1"]
-        assert store.open("c").documents() == before
+        assert [hit.chunk_id for hit in found(held, "alpha")] == ["1"]
+        assert [hit.chunk_id for hit in found(held, "alpha old")] == ["1"]
+        assert held.documents() == before
     assert [hit.chunk_id for hit in found(store, "alpha")] == ["2"]
     store.close()
 
@@ -198,10 +199,10 @@ def test_an_older_index_is_made_anew_amid_a_snapshot_that_has_begun_to_read(tmp_
     connection: Any = apsw.Connection(str(tmp_path / "knowledge.db"))
     connection.execute("UPDATE collections SET analyser = 'older'")
     connection.close()
-    with store.open("c"):
-        assert len(store.open("c").documents()) == 1
-        assert [hit.chunk_id for hit in found(store, "alpha")] == ["1"]
-        assert [each.id for each in store.open("c").definitions("alpha")] == ["1"]
+    with store.open("c") as held:
+        assert len(held.documents()) == 1
+        assert [hit.chunk_id for hit in found(held, "alpha")] == ["1"]
+        assert [each.id for each in held.definitions("alpha")] == ["1"]
     store.close()
 
 

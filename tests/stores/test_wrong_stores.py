@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -26,10 +26,11 @@ from knowledge_mcp.ports import Analyser, Store
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.store_machine import store_machine
 from knowledge_mcp.testing.stores import StoreContract
+from tests.engine.overridden import OverriddenStore
 from tests.engine.publishing import PublishingStore
 
 
-class _ForgetsTheFilterOfTheDenseLeg(MemoryStore):
+class _ForgetsTheFilterOfTheDenseLeg(OverriddenStore):
     def search(
         self, collection: str, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int
     ) -> LegResults:
@@ -38,7 +39,7 @@ class _ForgetsTheFilterOfTheDenseLeg(MemoryStore):
         return replace(lexical, dense=dense.dense)
 
 
-class _FiltersAfterRanking(MemoryStore):
+class _FiltersAfterRanking(OverriddenStore):
     def search(
         self, collection: str, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int
     ) -> LegResults:
@@ -49,14 +50,14 @@ class _FiltersAfterRanking(MemoryStore):
         return LegResults(dense, lexical)
 
 
-class _GivesOneTooMany(MemoryStore):
+class _GivesOneTooMany(OverriddenStore):
     def search(
         self, collection: str, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int
     ) -> LegResults:
         return super().search(collection, vector=vector, text=text, filter=filter, limit=limit + 1)
 
 
-class _OrdersTiesBackwards(MemoryStore):
+class _OrdersTiesBackwards(OverriddenStore):
     def search(
         self, collection: str, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int
     ) -> LegResults:
@@ -68,7 +69,7 @@ class _OrdersTiesBackwards(MemoryStore):
         return LegResults(turned[0], turned[1])
 
 
-class _ScoresByDistance(MemoryStore):
+class _ScoresByDistance(OverriddenStore):
     def search(
         self, collection: str, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int
     ) -> LegResults:
@@ -81,7 +82,7 @@ class _ShowsBothGenerations(PublishingStore):
     """Stands for a store that publishes in two steps and stops between them."""
 
     def take(self, collection: str, new: WholeDocument) -> None:
-        old = self.document(collection, new.record.id)
+        old = next(iter(self.documents(collection, [new.record.id])), None)
         if old is not None and old.chunk_count:
             chunks = self.document_chunks(collection, new.record.id)
             shadow = replace(old, id=f"{new.record.id}~old")
@@ -90,8 +91,8 @@ class _ShowsBothGenerations(PublishingStore):
         super().take(collection, new)
 
 
-class _LosesDeletes(MemoryStore):
-    def delete_document(self, collection: str, document_id: str) -> int:
+class _LosesDeletes(OverriddenStore):
+    def delete(self, collection: str, document_id: str) -> int:
         return len(self.document_chunks(collection, document_id))
 
 
@@ -115,25 +116,25 @@ class _KeepsTheOldStructureAfterAPublish(PublishingStore):
 
 class _PublishesTheStructureBeforeItRefuses(PublishingStore):
     def take(self, collection: str, new: WholeDocument) -> None:
-        known = self._get(collection).documents.get(new.record.id)
+        known = self.get(collection).documents.get(new.record.id)
         if known is not None:
             known.structure = new.structure
         super().take(collection, new)
 
 
-class _TakesNoStructureForNoDocument(MemoryStore):
+class _TakesNoStructureForNoDocument(OverriddenStore):
     def document_structure(self, collection: str, document_id: str) -> DocumentStructure | None:
         found = super().document_structure(collection, document_id)
         return None if found == NO_STRUCTURE else found
 
 
-class _CutsLongStructures(MemoryStore):
+class _CutsLongStructures(OverriddenStore):
     def document_structure(self, collection: str, document_id: str) -> DocumentStructure | None:
         found = super().document_structure(collection, document_id)
         return None if found is None else replace(found, sections=found.sections[:1000])
 
 
-class _AnswersEmptyForUnknownCollections(MemoryStore):
+class _AnswersEmptyForUnknownCollections(OverriddenStore):
     def documents(
         self, collection: str, document_ids: Sequence[str] | None = None, *, limit: int | None = None
     ) -> list[DocumentRecord]:
@@ -145,19 +146,19 @@ class _AnswersEmptyForUnknownCollections(MemoryStore):
 
 class _AcceptsAnySpace(MemoryStore):
     def create_collection(self, name: str, space: EmbeddingSpace) -> CollectionInfo:
-        known = self.collection(name)
+        known = self.open(name).info()
         return known if known is not None else super().create_collection(name, space)
 
 
-class _ListsChunksInItsOwnOrder(MemoryStore):
+class _ListsChunksInItsOwnOrder(OverriddenStore):
     def chunks(self, collection: str, chunk_ids: Sequence[str]) -> list[Chunk]:
         return super().chunks(collection, sorted(chunk_ids))
 
 
-class _DropsDefinitionsOfAliases(MemoryStore):
+class _DropsDefinitionsOfAliases(OverriddenStore):
     def definitions(self, collection: str, term_key: str) -> list[Chunk]:
         terms = {
-            self._analyser.term_key(each.term)
+            self.analyser.term_key(each.term)
             for chunk in super().definitions(collection, term_key)
             for each in chunk.definitions
         }
@@ -183,14 +184,14 @@ class _RenamesWhatItCanBeforeItRefuses(MemoryStore):
 
 class _CopiesInsteadOfRenaming(MemoryStore):
     def rename_collections(self, names: Mapping[str, str]) -> None:
-        before = {name: self.collection(name) for name in names}
+        before = {name: self.open(name).info() for name in names}
         super().rename_collections(names)
         for name, info in before.items():
-            if info is not None and self.collection(name) is None:
+            if info is not None and self.open(name).info() is None:
                 self.create_collection(name, info.space)
 
 
-class _TellsOfDocumentsThatItRefuses(MemoryStore):
+class _TellsOfDocumentsThatItRefuses(OverriddenStore):
     def publish(
         self, collection: str, documents: Sequence[WholeDocument], on_published: Callable[[str], object]
     ) -> None:
@@ -199,19 +200,19 @@ class _TellsOfDocumentsThatItRefuses(MemoryStore):
         super().publish(collection, documents, lambda _: None)
 
 
-class _LeavesOutDocumentsWithoutChunks(MemoryStore):
+class _LeavesOutDocumentsWithoutChunks(OverriddenStore):
     def publish(
         self, collection: str, documents: Sequence[WholeDocument], on_published: Callable[[str], object]
     ) -> None:
         super().publish(collection, [each for each in documents if each.chunks], on_published)
 
 
-class _GoesOnReadingItsSnapshot(MemoryStore):
+class _GoesOnReadingItsSnapshot(OverriddenStore):
     answers: dict[str, LegResults] | None = None
 
-    def snapshot(self, collection: str) -> contextlib.AbstractContextManager[None]:
+    def enter(self, collection: str) -> None:
         self.answers = {}
-        return super().snapshot(collection)
+        super().enter(collection)
 
     def search(
         self, collection: str, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int
@@ -220,19 +221,16 @@ class _GoesOnReadingItsSnapshot(MemoryStore):
         return found if self.answers is None else self.answers.setdefault(f"{vector} {text} {limit}", found)
 
 
-class _ReadsNothingButItsSnapshot(MemoryStore):
-    def snapshot(self, collection: str) -> contextlib.AbstractContextManager[None]:
-        @contextlib.contextmanager
-        def alone() -> Generator[None]:
-            others = {name: each for name, each in self._collections.items() if name != collection}
-            self._collections = {collection: self._get(collection)}
-            yield
-            self._collections |= others
+class _ReadsNothingButItsSnapshot(OverriddenStore):
+    def enter(self, collection: str) -> None:
+        self.others = {name: each for name, each in self._collections.items() if name != collection}
+        self._collections = {collection: self.get(collection)}
 
-        return alone()
+    def leave(self, collection: str) -> None:
+        self._collections |= self.others
 
 
-class _ComparesByDistance(MemoryStore):
+class _ComparesByDistance(OverriddenStore):
     def cosines(self, collection: str, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
         return {each: 1.0 - cosine for each, cosine in super().cosines(collection, vector, chunk_ids).items()}
 

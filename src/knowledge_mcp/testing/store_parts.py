@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from knowledge_mcp.model.collection import NO_STRUCTURE, WholeDocument
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, NotFoundError
-from knowledge_mcp.ports import Store
+from knowledge_mcp.ports import Collection, Store
 from knowledge_mcp.testing.store_search import SearchContract, expect, put, whole
 from knowledge_mcp.testing.store_values import (
     SPACE,
@@ -271,36 +271,36 @@ class WholeContract(StructureContract):
 
 
 class SnapshotContract(WholeContract):
-    """Hold a store to what `Store.snapshot` promises; `StoreContract` has these tests too."""
+    """Hold a store to what `Collection` promises of snapshots; `StoreContract` has these tests too."""
 
     def test_a_snapshot_answers_as_the_store_does_and_ends_with_its_context(self) -> None:
         with self.filled() as store:
             put(store, "d", ["alpha beta", SamplePassage("gamma", terms=(("gamma",),))])
             store.create_collection("other", SPACE)
 
-            def answers() -> list[object]:
+            def answers(handle: Collection) -> list[object]:
                 return [
-                    store.open("c").info(),
-                    store.open("none").info(),
-                    store.open("c").documents(),
-                    store.open("c").document_text("d"),
-                    [each.id for each in store.open("c").document_chunks("d")],
-                    store.open("c").definitions("gamma"),
-                    store.open("c").statistics().chunks,
-                    store.open("c").search(vector=unit_vector("alpha beta"), text="beta", filter=None, limit=3),
-                    store.open("other").statistics().chunks,
+                    handle.info(),
+                    handle.documents(),
+                    handle.document_text("d"),
+                    [each.id for each in handle.document_chunks("d")],
+                    handle.definitions("gamma"),
+                    handle.statistics().chunks,
+                    handle.search(vector=unit_vector("alpha beta"), text="beta", filter=None, limit=3),
                 ]
 
-            outside = answers()
-            with store.open("c"):
-                assert answers() == outside
-                with store.open("other"), store.open("c"):
-                    assert answers() == outside
+            handle = store.open("c")
+            outside = answers(handle)
+            with handle as held:
+                assert answers(held) == outside
+                with store.open("other") as other, store.open("c") as again:
+                    assert answers(again) == answers(held) == outside
+                    assert other.statistics().chunks == 0
                 expect(NotFoundError, lambda: store.open("none").documents())
-                expect(InvalidInputError, lambda: store.open("c").search(vector=b"", text=None, filter=None, limit=3))
-                assert answers() == outside
+                expect(InvalidInputError, lambda: held.search(vector=b"", text=None, filter=None, limit=3))
+                assert answers(held) == outside
             put(store, "d", ["delta"])
-            assert [one != other for one, other in zip(answers(), outside, strict=True)][-3:] == [True, True, False]
+            assert [one != other for one, other in zip(answers(handle), outside, strict=True)][-2:] == [True, True]
             assert self.found(store, "beta") == []
             assert len(self.found(store, "delta")) == 1
 
@@ -316,26 +316,26 @@ class SnapshotContract(WholeContract):
             store.create_collection("next", SPACE)
             put(store, "d", ["alpha new"], collection="next")
 
-            def read() -> set[str]:
-                legs = store.open("c").search(vector=unit_vector("x"), text="alpha", filter=None, limit=3)
+            def read(handle: Collection) -> set[str]:
+                legs = handle.search(vector=unit_vector("x"), text="alpha", filter=None, limit=3)
                 hits = [hit.chunk_id for hit in (*(legs.dense or ()), *(legs.lexical or ()))]
-                return {each.content for each in (*store.open("c").chunks(hits), *store.open("c").document_chunks("d"))}
+                return {each.content for each in (*handle.chunks(hits), *handle.document_chunks("d"))}
 
-            with store.open("c"):
-                assert read() == {"alpha old"}
+            with store.open("c") as held:
+                assert read(held) == {"alpha old"}
                 store.rename_collections({"c": "before", "next": "c"})
                 if dropped:
                     store.drop_collection("before")
-                assert store.open("c").info() is not None
-                assert read() <= {"alpha old", "alpha new"}
-                assert len(read()) == 1, "it was told apart at the first read, if at all"
-            assert read() == {"alpha new"}
+                assert held.info() is not None
+                assert read(held) <= {"alpha old", "alpha new"}
+                assert len(read(held)) == 1, "it was told apart at the first read, if at all"
+            assert read(store.open("c")) == {"alpha new"}
 
     def test_a_snapshot_of_an_unknown_collection_is_an_error_at_its_first_read(self) -> None:
         with self.opened() as store:
 
             def read() -> None:
-                with store.open("none"):
-                    store.open("none").documents()
+                with store.open("none") as held:
+                    held.documents()
 
             expect(NotFoundError, read)

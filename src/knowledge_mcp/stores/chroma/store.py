@@ -74,14 +74,14 @@ class ChromaStore:
         memory: IndexMemory | None = None,
     ) -> None:
         self.analyser = analyser
-        self._connection = ChromaConnection(address, policy)
+        self.connection = ChromaConnection(address, policy)
         self._limits = limits
         self._lock = threading.Lock()
         self._catalogue: Catalogue | None = None
         self._known: dict[str, tuple[ChromaCollection, ChromaView]] = {}
         self.profiles = profiles
         self._copies: dict[str, Specified] = {}
-        self.size = StorageSize(self._connection)
+        self.size = StorageSize(self.connection)
         self._memory = memory or IndexMemory()
 
     @property
@@ -90,19 +90,19 @@ class ChromaStore:
 
     @property
     def location(self) -> str:
-        return self._connection.address.location
+        return self.connection.address.location
 
     @property
     def address(self) -> Address:
         """Say where it is, token and all: not to be shown."""
-        return self._connection.address
+        return self.connection.address
 
     def ping(self) -> None:
-        self._connection.call(lambda client: client.heartbeat())
+        self.connection.call(lambda client: client.heartbeat())
 
     def close(self) -> None:
         self.forget()
-        self._connection.close()
+        self.connection.close()
 
     # collections
 
@@ -181,7 +181,7 @@ class ChromaStore:
 
         with self._lock:
             if self._catalogue is None:
-                self._catalogue = Catalogue(self._connection, self.profiles)
+                self._catalogue = Catalogue(self.connection, self.profiles)
             return self._catalogue
 
     def forget(self) -> None:
@@ -198,7 +198,7 @@ class ChromaStore:
             known = self._copies.get(place.token)
         if known is not None:
             return known
-        return Specified(self._connection, self._names(), self.profiles[name], place)
+        return Specified(self.connection, self._names(), self.profiles[name], place)
 
     def copy(self, name: str, place: ChromaCollection, document_id: str | None = None) -> None:
         """Copy a document, or all that differ, to where a specification wants them; what was written is not undone.
@@ -228,7 +228,7 @@ class ChromaStore:
         if any(each.name == name for each in self.collections()):
             self.look_up(name)
         else:
-            drop_specified(self._connection, self.profiles[name])
+            drop_specified(self.connection, self.profiles[name])
 
 
 class ChromaHandle:

@@ -1,0 +1,140 @@
+"""A store in memory of which a test overrides single methods, with the collection's name as their first argument."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Self
+
+from knowledge_mcp.model.chunk import Chunk, Vector
+from knowledge_mcp.model.collection import (
+    CollectionInfo,
+    DocumentRecord,
+    DocumentStructure,
+    StoreStatistics,
+    WholeDocument,
+)
+from knowledge_mcp.model.ingest import Finding
+from knowledge_mcp.model.query import Filter, LegResults
+from knowledge_mcp.stores.memory import MemoryHandle, MemoryStore
+
+__all__ = ["OverriddenStore"]
+
+
+class OverriddenStore(MemoryStore):
+    """Let every handle call the methods of its store."""
+
+    def open(self, name: str) -> MemoryHandle:
+        return _Handle(self, name)
+
+    def _plain(self, collection: str) -> MemoryHandle:
+        return super().open(collection)
+
+    def enter(self, collection: str) -> None:
+        """Begin a snapshot."""
+        self.get(collection)
+
+    def leave(self, collection: str) -> None:
+        """End one."""
+
+    def info(self, collection: str) -> CollectionInfo | None:
+        return self._plain(collection).info()
+
+    def publish(
+        self, collection: str, documents: Sequence[WholeDocument], on_published: Callable[[str], object]
+    ) -> None:
+        self._plain(collection).publish(documents, on_published)
+
+    def delete(self, collection: str, document_id: str) -> int:
+        return self._plain(collection).delete(document_id)
+
+    def vectors(self, collection: str, embedding_keys: Sequence[str]) -> dict[str, Vector]:
+        return self._plain(collection).vectors(embedding_keys)
+
+    def documents(
+        self, collection: str, document_ids: Sequence[str] | None = None, *, limit: int | None = None
+    ) -> list[DocumentRecord]:
+        return self._plain(collection).documents(document_ids, limit=limit)
+
+    def document_text(self, collection: str, document_id: str) -> str | None:
+        return self._plain(collection).document_text(document_id)
+
+    def document_structure(self, collection: str, document_id: str) -> DocumentStructure | None:
+        return self._plain(collection).document_structure(document_id)
+
+    def document_chunks(self, collection: str, document_id: str) -> list[Chunk]:
+        return self._plain(collection).document_chunks(document_id)
+
+    def chunks(self, collection: str, chunk_ids: Sequence[str]) -> list[Chunk]:
+        return self._plain(collection).chunks(chunk_ids)
+
+    def statistics(self, collection: str) -> StoreStatistics:
+        return self._plain(collection).statistics()
+
+    def search(
+        self, collection: str, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int
+    ) -> LegResults:
+        return self._plain(collection).search(vector=vector, text=text, filter=filter, limit=limit)
+
+    def cosines(self, collection: str, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
+        return self._plain(collection).cosines(vector, chunk_ids)
+
+    def definitions(self, collection: str, term_key: str) -> list[Chunk]:
+        return self._plain(collection).definitions(term_key)
+
+    def verify(self, collection: str, *, repair: bool = False) -> list[Finding]:
+        return self._plain(collection).verify(repair=repair)
+
+
+class _Handle(MemoryHandle):
+    def __init__(self, store: OverriddenStore, name: str) -> None:
+        super().__init__(store, name)
+        self._methods = store
+
+    def __enter__(self) -> Self:
+        self._methods.enter(self._name)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._methods.leave(self._name)
+
+    def info(self) -> CollectionInfo | None:
+        return self._methods.info(self._name)
+
+    def publish(self, documents: Sequence[WholeDocument], on_published: Callable[[str], object]) -> None:
+        self._methods.publish(self._name, documents, on_published)
+
+    def delete(self, document_id: str) -> int:
+        return self._methods.delete(self._name, document_id)
+
+    def vectors(self, embedding_keys: Sequence[str]) -> dict[str, Vector]:
+        return self._methods.vectors(self._name, embedding_keys)
+
+    def documents(self, document_ids: Sequence[str] | None = None, *, limit: int | None = None) -> list[DocumentRecord]:
+        return self._methods.documents(self._name, document_ids, limit=limit)
+
+    def document_text(self, document_id: str) -> str | None:
+        return self._methods.document_text(self._name, document_id)
+
+    def document_structure(self, document_id: str) -> DocumentStructure | None:
+        return self._methods.document_structure(self._name, document_id)
+
+    def document_chunks(self, document_id: str) -> list[Chunk]:
+        return self._methods.document_chunks(self._name, document_id)
+
+    def chunks(self, chunk_ids: Sequence[str]) -> list[Chunk]:
+        return self._methods.chunks(self._name, chunk_ids)
+
+    def statistics(self) -> StoreStatistics:
+        return self._methods.statistics(self._name)
+
+    def search(self, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int) -> LegResults:
+        return self._methods.search(self._name, vector=vector, text=text, filter=filter, limit=limit)
+
+    def cosines(self, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
+        return self._methods.cosines(self._name, vector, chunk_ids)
+
+    def definitions(self, term_key: str) -> list[Chunk]:
+        return self._methods.definitions(self._name, term_key)
+
+    def verify(self, *, repair: bool = False) -> list[Finding]:
+        return self._methods.verify(self._name, repair=repair)
