@@ -108,7 +108,7 @@ def test_a_server_shows_what_is_specified_after_an_older_program_and_two_writers
     assert registry["ids"] == ["d"]
     assert len({text.split(" place ")[0] for text in found["documents"]}) == 1, "chunks of two versions"
     assert len(found["ids"]) == registry["metadatas"][0]["chunk_count"]
-    assert not [each for each in stores[0].verify(name) if "specification" in each.message]
+    assert not [each for each in stores[0].open(name).verify() if "specification" in each.message]
     for store in stores:
         store.close()
     plain_chroma.close(client)

@@ -47,7 +47,7 @@ def opened(folder: Path) -> ChromaStore:
 
 
 def place_of(store: ChromaStore) -> ChromaCollection:
-    return store._look_up("c")[0]  # pyright: ignore[reportPrivateUsage] - what is written there is looked at
+    return store.look_up("c")[0]
 
 
 def documents_of(store: ChromaStore) -> ChromaTable:

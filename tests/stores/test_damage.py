@@ -80,7 +80,7 @@ def in_chroma(_: Path) -> Generator[tuple[Store, Forge]]:
             metadata[field] = metadata[field].replace(word, other)
             documents.update(ids=found["ids"][:1], metadatas=[metadata])
 
-        store._connection.call(change)  # pyright: ignore[reportPrivateUsage] - an embedded folder has one user
+        store.connection.call(change)
 
     yield store, forge
     store.close()

@@ -57,13 +57,13 @@ class Tapped(LocalQdrant):
 
 def leave_staged(store: QdrantStore, document_id: str, passages: Sequence[str]) -> None:
     """Leave what an older version of the program wrote of a document and did not publish."""
-    place = store._fresh("c")  # pyright: ignore[reportPrivateUsage] - where it is written
+    place = store.fresh("c")
     said = {"home": place.home, "name": "g", "generation": "g#1", "state": STAGED, "document_id": document_id}
     points = [
         chunk_point(each, chunk_payload(each, EnglishAnalyser()) | said) for each in embedded(document_id, passages)
     ]
     upsert = models.UpsertOperation(upsert=models.PointsList(points=points))
-    store._connection.write(place.home, [upsert])  # pyright: ignore[reportPrivateUsage] - as it wrote
+    store.connection.write(place.home, [upsert])
 
 
 @pytest.fixture

@@ -296,7 +296,7 @@ heavy = {"qdrant_client", "grpc", "numpy", "pydantic", "httpx"} & set(sys.module
 assert not heavy, heavy
 sys.modules["qdrant_client"] = None
 from knowledge_mcp.model.errors import ConfigError
-for call in (store.ping, store.collections, lambda: store.documents("c")):
+for call in (store.ping, store.collections, lambda: store.open("c").documents()):
     try:
         call()
     except ConfigError as exc:

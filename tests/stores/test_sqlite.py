@@ -19,7 +19,7 @@ from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, Inter
 from knowledge_mcp.model.query import Equals
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.stores.sqlite import postings, schema, search, verify, writing
-from knowledge_mcp.stores.sqlite.connection import Database, as_knowledge_error
+from knowledge_mcp.stores.sqlite.connection import as_knowledge_error
 from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.stores.sqlite.view import SqliteView
 from knowledge_mcp.testing.store_search import put, same_ranking
@@ -30,10 +30,6 @@ ANALYSER = EnglishAnalyser()
 
 class OpenStore(SqliteStore):
     """Let the tests look inside."""
-
-    @property
-    def database(self) -> Database:
-        return self._database
 
     @property
     def view(self) -> SqliteView:

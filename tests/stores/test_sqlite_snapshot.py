@@ -224,7 +224,7 @@ def test_the_index_of_one_collection_is_loaded_while_others_are_searched(
 
     monkeypatch.setattr(view, "next_view", next_view)
     with ThreadPoolExecutor(1) as another:
-        waiting = another.submit(store.search, "slow", vector=None, text="alpha", filter=None, limit=9)
+        waiting = another.submit(store.open("slow").search, vector=None, text="alpha", filter=None, limit=9)
         assert entered.wait(60)
         assert [hit.chunk_id for hit in found(store, "alpha")] == ["1"]
         assert not waiting.done()
