@@ -10,11 +10,13 @@ import pytest
 from knowledge_mcp.engine.search import search
 from knowledge_mcp.engine.search.requirements import requirements
 from knowledge_mcp.engine.search.search import other_words, with_other_words
+from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.lexical.synonyms import SynonymList
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.errors import ConnectionFailedError
 from knowledge_mcp.model.query import Equals, Filter, LegResults, RequirementQuery, SearchMode, SearchQuery
 from knowledge_mcp.testing.embedders import HashingEmbedder
+from tests.engine.overridden import OverriddenStore
 from tests.engine.world import PUMPS, VALVES, World
 
 LIST = """
@@ -119,14 +121,12 @@ def test_both_legs_are_asked_for_the_question_and_the_other_words() -> None:
     assert with_other_words("a blackout", ("outage", "power cut")) == "a blackout\noutage\npower cut"
 
 
-class Mute:
+class Mute(OverriddenStore):
     """A store without a leg of words, or without an answer."""
 
-    def __init__(self, base: object, *, fails: bool) -> None:
-        self._base, self._fails = base, fails
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._base, name)
+    def __init__(self, *, fails: bool) -> None:
+        super().__init__(EnglishAnalyser())
+        self._fails = fails
 
     def search(
         self, collection: str, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int
@@ -139,7 +139,8 @@ class Mute:
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_where_nobody_knows_what_the_documents_use_nothing_is_added(world: World, fails: bool) -> None:
-    mute = Mute(world.base.store, fails=fails)
+    mute = Mute(fails=fails)
+    mute.create_collection(world.base.collection, world.base.embedder.space)
     base = dataclasses.replace(world.base, store=mute)
     assert other_words(base, SearchQuery("a blackout")) == ()
 

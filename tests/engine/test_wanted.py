@@ -20,6 +20,7 @@ from knowledge_mcp.engine.search.requirements import documents_named, requiremen
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.errors import CancelledError, InternalError, TimedOutError
 from knowledge_mcp.model.evidence import ReferenceQuery
+from knowledge_mcp.stores.memory import MemoryHandle
 from knowledge_mcp.support.checkpoints import checked, checkpoint, inherited
 from knowledge_mcp.support.lanes import Lanes
 from tests.engine.world import PUMPS, World
@@ -170,10 +171,10 @@ class Terms(dict[str, str]):
 def test_terms_that_are_spelled_alike(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     caller = Caller()
 
-    def terms(_: str) -> Mapping[str, str]:
+    def terms(_: MemoryHandle) -> Mapping[str, str]:
         return Terms(caller)
 
-    monkeypatch.setattr(world.store, "defined_terms", terms)
+    monkeypatch.setattr(MemoryHandle, "defined_terms", terms)
     caller.asks(lambda: world.knowledge.lookup("outagg"))
 
 
