@@ -146,6 +146,6 @@ def test_where_nobody_knows_what_the_documents_use_nothing_is_added(world: World
 
 
 def test_without_a_list_nothing_is_asked_of_the_store(world: World) -> None:
-    mute = Mute(world.base.store, fails=True)
+    mute = Mute(fails=True)
     base = dataclasses.replace(world.base, store=mute, synonyms=None)
     assert other_words(base, SearchQuery("a blackout")) == ()
