@@ -27,7 +27,7 @@ from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,7 @@ from knowledge_mcp.evals.plots import STYLE, Point, reliability_diagram
 from knowledge_mcp.language.names import asked_for
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.query import Filter, Hit, LegResults, SearchQuery
+from knowledge_mcp.ports import Collection as StoreCollection
 from knowledge_mcp.ports import Store
 from knowledge_mcp.settings import Settings, load_settings
 from knowledge_mcp.surfaces.answers import in_words
@@ -82,7 +83,7 @@ class HeldBack:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._hidden: frozenset[str] = frozenset()
+        self.hidden: frozenset[str] = frozenset()
         self.legs: LegResults | None = None
 
     def __getattr__(self, name: str) -> Any:
@@ -90,24 +91,41 @@ class HeldBack:
 
     def hide(self, collection: str, documents: Collection[str]) -> None:
         """Hide these documents, and no others."""
-        self._hidden = frozenset(
-            chunk.id for each in documents for chunk in self._store.open(collection).document_chunks(each)
-        )
+        opened = self._store.open(collection)
+        self.hidden = frozenset(chunk.id for each in documents for chunk in opened.document_chunks(each))
 
-    def search(
-        self, collection: str, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int
-    ) -> LegResults:
-        """Search as `Store.search`; the first answer with both legs is kept in `legs`."""
-        more = limit + len(self._hidden)
-        found = self._store.open(collection).search(vector=vector, text=text, filter=filter, limit=more)
+    def open(self, name: str) -> StoreCollection:
+        """Give a handle that finds what is not hidden."""
+        return cast("StoreCollection", _Handle(self, self._store.open(name)))
+
+
+class _Handle:
+    def __init__(self, store: HeldBack, wrapped: StoreCollection) -> None:
+        self._store = store
+        self._wrapped = wrapped
+
+    def __enter__(self) -> Self:
+        self._wrapped.__enter__()
+        return self
+
+    def __exit__(self, *ended: object) -> bool | None:
+        return self._wrapped.__exit__(*ended)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._wrapped, name)
+
+    def search(self, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int) -> LegResults:
+        """Search as `Collection.search`; the store keeps the first answer with both legs in `legs`."""
+        hidden = self._store.hidden
+        found = self._wrapped.search(vector=vector, text=text, filter=filter, limit=limit + len(hidden))
         legs = {name: getattr(found, name) for name in ("dense", "lexical")}
         kept = {
-            name: None if leg is None else tuple(hit for hit in leg if hit.chunk_id not in self._hidden)[:limit]
+            name: None if leg is None else tuple(hit for hit in leg if hit.chunk_id not in hidden)[:limit]
             for name, leg in legs.items()
         }
         found = dataclasses.replace(found, **kept)
-        if self.legs is None and vector is not None and text is not None:
-            self.legs = found
+        if self._store.legs is None and vector is not None and text is not None:
+            self._store.legs = found
         return found
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 from knowledge_mcp.sources.scan.files import RepositoryScan
 from knowledge_mcp.stores.sqlite import writing
-from knowledge_mcp.stores.sqlite.store import SqliteStore
+from knowledge_mcp.stores.sqlite.store import SqliteHandle, SqliteStore
 from knowledge_mcp.testing.embedders import HashingEmbedder
 
 __all__ = ["kill_at"]
@@ -16,7 +16,7 @@ __all__ = ["kill_at"]
 _KILLABLE: Mapping[str, tuple[object, str]] = {
     "scan": (RepositoryScan, "_file"),
     "embed": (HashingEmbedder, "embed_documents"),
-    "store": (SqliteStore, "publish"),
+    "store": (SqliteHandle, "publish"),
     "write": (writing, "write_block"),
     "swap": (SqliteStore, "rename_collections"),
     "drop": (SqliteStore, "drop_collection"),

@@ -56,10 +56,12 @@ def test_a_store_hides_what_is_held_back_and_finds_as_many_others(tmp_path: Path
     world.ingest()
     store = HeldBack(world.store)
     vector = world.embedder.embed_query("valve")
-    whole = store.search("kb", vector=vector, text="valve", filter=None, limit=2)
+    whole = store.open("kb").search(vector=vector, text="valve", filter=None, limit=2)
     store.hide("kb", ["valves"])
-    rest = store.search("kb", vector=vector, text="valve", filter=None, limit=2)
-    names = {chunk.id: chunk.document_id for chunk in store.chunks("kb", [hit.chunk_id for hit in rest.dense or ()])}
+    rest = store.open("kb").search(vector=vector, text="valve", filter=None, limit=2)
+    names = {
+        chunk.id: chunk.document_id for chunk in store.open("kb").chunks([hit.chunk_id for hit in rest.dense or ()])
+    }
     assert set(names.values()) == {"pumps"}
     assert len(rest.dense or ()) == len(whole.dense or ()) == 2
     assert world.knowledge.search(SearchQuery("valve")).hits[0].chunk.document_id == "valves"

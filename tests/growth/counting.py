@@ -4,23 +4,34 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sized
-from typing import Any, cast
+from typing import Any, Self, cast
 
-from knowledge_mcp.ports import Store
+from knowledge_mcp.ports import Collection, Store
 
 __all__ = ["Counting", "counted"]
 
 
 class Counting:
-    """Wrap a store: `calls` by method's name, `given` counts what lists and maps of its answers held."""
+    """Wrap a store: `calls` by method's name, `given` counts what lists and maps of its answers held.
+
+    Opening a handle asks nothing and is no call; what is asked of the handle is.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self.calls: Counter[str] = Counter()
         self.given = 0
 
+    def open(self, name: str) -> Collection:
+        """Give a handle whose calls are counted."""
+        return cast("Collection", _Handle(self, self._store.open(name)))
+
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._store, name)
+        return self.counted(self._store, name)
+
+    def counted(self, wrapped: object, name: str) -> Any:
+        """Give an attribute of the store or of a handle; a method is counted when it is called."""
+        found = getattr(wrapped, name)
         if not callable(found):
             return found
 
@@ -37,6 +48,23 @@ class Counting:
     def store(self) -> Store:
         """Return this as what it wraps."""
         return cast("Store", self)
+
+
+class _Handle:
+    def __init__(self, store: Counting, wrapped: Collection) -> None:
+        self._store = store
+        self._wrapped = wrapped
+
+    def __enter__(self) -> Self:
+        self._store.calls["snapshot"] += 1
+        self._wrapped.__enter__()
+        return self
+
+    def __exit__(self, *ended: object) -> bool | None:
+        return self._wrapped.__exit__(*ended)
+
+    def __getattr__(self, name: str) -> Any:
+        return self._store.counted(self._wrapped, name)
 
 
 def counted(store: Counting, ask: Callable[[], object]) -> tuple[dict[str, int], int]:
