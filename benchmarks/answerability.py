@@ -27,6 +27,7 @@ from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
 from typing import Any, Self, cast
 
 import numpy as np
@@ -108,8 +109,10 @@ class _Handle:
         self._wrapped.__enter__()
         return self
 
-    def __exit__(self, *ended: object) -> bool | None:
-        return self._wrapped.__exit__(*ended)
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return self._wrapped.__exit__(kind, error, trace)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._wrapped, name)

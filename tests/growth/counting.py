@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sized
+from types import TracebackType
 from typing import Any, Self, cast
 
 from knowledge_mcp.ports import Collection, Store
@@ -60,8 +61,10 @@ class _Handle:
         self._wrapped.__enter__()
         return self
 
-    def __exit__(self, *ended: object) -> bool | None:
-        return self._wrapped.__exit__(*ended)
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return self._wrapped.__exit__(kind, error, trace)
 
     def __getattr__(self, name: str) -> Any:
         return self._store.counted(self._wrapped, name)

@@ -183,7 +183,7 @@ class Base:
         self.store.close()
 
     def search(self, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int) -> LegResults:
-        """Search as `Collection.search` does; vectors of two spaces are never compared, whoever swaps collections meanwhile.
+        """Search as `Collection.search` does; vectors of two spaces are never compared, whoever swaps collections.
 
         Raises:
             SpaceMismatchError: the collection that was searched may be in another space than the vector.
