@@ -73,7 +73,7 @@ def copy_documents(folder: Path) -> list[str]:
 
 def top_ten(store: Any, collection: str, vector: bytes, text: str) -> dict[str, Ranking]:
     """Rank by each leg and by both."""
-    legs = store.search(collection, vector=vector, text=text, filter=None, limit=100)
+    legs = store.open(collection).search(vector=vector, text=text, filter=None, limit=100)
     dense: tuple[LegHit, ...] = legs.dense or ()
     lexical: tuple[LegHit, ...] = legs.lexical or ()
     return {
@@ -108,9 +108,10 @@ def compare(name: str, stores: list[str], queries: int, work: Path, copies: Path
 
         base = build_base(load_settings(environ=environment(work / "data")))
         place = CollectionPlace(source, base.collection)
-        records = source.documents(base.collection)
+        ingested = source.open(base.collection)
+        records = ingested.documents()
         if not questions:
-            chunks = [chunk for record in records for chunk in source.document_chunks(base.collection, record.id)]
+            chunks = [chunk for record in records for chunk in ingested.document_chunks(record.id)]
             questions = sorted({chunk.section_title for chunk in chunks if len(chunk.section_title.split()) > 2})
         asked = random.Random(4).sample(questions, min(queries, len(questions)))
         vectors = [base.embedder.embed_query(text) for text in asked]

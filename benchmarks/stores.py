@@ -140,7 +140,7 @@ def measure(name: str, size: int, queries: int, folder: Path) -> dict[str, Any]:
         def ask(number: int, *, dense: bool, words: bool, kept: Filter | None) -> Any:
             vector = vectors[number].tobytes() if dense else None
             text = texts[number] if words else None
-            return store.search("bench", vector=vector, text=text, filter=kept, limit=10)
+            return store.open("bench").search(vector=vector, text=text, filter=kept, limit=10)
 
         ask(0, dense=True, words=True, kept=None)
         first = time.perf_counter() - before

@@ -47,7 +47,7 @@ store = SqliteStore(Path(sys.argv[1]), analyser.EnglishAnalyser())
 print("ready", flush=True)
 silent = 0
 for line in sys.stdin:
-    legs = store.search("c", vector=unit_vector("1"), text="verified", filter=None, limit=9)
+    legs = store.open("c").search(vector=unit_vector("1"), text="verified", filter=None, limit=9)
     silent += not legs.lexical and not legs.lexical_error
     print("answered", flush=True)
 print(json.dumps([len(made), silent, bool(store.collection("c").degraded)]))
