@@ -50,7 +50,7 @@ for line in sys.stdin:
     legs = store.open("c").search(vector=unit_vector("1"), text="verified", filter=None, limit=9)
     silent += not legs.lexical and not legs.lexical_error
     print("answered", flush=True)
-print(json.dumps([len(made), silent, bool(store.collection("c").degraded)]))
+print(json.dumps([len(made), silent, bool(store.open("c").info().degraded)]))
 """
 
 
