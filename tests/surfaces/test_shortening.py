@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from knowledge_mcp.surfaces.answers import compact, fits, fitting_count, shorten, size_of
@@ -40,6 +40,7 @@ def test_one_result_that_is_too_long_alone_is_cut_with_an_ellipsis(piece: str) -
 
 
 @given(st.lists(st.text(max_size=60), max_size=40), st.integers(0, 3000))
+@example(["A\x80\x80\x80\U00010000"], 29)
 def test_results_that_are_said_to_fit_fit(found: list[str], room: int) -> None:
     count = fitting_count(found, room)
     assert size_of(found[:count]) <= room + 2 or count == 0

@@ -135,14 +135,15 @@ def shorten(payload: dict[str, Any], items: str, limit: int = MAX_ANSWER_CHARACT
 
 
 def fitting_count(results: Sequence[Any], room: int) -> int:
-    """Count the results from the first on whose sizes add up to at most `room`."""
+    """Count the results from the first on that fit into `room` together, the brackets of their list apart."""
     if fits(results, room):
         return len(results)
-    for place, result in enumerate(results):
-        room -= size_of(result) + 1
-        if room < 0:
-            return place
-    return len(results)
+    count, left = 0, room
+    while count < len(results) and (left := left - size_of(results[count]) - 1) >= 0:
+        count += 1
+    while count and not fits(results[:count], room + 2):  # estimated tokens of parts need not add up to those of all
+        count -= 1
+    return count
 
 
 def _cut(result: dict[str, Any], room: int) -> dict[str, Any]:
