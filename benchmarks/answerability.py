@@ -27,8 +27,7 @@ from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +46,7 @@ from knowledge_mcp.ports import Store
 from knowledge_mcp.settings import Settings, load_settings
 from knowledge_mcp.surfaces.answers import in_words
 from knowledge_mcp.wiring import build_base, build_knowledge, build_source
+from tests.growth.counting import WrappedHandle
 
 DEFAULT_SETS = (
     "ir/cranfield",
@@ -100,27 +100,15 @@ class HeldBack:
         return cast("StoreCollection", _Handle(self, self._store.open(name)))
 
 
-class _Handle:
+class _Handle(WrappedHandle):
     def __init__(self, store: HeldBack, wrapped: StoreCollection) -> None:
+        super().__init__(wrapped)
         self._store = store
-        self._wrapped = wrapped
-
-    def __enter__(self) -> Self:
-        self._wrapped.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        return self._wrapped.__exit__(kind, error, trace)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._wrapped, name)
 
     def search(self, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int) -> LegResults:
         """Search as `Collection.search`; the store keeps the first answer with both legs in `legs`."""
         hidden = self._store.hidden
-        found = self._wrapped.search(vector=vector, text=text, filter=filter, limit=limit + len(hidden))
+        found = self.wrapped.search(vector=vector, text=text, filter=filter, limit=limit + len(hidden))
         legs = {name: getattr(found, name) for name in ("dense", "lexical")}
         kept = {
             name: None if leg is None else tuple(hit for hit in leg if hit.chunk_id not in hidden)[:limit]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,12 +18,15 @@ from knowledge_mcp.engine.core.base import Base
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import ConnectionFailedError
 from knowledge_mcp.model.ingest import Finding
+from knowledge_mcp.ports import Store
 from knowledge_mcp.ranking.fusion import fuse
 from knowledge_mcp.ranking.rerankers import CrossEncoder
 from knowledge_mcp.settings import Settings
-from knowledge_mcp.stores.memory import MemoryStore
+from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.support.sandbox import Sandbox
 from knowledge_mcp.testing.embedders import HashingEmbedder
+from knowledge_mcp.testing.store_search import put
+from knowledge_mcp.testing.store_values import SPACE, without_check_sums
 from tests.cli.conftest import Command
 from tests.engine.overridden import OverriddenStore
 from tests.ranking.cross_encoder import make_cross_encoder
@@ -57,7 +62,7 @@ class Clinic:
 
     def use(
         self,
-        store: MemoryStore,
+        store: Store,
         embedder: HashingEmbedder,
         *,
         filled: bool = True,
@@ -167,6 +172,24 @@ def test_a_damaged_store_fails_until_it_is_repaired(clinic: Clinic, knowledge: C
     assert checks(done.out)["contents"]["message"] == "iso-1: A vector is missing."
     clinic.use(AilingStore(damaged=True), HashingEmbedder())
     assert knowledge("doctor", "--repair").code == 0
+
+
+def test_documents_without_check_sums_are_counted(clinic: Clinic, knowledge: Command, tmp_path: Path) -> None:
+    path = tmp_path / "kept.sqlite"
+    with contextlib.closing(SqliteStore(path, EnglishAnalyser())) as store:
+        store.create_collection(COLLECTION, SPACE)
+        for name in ("old", "new"):
+            put(store, name, ["The guard stops the press."], collection=COLLECTION)
+        clinic.use(store, HashingEmbedder(), filled=False)
+        assert "check sums" not in checks(knowledge("doctor", "--json").out)
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        (record,) = connection.execute("SELECT record FROM documents WHERE document_id = 'old'").fetchone()
+        connection.execute("UPDATE documents SET record = ? WHERE document_id = 'old'", (without_check_sums(record),))
+    with contextlib.closing(SqliteStore(path, EnglishAnalyser())) as store:
+        clinic.use(store, HashingEmbedder(), filled=False)
+        found = checks(knowledge("doctor", "--json").out)["check sums"]
+    assert found["status"] == "warn"
+    assert found["message"].startswith("1 documents were stored before")
 
 
 def test_an_unreachable_store_fails(clinic: Clinic, knowledge: Command) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Self, cast
 
 from knowledge_mcp.ports import Collection, Store
 
-__all__ = ["Counting", "counted"]
+__all__ = ["Counting", "WrappedHandle", "counted"]
 
 
 class Counting:
@@ -51,23 +51,36 @@ class Counting:
         return cast("Store", self)
 
 
-class _Handle:
-    def __init__(self, store: Counting, wrapped: Collection) -> None:
-        self._store = store
-        self._wrapped = wrapped
+class WrappedHandle:
+    """Pass everything on to a store's handle; a subclass looks at or changes some of it."""
+
+    def __init__(self, wrapped: Collection) -> None:
+        self.wrapped = wrapped
 
     def __enter__(self) -> Self:
-        self._store.calls["snapshot"] += 1
-        self._wrapped.__enter__()
+        self.wrapped.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
-        return self._wrapped.__exit__(kind, error, trace)
+        return self.wrapped.__exit__(kind, error, trace)
 
     def __getattr__(self, name: str) -> Any:
-        return self._store.counted(self._wrapped, name)
+        return getattr(self.wrapped, name)
+
+
+class _Handle(WrappedHandle):
+    def __init__(self, store: Counting, wrapped: Collection) -> None:
+        super().__init__(wrapped)
+        self._store = store
+
+    def __enter__(self) -> Self:
+        self._store.calls["snapshot"] += 1
+        return super().__enter__()
+
+    def __getattr__(self, name: str) -> Any:
+        return self._store.counted(self.wrapped, name)
 
 
 def counted(store: Counting, ask: Callable[[], object]) -> tuple[dict[str, int], int]:

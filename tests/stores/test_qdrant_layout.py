@@ -1,4 +1,4 @@
-"""How collections lie in Qdrant: settings handed on, foreign ones refused, weights kept true, damage mended."""
+"""How collections lie in Qdrant: settings handed on, foreign ones refused, weights kept true, damage repaired."""
 
 from __future__ import annotations
 
@@ -274,9 +274,9 @@ DAMAGE: list[tuple[str, str, bool]] = [
 ]
 
 
-@pytest.mark.parametrize(("damage", "message", "mended"), DAMAGE, ids=[each for each, *_ in DAMAGE])
-def test_damage_is_found_and_what_is_derived_is_mended(
-    local: LocalQdrant, store: QdrantStore, damage: str, message: str, mended: bool
+@pytest.mark.parametrize(("damage", "message", "repaired"), DAMAGE, ids=[each for each, *_ in DAMAGE])
+def test_damage_is_found_and_what_is_derived_is_repaired(
+    local: LocalQdrant, store: QdrantStore, damage: str, message: str, repaired: bool
 ) -> None:
     put(
         store,
@@ -308,9 +308,9 @@ def test_damage_is_found_and_what_is_derived_is_mended(
     findings = store.open("c").verify()
     assert any(message in each.message for each in findings), findings
     assert all(each.suggestion and not each.repaired for each in findings)
-    assert any(message in each.message and each.repaired == mended for each in store.open("c").verify(repair=True))
+    assert any(message in each.message and each.repaired == repaired for each in store.open("c").verify(repair=True))
     left = store.open("c").verify()
-    assert (left == []) == mended
+    assert (left == []) == repaired
     if damage in {"weights", "unsettled", "staged", "stray text", "stray structure"}:
         assert sorted(found(store, "words")) == ["1", "2"]
 

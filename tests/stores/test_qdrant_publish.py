@@ -124,14 +124,14 @@ def test_a_publish_killed_before_any_of_its_requests_leaves_one_version_whole(ta
         assert other.open("c").document_structure("d") == SHAPES[dense[0][:3]]
         assert other.open("c").statistics().chunks == len(dense) + 1
         versions.add(dense[0][:3])
-        _mended(other, step)
+        _repaired(other, step)
         if finished:
             assert step > 8, "a publish was not cut at all"
             break
     assert versions == {"old", "new"}
 
 
-def _mended(store: QdrantStore, step: int) -> None:
+def _repaired(store: QdrantStore, step: int) -> None:
     """Whatever was left over goes in one of three ways."""
     if step % 3 == 0:
         store.open("c").verify(repair=True)

@@ -78,7 +78,7 @@ def begun(store: QdrantStore) -> None:
     leave_staged(store, "a", ["alpha staged"])
 
 
-def mended(store: QdrantStore, step: int) -> None:
+def repaired(store: QdrantStore, step: int) -> None:
     """Whatever was left over goes in one of three ways, and the documents can be published after that."""
     if step % 3 == 0:
         for each in IDS:
@@ -168,7 +168,7 @@ def test_a_request_that_fails_leaves_each_document_old_or_new(
         assert all(name == "new" for each, name in found.items() if each != "b")
         assert all(found[each] == "new" for each in told)
         seen.add(found["b"])
-        mended(other, step)
+        repaired(other, step)
         store.close()
         other.close()
         if unused:
@@ -201,7 +201,7 @@ def test_a_process_killed_before_any_of_its_requests_leaves_each_document_old_or
         found = whole_versions(other)
         assert found in ({"b": "old"}, dict.fromkeys(IDS, "new"))
         assert all(found[each] == "new" for each in told)
-        mended(other, step)
+        repaired(other, step)
         if finished:
             assert step > 10, "it was not killed at all"
             break

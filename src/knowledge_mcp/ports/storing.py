@@ -90,7 +90,7 @@ class Collection(Protocol):
         """Put documents in place of what there is of them, in as few steps as the store can.
 
         Each becomes visible as a whole, in one step. `on_published` is told the id of each when it is visible; of those
-        that it was not told of when the call fails, none is visible in part.
+        that it was not told about when the call fails, none is visible in part.
 
         Raises:
             InternalError: chunks are not as many as announced, or one comes twice; or another writer was at one of
@@ -165,7 +165,7 @@ class Collection(Protocol):
         ...
 
     def verify(self, *, repair: bool = False) -> list[Finding]:
-        """Check records against chunks, vectors and indexes; with `repair`, mend what can be mended without loss."""
+        """Check records against chunks, vectors and indexes; `repair` corrects what it can without loss."""
         ...
 
 

@@ -254,7 +254,7 @@ class WholeContract(StructureContract):
             assert "d" not in told
             assert store.open("c").document_text("d") == "old"
             assert len(self.found(store, "words")) == 1
-            assert (store.open("c").document("e") is not None) == (told == ["e"]), "what it was told of is there"
+            assert (store.open("c").document("e") is not None) == (told == ["e"]), "only what was reported"
             assert store.open("c").verify() == []
 
     def test_a_whole_document_with_a_vector_of_another_length_is_refused(self) -> None:

@@ -41,7 +41,7 @@ class CheckOutcome:
 
 
 def doctor(
-    repair: Annotated[bool, typer.Option("--repair", help="Mend what can be mended without loss.")] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="Repair what can be repaired without loss.")] = False,
     as_json: AsJson = False,
     config: ConfigFile = None,
     verbose: Verbose = False,
@@ -253,15 +253,15 @@ def _contents(base: Base, *, repair: bool) -> Iterator[CheckOutcome]:
         counted = base.opened.statistics()
         with noticing():  # what is damaged is among the findings
             recorded = sum(each.chunk_count for each in base.opened.documents())
-        count = getattr(base.store, "unchecked_documents", None)
-        unchecked: int = count(base.collection) if count is not None else 0
+        count = getattr(base.opened, "unchecked_documents", None)  # only some stores keep older documents
+        unchecked: int = count() if count is not None else 0
     except KnowledgeError as exc:
         yield _failure("contents", exc)
         return
     for each in findings:
         where = f"{each.document_id}: " if each.document_id else ""
         if each.repaired:
-            yield CheckOutcome("contents", "ok", f"{where}{each.message} (mended)")
+            yield CheckOutcome("contents", "ok", f"{where}{each.message} (repaired)")
         else:
             yield CheckOutcome(
                 "contents", "fail", f"{where}{each.message}", each.suggestion or "`knowledge doctor --repair`"

@@ -138,8 +138,6 @@ class ChromaStore:
         for name in self.profiles.keys() & {*names, *names.values()}:
             self._follow_name(name)
 
-    # reading
-
     # for its handles
 
     def drop_index(self, key: Hashable) -> None:

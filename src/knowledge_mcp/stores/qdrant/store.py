@@ -137,8 +137,6 @@ class QdrantStore:
 
         rename(self.connection, names)
 
-    # reading
-
     # for its handles
 
     def look(self, name: str) -> QdrantCollection | None:
