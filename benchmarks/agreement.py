@@ -111,7 +111,7 @@ def compare(name: str, stores: list[str], queries: int, work: Path, copies: Path
         ingested = source.open(base.collection)
         records = ingested.documents()
         if not questions:
-            chunks = [chunk for record in records for chunk in ingested.document_chunks(record.id)]
+            chunks = ingested.chunks("document", [record.id for record in records])
             questions = sorted({chunk.section_title for chunk in chunks if len(chunk.section_title.split()) > 2})
         asked = random.Random(4).sample(questions, min(queries, len(questions)))
         vectors = [base.embedder.embed_query(text) for text in asked]

@@ -93,7 +93,7 @@ class HeldBack:
     def hide(self, collection: str, documents: Collection[str]) -> None:
         """Hide these documents, and no others."""
         opened = self._store.open(collection)
-        self.hidden = frozenset(chunk.id for each in documents for chunk in opened.document_chunks(each))
+        self.hidden = frozenset(chunk.id for each in documents for chunk in opened.chunks("document", [each]))
 
     def open(self, name: str) -> StoreCollection:
         """Give a handle that finds what is not hidden."""

@@ -121,7 +121,7 @@ class World:
         try:
             found = {
                 record.id: [
-                    (chunk.id, chunk.content_hash) for chunk in store.open("repo_code").document_chunks(record.id)
+                    (chunk.id, chunk.content_hash) for chunk in store.open("repo_code").chunks("document", [record.id])
                 ]
                 for record in store.open("repo_code").documents()
                 if record.id != MANIFEST_ID

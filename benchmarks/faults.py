@@ -141,7 +141,7 @@ def contents(environ: Environ) -> dict[str, str]:
     try:
         for record in base.store.open(base.collection).documents():
             timeless = dataclasses.replace(record, created_at="", updated_at="")
-            chunks = base.store.open(base.collection).document_chunks(record.id)
+            chunks = base.store.open(base.collection).chunks("document", [record.id])
             keys = [embedding_key(chunk) for chunk in chunks]
             vectors = base.store.open(base.collection).vectors(keys)
             parts = [repr(timeless), base.store.open(base.collection).document_text(record.id) or ""]

@@ -134,10 +134,10 @@ def _flipped_bytes(folder: Path) -> Outcome:
                 records = store.open(collection).documents()
                 found: dict[str, tuple[str, ...]] = {}
                 for each in records:
-                    chunks = tuple(one.content for one in store.open(collection).document_chunks(each.id))
+                    chunks = tuple(one.content for one in store.open(collection).chunks("document", [each.id]))
                     found[each.id] = (store.open(collection).document_text(each.id) or "", *chunks)
                 words = store.open(collection).search(vector=None, text="battery record", filter=None, limit=10)
-                store.open(collection).chunks([hit.chunk_id for hit in words.lexical or ()])
+                store.open(collection).chunks("id", [hit.chunk_id for hit in words.lexical or ()])
                 findings = store.open(collection).verify()
             return {words for each in found.values() for words in each if words}, bool(damage or findings)
         finally:

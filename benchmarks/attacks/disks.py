@@ -55,7 +55,7 @@ def _wrong(data: Path, versions: tuple[str, ...]) -> list[str]:
         found = [each.message for each in base.store.open(base.collection).verify()]
         for record in base.store.open(base.collection).documents():
             text = base.store.open(base.collection).document_text(record.id) or ""
-            chunks = base.store.open(base.collection).document_chunks(record.id)
+            chunks = base.store.open(base.collection).chunks("document", [record.id])
             if len(chunks) != record.chunk_count or any(each.span.of(text) != each.content for each in chunks):
                 found.append(f"{record.id}: its chunks are not those of its text")
             if sum(f"The {version} pump" in text for version in versions) != 1:

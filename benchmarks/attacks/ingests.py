@@ -159,7 +159,7 @@ def _mixed(folder: Path, documents: int) -> list[str]:
         if len(records) != documents:
             wrong.append(f"{len(records)} of {documents} documents are there")
         for record in records:
-            chunks = store.open(name).document_chunks(record.id)
+            chunks = store.open(name).chunks("document", [record.id])
             editions = {each.content.partition("edition ")[2][:2] for each in chunks if "edition" in each.content}
             if len(editions) != 1 or len(chunks) != record.chunk_count:
                 wrong.append(f"{record.id} has {len(chunks)} passages of editions {sorted(editions)}")

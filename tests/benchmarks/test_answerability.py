@@ -60,7 +60,8 @@ def test_a_store_hides_what_is_held_back_and_finds_as_many_others(tmp_path: Path
     store.hide("kb", ["valves"])
     rest = store.open("kb").search(vector=vector, text="valve", filter=None, limit=2)
     names = {
-        chunk.id: chunk.document_id for chunk in store.open("kb").chunks([hit.chunk_id for hit in rest.dense or ()])
+        chunk.id: chunk.document_id
+        for chunk in store.open("kb").chunks("id", [hit.chunk_id for hit in rest.dense or ()])
     }
     assert set(names.values()) == {"pumps"}
     assert len(rest.dense or ()) == len(whole.dense or ()) == 2

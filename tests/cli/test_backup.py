@@ -37,7 +37,7 @@ def opened(home: Path) -> SqliteStore:
 
 def contents(store: SqliteStore) -> list[str]:
     legs = store.open("c").search(vector=unit_vector("alpha one"), text="alpha", filter=None, limit=9)
-    return sorted(each.content for each in store.open("c").chunks([hit.chunk_id for hit in legs.lexical or ()]))
+    return sorted(each.content for each in store.open("c").chunks("id", [hit.chunk_id for hit in legs.lexical or ()]))
 
 
 def test_a_backup_is_restored_into_a_store_that_is_in_use(store: SqliteStore, home: Path, knowledge: Command) -> None:

@@ -64,7 +64,7 @@ def _content(world: World) -> dict[str, list[tuple[str, bytes]]]:
     """Give every passage that a search could find, and make sure that its vector finds it."""
     found: dict[str, list[tuple[str, bytes]]] = {}
     for record in world.store.open(world.collection).documents():
-        chunks = world.store.open(world.collection).document_chunks(record.id)
+        chunks = world.store.open(world.collection).chunks("document", [record.id])
         assert len(chunks) == record.chunk_count
         embedded = {
             chunk.id: world.store.open(world.collection).search(

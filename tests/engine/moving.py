@@ -100,7 +100,7 @@ def everything(store: Store, collection: str = "kb") -> dict[str, object]:
         each.id: (
             each,
             store.open(collection).document_text(each.id),
-            store.open(collection).document_chunks(each.id),
+            store.open(collection).chunks("document", [each.id]),
             store.open(collection).document_structure(each.id),
         )
         for each in store.open(collection).documents()

@@ -14,7 +14,7 @@ from knowledge_mcp.model.collection import (
     WholeDocument,
 )
 from knowledge_mcp.model.ingest import Finding
-from knowledge_mcp.model.query import Filter, LegResults
+from knowledge_mcp.model.query import ChunkKey, Filter, LegResults
 from knowledge_mcp.stores.memory import MemoryHandle, MemoryStore
 
 __all__ = ["OverriddenStore"]
@@ -61,11 +61,8 @@ class OverriddenStore(MemoryStore):
     def document_structure(self, collection: str, document_id: str) -> DocumentStructure | None:
         return self._plain(collection).document_structure(document_id)
 
-    def document_chunks(self, collection: str, document_id: str) -> list[Chunk]:
-        return self._plain(collection).document_chunks(document_id)
-
-    def chunks(self, collection: str, chunk_ids: Sequence[str]) -> list[Chunk]:
-        return self._plain(collection).chunks(chunk_ids)
+    def chunks(self, collection: str, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
+        return self._plain(collection).chunks(key, values)
 
     def statistics(self, collection: str) -> StoreStatistics:
         return self._plain(collection).statistics()
@@ -77,9 +74,6 @@ class OverriddenStore(MemoryStore):
 
     def cosines(self, collection: str, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
         return self._plain(collection).cosines(vector, chunk_ids)
-
-    def definitions(self, collection: str, term_key: str) -> list[Chunk]:
-        return self._plain(collection).definitions(term_key)
 
     def verify(self, collection: str, *, repair: bool = False) -> list[Finding]:
         return self._plain(collection).verify(repair=repair)
@@ -118,11 +112,8 @@ class _Handle(MemoryHandle):
     def document_structure(self, document_id: str) -> DocumentStructure | None:
         return self._methods.document_structure(self._name, document_id)
 
-    def document_chunks(self, document_id: str) -> list[Chunk]:
-        return self._methods.document_chunks(self._name, document_id)
-
-    def chunks(self, chunk_ids: Sequence[str]) -> list[Chunk]:
-        return self._methods.chunks(self._name, chunk_ids)
+    def chunks(self, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
+        return self._methods.chunks(self._name, key, values)
 
     def statistics(self) -> StoreStatistics:
         return self._methods.statistics(self._name)
@@ -132,9 +123,6 @@ class _Handle(MemoryHandle):
 
     def cosines(self, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
         return self._methods.cosines(self._name, vector, chunk_ids)
-
-    def definitions(self, term_key: str) -> list[Chunk]:
-        return self._methods.definitions(self._name, term_key)
 
     def verify(self, *, repair: bool = False) -> list[Finding]:
         return self._methods.verify(self._name, repair=repair)

@@ -106,7 +106,7 @@ def test_the_usual_ranking_tells_the_places_in_the_legs_as_they_were_asked(world
 
 def test_feedback_moves_the_question_towards_the_best_passages(world: World) -> None:
     vector = world.embedder.embed_query("valve")
-    chunk = next(each for each in world.store.open("kb").document_chunks("pumps") if each.clause_number == "3.1")
+    chunk = next(each for each in world.store.open("kb").chunks("document", ["pumps"]) if each.clause_number == "3.1")
     first = world.base.search(vector=vector, text=None, filter=None, limit=50).dense or ()
     before = {hit.chunk_id: hit.score for hit in first}
     again = feedback(world.base, Passages(world.base), vector, [chunk.id], None, 50)
@@ -118,7 +118,7 @@ def test_feedback_moves_the_question_towards_the_best_passages(world: World) -> 
     among = feedback(world.base, Passages(world.base), vector, [chunk.id], Equals("document_id", "valves"), 50)
     assert among is not None
     _, kept = among
-    valves = {each.id for each in world.store.open("kb").document_chunks("valves")}
+    valves = {each.id for each in world.store.open("kb").chunks("document", ["valves"])}
     assert kept
     assert {hit.chunk_id for hit in kept} <= valves
 

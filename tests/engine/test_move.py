@@ -292,7 +292,7 @@ def test_a_document_published_while_it_is_read_is_copied_in_one_version() -> Non
     report = move(place(source), place(target))
     assert report.good
     assert target.open("kb").document_text("doc-01") == "text of doc-01, turn 7 東京"
-    assert len(target.open("kb").document_chunks("doc-01")) == 3
+    assert len(target.open("kb").chunks("document", ["doc-01"])) == 3
 
 
 def test_a_document_that_never_holds_still_is_told_and_the_others_are_copied() -> None:

@@ -11,7 +11,7 @@ from knowledge_mcp.engine.transfer.compare import content_hash
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import NO_STRUCTURE, StoreStatistics, WholeDocument
-from knowledge_mcp.model.query import Filter, LegResults
+from knowledge_mcp.model.query import ChunkKey, Filter, LegResults
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.store_values import SPACE, structure
 from tests.engine.moving import chunks_of, everything, fill, memory, move, place, put_document
@@ -54,8 +54,9 @@ def test_the_content_hash_sees_every_kind_of_difference() -> None:
 
 
 class _LosesAChunk(OverriddenStore):
-    def document_chunks(self, collection: str, document_id: str) -> list[Chunk]:
-        return super().document_chunks(collection, document_id)[: None if document_id != "doc-01" else -1]
+    def chunks(self, collection: str, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
+        found = super().chunks(collection, key, values)
+        return found[:-1] if key == "document" and "doc-01" in values else found
 
 
 def test_a_source_document_with_fewer_chunks_than_its_record_says_is_not_copied() -> None:
@@ -153,9 +154,9 @@ class _HasLostAChunk(PublishingStore):
 
     damaged = False
 
-    def document_chunks(self, collection: str, document_id: str) -> list[Chunk]:
-        found = super().document_chunks(collection, document_id)
-        return found[:-1] if self.damaged and document_id == "doc-02" else found
+    def chunks(self, collection: str, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
+        found = super().chunks(collection, key, values)
+        return found[:-1] if self.damaged and key == "document" and "doc-02" in values else found
 
     def statistics(self, collection: str) -> StoreStatistics:
         counted = super().statistics(collection)

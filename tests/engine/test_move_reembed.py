@@ -70,7 +70,7 @@ def contents(store: Store, collection: str = "kb") -> dict[str, object]:
         each.id: (
             each.sha256,
             store.open(collection).document_text(each.id),
-            [replace(chunk, token_count=0) for chunk in store.open(collection).document_chunks(each.id)],
+            [replace(chunk, token_count=0) for chunk in store.open(collection).chunks("document", [each.id])],
             store.open(collection).document_structure(each.id),
         )
         for each in store.open(collection).documents()
@@ -96,12 +96,12 @@ def test_vectors_token_counts_and_label_are_the_new_models(store: Store) -> None
     reembed(store)
     embedder = HashingEmbedder(dimensions=64, model="new")
     for each in store.open("kb").documents():
-        chunks = store.open("kb").document_chunks(each.id)
+        chunks = store.open("kb").chunks("document", [each.id])
         assert [chunk.token_count for chunk in chunks] == [embedder.count_tokens(chunk.content) for chunk in chunks]
         assert each.token_count == sum(chunk.token_count for chunk in chunks)
         assert each.embedding_model == NEW.label
         assert each.created_at == "2026-01-01T00:00:00+00:00"
-    chunk = store.open("kb").document_chunks("doc-03")[2]
+    chunk = store.open("kb").chunks("document", ["doc-03"])[2]
     hit = store.open("kb").search(
         vector=embedder.embed_query(chunk.embedding_text), text=None, filter=None, limit=1
     ).dense  # fmt: skip
@@ -227,7 +227,7 @@ def test_a_document_ingested_again_into_the_coming_collection_counts_as_carried_
     newer = replace(kept, chunk_count=9, updated_at="2026-11-22T00:00:00+00:00", pipeline="finer")
     store.open(coming).publish([WholeDocument(newer, "text", cut)], lambda _: None)
     assert reembed(store, embedder=embedder).good
-    assert len(store.open("kb").document_chunks("long")) == 9
+    assert len(store.open("kb").chunks("document", ["long"])) == 9
 
 
 class _Refuses(HashingEmbedder):
@@ -315,7 +315,7 @@ def test_the_embedders_own_texts_are_embedded_with_their_context(tmp_path: Path)
     fill(store, documents=0)
     embedder = HashingEmbedder(dimensions=64, model="new")
     reembed(store, embedder=embedder)
-    assert embedder.documents == [chunk.embedding_text for chunk in store.open("kb").document_chunks("full")]
+    assert embedder.documents == [chunk.embedding_text for chunk in store.open("kb").chunks("document", ["full"])]
 
 
 def test_a_run_killed_at_any_moment_is_finished_by_the_next(tmp_path: Path) -> None:

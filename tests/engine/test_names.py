@@ -99,7 +99,7 @@ def test_any_question_can_be_read(question: str) -> None:
 
 
 def _by_clause(world: World, number: str) -> Chunk:
-    chunks = world.store.open("kb").document_chunks("traced")
+    chunks = world.store.open("kb").chunks("document", ["traced"])
     return next(chunk for chunk in chunks if chunk.clause_number == number)
 
 

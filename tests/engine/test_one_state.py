@@ -9,7 +9,7 @@ from typing import Self
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import Chunk, Vector
-from knowledge_mcp.model.query import RequirementQuery, SearchQuery
+from knowledge_mcp.model.query import ChunkKey, RequirementQuery, SearchQuery
 from knowledge_mcp.stores.sqlite.store import SqliteHandle, SqliteStore
 from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.engine.world import PUMPS, World
@@ -38,9 +38,9 @@ class LosingHandle(SqliteHandle):
         super().__init__(store, name)
         self._loses = store
 
-    def chunks(self, chunk_ids: Sequence[str]) -> list[Chunk]:
+    def chunks(self, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
         self._loses.lose(self._name)
-        return super().chunks(chunk_ids)
+        return super().chunks(key, values)
 
 
 def test_a_document_deleted_amid_a_search_is_in_it_whole_and_in_none_after_it(tmp_path: Path) -> None:

@@ -110,12 +110,12 @@ def test_what_was_ingested_before_there_were_structures_is_read_again_and_not_em
         older.setattr(plan, "STRUCTURE_VERSION", "none yet")
         world.ingest()
     (record,) = world.store.open("kb").documents()
-    chunks = world.store.open("kb").document_chunks(record.id)
+    chunks = world.store.open("kb").chunks("document", [record.id])
     (again,) = world.ingest().documents
     assert (again.unchanged, again.embedded, again.reused) == (False, 0, len(chunks))
     kept = world.store.open("kb").document_structure(record.id)
     assert kept is not None
     assert kept.sections
-    assert world.store.open("kb").document_chunks(record.id) == chunks
+    assert world.store.open("kb").chunks("document", [record.id]) == chunks
     (third,) = world.ingest().documents
     assert third.unchanged

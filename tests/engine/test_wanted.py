@@ -76,7 +76,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 @pytest.fixture(scope="module")
 def passage(world: World) -> Chunk:
     """Give a passage with a statement and a reference."""
-    return next(each for each in world.store.open(world.collection).document_chunks("pumps") if each.links)
+    return next(each for each in world.store.open(world.collection).chunks("document", ["pumps"]) if each.links)
 
 
 def test_the_requirements_of_a_document(world: World, passage: Chunk) -> None:
@@ -106,7 +106,9 @@ def test_the_sections_that_passages_tell_of(passage: Chunk) -> None:
 def test_the_definitions_in_passages(world: World, passage: Chunk) -> None:
     caller = Caller()
     definition = next(
-        each.definitions[0] for each in world.store.open(world.collection).document_chunks("pumps") if each.definitions
+        each.definitions[0]
+        for each in world.store.open(world.collection).chunks("document", ["pumps"])
+        if each.definitions
     )
     each = replace(passage, definitions=counting(caller, definition))
     caller.asks(lambda: definitions_in(world.base, [each] * MANY))

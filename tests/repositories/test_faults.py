@@ -143,7 +143,7 @@ def whole(world: World) -> dict[str, list[str]]:
     assert [each.name for each in world.store.collections()] == ["repo_code"]
     assert world.store.open("repo_code").verify() == []
     files = [each.id for each in world.store.open("repo_code").documents() if ":" in each.id]
-    return {each: [chunk.id for chunk in world.store.open("repo_code").document_chunks(each)] for each in files}
+    return {each: [chunk.id for chunk in world.store.open("repo_code").chunks("document", [each])] for each in files}
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ import pytest
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import Chunk
+from knowledge_mcp.model.query import ChunkKey
 from tests.engine.overridden import OverriddenStore
 from tests.repositories.world import World
 
@@ -22,10 +23,10 @@ class Counting(OverriddenStore):
         self.asked: list[str] = []
         self.times = 0
 
-    def chunks(self, collection: str, chunk_ids: Sequence[str]) -> list[Chunk]:
-        self.asked += chunk_ids
+    def chunks(self, collection: str, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
+        self.asked += values
         self.times += 1
-        return super().chunks(collection, chunk_ids)
+        return super().chunks(collection, key, values)
 
 
 @pytest.fixture

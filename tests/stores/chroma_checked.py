@@ -34,5 +34,5 @@ class Checked(ChromaStore):
 
         records = self.open(name).documents()
         assert contents(profile.documents) == {each.id: each.title for each in records}
-        chunks = [chunk for each in records for chunk in self.open(name).document_chunks(each.id)]
+        chunks = [chunk for each in records for chunk in self.open(name).chunks("document", [each.id])]
         assert contents(profile.chunks) == {each.id: each.content for each in chunks}

@@ -73,7 +73,7 @@ def _look(handle: Collection) -> None:
             (turn, count), *_ = seen.items()
             assert count == 1 + int(turn) % CHUNKS, f"{document_id} is seen with {count} chunks in turn {turn}"
     for kept in handle.documents():
-        chunks = handle.document_chunks(kept.id)
+        chunks = handle.chunks("document", [kept.id])
         assert len({each.id.split("/")[1] for each in chunks}) == 1
 
 

@@ -128,9 +128,9 @@ def test_a_server_killed_amid_writes_and_started_again_ends_up_like_one_undistur
     assert store.open("c").documents() == undisturbed.open("whole").documents()
     for number in range(total):
         name = f"d{number}"
-        assert store.open("c").document_chunks(name) == undisturbed.open("whole").document_chunks(name)
+        assert store.open("c").chunks("document", [name]) == undisturbed.open("whole").chunks("document", [name])
         assert store.open("c").document_text(name) == undisturbed.open("whole").document_text(name)
-    keys = [each.content_hash for number in range(total) for each in store.open("c").document_chunks(f"d{number}")]
+    keys = [each.content_hash for number in range(total) for each in store.open("c").chunks("document", [f"d{number}"])]
     assert store.open("c").owners_of_content(keys) == undisturbed.open("whole").owners_of_content(keys)
     assert store.open("c").verify() == []
     store.close()
@@ -179,7 +179,7 @@ def test_what_a_search_asks_of_the_server_does_not_grow_with_the_documents(
     def asked(store: ChromaStore) -> tuple[int, int]:
         answers.clear()
         found = store.open("c").search(vector=unit_vector("a"), text="valve number", filter=None, limit=3)
-        chunks = store.open("c").chunks([hit.chunk_id for hit in found.lexical or ()])
+        chunks = store.open("c").chunks("id", [hit.chunk_id for hit in found.lexical or ()])
         statistics = store.open("c").statistics()
         held = (statistics.documents, statistics.chunks, statistics.tokens / 3)
         assert (len(chunks), held) == (3, (statistics.documents,) * 3)

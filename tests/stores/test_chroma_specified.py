@@ -87,7 +87,7 @@ def test_a_folder_of_an_older_program_is_taken_over_with_all_it_holds(folder: Pa
     assert client.get_collection(NAME).metadata["pair"]
     store = opened(folder)
     assert store.open(NAME).document_text("d") == "text"
-    assert [each.content for each in store.open(NAME).document_chunks("d")] == ["alpha words"]
+    assert [each.content for each in store.open(NAME).chunks("document", ["d"])] == ["alpha words"]
     assert shown(client) == ({"1": "alpha words"}, ["d"])
     put(store, "d", [SamplePassage("beta words", id="1"), SamplePassage("gamma", id="2")], collection=NAME)
     assert shown(client) == ({"1": "beta words", "2": "gamma"}, ["d"])
@@ -95,7 +95,7 @@ def test_a_folder_of_an_older_program_is_taken_over_with_all_it_holds(folder: Pa
     store.close()
 
     older = opened(folder, older=True)  # goes back to it for once
-    assert len(older.open(NAME).document_chunks("d")) == 2
+    assert len(older.open(NAME).chunks("document", ["d"])) == 2
     put(older, "d", [SamplePassage("delta", id="3")], collection=NAME)
     older.open(NAME).delete("e")
     put(older, "e", [SamplePassage("epsilon", id="4")], collection=NAME)
@@ -130,7 +130,7 @@ def test_a_kill_while_an_older_folder_is_taken_over_loses_nothing(
         ChromaStore.close(store)
     for older in (False, True, False):
         store = opened(folder, older=older)
-        assert [each.id for each in store.open(NAME).chunks(["1"])] == ["1"]
+        assert [each.id for each in store.open(NAME).chunks("id", ["1"])] == ["1"]
         assert store.open(NAME).verify() == []
         store.close()
 
@@ -164,7 +164,7 @@ def test_an_older_folder_beside_somebody_elses_registry_works_and_doctor_tells_o
     with caplog.at_level(logging.WARNING):
         put(store, "e", [SamplePassage("beta words", id="2")], collection=NAME)
     assert "chroma_copy_failed" in caplog.messages
-    assert len(store.open(NAME).chunks(["1", "2"])) == 2
+    assert len(store.open(NAME).chunks("id", ["1", "2"])) == 2
     (finding,) = store.open(NAME).verify()
     assert "document_registry" in finding.message
     store.close()

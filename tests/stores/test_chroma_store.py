@@ -233,7 +233,7 @@ def test_without_room_for_postings_hybrid_is_dense_with_a_warning_and_keyword_al
     assert len(legs.dense or ()) == 1
     with pytest.raises(ConfigError, match="Keyword search"):
         store.open("c").search(vector=None, text="alpha", filter=None, limit=3)
-    assert len(store.open("c").definitions(EnglishAnalyser().term_key("alpha"))) == 1
+    assert len(store.open("c").chunks("term", [EnglishAnalyser().term_key("alpha")])) == 1
     store.close()
 
 
@@ -306,7 +306,7 @@ def contents(store: ChromaStore) -> tuple[Sequence[object], ...]:
     return (
         store.open("c").documents(),
         [store.open("c").document_text(each.id) for each in store.open("c").documents()],
-        [store.open("c").document_chunks(each.id) for each in store.open("c").documents()],
+        [store.open("c").chunks("document", [each.id]) for each in store.open("c").documents()],
         [store.open("c").document_structure(each.id) for each in store.open("c").documents()],
         found(store, "words"),
     )
@@ -370,7 +370,7 @@ def test_verify_tells_missing_chunks_and_sweeps_what_belongs_to_nobody(folder: P
     chunks.delete(ids=[first])
     assert "announces 2 chunks, 1 are there" in store.open("kb1").verify()[0].message
     with pytest.raises(InternalError, match="missing"):
-        store.open("kb1").document_chunks("d")
+        store.open("kb1").chunks("document", ["d"])
     entry = chunks.get(ids=[second], include=["metadatas", "embeddings"])
     lost = {**entry["metadatas"][0], "generation": "lost"}
     chunks.add(ids=["lost x"], embeddings=[[1.0] + [0.0] * 15], metadatas=[lost], documents=["x"])

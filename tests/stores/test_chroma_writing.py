@@ -113,7 +113,7 @@ def test_many_small_documents_are_written_in_as_few_calls_as_one(
     assert store.open("c").verify() == []
     written.clear()
     store.open("c").publish([whole("a", ["three"]), whole("a", ["four"])], told.append)
-    assert [each.content for each in store.open("c").document_chunks("a")] == ["four"], (
+    assert [each.content for each in store.open("c").chunks("document", ["a"])] == ["four"], (
         "named twice: the last one holds"
     )
     assert store.open("c").verify() == []
@@ -149,8 +149,8 @@ def test_what_another_writer_discards_meanwhile_is_written_again(
     told: list[str] = []
     store.open("c").publish([whole("d", ["new"]), whole("e", ["more"])], told.append)
     assert sorted(told) == ["d", "e"]
-    assert [each.content for each in store.open("c").document_chunks("d")] == ["new"]
-    assert [each.content for each in store.open("c").document_chunks("e")] == ["more"]
+    assert [each.content for each in store.open("c").chunks("document", ["d"])] == ["new"]
+    assert [each.content for each in store.open("c").chunks("document", ["e"])] == ["more"]
     assert store.open("c").verify() == []
     other.close()
 
@@ -174,7 +174,7 @@ def test_of_two_processes_that_write_a_document_whole_none_takes_the_other_ones_
     monkeypatch.setattr(ChromaTable, "_write", disturbed)
     store.open("c").publish([whole("d", ["ours"])], lambda _: None)
     assert calls == 3, "written once"
-    assert [each.content for each in other.open("c").document_chunks("d")] == ["ours"]
+    assert [each.content for each in other.open("c").chunks("document", ["d"])] == ["ours"]
     assert store.open("c").verify() == []
     other.close()
 
@@ -226,7 +226,7 @@ def test_what_a_writer_left_that_was_killed_after_its_commit_goes_with_any_other
         patch.setattr(os, "getpid", lambda: ended.pid)
         with pytest.raises(KeyboardInterrupt):
             store.open("c").publish([whole("d", ["new"])], lambda _: None)
-    assert [each.content for each in store.open("c").document_chunks("d")] == ["new"]
+    assert [each.content for each in store.open("c").chunks("document", ["d"])] == ["new"]
     assert len(documents_of(store).ids({"kind": {"$eq": "vectors"}})) == 2
     store.open("c").publish([whole("e", ["other"])], lambda _: None)
     assert len(documents_of(store).ids({"kind": {"$eq": "vectors"}})) == 2, "of d and of e"
@@ -243,7 +243,7 @@ def test_a_writer_that_may_be_at_work_is_left_alone_until_it_is_late(
     monkeypatch.setattr(writing, "_LONGEST_SECONDS", -1.0)
     store.open("c").publish([whole("d", ["long after"])], lambda _: None)
     assert store.open("c").verify() == []
-    assert [each.content for each in store.open("c").document_chunks("d")] == ["long after"]
+    assert [each.content for each in store.open("c").chunks("document", ["d"])] == ["long after"]
 
 
 @pytest.mark.parametrize("hours", [-3, 3])
@@ -300,8 +300,8 @@ def test_what_is_discarded_each_time_is_told_and_what_was_there_stays(
     with pytest.raises(InternalError, match="'d' has 0 chunks, not the 1 announced"):
         store.open("c").publish([whole("d", ["new"]), whole("e", ["more"])], told.append)
     assert told == ["e"]
-    assert [each.content for each in store.open("c").document_chunks("d")] == ["old"]
-    assert [each.content for each in store.open("c").document_chunks("e")] == ["more"]
+    assert [each.content for each in store.open("c").chunks("document", ["d"])] == ["old"]
+    assert [each.content for each in store.open("c").chunks("document", ["e"])] == ["more"]
     assert store.open("c").verify() == []
     other.close()
 

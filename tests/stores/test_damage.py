@@ -127,15 +127,15 @@ def made(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[tuple[Stor
 
 def test_an_altered_passage_is_refused_or_left_out_and_noticed(made: tuple[Store, Forge]) -> None:
     store, forge = made
-    assert [each.id for each in store.open("c").chunks(["1", "2"])] == ["1", "2"]
+    assert [each.id for each in store.open("c").chunks("id", ["1", "2"])] == ["1", "2"]
     forge("chunk")
     with pytest.raises(DamagedError, match="passage 1 of document 'd'"):
-        store.open("c").chunks(["1", "2"])
+        store.open("c").chunks("id", ["1", "2"])
     with pytest.raises(DamagedError):
-        store.open("c").document_chunks("d")
+        store.open("c").chunks("document", ["d"])
     with noticing() as damage:
-        assert [each.id for each in store.open("c").chunks(["1", "2"])] == ["2"]
-        assert [each.id for each in store.open("c").document_chunks("d")] == ["2"]
+        assert [each.id for each in store.open("c").chunks("id", ["1", "2"])] == ["2"]
+        assert [each.id for each in store.open("c").chunks("document", ["d"])] == ["2"]
     assert [(each.document_id, each.chunk_id) for each in damage] == [("d", "1")]
 
 

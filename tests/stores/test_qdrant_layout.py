@@ -237,7 +237,7 @@ def test_another_analyser_indexes_the_collection_anew_at_its_first_use(local: Lo
     other = opened(local, OtherAnalyser())
     assert found(other, "requirement") == []
     assert found(other, "requirements") == ["1"]
-    assert [each.id for each in other.open("c").definitions("key Alpha")] == ["1"]
+    assert [each.id for each in other.open("c").chunks("term", ["key Alpha"])] == ["1"]
     assert other.open("c").verify() == []
     oracle = MemoryStore(OtherAnalyser())
     oracle.create_collection("c", SPACE)

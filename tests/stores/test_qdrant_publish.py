@@ -118,7 +118,10 @@ def test_a_publish_killed_before_any_of_its_requests_leaves_one_version_whole(ta
         )
         assert dense == lexical
         assert whole(dense), f"killed before request {step}: {dense}"
-        text, found = other.open("c").document_text("d"), [each.id for each in other.open("c").document_chunks("d")]
+        text, found = (
+            other.open("c").document_text("d"),
+            [each.id for each in other.open("c").chunks("document", ["d"])],
+        )
         assert sorted(found) == dense
         assert text == f"{dense[0][:3]} text"
         assert other.open("c").document_structure("d") == SHAPES[dense[0][:3]]
@@ -159,7 +162,7 @@ def test_a_search_between_any_two_requests_of_a_publish_sees_one_version_whole(t
         dense, lexical = seen(reader)
         assert dense == lexical
         assert whole(dense), dense
-        assert sorted(each.id for each in reader.open("c").document_chunks("d")) == dense
+        assert sorted(each.id for each in reader.open("c").chunks("document", ["d"])) == dense
         assert reader.open("c").document_text("d") == f"{dense[0][:3]} text"
         assert reader.open("c").document_structure("d") == SHAPES[dense[0][:3]]
         looks.append(dense[0][:3])

@@ -241,7 +241,7 @@ def test_all_that_the_store_asks_can_be_said_in_grpc_too() -> None:
         put(store, "d", ["gamma words"], text="text")
         kept = And((Equals("normative", False), In("document_id", ("d", "e")), Prefix("clause_number", "5")))
         store.open("c").search(vector=unit_vector("x"), text="alpha words", filter=kept, limit=3)
-        store.open("c").definitions("alpha")
+        store.open("c").chunks("term", ["alpha"])
         store.open("c").defined_terms()
         store.open("c").verify(repair=True)
         store.open("c").delete("d")

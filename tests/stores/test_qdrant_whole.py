@@ -42,7 +42,7 @@ def whole_versions(store: QdrantStore) -> dict[str, str]:
     """Tell which version of each document is there, having looked in every way; a mix of two fails."""
     found: dict[str, str] = {}
     for each in store.open("c").documents():
-        chunks = [chunk.id for chunk in store.open("c").document_chunks(each.id)]
+        chunks = [chunk.id for chunk in store.open("c").chunks("document", [each.id])]
         name = chunks[0].split("/")[1]
         assert chunks == [f"{each.id}/{name}/{place}" for place in range(COUNTS[name])]
         assert each == version(each.id, name).record
@@ -326,6 +326,6 @@ def test_a_document_that_others_change_again_and_again_is_told_as_failed_and_the
         store.open("c").publish(versions(IDS, "new"), told.append)
     tapped.before = None
     assert told == ["a", "c"]
-    assert [each.content for each in store.open("c").document_chunks("b")] == ["alpha rival"]
+    assert [each.content for each in store.open("c").chunks("document", ["b"])] == ["alpha rival"]
     store.open("c").verify(repair=True)
     assert store.open("c").verify() == []

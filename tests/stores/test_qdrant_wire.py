@@ -132,7 +132,7 @@ def test_a_write_whose_answer_was_lost_is_made_again_without_harm(server: Qdrant
         server.faults.extend([Fault("none")] * turn + [Fault("lose")])
         put(store, "e", ["gamma words", "delta words"], text=f"text {turn}")
         server.faults.clear()
-        assert [each.content for each in store.open("c").document_chunks("e")] == ["gamma words", "delta words"]
+        assert [each.content for each in store.open("c").chunks("document", ["e"])] == ["gamma words", "delta words"]
         assert store.open("c").document_text("e") == f"text {turn}"
     assert store.open("c").verify() == []
 

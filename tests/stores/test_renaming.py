@@ -33,7 +33,7 @@ def test_a_live_name_is_never_missing_and_never_mixed_while_it_is_swapped(tmp_pa
         while not done.is_set() or len(seen) < 2:
             try:
                 legs = reading.open("live").search(vector=unit_vector("x"), text="alpha beta", filter=None, limit=9)
-                chunks = reading.open("live").chunks([hit.chunk_id for hit in legs.dense or ()])
+                chunks = reading.open("live").chunks("id", [hit.chunk_id for hit in legs.dense or ()])
                 words = {chunk.content.split()[0] for chunk in chunks}
                 text = reading.open("live").document_text("d")
             except KnowledgeError as exc:

@@ -243,7 +243,7 @@ def test_another_analyser_indexes_the_collection_anew_at_its_first_use(
     plain = SqliteStore(path, EnglishAnalyser(stemming=False))
     assert lexical(plain, "verify") == []
     assert lexical(plain, "verified") == ["1"]
-    assert len(plain.open("c").definitions("system")) == 1
+    assert len(plain.open("c").chunks("term", ["system"])) == 1
     assert plain.open("c").verify() == []
     put(plain, "e", [SamplePassage("verified again", id="3")])
     plain.close()

@@ -31,7 +31,7 @@ def filled(path: Path) -> SqliteStore:
 
 def found(store: SqliteStore) -> list[str]:
     legs = store.open("c").search(vector=unit_vector("alpha"), text="alpha", filter=None, limit=5)
-    return [each.content for each in store.open("c").chunks([hit.chunk_id for hit in legs.lexical or ()])]
+    return [each.content for each in store.open("c").chunks("id", [hit.chunk_id for hit in legs.lexical or ()])]
 
 
 def test_new_files_and_folders_are_their_owners_only(tmp_path: Path) -> None:

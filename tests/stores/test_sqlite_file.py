@@ -29,7 +29,7 @@ def filled(path: Path, word: str) -> SqliteStore:
 def found(store: SqliteStore, text: str) -> list[str]:
     legs = store.open("c").search(vector=unit_vector(text), text=text, filter=None, limit=9)
     assert legs.dense is not None
-    assert [hit.chunk_id for hit in legs.dense] == [each.id for each in store.open("c").document_chunks("d")]
+    assert [hit.chunk_id for hit in legs.dense] == [each.id for each in store.open("c").chunks("document", ["d"])]
     return [hit.chunk_id for hit in legs.lexical or ()]
 
 

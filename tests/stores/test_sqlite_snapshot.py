@@ -48,13 +48,13 @@ def test_what_another_one_publishes_is_seen_after_the_snapshot(tmp_path: Path, *
         elsewhere(lambda: put(writer, "d", [SamplePassage("alpha new", id="2")]))
         elsewhere(lambda: writer.rename_collections({"c": "b"}))
         assert [hit.chunk_id for hit in found(held, "alpha")] == ["1"]
-        assert [each.content for each in held.chunks(["1", "2"])] == ["alpha old"]
+        assert [each.content for each in held.chunks("id", ["1", "2"])] == ["alpha old"]
         assert held.documents() == before
         assert held.info() is not None
         elsewhere(lambda: writer.rename_collections({"b": "c"}))
         elsewhere(lambda: [hit.chunk_id for hit in found(writer, "alpha")] == ["2"] or pytest.fail("not written"))
     assert [hit.chunk_id for hit in found(store, "alpha")] == ["2"]
-    assert [each.content for each in store.open("c").chunks(["1", "2"])] == ["alpha new"]
+    assert [each.content for each in store.open("c").chunks("id", ["1", "2"])] == ["alpha new"]
     for each in {store, writer}:
         each.close()
 
@@ -135,8 +135,8 @@ def test_a_failure_inside_is_told_in_our_terms_and_the_snapshot_ends(tmp_path: P
     def damaged() -> list[Chunk]:
         with store.open("c") as held:
             with pytest.raises(InternalError, match="could not be used"):
-                held.chunks(["1"])
-            return held.chunks(["1"])
+                held.chunks("id", ["1"])
+            return held.chunks("id", ["1"])
 
     connection: Any = apsw.Connection(str(tmp_path / "knowledge.db"))
     connection.execute("ALTER TABLE chunks RENAME COLUMN payload TO gone")
@@ -144,7 +144,7 @@ def test_a_failure_inside_is_told_in_our_terms_and_the_snapshot_ends(tmp_path: P
         damaged()
     connection.execute("ALTER TABLE chunks RENAME COLUMN gone TO payload")
     connection.close()
-    assert [each.content for each in store.open("c").chunks(["1"])] == ["alpha"]
+    assert [each.content for each in store.open("c").chunks("id", ["1"])] == ["alpha"]
     assert store.open("c").search(vector=unit_vector("x"), text=None, filter=None, limit=1).dense
     store.close()
 
@@ -172,7 +172,7 @@ def test_reading_a_document_in_a_snapshot_loads_nothing_that_only_searches_need(
     store = Counting(tmp_path / "knowledge.db", EnglishAnalyser())
     put(store, "d", [SamplePassage("alpha", id="1")])
     with store.open("c") as held:
-        assert [each.content for each in held.document_chunks("d")] == ["alpha"]
+        assert [each.content for each in held.chunks("document", ["d"])] == ["alpha"]
         assert store.loaded == 0
         assert [hit.chunk_id for hit in found(held, "alpha")] == ["1"]
         assert store.loaded == 1
@@ -202,7 +202,7 @@ def test_an_older_index_is_made_anew_amid_a_snapshot_that_has_begun_to_read(tmp_
     with store.open("c") as held:
         assert len(held.documents()) == 1
         assert [hit.chunk_id for hit in found(held, "alpha")] == ["1"]
-        assert [each.id for each in held.definitions("alpha")] == ["1"]
+        assert [each.id for each in held.chunks("term", ["alpha"])] == ["1"]
     store.close()
 
 

@@ -62,7 +62,7 @@ def test_what_is_derived_is_found_wrong_and_made_again(store: SqliteStore, damag
     assert legs.dense[0].chunk_id == "3"
     assert [hit.chunk_id for hit in legs.lexical or ()] == ["3"]
     assert store.open("c").statistics().chunks == 3
-    assert [each.id for each in store.open("c").definitions("alpha")] == ["1"]
+    assert [each.id for each in store.open("c").chunks("term", ["alpha"])] == ["1"]
 
 
 def test_terms_that_were_changed_in_the_text_alone_are_found_by_the_sample(store: SqliteStore) -> None:
@@ -143,7 +143,7 @@ def test_what_an_older_version_staged_is_told_and_goes(store: SqliteStore, way: 
         assert store.open("c").verify(repair=True)[0].repaired
     elif way == "published":
         put(store, "f", ["delta words"])
-        assert len(store.open("c").document_chunks("f")) == 1
+        assert len(store.open("c").chunks("document", ["f"])) == 1
         store.open("c").delete("f")
     else:
         assert store.open("c").delete("f") == 0

@@ -34,7 +34,7 @@ def works_with_what_was_there_before(store: Store) -> None:
     """Make sure that document `d`, published by an older program, is whole, and that newer ones stand beside it."""
     assert store.open("c").document_structure("d") == NO_STRUCTURE
     assert store.open("c").document_text("d") == "old text"
-    assert [each.content for each in store.open("c").document_chunks("d")] == ["old words"]
+    assert [each.content for each in store.open("c").chunks("document", ["d"])] == ["old words"]
     assert store.open("c").verify() == []
     put(store, "e", ["new words"], structure=full_structure())
     assert store.open("c").document_structure("e") == full_structure()

@@ -145,13 +145,13 @@ def test_a_newer_version_indexes_once_and_the_older_one_answers_without_words(
         assert described(newer).degraded == ""
         for refused in (
             lambda: older.open("c").search(vector=None, text="verify", filter=None, limit=9),
-            lambda: older.open("c").definitions("system"),
+            lambda: older.open("c").chunks("term", ["system"]),
             lambda: older.create_collection("c", SPACE),
             lambda: put(older, "e", [SamplePassage("verified again", id="3")]),
         ):
             with pytest.raises(ConfigError, match="newer version"):
                 refused()
-        assert [each.id for each in older.open("c").document_chunks("d")] == ["1", "2"]
+        assert [each.id for each in older.open("c").chunks("document", ["d"])] == ["1", "2"]
         assert older.open("c").delete("d") == 2
         assert made == ["english-9-plain"]
 

@@ -21,7 +21,7 @@ from knowledge_mcp.model.collection import (
     WholeDocument,
 )
 from knowledge_mcp.model.errors import KnowledgeError, NotFoundError
-from knowledge_mcp.model.query import Filter, LegResults
+from knowledge_mcp.model.query import ChunkKey, Filter, LegResults
 from knowledge_mcp.ports import Analyser, Store
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.store_machine import store_machine
@@ -84,7 +84,7 @@ class _ShowsBothGenerations(PublishingStore):
     def take(self, collection: str, new: WholeDocument) -> None:
         old = next(iter(self.documents(collection, [new.record.id])), None)
         if old is not None and old.chunk_count:
-            chunks = self.document_chunks(collection, new.record.id)
+            chunks = self.chunks(collection, "document", [new.record.id])
             shadow = replace(old, id=f"{new.record.id}~old")
             known = [EmbeddedChunk(each, b"\0" * 64, each.id) for each in chunks]
             super().take(collection, WholeDocument(shadow, "", known))
@@ -93,7 +93,7 @@ class _ShowsBothGenerations(PublishingStore):
 
 class _LosesDeletes(OverriddenStore):
     def delete(self, collection: str, document_id: str) -> int:
-        return len(self.document_chunks(collection, document_id))
+        return len(self.chunks(collection, "document", [document_id]))
 
 
 class _PublishesWhateverIsThere(PublishingStore):
@@ -151,18 +151,18 @@ class _AcceptsAnySpace(MemoryStore):
 
 
 class _ListsChunksInItsOwnOrder(OverriddenStore):
-    def chunks(self, collection: str, chunk_ids: Sequence[str]) -> list[Chunk]:
-        return super().chunks(collection, sorted(chunk_ids))
+    def chunks(self, collection: str, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
+        return super().chunks(collection, key, sorted(values))
 
 
 class _DropsDefinitionsOfAliases(OverriddenStore):
-    def definitions(self, collection: str, term_key: str) -> list[Chunk]:
-        terms = {
-            self.analyser.term_key(each.term)
-            for chunk in super().definitions(collection, term_key)
-            for each in chunk.definitions
-        }
-        return super().definitions(collection, term_key) if term_key in terms else []
+    def chunks(self, collection: str, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
+        found = super().chunks(collection, key, values)
+        if key != "term":
+            return found
+        return [
+            chunk for chunk in found if any(self.analyser.term_key(each.term) in values for each in chunk.definitions)
+        ]
 
 
 class _RenamesOneAfterTheOther(MemoryStore):

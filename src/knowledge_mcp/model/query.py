@@ -12,6 +12,7 @@ from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace, Store
 __all__ = [
     "And",
     "Check",
+    "ChunkKey",
     "DefinitionHit",
     "Equals",
     "Filter",
@@ -33,6 +34,9 @@ __all__ = [
     "Stats",
     "Wording",
 ]
+
+ChunkKey = Literal["id", "document", "term"]
+"""What chunks are read by: their own ids, the ids of documents, keys of terms that they define."""
 
 FilterField = Literal["document_id", "document_type", "chunk_type", "normative", "clause_number"]
 """Fields of a chunk that a filter may name (A-REQ-SEARCH-003)."""

@@ -16,7 +16,7 @@ from knowledge_mcp.model.collection import (
     WholeDocument,
 )
 from knowledge_mcp.model.ingest import Finding
-from knowledge_mcp.model.query import Filter, LegResults
+from knowledge_mcp.model.query import ChunkKey, Filter, LegResults
 
 __all__ = ["Analyser", "Collection", "Store"]
 
@@ -130,12 +130,11 @@ class Collection(Protocol):
         """Return sections and pages as they were published, empty where none were; None where there is no document."""
         ...
 
-    def document_chunks(self, document_id: str) -> list[Chunk]:
-        """List a document's visible chunks by index."""
-        ...
+    def chunks(self, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
+        """Return visible chunks by key: for each value in the order asked, its chunks by document and index.
 
-    def chunks(self, chunk_ids: Sequence[str]) -> list[Chunk]:
-        """Return visible chunks in the order asked; unknown ids are left out."""
+        A term is an `Analyser.term_key` of a defined term or of an alias. A value that nothing has gives none.
+        """
         ...
 
     def search(self, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int) -> LegResults:
@@ -154,10 +153,6 @@ class Collection(Protocol):
         Raises:
             InvalidInputError: the vector is of another length than the collection's.
         """
-        ...
-
-    def definitions(self, term_key: str) -> list[Chunk]:
-        """Return visible chunks that define the term (`Analyser.term_key` of term or alias), by document and index."""
         ...
 
     def defined_terms(self) -> dict[str, str]:

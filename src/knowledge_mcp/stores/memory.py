@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Self
@@ -27,7 +27,7 @@ from knowledge_mcp.model.errors import (
     sound,
 )
 from knowledge_mcp.model.ingest import Finding
-from knowledge_mcp.model.query import Filter, LegHit, LegResults
+from knowledge_mcp.model.query import ChunkKey, Filter, LegHit, LegResults
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.shared.bm25 import K1, B, inverse_frequency, term_counts
 from knowledge_mcp.stores.shared.filters import check_filter, keeps
@@ -217,17 +217,17 @@ class MemoryHandle:
             found = self._store.get(self._name).documents.get(document_id)
             return found.structure if found else None
 
-    def document_chunks(self, document_id: str) -> list[Chunk]:
+    def chunks(self, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
         with self._store.lock:
-            found = self._store.get(self._name).documents.get(document_id)
-            return sound([each.chunk for each in found.chunks], checked_chunk) if found else []
+            everything = [each.chunk for each in self._store.get(self._name).visible()]
+            found = [chunk for value in values for chunk in everything if value in self._values(key, chunk)]
+            return sound(found, checked_chunk)
 
-    def chunks(self, chunk_ids: Sequence[str]) -> list[Chunk]:
-        with self._store.lock:
-            known = {each.chunk.id: each.chunk for each in self._store.get(self._name).visible()}
-            wanted = sound({known[each].id: known[each] for each in chunk_ids if each in known}.values(), checked_chunk)
-            whole = {each.id: each for each in wanted}
-            return [whole[chunk_id] for chunk_id in chunk_ids if chunk_id in whole]
+    def _values(self, key: ChunkKey, chunk: Chunk) -> Collection[str]:
+        if key == "term":
+            names = [name for one in chunk.definitions for name in (one.term, *one.aliases)]
+            return {self._store.analyser.term_key(name) for name in names}
+        return (chunk.id if key == "id" else chunk.document_id,)
 
     def state(self) -> str:
         with self._store.lock:
@@ -264,18 +264,6 @@ class MemoryHandle:
             wanted = set(chunk_ids)
             known = [each for each in target.visible() if each.chunk.id in wanted]
             return {hit.chunk_id: hit.score for hit in self._dense(known, vector)}
-
-    def definitions(self, term_key: str) -> list[Chunk]:
-        with self._store.lock:
-            defining = [
-                each.chunk
-                for each in self._store.get(self._name).visible()
-                if any(
-                    term_key in {self._store.analyser.term_key(name) for name in (one.term, *one.aliases)}
-                    for one in each.chunk.definitions
-                )
-            ]
-            return sound(defining, checked_chunk)
 
     def defined_terms(self) -> dict[str, str]:
         with self._store.lock:

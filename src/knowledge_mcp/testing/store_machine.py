@@ -135,16 +135,16 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(term=st.sampled_from(("alpha", "beta", "gamma", "none")))
     def define(self, term: str) -> None:
-        self.agree(lambda store: store.open("c").definitions(self.analyser.term_key(term)))
+        self.agree(lambda store: store.open("c").chunks("term", [self.analyser.term_key(term)]))
         self.agree(lambda store: store.open("c").defined_terms())
 
     @rule(document=documents)
     def read(self, document: str) -> None:
-        self.agree(lambda store: store.open("c").document_chunks(document))
+        self.agree(lambda store: store.open("c").chunks("document", [document]))
         self.agree(lambda store: store.open("c").document_text(document))
         self.agree(lambda store: store.open("c").document_structure(document))
-        chunks = self.oracle.open("c").document_chunks(document)
-        self.agree(lambda store: store.open("c").chunks([each.id for each in reversed(chunks)]))
+        chunks = self.oracle.open("c").chunks("document", [document])
+        self.agree(lambda store: store.open("c").chunks("id", [each.id for each in reversed(chunks)]))
         self.agree(lambda store: store.open("c").owners_of_content([each.content_hash for each in chunks]))
 
     @invariant()

@@ -46,7 +46,7 @@ class RenamingContract(SearchContract):
             expect(NotFoundError, lambda: store.open("c.next").documents())
             assert store.open("c").document_text("d") == "new text"
             assert store.open("c.old").document_text("d") == "old text"
-            assert store.open("c.old").document_chunks("d") == [live[0].chunk]
+            assert store.open("c.old").chunks("document", ["d"]) == [live[0].chunk]
             assert self.found(store, "old") == []
             assert sorted(self.found(store, "words")) == sorted(each.chunk.id for each in coming)
             assert set(self.nearest(store, "new words")) == {each.chunk.id for each in coming}
@@ -205,10 +205,10 @@ class WholeContract(StructureContract):
             for each in (first, second, empty):
                 assert store.open("c").document_text(each.record.id) == each.text
                 assert store.open("c").document_structure(each.record.id) == each.structure
-                assert store.open("c").document_chunks(each.record.id) == [chunk.chunk for chunk in each.chunks]
+                assert store.open("c").chunks("document", [each.record.id]) == [chunk.chunk for chunk in each.chunks]
             assert self.found(store, "gamma") == [second.chunks[0].chunk.id]
             assert self.nearest(store, "beta words")[0] == first.chunks[1].chunk.id
-            assert store.open("c").definitions(self.analyser.term_key("alpha")) == [first.chunks[0].chunk]
+            assert store.open("c").chunks("term", [self.analyser.term_key("alpha")]) == [first.chunks[0].chunk]
             keys = [chunk.embedding_key for chunk in first.chunks]
             assert store.open("c").vectors(keys) == {chunk.embedding_key: chunk.vector for chunk in first.chunks}
             assert (store.open("c").statistics().documents, store.open("c").statistics().chunks) == (3, 3)
@@ -219,7 +219,7 @@ class WholeContract(StructureContract):
             put(store, "d", ["old words", "alpha words"], structure=structure(3))
             put(store, "e", ["other words"])
             store.open("c").publish([whole("d", ["new words"]), whole("f", ["more words"])], lambda _: None)
-            assert [each.content for each in store.open("c").document_chunks("d")] == ["new words"]
+            assert [each.content for each in store.open("c").chunks("document", ["d"])] == ["new words"]
             assert store.open("c").document_structure("d") == NO_STRUCTURE
             assert self.found(store, "alpha") == []
             assert len(self.found(store, "words")) == 3
@@ -233,8 +233,8 @@ class WholeContract(StructureContract):
                 [SamplePassage("one word", terms=(("one",),)), "two words", SamplePassage("three", terms=(("3",),))],
             )
             store.open("c").publish([replace(made, chunks=made.chunks[::-1])], lambda _: None)
-            assert store.open("c").document_chunks("d") == [each.chunk for each in made.chunks]
-            assert store.open("c").definitions(self.analyser.term_key("3")) == [made.chunks[2].chunk]
+            assert store.open("c").chunks("document", ["d"]) == [each.chunk for each in made.chunks]
+            assert store.open("c").chunks("term", [self.analyser.term_key("3")]) == [made.chunks[2].chunk]
             assert self.nearest(store, "two words")[0] == made.chunks[1].chunk.id
             assert store.open("c").verify() == []
 
@@ -283,8 +283,8 @@ class SnapshotContract(WholeContract):
                     handle.info(),
                     handle.documents(),
                     handle.document_text("d"),
-                    [each.id for each in handle.document_chunks("d")],
-                    handle.definitions("gamma"),
+                    [each.id for each in handle.chunks("document", ["d"])],
+                    handle.chunks("term", ["gamma"]),
                     handle.statistics().chunks,
                     handle.search(vector=unit_vector("alpha beta"), text="beta", filter=None, limit=3),
                 ]
@@ -319,7 +319,7 @@ class SnapshotContract(WholeContract):
             def read(handle: Collection) -> set[str]:
                 legs = handle.search(vector=unit_vector("x"), text="alpha", filter=None, limit=3)
                 hits = [hit.chunk_id for hit in (*(legs.dense or ()), *(legs.lexical or ()))]
-                return {each.content for each in (*handle.chunks(hits), *handle.document_chunks("d"))}
+                return {each.content for each in (*handle.chunks("id", hits), *handle.chunks("document", ["d"]))}
 
             with store.open("c") as held:
                 assert read(held) == {"alpha old"}

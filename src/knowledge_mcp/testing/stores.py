@@ -73,11 +73,11 @@ class StoreContract(SnapshotContract):
                 lambda: store.open("none").document("d"),
                 lambda: store.open("none").document_text("d"),
                 lambda: store.open("none").document_structure("d"),
-                lambda: store.open("none").document_chunks("d"),
-                lambda: store.open("none").chunks(["x"]),
+                lambda: store.open("none").chunks("document", ["d"]),
+                lambda: store.open("none").chunks("id", ["x"]),
                 lambda: store.open("none").statistics(),
                 lambda: store.open("none").state(),
-                lambda: store.open("none").definitions("x"),
+                lambda: store.open("none").chunks("term", ["x"]),
                 lambda: store.open("none").defined_terms(),
                 lambda: store.open("none").vectors(["x"]),
                 lambda: store.open("none").owners_of_content(["x"]),
@@ -92,9 +92,9 @@ class StoreContract(SnapshotContract):
     def test_publishing_swaps_chunks_record_and_text_in_one_step(self) -> None:
         with self.filled() as store:
             put(store, "d", ["alpha one", "beta two"], text="first text")
-            old = store.open("c").document_chunks("d")
+            old = store.open("c").chunks("document", ["d"])
             new = put(store, "d", ["beta two", "gamma three", "delta four"], text="second text", sha256="1" * 64)
-            assert [each.content for each in store.open("c").document_chunks("d")] == [
+            assert [each.content for each in store.open("c").chunks("document", ["d"])] == [
                 "beta two",
                 "gamma three",
                 "delta four",
@@ -103,7 +103,7 @@ class StoreContract(SnapshotContract):
             assert store.open("c").document_text("d") == "second text"
             assert self.found(store, "alpha") == []
             assert self.found(store, "gamma") == [new[1].chunk.id]
-            assert store.open("c").chunks([old[0].id]) == []
+            assert store.open("c").chunks("id", [old[0].id]) == []
             assert set(self.nearest(store, "alpha one")) == {each.chunk.id for each in new}
             assert store.open("c").statistics().chunks == 3
 
@@ -113,13 +113,13 @@ class StoreContract(SnapshotContract):
             put(store, "d", [SamplePassage("same words", id="one"), SamplePassage("more words", id="two")])
             assert sorted(self.found(store, "words")) == ["one", "two"]
             assert sorted(self.nearest(store, "same words")) == ["one", "two"]
-            assert [each.id for each in store.open("c").chunks(["one"])] == ["one"]
+            assert [each.id for each in store.open("c").chunks("id", ["one"])] == ["one"]
 
     def test_a_document_without_chunks_is_kept_too(self) -> None:
         with self.filled() as store:
             put(store, "empty", [], text="text without chunks")
             assert store.open("c").document_text("empty") == "text without chunks"
-            assert store.open("c").document_chunks("empty") == []
+            assert store.open("c").chunks("document", ["empty"]) == []
             assert store.open("c").statistics().documents == 1
             put(store, "d", ["some words"])
             put(store, "d", [])
@@ -135,9 +135,9 @@ class StoreContract(SnapshotContract):
             assert store.open("c").delete("never there") == 0
             assert store.open("c").document("d") is None
             assert store.open("c").document_text("d") is None
-            assert store.open("c").document_chunks("d") == []
-            assert store.open("c").chunks([each.chunk.id for each in gone]) == []
-            assert store.open("c").definitions("alpha") == []
+            assert store.open("c").chunks("document", ["d"]) == []
+            assert store.open("c").chunks("id", [each.chunk.id for each in gone]) == []
+            assert store.open("c").chunks("term", ["alpha"]) == []
             assert store.open("c").owners_of_content([each.chunk.content_hash for each in gone]) == {}
             assert store.open("c").vectors([each.embedding_key for each in gone]) == {}
             assert self.found(store, "words") == [kept[0].chunk.id]
@@ -158,8 +158,8 @@ class StoreContract(SnapshotContract):
             announced = record("d", [each])
             text = "Zeile\n\n東京 🎉 \u2028 end"
             store.open("c").publish([WholeDocument(announced, text, [each])], lambda _: None)
-            assert store.open("c").chunks([each.chunk.id]) == [each.chunk]
-            assert store.open("c").document_chunks("d") == [each.chunk]
+            assert store.open("c").chunks("id", [each.chunk.id]) == [each.chunk]
+            assert store.open("c").chunks("document", ["d"]) == [each.chunk]
             assert store.open("c").document("d") == announced
             assert store.open("c").document_text("d") == text
 
@@ -172,7 +172,7 @@ class StoreContract(SnapshotContract):
             assert store.open("c").documents([]) == []
             assert len({each.id for each in store.open("c").documents(limit=2)} & {"Z", "a", "b", "ä"}) == 2
             assert len(store.open("c").documents(limit=9)) == 4
-            assert [each.index for each in store.open("c").document_chunks("b")] == [0, 1, 2]
+            assert [each.index for each in store.open("c").chunks("document", ["b"])] == [0, 1, 2]
 
     def test_each_change_of_the_documents_gives_another_state_and_nothing_else_does(self) -> None:
         with self.filled() as store:
@@ -198,8 +198,8 @@ class StoreContract(SnapshotContract):
             put(
                 store, "d", [SamplePassage("one", id="1"), SamplePassage("two", id="2"), SamplePassage("three", id="3")]
             )
-            assert [each.id for each in store.open("c").chunks(["3", "none", "1"])] == ["3", "1"]
-            assert store.open("c").chunks([]) == []
+            assert [each.id for each in store.open("c").chunks("id", ["3", "none", "1"])] == ["3", "1"]
+            assert store.open("c").chunks("id", []) == []
 
     def test_known_vectors_and_owners_are_looked_up_in_any_number(self) -> None:
         with self.filled() as store:
@@ -221,9 +221,9 @@ class StoreContract(SnapshotContract):
                 ["none", SamplePassage("y", terms=(("system",), ("part",))), SamplePassage("z", terms=(("SYSTEM",),))],
             )
             expected = [first[1].chunk, first[2].chunk, second[0].chunk]
-            assert store.open("c").definitions(self.analyser.term_key("system")) == expected
-            assert store.open("c").definitions(self.analyser.term_key("SOI")) == [second[0].chunk]
-            assert store.open("c").definitions("unknown") == []
+            assert store.open("c").chunks("term", [self.analyser.term_key("system")]) == expected
+            assert store.open("c").chunks("term", [self.analyser.term_key("SOI")]) == [second[0].chunk]
+            assert store.open("c").chunks("term", ["unknown"]) == []
             assert store.open("c").defined_terms() == {
                 self.analyser.term_key(term): term for term in ("system", "part", "SOI")
             }
@@ -251,8 +251,8 @@ class StoreContract(SnapshotContract):
             store.create_collection("other", SPACE)
             mine = put(store, "d", [SamplePassage("alpha words", id="same")])
             theirs = put(store, "d", [SamplePassage("alpha beta", id="same"), "beta"], collection="other")
-            assert store.open("c").document_chunks("d") == [mine[0].chunk]
-            assert store.open("other").chunks(["same"]) == [theirs[0].chunk]
+            assert store.open("c").chunks("document", ["d"]) == [mine[0].chunk]
+            assert store.open("other").chunks("id", ["same"]) == [theirs[0].chunk]
             assert self.found(store, "beta") == []
             store.open("other").delete("d")
             assert self.found(store, "alpha") == ["same"]
@@ -292,5 +292,5 @@ class StoreContract(SnapshotContract):
                 put(other, "e", ["delta words"])
                 store.open("c").delete("d")
                 assert [each.id for each in store.open("c").documents()] == ["e"]
-                assert other.open("c").document_chunks("d") == []
+                assert other.open("c").chunks("document", ["d"]) == []
                 assert len(self.nearest(other, "x")) == 1

@@ -233,7 +233,7 @@ class Passages:
         missing = [each for each in chunk_ids if each not in self._known]
         if missing:
             self._known.update(dict.fromkeys(missing))
-            self._known.update((each.id, each) for each in self._base.opened.chunks(missing))
+            self._known.update((each.id, each) for each in self._base.opened.chunks("id", missing))
         return [chunk for each in chunk_ids if (chunk := self._known[each]) is not None]
 
 

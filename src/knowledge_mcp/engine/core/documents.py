@@ -78,7 +78,7 @@ def document_text(base: Base, document_id: str) -> str:
 def document_chunks(base: Base, document_id: str) -> list[Chunk]:
     """List a document's chunks by index."""
     document(base, document_id)
-    return base.opened.document_chunks(document_id)
+    return base.opened.chunks("document", [document_id])
 
 
 def chunk_by_id(base: Base, chunk_id: str) -> tuple[Chunk, str]:
@@ -87,7 +87,7 @@ def chunk_by_id(base: Base, chunk_id: str) -> tuple[Chunk, str]:
     Raises:
         NotFoundError: there is none.
     """
-    found = base.opened.chunks([chunk_id]) if base.exists() else []
+    found = base.opened.chunks("id", [chunk_id]) if base.exists() else []
     if not found:
         raise NotFoundError(
             f"No passage has the id '{chunk_id}'.",
@@ -141,7 +141,7 @@ def held_document(base: Base, document_id: str) -> HeldDocument:
     for _ in checked(range(_TRIES)):
         text = base.opened.document_text(document_id)
         structure = base.opened.document_structure(document_id) or NO_STRUCTURE
-        chunks = base.opened.document_chunks(document_id)
+        chunks = base.opened.chunks("document", [document_id])
         before, record = record, document(base, document_id)
         if before == record and text is not None:
             return HeldDocument(record, text, _completed(structure, chunks), tuple(chunks))

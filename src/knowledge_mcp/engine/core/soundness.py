@@ -78,9 +78,9 @@ def _is_sound(base: Base, damage: DamagedError) -> bool:
     opened = base.opened
     try:
         if damage.what == "passage" and damage.document_id:
-            opened.document_chunks(damage.document_id)
+            opened.chunks("document", [damage.document_id])
         elif damage.what == "passage":
-            opened.chunks([damage.chunk_id])
+            opened.chunks("id", [damage.chunk_id])
         elif damage.what == "vector":
             dimensions = base.embedder.space.dimensions
             opened.cosines(struct.pack(f"<{dimensions}f", *[dimensions**-0.5] * dimensions), [damage.chunk_id])
@@ -112,7 +112,7 @@ def _documents(base: Base) -> Iterator[Finding]:
             try:
                 text = base.opened.document_text(record.id)
                 base.opened.document_structure(record.id)
-                chunks = base.opened.document_chunks(record.id)
+                chunks = base.opened.chunks("document", [record.id])
             except KnowledgeError as exc:
                 yield Finding(exc.message, record.id, suggestion=exc.suggestion)
         damage += more

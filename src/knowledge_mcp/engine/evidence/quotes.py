@@ -301,7 +301,7 @@ class _Comparison:
         if not asked:
             return [record.id for record in documents.documents(self._base)[:_MOST_COMPARED]]
         by_document: dict[str, float] = defaultdict(float)
-        for chunk in self._base.opened.chunks(sorted(weights)):
+        for chunk in self._base.opened.chunks("id", sorted(weights)):
             by_document[chunk.document_id] += weights[chunk.id]
         return sorted(by_document, key=lambda each: (-by_document[each], each))[:_MOST_COMPARED]
 
@@ -427,7 +427,7 @@ class _Comparison:
             opened = self._base.opened
             structure = opened.document_structure(document_id) or NO_STRUCTURE
             with noticing() as damage:
-                self._chunks[document_id] = opened.document_chunks(document_id), structure, damage
+                self._chunks[document_id] = opened.chunks("document", [document_id]), structure, damage
         chunks, structure, damage = self._chunks[document_id]
         for each in damage:
             if not any(chunk.span.contains(span) for chunk in chunks):

@@ -245,7 +245,7 @@ def _mentions(base: Base, name: str, document_ids: Sequence[str]) -> tuple[Seque
     if legs.lexical_error:
         return [], (f"Other documents were not searched: {legs.lexical_error}",)
     hits = [hit.chunk_id for hit in legs.lexical or ()]
-    return base.opened.chunks(hits), ()
+    return base.opened.chunks("id", hits), ()
 
 
 # ---- showing

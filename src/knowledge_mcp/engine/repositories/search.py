@@ -433,7 +433,7 @@ class CodeSearch:
             places = {
                 chunk.id: chunk
                 for term in dict.fromkeys((name, last))
-                for chunk in base.opened.definitions(self._base.analyser.term_key(term))
+                for chunk in base.opened.chunks("term", [self._base.analyser.term_key(term)])
                 if defines(chunk, name) and (documents is None or chunk.document_id in documents)
             }
             if not mentioned or len(places) <= MOST_PLACES:

@@ -63,7 +63,7 @@ def _defined(base: Base, keys: Iterable[str]) -> tuple[DefinitionHit, ...]:
     for key in keys:
         hits = tuple(
             hit
-            for hit in definitions_in(base, base.opened.definitions(key))
+            for hit in definitions_in(base, base.opened.chunks("term", [key]))
             if key in _keys(base, (hit.definition.term, *hit.definition.aliases))
         )
         if hits:
@@ -134,7 +134,7 @@ def _semantic_terms(base: Base, term: str, vector: Vector) -> list[str]:
     )
     near = [hit.chunk_id for hit in legs.dense or () if hit.score > _LEAST_SIMILARITY]
     names: dict[str, str] = {}
-    for chunk in base.opened.chunks(near):
+    for chunk in base.opened.chunks("id", near):
         if chunk.definitions:
             best = _nearest_in_words(term, chunk.definitions)
             names.setdefault(base.analyser.term_key(best.term), best.term)

@@ -129,7 +129,7 @@ def _by_clause(base: Base, clause: str, filters: Sequence[Filter], records: Reco
 def _holding(base: Base, text: str, filters: Sequence[Filter], records: Records) -> list[Chunk]:
     """List the chunks that hold words of a text and may state something, by words alone."""
     legs = base.search(vector=None, text=text, filter=And(tuple(filters)), limit=_NAMED)
-    chunks = base.opened.chunks([hit.chunk_id for hit in legs.lexical or ()])
+    chunks = base.opened.chunks("id", [hit.chunk_id for hit in legs.lexical or ()])
     stating = [each for each in chunks if each.statements]
     records.expect(each.document_id for each in stating)
     return [each for each in stating if each.document_id not in records.damaged]

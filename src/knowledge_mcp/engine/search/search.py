@@ -267,7 +267,7 @@ def _saying(base: Base, synonyms: Synonyms, phrase: str, filter: Filter | None) 
     hits = base.search(vector=None, text=phrase, filter=filter, limit=_PHRASES_LOOKED_AT).lexical
     if hits is None:
         return math.inf
-    chunks = base.opened.chunks([hit.chunk_id for hit in hits])
+    chunks = base.opened.chunks("id", [hit.chunk_id for hit in hits])
     return sum(synonyms.says(f"{each.section_title}\n{each.content}", phrase) for each in chunks)
 
 

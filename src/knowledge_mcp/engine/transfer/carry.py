@@ -135,7 +135,7 @@ def read(place: CollectionPlace, document_id: str) -> DocumentVersion | None:
         record = opened.document(document_id)
         if record is None:
             return None
-        text, chunks = opened.document_text(document_id), opened.document_chunks(document_id)
+        text, chunks = opened.document_text(document_id), opened.chunks("document", [document_id])
         structure = opened.document_structure(document_id)
         if opened.document(document_id) != record:
             continue  # another process has just published it

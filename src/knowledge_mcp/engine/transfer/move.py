@@ -193,7 +193,9 @@ class Move:
         counted = target.opened.statistics().chunks
         if counted == sum(record.chunk_count for record in records.values()):
             return lambda _: True
-        return lambda document_id: len(target.opened.document_chunks(document_id)) == records[document_id].chunk_count
+        return lambda document_id: (
+            len(target.opened.chunks("document", [document_id])) == records[document_id].chunk_count
+        )
 
     def _copy_all(self, document_ids: tuple[str, ...] | list[str], done: int, total: int) -> None:
         for place, document_id in enumerate(document_ids, done + 1):

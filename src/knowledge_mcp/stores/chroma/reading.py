@@ -8,6 +8,7 @@ from typing import TypeVar
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure
 from knowledge_mcp.model.errors import InternalError, TimedOutError, sound
+from knowledge_mcp.model.query import ChunkKey
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.chroma.client import FoundEntry
 from knowledge_mcp.stores.chroma.layout import chunk_of, document_of, generation_of, unpack_vectors
@@ -17,10 +18,8 @@ from knowledge_mcp.stores.chroma.writing import document_entry, structure_entrie
 from knowledge_mcp.stores.shared.payload import checked_part, record_from_json, structure_from_json
 
 __all__ = [
-    "chunks_by_id",
+    "chunks",
     "defined_terms",
-    "definitions",
-    "document_chunks",
     "document_structure",
     "document_text",
     "known_vectors",
@@ -80,7 +79,18 @@ def document_structure(place: ChromaCollection, document_id: str) -> DocumentStr
     return None if shape is None else structure_from_json(shape)
 
 
-def document_chunks(place: ChromaCollection, document_id: str) -> list[Chunk]:
+def chunks(
+    place: ChromaCollection, view: ChromaView, analyser: Analyser, key: ChunkKey, values: Sequence[str]
+) -> list[Chunk]:
+    """Read visible chunks by their ids, or those of documents or terms."""
+    if key == "id":
+        return _chunks_by_id(place, view, values)
+    if key == "document":
+        return [chunk for value in values for chunk in _document_chunks(place, value)]
+    return [chunk for value in values for chunk in _definitions(place, view, analyser, value)]
+
+
+def _document_chunks(place: ChromaCollection, document_id: str) -> list[Chunk]:
     """Read a document's visible chunks by index."""
 
     def read(entry: FoundEntry, token: str) -> list[Chunk] | None:
@@ -108,7 +118,7 @@ def totals(place: ChromaCollection, view: ChromaView) -> tuple[int, int, int]:
     return counted
 
 
-def chunks_by_id(place: ChromaCollection, view: ChromaView, chunk_ids: Sequence[str]) -> list[Chunk]:
+def _chunks_by_id(place: ChromaCollection, view: ChromaView, chunk_ids: Sequence[str]) -> list[Chunk]:
     """Read visible chunks in the order asked; unknown ids are left out.
 
     A view that was loaded for a search knows the entries; one that never was is not loaded for it.
@@ -185,7 +195,7 @@ def owners_of_content(place: ChromaCollection, content_hashes: Sequence[str]) ->
     return {content_hash: tuple(sorted(found)) for content_hash, found in owners.items()}
 
 
-def definitions(place: ChromaCollection, view: ChromaView, analyser: Analyser, term_key: str) -> list[Chunk]:
+def _definitions(place: ChromaCollection, view: ChromaView, analyser: Analyser, term_key: str) -> list[Chunk]:
     """Read the chunks that define a term, by document and index."""
     with view.lock:
         view.refresh()
@@ -194,7 +204,7 @@ def definitions(place: ChromaCollection, view: ChromaView, analyser: Analyser, t
             for chunk_id, _, term, aliases in view.definitions()
             if any(analyser.term_key(name) == term_key for name in (term, *aliases))
         )
-    return chunks_by_id(place, view, list(wanted))
+    return _chunks_by_id(place, view, list(wanted))
 
 
 def defined_terms(view: ChromaView, analyser: Analyser) -> dict[str, str]:

@@ -25,7 +25,7 @@ from knowledge_mcp.model.collection import (
 )
 from knowledge_mcp.model.errors import ConfigError, KnowledgeError, NotFoundError
 from knowledge_mcp.model.ingest import Finding
-from knowledge_mcp.model.query import Filter, LegResults
+from knowledge_mcp.model.query import ChunkKey, Filter, LegResults
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.chroma.client import Address, ChromaConnection, StorageSize
 from knowledge_mcp.stores.chroma.errors import GoneError
@@ -312,15 +312,10 @@ class ChromaHandle:
 
         return self._at(lambda place, _: document_structure(place, document_id))
 
-    def document_chunks(self, document_id: str) -> list[Chunk]:
-        from knowledge_mcp.stores.chroma.reading import document_chunks
+    def chunks(self, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
+        from knowledge_mcp.stores.chroma.reading import chunks
 
-        return self._at(lambda place, _: document_chunks(place, document_id))
-
-    def chunks(self, chunk_ids: Sequence[str]) -> list[Chunk]:
-        from knowledge_mcp.stores.chroma.reading import chunks_by_id
-
-        return self._at(lambda place, view: chunks_by_id(place, view, chunk_ids))
+        return self._at(lambda place, view: chunks(place, view, self._store.analyser, key, values))
 
     def state(self) -> str:
         return self._at(lambda place, view: f"{place.token} {view.change_in_store()}")
@@ -351,11 +346,6 @@ class ChromaHandle:
         from knowledge_mcp.stores.chroma.search import cosines
 
         return self._at(lambda place, view: cosines(place, view, vector, chunk_ids))
-
-    def definitions(self, term_key: str) -> list[Chunk]:
-        from knowledge_mcp.stores.chroma.reading import definitions
-
-        return self._at(lambda place, view: definitions(place, view, self._store.analyser, term_key))
 
     def defined_terms(self) -> dict[str, str]:
         from knowledge_mcp.stores.chroma.reading import defined_terms

@@ -11,6 +11,7 @@ from qdrant_client import models
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure, StoreStatistics
 from knowledge_mcp.model.errors import InternalError, NotFoundError, sound
+from knowledge_mcp.model.query import ChunkKey
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.qdrant.connection import QdrantConnection
 from knowledge_mcp.stores.qdrant.layout import DENSE, META, VISIBLE, QdrantCollection, place_of, point_id
@@ -23,10 +24,8 @@ __all__ = [
     "DocumentHead",
     "Judge",
     "PartKind",
-    "chunks_by_id",
+    "chunks",
     "defined_terms",
-    "definitions",
-    "document_chunks",
     "document_structure",
     "document_text",
     "head_id",
@@ -263,7 +262,15 @@ def _parts(connection: QdrantConnection, place: QdrantCollection, document_id: s
     raise InternalError(f"Parts of the {kind} of '{document_id}' are missing.", suggestion="Ingest the document again.")
 
 
-def document_chunks(connection: QdrantConnection, place: QdrantCollection, document_id: str) -> list[Chunk]:
+def chunks(connection: QdrantConnection, place: QdrantCollection, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
+    """Read visible chunks by their ids, or those of documents or terms."""
+    if key == "id":
+        return _chunks_by_id(connection, place, values)
+    read = _document_chunks if key == "document" else _definitions
+    return [chunk for value in values for chunk in read(connection, place, value)]
+
+
+def _document_chunks(connection: QdrantConnection, place: QdrantCollection, document_id: str) -> list[Chunk]:
     """Read the chunks of the generation that the record names."""
     found: list[models.Record] = []
     for _ in range(READS):
@@ -277,7 +284,7 @@ def document_chunks(connection: QdrantConnection, place: QdrantCollection, docum
     return sorted(_chunks(found), key=lambda each: (each.index, each.id))
 
 
-def chunks_by_id(connection: QdrantConnection, place: QdrantCollection, chunk_ids: Sequence[str]) -> list[Chunk]:
+def _chunks_by_id(connection: QdrantConnection, place: QdrantCollection, chunk_ids: Sequence[str]) -> list[Chunk]:
     """Read visible chunks in the order asked."""
     found = _by_keys(connection, place, "chunk_id", chunk_ids, ["chunk"])
     known = {each.id: each for each in _chunks(found)}
@@ -309,7 +316,7 @@ def owners_of_content(
     return {content_hash: tuple(sorted(found)) for content_hash, found in owners.items()}
 
 
-def definitions(connection: QdrantConnection, place: QdrantCollection, term_key: str) -> list[Chunk]:
+def _definitions(connection: QdrantConnection, place: QdrantCollection, term_key: str) -> list[Chunk]:
     """Read the visible chunks that define a term."""
     found = _by_keys(connection, place, "terms", [term_key], ["chunk"])
     return sorted(_chunks(found), key=lambda each: (each.document_id, each.index, each.id))

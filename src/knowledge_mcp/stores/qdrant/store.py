@@ -32,7 +32,7 @@ from knowledge_mcp.model.errors import (
     SpaceMismatchError,
 )
 from knowledge_mcp.model.ingest import Finding
-from knowledge_mcp.model.query import Filter, LegResults
+from knowledge_mcp.model.query import ChunkKey, Filter, LegResults
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.qdrant.connection import (
     QdrantConfig,
@@ -303,17 +303,16 @@ class QdrantHandle:
 
         return self._read(lambda place: document_structure(self._store.connection, place, document_id))
 
-    def document_chunks(self, document_id: str) -> list[Chunk]:
+    def chunks(self, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
         need_library()
-        from knowledge_mcp.stores.qdrant.reading import document_chunks
+        from knowledge_mcp.stores.qdrant.reading import chunks
 
-        return self._read(lambda place: document_chunks(self._store.connection, place, document_id))
+        def read(place: QdrantCollection) -> list[Chunk]:
+            if key == "term":
+                self._store.check_index(place)
+            return chunks(self._store.connection, place, key, values)
 
-    def chunks(self, chunk_ids: Sequence[str]) -> list[Chunk]:
-        need_library()
-        from knowledge_mcp.stores.qdrant.reading import chunks_by_id
-
-        return self._read(lambda place: chunks_by_id(self._store.connection, place, chunk_ids))
+        return self._read(read)
 
     def state(self) -> str:
         return self._read(lambda place: f"{place.home} {place.changed}")
@@ -347,12 +346,6 @@ class QdrantHandle:
         from knowledge_mcp.stores.qdrant.search import cosines
 
         return self._read(lambda place: cosines(self._store.connection, place, vector, chunk_ids))
-
-    def definitions(self, term_key: str) -> list[Chunk]:
-        need_library()
-        from knowledge_mcp.stores.qdrant.reading import definitions
-
-        return self._read(lambda place: definitions(self._store.connection, self._store.check_index(place), term_key))
 
     def defined_terms(self) -> dict[str, str]:
         need_library()

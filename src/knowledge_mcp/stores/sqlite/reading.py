@@ -13,13 +13,13 @@ import numpy as np
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure
 from knowledge_mcp.model.errors import sound
+from knowledge_mcp.model.query import ChunkKey
 from knowledge_mcp.stores.shared.payload import checked_part, chunk_from_json, record_from_json, structure_from_json
 from knowledge_mcp.stores.sqlite.session import Row, Session
 
 __all__ = [
-    "chunks_by_id",
+    "chunks",
     "defined_terms",
-    "definitions",
     "document_chunks",
     "document_structure",
     "document_text",
@@ -91,6 +91,14 @@ def document_structure(connection: Session, collection: int, document_id: str) -
     return None if shape is None else structure_from_json(shape)
 
 
+def chunks(connection: Session, collection: int, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
+    """Read visible chunks by their ids, or those of documents or terms."""
+    if key == "id":
+        return _chunks_by_id(connection, collection, values)
+    read = document_chunks if key == "document" else _definitions
+    return [chunk for value in values for chunk in read(connection, collection, value)]
+
+
 def document_chunks(connection: Session, collection: int, document_id: str) -> list[Chunk]:
     """Read a document's chunks by index."""
     found = connection.rows(
@@ -101,7 +109,7 @@ def document_chunks(connection: Session, collection: int, document_id: str) -> l
     return sound(found, _chunk)
 
 
-def chunks_by_id(connection: Session, collection: int, chunk_ids: Sequence[str]) -> list[Chunk]:
+def _chunks_by_id(connection: Session, collection: int, chunk_ids: Sequence[str]) -> list[Chunk]:
     """Read chunks in the order asked; an id asked twice is given twice."""
     found = _visible(connection, collection, chunk_ids, "CAST(c.payload AS BLOB)")
     known = {chunk.id: chunk for chunk in sound(found, _chunk)}
@@ -157,7 +165,7 @@ def owners_of_content(connection: Session, collection: int, hashes: Sequence[str
     return {content_hash: tuple(sorted(found)) for content_hash, found in owners.items()}
 
 
-def definitions(connection: Session, collection: int, term_key: str) -> list[Chunk]:
+def _definitions(connection: Session, collection: int, term_key: str) -> list[Chunk]:
     """Read the chunks that define a term, by document and index."""
     found = connection.rows(
         "SELECT CAST(c.payload AS BLOB) FROM chunks c WHERE c.key IN"

@@ -26,7 +26,7 @@ from knowledge_mcp.model.collection import (
 )
 from knowledge_mcp.model.errors import ConfigError, NotFoundError, SpaceMismatchError
 from knowledge_mcp.model.ingest import Finding
-from knowledge_mcp.model.query import Filter, LegResults
+from knowledge_mcp.model.query import ChunkKey, Filter, LegResults
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.shared.filters import check_filter
 from knowledge_mcp.stores.shared.index_memory import IndexMemory
@@ -336,15 +336,10 @@ class SqliteHandle:
 
         return self._read(lambda connection, place: document_structure(connection, place.id, document_id))
 
-    def document_chunks(self, document_id: str) -> list[Chunk]:
-        from knowledge_mcp.stores.sqlite.reading import document_chunks
+    def chunks(self, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
+        from knowledge_mcp.stores.sqlite.reading import chunks
 
-        return self._read(lambda connection, place: document_chunks(connection, place.id, document_id))
-
-    def chunks(self, chunk_ids: Sequence[str]) -> list[Chunk]:
-        from knowledge_mcp.stores.sqlite.reading import chunks_by_id
-
-        return self._read(lambda connection, place: chunks_by_id(connection, place.id, chunk_ids))
+        return self._read(lambda connection, place: chunks(connection, place.id, key, values), indexed=key == "term")
 
     def state(self) -> str:
         from knowledge_mcp.stores.sqlite.view import state_of
@@ -383,11 +378,6 @@ class SqliteHandle:
             check_query(vector, place.space)
             with self._store.database.decoding():
                 return cosines(connection, view, vector, chunk_ids)
-
-    def definitions(self, term_key: str) -> list[Chunk]:
-        from knowledge_mcp.stores.sqlite.reading import definitions
-
-        return self._read(lambda connection, place: definitions(connection, place.id, term_key), indexed=True)
 
     def defined_terms(self) -> dict[str, str]:
         from knowledge_mcp.stores.sqlite.reading import defined_terms
