@@ -310,3 +310,23 @@ def test_a_caption_is_told_from_a_sentence_and_from_a_list_of_tables(world: Worl
     assert caption("Annex A", ReferenceKind.ANNEX) == "Appendix A - Requirements"
     assert caption("Table 5", ReferenceKind.TABLE) is None
     assert caption("Table 6", ReferenceKind.TABLE) is None
+
+
+def test_places_of_other_documents_never_lead_to_the_own_clauses(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.write("harbour-handbook.md", "# Harbour Handbook\n\n## 3 Lights\n\nLights shall burn at night.\n")
+    world.write(
+        "berths.md",
+        "# Berths\n\n## 3 Ropes {#ropes}\n\nSection 3 of the Harbour Handbook applies, and section 3 of the Act. "
+        "Section 3 of QUIC-TLS does not. See {{ropes}} and {{chains}}.\n\n## Chains\n{: #chains}\n\nAs in 3.1.\n\n"
+        "### 3.1 Anchors\n\nAnchors hold.\n",
+    )
+    world.ingest()
+    found = by_target(world.knowledge.references(ReferenceQuery("berths")).outgoing)
+    assert led_to(found["Harbour Handbook 3"]) == ("harbour-handbook", "3 Lights")
+    for foreign in ("the Act 3", "QUIC-TLS 3"):
+        assert found[foreign].destination is None
+        assert found[foreign].reason
+    assert led_to(found["#ropes"]) == ("berths", "3 Ropes")
+    assert led_to(found["#chains"])[0] == "berths"
+    assert led_to(found["3.1"]) == ("berths", "3.1 Anchors")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from knowledge_mcp.language.references import document_references, find_references
-from knowledge_mcp.model.document import BlockKind, ReferenceKind
+from knowledge_mcp.model.document import Anchor, BlockKind, ReferenceKind
 from knowledge_mcp.testing.documents import Part, build_document
 
 
@@ -37,6 +39,26 @@ from knowledge_mcp.testing.documents import Part, build_document
         ("MIL-STD-498 says", ReferenceKind.DOCUMENT, ["MIL-STD-498"]),
         ("MIL-STD-810G says", ReferenceKind.DOCUMENT, ["MIL-STD-810G"]),
         ("BCP 14 says", ReferenceKind.DOCUMENT, ["BCP 14"]),
+        ("Section 6 of QUIC-TLS says", ReferenceKind.DOCUMENT, ["QUIC-TLS 6"]),
+        ("{{Section 4.9.1 of QUIC-TLS}}", ReferenceKind.DOCUMENT, ["QUIC-TLS 4.9.1"]),
+        ("see {{QUIC-TLS}}, Section 6.", ReferenceKind.DOCUMENT, ["QUIC-TLS 6"]),
+        ("as in [QUIC-TLS], Appendix A.1.", ReferenceKind.DOCUMENT, ["QUIC-TLS Annex A.1"]),
+        ("Section 7 of HTTP/2 lists", ReferenceKind.DOCUMENT, ["HTTP/2 7"]),
+        ("Section 5 of TLS.", ReferenceKind.DOCUMENT, ["TLS 5"]),
+        ("Section 3 in [12]", ReferenceKind.DOCUMENT, ["[12] 3"]),
+        ("RFC 3339 Appendix A says", ReferenceKind.DOCUMENT, ["RFC 3339 Annex A"]),
+        ("RFC 9000, Section 5.1 says", ReferenceKind.DOCUMENT, ["RFC 9000 5.1"]),
+        ("Sections 3 and 4 of RFC 9000", ReferenceKind.DOCUMENT, ["RFC 9000 3", "RFC 9000 4"]),
+        ("Figure 3 of RFC 9110 shows", ReferenceKind.DOCUMENT, ["RFC 9110 Figure 3"]),
+        ("see 4.2 of ISO 9001", ReferenceKind.DOCUMENT, ["ISO 9001 4.2"]),
+        ("Section 3 of the Act applies", ReferenceKind.DOCUMENT, ["the Act 3"]),
+        ("paragraph 4 of that Directive", ReferenceKind.DOCUMENT, ["the Directive 4"]),
+        ("Annex I to Regulation (EU) 2016/679", ReferenceKind.DOCUMENT, ["Regulation (EU) 2016/679 Annex I"]),
+        ("section 5 of the Design Handbook", ReferenceKind.DOCUMENT, ["Design Handbook 5"]),
+        ("Section 3 of this Act applies", ReferenceKind.CLAUSE, ["3"]),
+        ("Section 5 of this document", ReferenceKind.CLAUSE, ["5"]),
+        ("Section 4 of HTTP requests", ReferenceKind.CLAUSE, ["4"]),
+        ("clause 5 of Annex B", ReferenceKind.ANNEX, ["Annex B"]),
     ],
 )
 def test_references_have_one_normal_form(text: str, kind: ReferenceKind, targets: list[str]) -> None:
@@ -62,6 +84,32 @@ def test_references_have_one_normal_form(text: str, kind: ReferenceKind, targets
 )
 def test_ordinary_numbers_are_no_references(text: str) -> None:
     assert find_references(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "targets"),
+    [
+        ("as required in 4.2, the guard", ["4.2"]),
+        ("the requirements of 4.2 apply", ["4.2"]),
+        ("complies with 4.2 and 4.3", ["4.2", "4.3"]),
+        ("introduced in 4.2", []),
+        ("in 9.9 nothing stands", []),
+        ("a value of 4.2", []),
+        ("from 4.3 to 4.2", []),
+        ("in 4.2 mm steps", []),
+    ],
+)
+def test_a_number_with_one_dot_is_a_reference_where_it_is_a_clause(text: str, targets: list[str]) -> None:
+    found = find_references(text, clauses={"4.2", "4.3"})
+    assert [reference.target for reference in found] == targets
+    assert find_references(text) == []
+
+
+def test_links_in_braces_lead_to_the_places_of_their_names() -> None:
+    text = "See {{limits}}, (#limits) and {{elsewhere}}."
+    document = replace(build_document([Part(BlockKind.PARAGRAPH, text)]), anchors=(Anchor("limits", 0),))
+    found = [(reference.target, reference.span.of(document.text)) for reference in document_references(document)]
+    assert found == [("#limits", "{{limits}}"), ("#limits", "(#limits)")]
 
 
 def test_a_document_holds_no_references_in_headings_code_and_own_labels() -> None:

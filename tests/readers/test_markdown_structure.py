@@ -157,6 +157,12 @@ def test_links_become_references_and_those_within_the_document_name_the_clause()
     assert document.sections[0].title == "First"
 
 
+def test_a_label_alone_over_a_table_is_its_caption() -> None:
+    document = read("As said.\n\nTable 2\n\n| a | b |\n|--|--|\n| 1 | 2 |\n\nTable 2 shows b.\n")
+    assert [kind for kind, _ in kinds(document)] == ["paragraph", "caption", "table", "paragraph"]
+    assert document.blocks[1].marker == "Table 2"
+
+
 @pytest.mark.requirement("A-REQ-INGEST-002")
 def test_tables_captions_and_pictures() -> None:
     document = read("Table 2: Loads\n\n| `a\\|b` | [c](d) |\n|:--|--:|\n| 1 | |\n\n![Figure 3: A mast](m.png)\n")

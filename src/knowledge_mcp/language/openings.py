@@ -40,11 +40,13 @@ def caption_label(text: str, *, is_sure: bool = False) -> str | None:
     """Return the label ("Table 3") of a text that is a caption, None where it is none.
 
     "Table 3 shows ..." is a sentence and no caption, unless the layout says otherwise (`is_sure`).
+    A label alone is a caption.
     """
     match = _CAPTION.match(text.strip())
     if match is None:
         return None
     rest = match.group("rest")
+    is_sure = is_sure or not rest.strip(" .:")
     if not is_sure and (len(rest) > _MAX_CAPTION or not _TITLED.match(rest) or rest.rstrip().endswith((";", ","))):
         return None
     return " ".join(match.group("label").split())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from knowledge_mcp.model.document import BlockKind, Document, Reference, ReferenceKind, Span
@@ -14,8 +14,11 @@ __all__ = ["document_references", "find_references", "is_named"]
 
 _NUMBER = r"(?:[A-Z]\.)?\d{1,3}(?:\.\d{1,3})*"
 _DEEP = r"(?:[A-Z](?:\.\d{1,3})+|\d{1,3}(?:\.\d{1,3})+)"
+_CLAUSES = r"(?:[Ss]ections?|SECTIONS?|[Ss]ec\.|[Cc]lauses?|CLAUSES?|[Ss]ubclauses?|[Pp]aragraphs?|[Aa]rticles?|§+)"
+_ANNEX = r"(?:[Aa]nnex|[Aa]ppendix|ANNEX|APPENDIX)"
 _PART = (
-    rf"(?:,?\s+(?:clause|subclause|section|sec\.|§+)\s*(?P<part_named>{_NUMBER})"
+    rf"(?:,?\s+\(?{_CLAUSES}\s*(?P<part_named>{_NUMBER}|[A-Z](?:\.\d{{1,3}})+)"
+    rf"|,?\s+\(?{_ANNEX}\s+(?P<part_annex>[A-Z](?:\.\d{{1,3}})*|\d{{1,2}})(?!\w)"
     rf"|,\s+(?P<part_bare>{_DEEP})(?![\d.]*\d))"
 )
 _BODIES = r"(?:ISO|IEC|IEEE|EN|DIN|BS|ANSI|ASTM|ASME|SAE|ITU-T|ETSI|AIAA|EIA|CEN|CISPR|NASA|ECSS|UL)"
@@ -31,8 +34,9 @@ _DOCUMENTS = (
     r"|(?P<did>DI-[A-Z]{3,4}-\d{5}[A-Z]?)"
 )
 _PATTERN = re.compile(
-    rf"(?<![\w./-])(?=[A-Z\[§abcdfgiopstw])(?:(?:{_DOCUMENTS}){_PART}?"
-    rf"|(?P<of>(?:[Ss]ections?|[Cc]lauses?|[Ss]ubclauses?|§)\s+(?P<of_number>{_NUMBER})\s+of\s+\[?(?P<of_document>RFC\s?\d{{3,5}})\]?)"
+    rf"(?<![\w./-])(?=[A-Z\[{{§abcdfgiopstw])(?:(?:{_DOCUMENTS}){_PART}?"
+    rf"|(?P<cited>(?:\[(?P<cited_name>[A-Z\d][\w.+/-]{{0,40}})\]|\{{\{{[!?]?(?P<braced_name>[A-Z][\w.+/-]{{0,40}})\}}\}})"
+    rf",?\s+(?:{_CLAUSES}\s*(?P<cited_number>{_NUMBER})|{_ANNEX}\s+(?P<cited_annex>[A-Z](?:\.\d{{1,3}})*|\d{{1,2}}))(?!\w))"
     rf"|(?P<annex>(?:see\s+|See\s+)?(?:[Aa]nnex|[Aa]ppendix|ANNEX|APPENDIX)\s+(?P<annex_number>[A-Z](?:\.\d{{1,3}})*|\d{{1,2}})(?![\w]))"
     rf"|(?P<table>(?:see\s+|See\s+)?(?:[Tt]able|TABLE)s?\s+(?P<table_number>(?:[A-Z][.-])?\d{{1,3}}(?:[-.]\d{{1,3}})*[a-z]?)(?![\w]))"
     rf"|(?P<figure>(?:see\s+|See\s+)?(?:[Ff]igure|FIGURE|[Ff]ig\.)s?\s+(?P<figure_number>(?:[A-Z][.-])?\d{{1,3}}(?:[-.]\d{{1,3}})*[a-z]?)(?![\w]))"
@@ -47,30 +51,141 @@ _ANY = re.compile(r"\d|[Aa]nnex|[Aa]ppendix|ANNEX|APPENDIX")
 
 _APPENDIX = re.compile(r"(?:Appendix|ANNEX|APPENDIX)\s+(?P<letter>[A-Z](?:\.\d+)*)\Z")
 _WHITE = re.compile(r"\s+")
-_UNSURE = frozenset({"of", "by", "in", "with", "to"})
+_UNSURE = {
+    "in": re.compile(
+        r"(?<!\bversion )(?<!\brelease )(?<!\breleased )(?<!\bintroduced )(?<!\badded )(?<!\bdeprecated )"
+        r"(?<!\bremoved )(?<!\bnew )(?<!\bfixed )(?<!\bchanged )(?<!\bavailable )\Z"
+    ),
+    "of": re.compile(
+        r"\b(?:requirements?|provisions?|conditions?|terms|procedures?|criteria|rules?|limits|methods?|scope|purposes?|items?"
+        r"|steps?|lists?) \Z"
+    ),
+    "with": re.compile(r"\b(?:[Cc]ompl[yi]\w{0,4}|[Cc]onform\w{0,5}|[Cc]onsistent|[Aa]ccord\w{0,5}|[Dd]eal\w{0,4}) \Z"),
+    "to": re.compile(r"\b(?:[Cc]onform\w{0,5}|[Ss]ubject|[Pp]ursuant|[Rr]efer\w{0,6}|[Rr]elat\w{0,4}|[Tt]ested) \Z"),
+    "by": re.compile(
+        r"\b(?:required|defined|specified|permitted|given|allowed|covered|described|prescribed|demanded|stated) \Z"
+    ),
+}
+"""Words before a number with one dot, each with what stands before it where the number is a clause's."""
+_BEFORE = 24
+
+_OF = re.compile(r"\s+(?P<word>of|in|from|to)\s+")
+_OWNING_DOCUMENT = re.compile(rf"(?:the\s+)?[\[({{]{{0,2}}[!?@]{{0,2}}(?:{_DOCUMENTS})[\]}}]{{0,2}}")
+_OWNING_CITATION = re.compile(r"(?:\[(?P<cited>[^\[\]\n]{1,60})\]|\{\{[!?]?(?P<braced>[^{}\n]{1,60})\}\})(?!\()")
+_LAWS = (
+    r"(?:Acts?|Directive|Regulations?|Code|Law|Treaty|Convention|Agreement|Contract|Order|Ordinance|Rules|Constitution"
+    r"|Charter|Statutes?|Bill|Decree|Protocol|Decision|Bylaws)"
+)
+_LAW_NUMBER = (
+    r"(?:\s+of\s+[A-Z]\w{1,30}(?:\s+[A-Z]\w{1,30}){0,4}|\s+(?:of\s+)?\d{4}(?:/\d{1,4})?(?:/[A-Z]{2,5})?"
+    r"|\s+\([A-Z]{2,8}\)(?:\s+No\.?)?\s+\d{1,4}(?:/\d{1,4})?)"
+)
+_OWNING_LAW = re.compile(
+    rf"(?:(?:the|that|said)\s+(?P<law>(?:[A-Z][\w'’&-]{{0,30}}\s+){{0,6}}?{_LAWS}\b{_LAW_NUMBER}?)"
+    rf"|(?P<numbered>{_LAWS}{_LAW_NUMBER}))"
+)
+_OWNING_WORK = re.compile(
+    r"(?:the\s+)?(?P<work>(?:[A-Z][\w./-]{0,30}\s+){1,6}(?:[Ss]pecification|[Ss]tandard|[Hh]andbook|[Gg]uide|[Mm]anual"
+    r"|[Rr]ecommendation|[Gg]uidelines|[Pp]olicy|[Rr]eport|[Dd]raft))\b"
+)
+_OWNING_NAME = re.compile(
+    r"(?P<name>[A-Z][A-Za-z0-9]{0,30}(?:[-+/.][A-Z0-9][A-Za-z0-9]{0,30})+(?!\w)|[A-Z][A-Z0-9]{1,20}s?(?![\w-])"
+    r"(?=\s*(?:[.,;:)\]}]|\Z|\n\s*\n|(?:and|or|is|are|was|for|as|defines?|describes?|specif\w{1,5}|requires?|states?"
+    r"|contains?|provides?|gives?|applies|shall|should|may|must|can)\b)))"
+)
+_OWN_PLACE = re.compile(rf"(?:the\s+)?(?:{_ANNEX}|ANNEX|PART|Part|TABLE|CHAPTER|VOLUME|{_DEEP})\b")
+_BRACED = re.compile(r"\{\{(?P<braced>[\w.:-]{1,100})\}\}|\(#(?P<hashed>[\w.:-]{1,100})\)")
+"""Links within a document as kramdown's and mmark's authors of RFCs write them."""
 
 
-def find_references(text: str, start: int = 0, end: int | None = None) -> list[Reference]:
+def find_references(
+    text: str, start: int = 0, end: int | None = None, *, clauses: Collection[str] = ()
+) -> list[Reference]:
     """List the cross-references in `text[start:end]`, in order, disjoint.
 
     Normal forms of targets: "5.3.1", "Annex B", "Table 4", "Figure 2", "IEEE 29148:2018 6.2", "RFC 9000",
     "NIST SP 800-53", "FIPS 140-3", "MIL-STD-498". "and 5.4", ", 5.5" after a clause give one reference each.
+
+    A place of another document is told with its owner: "Section 6 of QUIC-TLS" is "QUIC-TLS 6", "Table 2 of ISO 9001"
+    is "ISO 9001 Table 2", "section 3 of the Act" is "the Act 3".
+
+    Args:
+        text: the text.
+        start: where to begin.
+        end: where to end; None for the text's end.
+        clauses: numbers of the document's clauses; "in 4.2" is a reference only to one of these.
     """
     end = len(text) if end is None else end
     found: list[Reference] = []
     if _ANY.search(text, start, end) is None:
         return found
+    taken = start
     for match in checked(_PATTERN.finditer(text, start, end)):
-        found.extend(_read(match))
+        if match.start() < taken:
+            continue  # the owner of the reference before
+        read = _read(match, clauses)
+        owner = _owner(match, end) if read and read[0].kind is not ReferenceKind.DOCUMENT else None
+        if owner is None:
+            found.extend(read)
+            continue
+        name, taken = owner
+        found.extend(_owned(read, name, text, taken))
     return found
 
 
-def _read(match: re.Match[str]) -> list[Reference]:
+def _owner(match: re.Match[str], end: int) -> tuple[str, int] | None:
+    """Read whose place it is, from what follows: its owner and where that ends; no name for another place of its own.
+
+    None where nothing is said of it.
+    """
+    text = match.string
+    led = _OF.match(text, match.end(), end)
+    if led is None or (led["word"] == "to" and not match["annex"]):
+        return None
+    at = led.end()
+    if named := _OWNING_DOCUMENT.match(text, at, end):
+        return _document(named), named.end()
+    if cited := _OWNING_CITATION.match(text, at, end):
+        return _cited(cited["cited"] or cited["braced"]), cited.end()
+    if law := _OWNING_LAW.match(text, at, end):
+        return _WHITE.sub(" ", f"the {law['law']}" if law["law"] else law["numbered"]), law.end()
+    if led["word"] != "of":
+        return None
+    if _OWN_PLACE.match(text, at, end):
+        return "", at
+    if work := _OWNING_WORK.match(text, at, end):
+        return _WHITE.sub(" ", work["work"]), work.end()
+    called = _OWNING_NAME.match(text, at, end)
+    return (called["name"], called.end()) if called else None
+
+
+def _cited(name: str) -> str:
+    """Name what a citation stands for; a number alone keeps its brackets."""
+    return f"[{name}]" if name.isdigit() else name
+
+
+def _owned(read: list[Reference], owner: str, text: str, end: int) -> list[Reference]:
+    """Put the owner before each place; the only one spans the owner's name too.
+
+    Without a name it is another place of the same document: tables and figures are found there, clauses are not.
+    """
+    if not owner:
+        return [each for each in read if each.kind is not ReferenceKind.CLAUSE]
+    told = [replace(each, kind=ReferenceKind.DOCUMENT, target=f"{owner} {each.target}") for each in read]
+    if len(told) > 1:
+        return told
+    span = Span(told[0].span.start, end)
+    return [replace(told[0], text=_WHITE.sub(" ", span.of(text)), span=span)]
+
+
+def _read(match: re.Match[str], clauses: Collection[str]) -> list[Reference]:
     span = Span(match.start(), match.end())
     shown = _WHITE.sub(" ", match.group())
-    if match.group("of"):
-        document = "RFC " + re.sub(r"\D", "", match.group("of_document"))
-        return [Reference(shown, ReferenceKind.DOCUMENT, f"{document} {match.group('of_number')}", span)]
+    if match.group("cited"):
+        annex = match.group("cited_annex")
+        place = f"Annex {annex}" if annex else match.group("cited_number")
+        name = _cited(match.group("cited_name") or match.group("braced_name"))
+        return [Reference(shown, ReferenceKind.DOCUMENT, f"{name} {place}", span)]
     for name, kind, word in (
         ("annex", ReferenceKind.ANNEX, "Annex"),
         ("table", ReferenceKind.TABLE, "Table"),
@@ -80,17 +195,22 @@ def _read(match: re.Match[str]) -> list[Reference]:
             return [Reference(shown, kind, f"{word} {match.group(name + '_number')}", span)]
     for name in ("clause", "see"):
         if match.group(name):
-            return _clauses(match, name, shown, span)
+            return _clauses(match, name, shown, clauses)
     target = _document(match)
-    part = match.group("part_named") or match.group("part_bare")
+    annex = match.group("part_annex")
+    part = f"Annex {annex}" if annex else match.group("part_named") or match.group("part_bare")
     return [Reference(shown, ReferenceKind.DOCUMENT, f"{target} {part}" if part else target, span)]
 
 
-def _clauses(match: re.Match[str], name: str, shown: str, span: Span) -> list[Reference]:
+def _clauses(match: re.Match[str], name: str, shown: str, clauses: Collection[str]) -> list[Reference]:
+    span = Span(match.start(), match.end())
     first = match.group(name + "_number")
     more = match.group("more" if name == "clause" else "see_more") or ""
-    if name == "see" and match.group().split(None, 1)[0] in _UNSURE and first.count(".") < 2:
-        return []
+    before = _UNSURE.get(match.group().split(None, 1)[0]) if name == "see" and first.count(".") < 2 else None
+    if before is not None:
+        led = _WHITE.sub(" ", match.string[max(span.start - _BEFORE, 0) : span.start])
+        if first not in clauses or not before.search(led):
+            return []
     rest = re.findall(_NUMBER, more)
     if not rest:
         return [Reference(shown, ReferenceKind.CLAUSE, first, span)]
@@ -138,16 +258,27 @@ def document_references(document: Document) -> list[Reference]:
         known.setdefault(reference.target, []).append(reference.span)
     for spans in known.values():
         spans.sort()
+    clauses = {section.number for section in document.sections if section.number}
+    names = {anchor.name for anchor in document.anchors}
     for block in document.blocks:
         if block.kind in {BlockKind.HEADING, BlockKind.CODE}:
             continue
         checkpoint()
-        for reference in find_references(document.text, block.span.start, block.span.end):
+        found.extend(_links(document.text, block.span, names))
+        for reference in find_references(document.text, block.span.start, block.span.end, clauses=clauses):
             if block.kind is BlockKind.CAPTION and reference.span.start - block.span.start <= 4:
                 continue
             if not _overlaps(reference.span, known.get(reference.target, ())):
                 found.append(reference)
     return sorted(found, key=lambda reference: reference.span)
+
+
+def _links(text: str, within: Span, names: Collection[str]) -> Iterator[Reference]:
+    """Yield the links in braces that lead to named places of the document."""
+    for match in checked(_BRACED.finditer(text, within.start, within.end)) if names else ():
+        name = match["braced"] or match["hashed"]
+        if name in names:
+            yield Reference(match.group(), ReferenceKind.LINK, f"#{name}", Span(match.start(), match.end()))
 
 
 def _overlaps(span: Span, spans: Sequence[Span]) -> bool:

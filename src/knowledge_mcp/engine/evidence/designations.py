@@ -22,7 +22,7 @@ _GENERIC = frozenset(
 """Words before a number that say nothing of who issued it; "SP" alone is no issuer either."""
 _EDITIONS = frozenset({"r", "rev", "revision", "ed", "edition", "v", "ver", "version"})
 _CONNECTING = frozenset("a an and as at by for from in of on or per the to under with".split())
-_CLAUSE = re.compile(r"(?:[A-Z]\.)?\d{1,3}(?:\.\d{1,3})*|[A-Z](?:\.\d{1,3})+")
+_CLAUSE = re.compile(r"(?:[A-Z]\.)?\d{1,3}(?:\.\d{1,3})*|[A-Z](?:\.\d{1,3})+|(?:Annex|Table|Figure) [\w.-]{1,20}")
 _MOST_WORDS = 6
 
 

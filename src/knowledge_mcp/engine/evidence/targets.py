@@ -24,6 +24,7 @@ __all__ = [
 
 _PAGE = re.compile(r"page=(\d{1,6})(?:&.*)?", re.IGNORECASE)
 _DIRECTIVE = re.compile(r":~:.*", re.DOTALL)
+_PLACE_OF = re.compile(r"(?P<owner>.+?) (?P<place>(?:Annex |Table |Figure )?[A-Z\d][\w.-]{0,20})")
 _LEAST = 3
 """Letters and digits from which on a heading is told by them alone."""
 
@@ -148,6 +149,7 @@ class Targets:
         self._documents: dict[str, tuple[DocumentRecord | None, str, str]] = {}
         self._numbers: dict[str, dict[str, list[OutlineEntry]]] = {}
         self._by_id = {record.id: record for record in checked(records)}
+        self._by_letters: dict[str, list[DocumentRecord]] = {}
         self._by_path: dict[str, list[DocumentRecord]] = {}
         self._by_stem: dict[str, list[DocumentRecord]] = {}
         for record in checked(records):
@@ -218,10 +220,16 @@ class Targets:
             document = self.document(record.id)
         except NotFoundError:
             return Target(reason=f"'{record.id}' has just been removed from the knowledge base.")
-        return self._section(document, clause) if clause else Target(record.id, Span(0, len(document.text)))
+        if not clause:
+            return Target(record.id, Span(0, len(document.text)))
+        is_captioned = clause.startswith(("Table ", "Figure "))
+        return _captioned(document, clause) if is_captioned else self._section(document, clause)
 
     def _named(self, target: str) -> tuple[DocumentRecord | None, str, str]:
         read = designation_of(target)
+        titled = self._titled(target)
+        if titled is not None:
+            return titled
         if read is None:
             return None, "", f"'{target}' could not be read as a document's designation."
         wanted, clause = read
@@ -237,6 +245,19 @@ class Targets:
         if len(best) > 1 and not best[0].is_whole:
             return None, clause, f"Several documents may be meant: {_ids(best)}."
         return best[0].record, clause, ""
+
+    def _titled(self, target: str) -> tuple[DocumentRecord, str, str] | None:
+        """Find the only document whose title or id is the name that a place is told with: "QUIC-TLS 6"."""
+        parted = _PLACE_OF.fullmatch(target)
+        wanted = _letters((parted["owner"] if parted else target).removeprefix("the "))
+        if len(wanted) < _LEAST:
+            return None
+        if not self._by_letters:
+            for record in checked(self.records):
+                for name in {_letters(record.title), _letters(record.id)}:
+                    self._by_letters.setdefault(name, []).append(record)
+        found = self._by_letters.get(wanted, [])
+        return (found[0], parted["place"] if parted else "", "") if len(found) == 1 else None
 
     def _linked(self, source: HeldDocument, target: str) -> Target:
         place, _, anchor = target.partition("#")

@@ -238,7 +238,9 @@ class MarkdownWalker:
         if rich.is_blank:
             self._builder.leave_out(rich.hidden)
             return
-        if self._is_mdx and all(_MDX_CODE.fullmatch(line) for line in inline.content.split("\n")):
+        if (attributes := _ATTRIBUTES.fullmatch(inline.content)) and attributes["id"]:
+            self._waiting_names.append(attributes["id"])  # of the heading above, or of what follows
+        elif self._is_mdx and all(_MDX_CODE.fullmatch(line) for line in inline.content.split("\n")):
             self._lay(BlockKind.CODE, RichText(inline.content, verbatim=True))
         elif image_alone(children):
             self._lay(BlockKind.CAPTION, rich, marker=caption_label(rich.text) or "")
