@@ -10,6 +10,7 @@ import pytest
 
 from knowledge_mcp.model.document import Block, BlockKind, Document, HeadingSource, Section
 from knowledge_mcp.readers.pdf import PdfReader
+from knowledge_mcp.readers.shared.layout import is_code_name
 from tests.readers.in_process import InProcessSandbox
 from tests.readers.pdf_files import LEFT, SENTENCE, changed, item_of, sheet, standard
 
@@ -225,6 +226,49 @@ def test_code_keeps_its_lines_and_indentation(reader: PdfReader) -> None:
     pages.line("}", font="Courier", x=80)
     document = reader.read(item_of(pages.done()))
     assert blocks(document, BlockKind.CODE) == ["if (full) {\n    rotate();\n}"]
+
+
+@pytest.mark.parametrize("font", ["Courier", "Helvetica"])
+def test_a_typewritten_document_reads_as_a_printed_one(reader: PdfReader, font: str) -> None:
+    pages = sheet()
+    pages.line("3 Requirements", size=13, font=f"{font}-Bold", step=20)
+    for number in range(1, 21):
+        pages.paragraph(f"3.{number} The recorder shall store sample {number} within a second,", font=font)
+        pages.paragraph("as clause 3.1 of this document says for all of them.", font=font)
+        if number == 12:
+            pages.next_page()
+    pages.line("+-------+-------+", font="Courier")
+    pages.line("|  Type | Count |", font="Courier")
+    pages.line("+-------+-------+", font="Courier")
+    pages.line("4 Tests", size=13, font=f"{font}-Bold", step=20)
+    pages.paragraph("Tests shall be repeated each year by the operator of the gauge.", font=font)
+    document = reader.read(item_of(pages.done()))
+    assert sum("shall store sample" in block.span.of(document.text) for block in document.blocks) == 20
+    assert [len(each.split("\n")) for each in blocks(document, BlockKind.CODE)] == [3]
+    assert [section.title for section in document.sections if section.level == 1] == ["Requirements", "Tests"]
+
+
+@pytest.mark.parametrize(
+    ("font", "code"),
+    [
+        ("CourierNewPSMT", True),
+        ("ABCDEF+SourceCodePro-Regular", True),
+        ("DejaVuSansMono", True),
+        ("LMMono10-Regular", True),
+        ("CMTT10", True),
+        ("NimbusMonL-Regu", True),
+        ("LetterGothicStd", True),
+        ("Consolas,Bold", True),
+        ("LucidaSans-Typewriter", True),
+        ("ArialUnicodeMS", False),
+        ("LucidaSansUnicode", False),
+        ("MonotypeCorsiva", False),
+        ("EncodeSans", False),
+        ("Helvetica", False),
+    ],
+)
+def test_typewriter_faces_are_told_by_whole_parts_of_their_names(font: str, *, code: bool) -> None:
+    assert is_code_name(font) is code
 
 
 def test_a_footnote_stands_behind_the_paragraph_it_interrupts(reader: PdfReader) -> None:

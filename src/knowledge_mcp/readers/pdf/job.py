@@ -15,7 +15,7 @@ from typing import Any
 from knowledge_mcp.readers.pdf import engine
 from knowledge_mcp.readers.pdf.blocks import blocks_of
 from knowledge_mcp.readers.pdf.furniture import remove_furniture
-from knowledge_mcp.readers.pdf.headings.candidates import Body, body_of
+from knowledge_mcp.readers.pdf.headings.candidates import Body, body_of, settle_code
 from knowledge_mcp.readers.pdf.headings.contents import take_contents
 from knowledge_mcp.readers.pdf.headings.numbered import Heading, detect_headings
 from knowledge_mcp.readers.pdf.headings.outline import (
@@ -124,6 +124,7 @@ def compose(
             details=f"{len(pages)} pages without text of their own",
             suggestion="Run text recognition (OCR) over it, then ingest the result.",
         )
+    settle_code(pages)
     contents = take_contents(pages)
     body = body_of(pages)
     headings = _headings(pages, body, outline, tagged, listed_headings(contents.entries, pages))

@@ -7,6 +7,7 @@ bottom in tenths of a point, rounded so that none gets smaller.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import re
 from collections.abc import Sequence
@@ -29,10 +30,10 @@ __all__ = [
 
 _PER_POINT = 10
 _FIELDS = 5
-_CODE_FONT = re.compile(
-    r"courier|mono|consol|typewriter|cmtt|sftt|menlo|code|ectt|nimbusmon|cmsltt|lettergothic|ocr-?b|"
-    r"monaco|andale|lucida ?cons|inconsolata",
-    re.IGNORECASE,
+_NAME_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_CODE_PARTS = re.compile(
+    r"courier[a-z]*|monos?|monospaced?|monospac|consol|consolas|console|typewriter|menlo|code|monaco|andale|inconsolata"
+    r"|cmtt|cmsltt|cmitt|sftt|ectt|lmtt|txtt|mon|lettergothic|prestige|hack|cascadia|ocr[ab]?|fixedsys|terminal"
 )
 _NO_LETTER = re.compile(r"[\W_]+")
 _BOLD_FONT = re.compile(r"bold|black|heavy|demi|cmbx|sfbx", re.IGNORECASE)
@@ -41,8 +42,10 @@ _ITALIC_FONT = re.compile(r"ital|obli|slant|cmti|sfti", re.IGNORECASE)
 
 @functools.lru_cache(maxsize=1024)
 def is_code_name(font: str) -> bool:
-    """Tell whether a font's name is that of a typewriter face."""
-    return _CODE_FONT.search(font) is not None
+    """Tell whether a font's name is that of a typewriter face: one of its parts, whole, is such a face's."""
+    parts = [part.lower() for part in _NAME_PARTS.findall(font.partition("+")[2] or font)]
+    pairs = map("".join, itertools.pairwise(parts))
+    return any(_CODE_PARTS.fullmatch(part) for part in itertools.chain(parts, pairs))
 
 
 @functools.lru_cache(maxsize=1024)
@@ -80,7 +83,7 @@ class Line:
         size: font size in points, rounded to 0.1, of most of its characters.
         bold: whether most of its characters are bold.
         font: name of the font of most of its characters.
-        code: whether nearly all of it is set in a typewriter face.
+        code: whether nearly all of it is set in a typewriter face, and the document's running text is not.
         gap: widest gap between two of its words, in points, as far as the engine tells them apart.
         block: position of the layout block it belongs to, the reading order on the page.
         rotated: it runs up, down or upside down.

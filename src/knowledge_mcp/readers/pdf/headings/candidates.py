@@ -21,6 +21,7 @@ __all__ = [
     "is_semi_strong",
     "is_strong",
     "number_key",
+    "settle_code",
 ]
 
 NumberKey = tuple[int, ...]
@@ -117,6 +118,11 @@ def best_chain(keys: Sequence[NumberKey], scores: Sequence[float]) -> list[int]:
 
 
 _PROSE = 0.25
+_PLAIN_WORD = re.compile(r"(?<!\S)[(\"'“‘]?[^\W\d_]+(?:[-'’/][^\W\d_]+)*[)\"'”’.,;:]{0,3}(?!\S)")
+_FEW_WORDS = 4
+_PLAIN = 0.85
+_DRAWN = re.compile(r"[|+].*[|+]|[^\w\s](?:[^\w\s]|\s|[\w\s]{1,3}(?=[^\w\s]))*")
+"""A line of a drawing: framed by bars, or signs nearly throughout."""
 _ALONE = re.compile(r"(?:(?:annex|appendix|chapter|section|part)\s+)?[A-Z0-9][\w.]{0,12}[.:]?", re.IGNORECASE)
 _LONGEST_ALONE = 23
 """Letters of a keyword, a blank and a number at most."""
@@ -181,6 +187,24 @@ class HeadingCandidate:
     def page(self) -> int:
         """Return the physical page."""
         return self.lines[0].page
+
+
+def settle_code(pages: Sequence[PageLayout]) -> None:
+    """Let typewriter be code only where the running text is set in something else.
+
+    Of a document on the typewriter only what is drawn with signs, as frames and bit fields are, is left as code.
+    """
+    lines = [line for page in pages for line in page.lines]
+    running = Counter(line.code for line in lines if _is_running(line.text))
+    if running[True] > running[False]:
+        for line in lines:
+            line.code = line.code and _DRAWN.fullmatch(line.text) is not None
+
+
+def _is_running(text: str) -> bool:
+    """Tell a line of running text: several words, and hardly any sign that is not of a sentence."""
+    words = _PLAIN_WORD.findall(text)
+    return len(words) > _FEW_WORDS and sum(map(len, words)) > _PLAIN * len(text.replace(" ", ""))
 
 
 def body_of(pages: Sequence[PageLayout]) -> Body:
