@@ -16,6 +16,7 @@ from knowledge_mcp.cli.knowledge import (
     requirements,
 )
 from knowledge_mcp.cli.knowledge.backup import BACKUP_HELP, RESTORE_HELP, backup, restore
+from knowledge_mcp.cli.knowledge.compare import compare
 from knowledge_mcp.cli.knowledge.doctor import doctor
 from knowledge_mcp.cli.knowledge.inspect import inspect
 from knowledge_mcp.cli.knowledge.show import show
@@ -41,6 +42,7 @@ app.command(short_help="Show what a place refers to, and what refers to it.")(re
 app.command("verify-quote", short_help="Check that words are printed exactly so.")(reading.verify_quote)
 app.command(short_help="Draw a page of a PDF with a passage marked.")(show)
 app.command(short_help="Show what is read in a file; nothing is stored.")(inspect)
+app.command(short_help="Show what changed between two editions.")(compare)
 app.add_typer(documents.app, name="documents")
 app.add_typer(collections.app, name="collections")
 app.add_typer(planning.app, name="planning", short_help="Look after the documents of planning applications.")

@@ -1,0 +1,260 @@
+"""`knowledge compare OLD NEW`: what changed between two editions, clause by clause."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from knowledge_mcp.cli.shared.failures import say
+from knowledge_mcp.cli.shared.session import (
+    AsJson,
+    CollectionName,
+    ConfigFile,
+    Verbose,
+    guarded,
+    out,
+    settings_of,
+    shown,
+    write_json,
+)
+from knowledge_mcp.engine.changes.aligning import LinkKind, align, in_common
+from knowledge_mcp.engine.changes.clauses import Edition, EditionPart, edition_of
+from knowledge_mcp.engine.changes.differences import ChangeKind, ClauseChange, changes_of
+from knowledge_mcp.model.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
+from knowledge_mcp.model.source import UNKNOWN, media_type_of
+from knowledge_mcp.surfaces import redline
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from knowledge_mcp.ports import Knowledge
+    from knowledge_mcp.settings import Settings
+
+__all__ = ["compare", "compared", "edition_at"]
+
+_LEAST_IN_COMMON = 0.05
+"""Share of the shorter edition's words below which two documents are no editions of one."""
+_MOST_NAMED = 5
+_LONGEST = 160
+
+
+def compare(
+    old: Annotated[str, typer.Argument(metavar="OLD", help="File, folder, or id of an ingested document.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="The same, of the later edition.")],
+    as_json: AsJson = False,
+    as_csv: Annotated[
+        Path | None, typer.Option("--csv", metavar="FILE", help="Write one row a change.", dir_okay=False)
+    ] = None,
+    as_html: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Write both editions side by side, marked.", dir_okay=False),
+    ] = None,
+    kind: Annotated[
+        list[ChangeKind] | None, typer.Option(help="Show only changes of this kind; may be repeated.")
+    ] = None,
+    anyway: Annotated[bool, typer.Option("--anyway", help="Compare even what has next to nothing in common.")] = False,
+    collection: CollectionName = None,
+    config: ConfigFile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Show what changed from one edition to the next: force, limits, definitions, requirements, references, words.
+
+    Files and folders are read as they are; nothing need be ingested, and nothing is stored.
+
+    Example: knowledge compare standard-2018.pdf standard-2023.pdf --html changes.html
+
+    Example: knowledge compare docs-v1/ docs-v2/ --kind force --kind number
+    """
+    with guarded(verbose=verbose, as_json=as_json):
+        settings = settings_of(config, collection, verbose=verbose)
+        before, after = edition_at(settings, old), edition_at(settings, new)
+        _must_be_editions(before, after, anyway=anyway)
+        changes = compared(before, after)
+        if as_csv is not None:
+            _write(as_csv, redline.as_csv(changes))
+        if as_html is not None:
+            _write(as_html, redline.as_html(before.name, after.name, changes))
+        if as_json:
+            write_json(redline.as_values(before.name, after.name, changes))
+        elif as_csv is None and as_html is None:
+            _print(before, after, changes, frozenset(kind or ChangeKind))
+
+
+def compared(old: Edition, new: Edition) -> list[ClauseChange]:
+    """Align two editions and look into what belongs together."""
+    from knowledge_mcp.lexical.analyser import EnglishAnalyser
+
+    return changes_of(align(old, new, EnglishAnalyser().document_terms), old, new)
+
+
+def _must_be_editions(old: Edition, new: Edition, *, anyway: bool) -> None:
+    """Refuse what are no editions of one document.
+
+    Raises:
+        InvalidInputError: one holds no text, or they have next to nothing in common.
+    """
+    for edition in (old, new):
+        if not edition.clauses:
+            raise InvalidInputError(f"There is no text in {edition.name}.", suggestion="Give another file or folder.")
+    share = in_common(old, new)
+    if share < _LEAST_IN_COMMON and not anyway:
+        raise InvalidInputError(
+            f"These are not editions of one document: {share:.0%} in common.",
+            suggestion="Check the two names; editions in two languages, or a scan that was read badly, look like this. "
+            "--anyway compares them all the same.",
+        )
+
+
+# ---- reading
+
+
+def edition_at(settings: Settings, name: str) -> Edition:
+    """Read a file, a folder or an ingested document.
+
+    Raises:
+        NotFoundError: it is none of these.
+        InvalidInputError: no file of a folder is read.
+    """
+    path = Path(name)
+    if path.is_dir():
+        return edition_of(name, _parts_of_folder(settings, path))
+    if path.exists():
+        return edition_of(path.name, [_part(settings, path, path.name)])
+    return _ingested(settings, name)
+
+
+def _parts_of_folder(settings: Settings, folder: Path) -> Iterator[EditionPart]:
+    from rich.progress import track
+
+    files: list[Path] = []
+    left: list[str] = []
+    for path in sorted(folder.rglob("*")):
+        inside = path.relative_to(folder)
+        if path.is_file() and not any(part.startswith(".") for part in inside.parts):
+            if media_type_of(path.name) == UNKNOWN:
+                left.append(str(inside))
+            else:
+                files.append(path)
+    if not files:
+        raise InvalidInputError(f"No file of {folder} is of a kind that is read.", suggestion="Give another folder.")
+    shown_files = track(files, folder.name, console=_console(), transient=True, disable=not sys.stderr.isatty())
+    for path in shown_files:
+        try:
+            yield _part(settings, path, path.relative_to(folder).as_posix())
+        except UnreadableDocumentError as exc:
+            left.append(f"{path.relative_to(folder)} ({exc.message})")
+    if left:
+        more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
+        say(f"Not compared: {', '.join(left[:_MOST_NAMED])}{more}.")
+
+
+def _console() -> Console:
+    from rich.console import Console
+
+    return Console(stderr=True)
+
+
+def _part(settings: Settings, path: Path, name: str) -> EditionPart:
+    from knowledge_mcp.cli.knowledge.inspect import inspect_file
+
+    inspected = inspect_file(settings, path)
+    for warning in inspected.document.warnings:
+        say(f"{name}: {warning}")
+    if inspected.lost:
+        say(f"{name}: {len(inspected.lost)} pages were not read; what stands on them is not compared.")
+    lines = {block.span.start: block.lines[0] for block in inspected.document.blocks if block.lines is not None}
+    return EditionPart(name, inspected.document.text, inspected.structure.sections, inspected.chunks, lines.get)
+
+
+def _ingested(settings: Settings, document_id: str) -> Edition:
+    from knowledge_mcp import wiring
+
+    knowledge = wiring.build_knowledge(settings)
+    try:
+        return edition_of(document_id, [_held(knowledge, document_id)])
+    except NotFoundError as exc:
+        raise NotFoundError(
+            f"There is no file, no folder and no document '{document_id}'.",
+            details=exc.message,
+            suggestion="Check the path; `knowledge documents list` shows the ids.",
+        ) from exc
+    finally:
+        knowledge.close()
+
+
+def _held(knowledge: Knowledge, document_id: str) -> EditionPart:
+    text = knowledge.document_text(document_id)
+    structure = knowledge.document_structure(document_id)
+    chunks = knowledge.document_chunks(document_id)
+    lines = {chunk.span.start: chunk.lines[0] for chunk in chunks if chunk.lines is not None}
+    return EditionPart(document_id, text, structure.sections, chunks, lines.get)
+
+
+# ---- showing
+
+
+def _write(path: Path, content: str) -> None:
+    try:
+        path.write_text(content, encoding="utf-8")
+    except OSError as exc:
+        raise InvalidInputError(
+            f"{path} cannot be written: {exc.strerror or exc}.", suggestion="Choose another place."
+        ) from exc
+    say(f"Wrote {path}.")
+
+
+def _print(old: Edition, new: Edition, changes: Sequence[ClauseChange], kinds: frozenset[ChangeKind]) -> None:
+    counts = redline.counted(changes)
+    if set(counts) <= {LinkKind.SAME.value}:
+        out().print(shown(f"Nothing changed: all {len(changes)} clauses are the same."))
+        return
+    summary = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items())
+    out().print(shown(f"{old.name} → {new.name}: {summary}."), soft_wrap=True)
+    clauses = _clauses(changes)
+    if clauses.row_count:
+        out().print(clauses)
+    inside = _inside(changes, kinds)
+    if inside.row_count:
+        out().print(inside)
+
+
+def _clauses(changes: Sequence[ClauseChange]) -> Table:
+    from rich.table import Table
+
+    table = Table(title="Clauses", title_justify="left")
+    for name in ("Became", "Old", "New"):
+        table.add_column(name, overflow="fold")
+    quiet = {LinkKind.SAME, LinkKind.EDITED}
+    for each in changes:
+        if each.link.kind not in quiet:
+            places = (redline.cited(each.link.old), redline.cited(each.link.new))
+            table.add_row(shown(each.link.kind.value, "bold"), *map(shown, places))
+    return table
+
+
+def _inside(changes: Sequence[ClauseChange], kinds: frozenset[ChangeKind]) -> Table:
+    """List the changes inside clauses, the weightiest kind first."""
+    from rich.table import Table
+
+    table = Table(title="Changes", title_justify="left")
+    for name in ("Kind", "Clause", "From", "To"):
+        table.add_column(name, overflow="fold")
+    found = [(change, each) for each in changes for change in each.changes if change.kind in kinds]
+    order = list(ChangeKind)
+    for change, each in sorted(found, key=lambda pair: order.index(pair[0].kind)):
+        clause = each.link.new or each.link.old
+        kind = f"{change.kind.value} ({change.requirement})" if change.requirement else change.kind.value
+        was, now = _in_place(change.before, change.old_text), _in_place(change.after, change.new_text)
+        table.add_row(*(shown(cell) for cell in (kind, redline.cited(clause), was, now)))
+    return table
+
+
+def _in_place(words: str, sentence: str) -> str:
+    """Show changed words with the sentence they stand in."""
+    shortened = sentence if len(sentence) <= _LONGEST else sentence[:_LONGEST] + "…"
+    return f"{words}\n{shortened}" if words and sentence and words != sentence else words or shortened

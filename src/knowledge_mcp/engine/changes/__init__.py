@@ -1,0 +1,1 @@
+"""What changed between two editions: clauses aligned, and the changes inside each."""

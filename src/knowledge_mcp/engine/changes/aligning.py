@@ -1,0 +1,397 @@
+"""Which clause of the new edition each clause of the old one became.
+
+Every pair that may belong together is scored by what speaks for it: words in common, heading, number, and the clause
+that holds it. Each is taken as evidence of its own, so that any of them may carry a pair, and several do it together.
+The best pairs are joined first, each clause once; clauses that are left are looked for inside those that are joined.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from knowledge_mcp.engine.changes.clauses import Clause, Edition
+from knowledge_mcp.support.checkpoints import checked
+
+__all__ = ["Link", "LinkKind", "align", "in_common", "words_of"]
+
+_HALF = 0.5
+"""What heading, number and place each count for: as much as half of the words in common, and none is enough alone."""
+_RARE = 40
+"""Clauses of the other edition up to which a term is looked up to find candidates."""
+_CANDIDATES = 12
+_ROUNDS = 3
+"""How often pairs are scored with what the round before joined: a clause's place is known only then."""
+
+Terms = Callable[[str], Sequence[str]]
+
+
+class LinkKind(StrEnum):
+    """What became of a clause."""
+
+    SAME = "same"
+    EDITED = "edited"
+    RENAMED = "renamed"
+    RENUMBERED = "renumbered"
+    MOVED = "moved"
+    SPLIT = "split"
+    MERGED = "merged"
+    ADDED = "added"
+    REMOVED = "removed"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Tell that an old clause became a new one; None where there is none."""
+
+    kind: LinkKind
+    old: Clause | None
+    new: Clause | None
+
+
+def align(old: Edition, new: Edition, terms: Terms) -> list[Link]:
+    """Align the clauses of two editions; one entry a link, in the new edition's order, removed ones where they stood.
+
+    Args:
+        old: the earlier edition.
+        new: the later one.
+        terms: turns text into the terms that are compared, as `Analyser.document_terms`.
+    """
+    matcher = _Matcher(old, new, terms)
+    pairs = matcher.joined()
+    links = [Link(matcher.kind(one, other, pairs), one, other) for one, other in pairs.items_in_order()]
+    links.extend(matcher.followed())
+    links.extend(matcher.contained(pairs, links))
+    gone = {id(link.old) for link in links if link.old is not None}
+    come = {id(link.new) for link in links if link.new is not None}
+    links += [
+        Link(LinkKind.REMOVED, clause, None)
+        for clause in old.clauses
+        if id(clause) not in gone and not clause.is_only_a_note
+    ]
+    links += [
+        Link(LinkKind.ADDED, None, clause)
+        for clause in new.clauses
+        if id(clause) not in come and not clause.is_only_a_note
+    ]
+    return _in_order(links, pairs)
+
+
+class _Pairs:
+    """Hold which old clause is joined with which new one."""
+
+    def __init__(self, old: Sequence[Clause], new: Sequence[Clause]) -> None:
+        self._old, self._new = old, new
+        self.forward: dict[int, int] = {}
+        self.backward: dict[int, int] = {}
+
+    def join(self, one: int, other: int) -> None:
+        self.forward[one] = other
+        self.backward[other] = one
+
+    def items_in_order(self) -> Iterator[tuple[Clause, Clause]]:
+        for one, other in sorted(self.forward.items(), key=lambda pair: pair[1]):
+            yield self._old[one], self._new[other]
+
+    def share_below(self, one: int, other: int) -> float:
+        """Tell which share of the clauses right below two are joined with each other."""
+        below = [clause for clause in self._old if clause.parent == one]
+        others = sum(clause.parent == other for clause in self._new)
+        partners = [self._new[self.forward[each.index]] for each in below if each.index in self.forward]
+        joined = sum(partner.parent == other for partner in partners)
+        return joined / max(len(below), others, 1)
+
+    def hold(self, one: Clause, other: Clause, files: Mapping[str, str]) -> bool:
+        """Tell whether the clauses above two are joined, or both stand at the top of the same document."""
+        if one.parent is None or other.parent is None:
+            return one.parent is other.parent and files.get(one.file, one.file) == other.file
+        return self.forward.get(one.parent) == other.parent
+
+
+class _Side:
+    """Hold the weighted terms of one edition's clauses."""
+
+    def __init__(self, clauses: Sequence[Clause], terms: Terms) -> None:
+        self.clauses = clauses
+        self.counts = [Counter(terms(clause.text)) for clause in checked(clauses)]
+        self.titles = [frozenset(terms(clause.heading)) for clause in clauses]
+        self.heads = [_own_head(clause, clauses) for clause in clauses]
+        self.heads_like = Counter(self.heads)
+        self.siblings = Counter(
+            (clause.file, clause.parent, head) for clause, head in zip(clauses, self.heads, strict=True)
+        )
+        self.tops = Counter(clause.file for clause in clauses if clause.parent is None and clause.level)
+        self.weights: list[dict[str, float]] = []
+        self.lengths: list[float] = []
+
+    def weigh(self, rarity: Mapping[str, float]) -> None:
+        for counted in self.counts:
+            weights = {term: (1 + math.log(count)) * rarity[term] for term, count in counted.items()}
+            self.weights.append(weights)
+            self.lengths.append(math.sqrt(sum(weight * weight for weight in weights.values())))
+
+    def is_title(self, place: int) -> bool:
+        """Tell whether a clause is its document's title, or what stands before its first heading."""
+        clause = self.clauses[place]
+        if clause.level == 0 or clause.parent is not None:
+            return clause.level == 0
+        is_first = place == 0 or self.clauses[place - 1].file != clause.file
+        return self.tops[clause.file] == 1 or (is_first and not clause.text)
+
+    def is_only_sibling(self, place: int) -> bool:
+        clause = self.clauses[place]
+        return self.siblings[clause.file, clause.parent, self.heads[place]] == 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Evidence:
+    """Hold what speaks for a pair and does not change: words in common (None without words), heading, number."""
+
+    words: float | None
+    same_head: bool
+    like_head: float
+    number: float
+
+
+class _Matcher:
+    def __init__(self, old: Edition, new: Edition, terms: Terms) -> None:
+        self._old, self._new = _Side(old.clauses, terms), _Side(new.clauses, terms)
+        everywhere = [*self._old.counts, *self._new.counts]
+        frequency = Counter(term for counted in everywhere for term in counted)
+        self._rarity = {term: math.log(1 + len(everywhere) / count) for term, count in frequency.items()}
+        self._old.weigh(self._rarity)
+        self._new.weigh(self._rarity)
+        self._files = _same_files(old, new)
+        self._by_term: defaultdict[str, list[int]] = defaultdict(list)
+        self._by_name: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
+        for place, clause in enumerate(new.clauses):
+            for term in self._new.counts[place]:
+                self._by_term[term].append(place)
+            for name in self._called(self._new, place, clause.file):
+                self._by_name[name].append(place)
+        self._notes = {name for clause in new.clauses if clause.is_only_a_note for name in names_of(clause)}
+
+    # ---- joining
+
+    def joined(self) -> _Pairs:
+        evidence = {
+            (one, other): self._evidence(one, other)
+            for one in checked(range(len(self._old.clauses)))
+            for other in self._near(one)
+        }
+        pairs: _Pairs | None = None
+        for _ in range(_ROUNDS):
+            pairs = self._round(evidence, pairs)
+        assert pairs is not None
+        return pairs
+
+    @staticmethod
+    def _called(side: _Side, place: int, file: str) -> Iterator[tuple[str, ...]]:
+        """Yield what a clause may be found by: its names, and that it is the title of its document."""
+        clause = side.clauses[place]
+        yield ("path", file, *map(plain, clause.path))
+        if side.is_title(place):
+            yield "title", file, str(min(clause.level, 1))
+        yield from names_of(clause)
+
+    def _near(self, one: int) -> list[int]:
+        """List the clauses of the new edition that an old one may have become; none where a note says what it did."""
+        clause = self._old.clauses[one]
+        if clause.is_only_a_note or not self._notes.isdisjoint(names_of(clause)):
+            return []
+        found: defaultdict[int, float] = defaultdict(float)
+        for term, weight in self._old.weights[one].items():
+            places = self._by_term.get(term, ())
+            if len(places) <= _RARE:
+                for place in places:
+                    found[place] += weight * self._new.weights[place][term] / self._new.lengths[place]
+        near = set(heapq.nlargest(_CANDIDATES, found, key=lambda place: (found[place], -place)))
+        for name in self._called(self._old, one, self._files.get(clause.file, clause.file)):
+            near.update(self._by_name.get(name, ())[:_RARE])
+        return [place for place in sorted(near) if not self._new.clauses[place].is_only_a_note]
+
+    def _evidence(self, one: int, other: int) -> _Evidence:
+        old, new = self._old, self._new
+        titles, others = old.titles[one], new.titles[other]
+        like = 2 * len(titles & others) / (len(titles) + len(others)) if titles or others else 0.0
+        number = old.clauses[one].number
+        same_number = bool(number) and number == new.clauses[other].number
+        return _Evidence(
+            words=self._cosine(one, other),
+            same_head=old.heads[one] == new.heads[other],
+            like_head=like / max(old.heads_like[old.heads[one]], new.heads_like[new.heads[other]]),
+            number=(_HALF if _IDENTIFIER.search(number) else _QUARTER) if same_number else 0.0,
+        )
+
+    def _cosine(self, one: int, other: int) -> float | None:
+        weights, others = self._old.weights[one], self._new.weights[other]
+        if not weights and not others:
+            return None
+        if not weights or not others:
+            return 0.0
+        if len(weights) > len(others):
+            weights, others = others, weights
+        shared = sum(weight * others[term] for term, weight in weights.items() if term in others)
+        return shared / (self._old.lengths[one] * self._new.lengths[other])
+
+    def _round(self, evidence: Mapping[tuple[int, int], _Evidence], known: _Pairs | None) -> _Pairs:
+        scored: list[tuple[bool, float, int, int, int]] = []
+        for (one, other), each in evidence.items():
+            together = self._stand_together(one, other, known)
+            in_place = together and self._is_named_alike(one, other, each)
+            score = self._score(one, other, each, known, together=together, in_place=in_place)
+            if score > _HALF:
+                elsewhere = not in_place or (each.words is not None and each.words < _NOTHING)
+                scored.append((elsewhere, -score, abs(one - other), one, other))
+        pairs = _Pairs(self._old.clauses, self._new.clauses)
+        for _, _, _, one, other in sorted(scored):
+            if one not in pairs.forward and other not in pairs.backward:
+                pairs.join(one, other)
+        return pairs
+
+    def _stand_together(self, one: int, other: int, known: _Pairs | None) -> bool:
+        """Tell whether two clauses are held by such as belong together; before anything is joined, by the same path."""
+        old, new = self._old.clauses[one], self._new.clauses[other]
+        if known is not None:
+            return known.hold(old, new, self._files)
+        return old.path[:-1] == new.path[:-1] and self._files.get(old.file, old.file) == new.file
+
+    def _is_named_alike(self, one: int, other: int, each: _Evidence) -> bool:
+        """Tell whether two clauses are the only ones of their name where they stand, as two titles of documents are."""
+        alone = self._old.is_only_sibling(one) and self._new.is_only_sibling(other)
+        titles = self._old.is_title(one) and self._new.is_title(other)
+        return titles or (each.same_head and alone)
+
+    def _score(
+        self, one: int, other: int, each: _Evidence, known: _Pairs | None, *, together: bool, in_place: bool
+    ) -> float:
+        words = each.words
+        if words is None:
+            words = known.share_below(one, other) if known is not None else 0.0
+        likeness = 1.0 if in_place else each.like_head
+        against = (1 - _HALF * likeness) * (1 - each.number) * (1 - (_QUARTER if together else 0.0))
+        return 1 - (1 - words) * against
+
+    # ---- what became of it
+
+    def kind(self, old: Clause, new: Clause, pairs: _Pairs) -> LinkKind:
+        """Tell what became of a clause that is joined with another; the first that holds of moved, renamed …"""
+        if not pairs.hold(old, new, self._files):
+            return LinkKind.MOVED
+        if self._old.heads[old.index] != self._new.heads[new.index]:
+            return LinkKind.RENAMED
+        if old.number != new.number:
+            return LinkKind.RENUMBERED
+        return LinkKind.SAME if words_of(old.text) == words_of(new.text) else LinkKind.EDITED
+
+    def followed(self) -> Iterator[Link]:
+        """Follow the notes of the new edition that say where a withdrawn clause went."""
+        by_number = {clause.number: clause for clause in self._new.clauses if clause.number}
+        old_by_name = {name: clause for clause in self._old.clauses for name in names_of(clause)}
+        for note in self._new.clauses:
+            if note.went_to is None:
+                continue
+            found = next((old_by_name[name] for name in names_of(note) if name in old_by_name), None)
+            if found is None or found.is_only_a_note:
+                continue
+            for name in note.went_to:
+                target = by_number.get(name) or by_number.get(name.rstrip("abcdefghijklmnopqrstuvwxyz"))
+                if target is not None:
+                    yield Link(LinkKind.MOVED if note.has_moved else LinkKind.MERGED, found, target)
+
+    def contained(self, pairs: _Pairs, links: Sequence[Link]) -> Iterator[Link]:
+        """Find clauses that are left inside such as are joined: merged into a new one, or split off an old one."""
+        gone = {link.old.index for link in links if link.old is not None}
+        come = {link.new.index for link in links if link.new is not None}
+        lost = [clause for clause in self._old.clauses if clause.index not in gone and not clause.is_only_a_note]
+        fresh = [clause for clause in self._new.clauses if clause.index not in come and not clause.is_only_a_note]
+        for clause, holder in _holders(lost, self._new.clauses):
+            yield Link(LinkKind.MERGED, clause, holder)
+        for clause, holder in _holders(fresh, self._old.clauses):
+            yield Link(LinkKind.SPLIT, holder, clause)
+
+
+_IDENTIFIER = re.compile(r"[A-Za-z]\W?\d|\d\W?[A-Za-z]")
+_QUARTER = 0.25
+_NOTHING = 0.1
+"""Cosine below which two texts have next to nothing in common."""
+_NOT_WORD = re.compile(r"[\W_]+")
+_SHINGLE = 4
+
+
+def plain(text: str) -> str:
+    """Keep letters and digits, in lower case, single blanks between: what headings are compared by."""
+    return _NOT_WORD.sub(" ", text).strip().casefold()
+
+
+def words_of(text: str) -> list[str]:
+    """List the words and numbers of a text in lower case: what two texts are compared by."""
+    return plain(text).split()
+
+
+def _own_head(clause: Clause, clauses: Sequence[Clause]) -> str:
+    """Return a heading as it is compared, without the heading above it where it repeats that."""
+    head = plain(clause.heading)
+    above = plain(clauses[clause.parent].heading) if clause.parent is not None else ""
+    return head.removeprefix(f"{above} ") if above else head
+
+
+def names_of(clause: Clause) -> Iterator[tuple[str, ...]]:
+    """Yield what a clause may be found by in the other edition: its number, else its heading."""
+    if clause.number:
+        yield "number", clause.number
+    elif clause.heading:
+        yield "heading", plain(clause.heading)
+
+
+def _same_files(old: Edition, new: Edition) -> dict[str, str]:
+    """Map the old edition's files to those of the new one: of the same name, or the only one of each."""
+    if len(old.files) == len(new.files) == 1:
+        return {old.files[0]: new.files[0]}
+    return {file: file for file in old.files if file in new.files}
+
+
+def _shingles(text: str) -> set[tuple[str, ...]]:
+    words = words_of(text)
+    return {tuple(words[place : place + _SHINGLE]) for place in range(len(words) - _SHINGLE + 1)}
+
+
+def _holders(clauses: Sequence[Clause], others: Sequence[Clause]) -> Iterator[tuple[Clause, Clause]]:
+    """Yield clauses with those of the other edition that hold more than half of their words, in runs of four."""
+    wanted = {clause.index: _shingles(clause.text) for clause in clauses}
+    sought = {shingle for shingles in wanted.values() for shingle in shingles}
+    found: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
+    for place, other in enumerate(checked(others) if sought else ()):
+        for shingle in _shingles(other.text) & sought:
+            found[shingle].append(place)
+    for clause in clauses:
+        shared = Counter(place for shingle in wanted[clause.index] for place in found.get(shingle, ()))
+        for place, count in sorted(shared.items()):
+            if count > _HALF * len(wanted[clause.index]):
+                yield clause, others[place]
+
+
+def _in_order(links: Iterable[Link], pairs: _Pairs) -> list[Link]:
+    """Put links in the new edition's order; what was removed stands behind what stood before it."""
+
+    def place(link: Link) -> tuple[float, int]:
+        if link.new is not None:
+            return link.new.index, link.old.index if link.old is not None else -1
+        assert link.old is not None
+        before = next((pairs.forward[one] for one in range(link.old.index, -1, -1) if one in pairs.forward), -1)
+        return before + 0.5, link.old.index
+
+    return sorted(links, key=place)
+
+
+def in_common(old: Edition, new: Edition) -> float:
+    """Tell which share of the shorter edition's words stands in the other too, in runs of four; 0 to 1."""
+    here, there = (
+        {hash(run) for clause in checked(each.clauses) for run in _shingles(clause.text)} for each in (old, new)
+    )
+    return len(here & there) / max(min(len(here), len(there)), 1)

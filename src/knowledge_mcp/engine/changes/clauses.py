@@ -1,0 +1,210 @@
+"""The clauses of an edition: a tree of headings with the text that each holds itself."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from knowledge_mcp.language.force import Convention, detect_convention
+from knowledge_mcp.language.identifiers import heading_identifier
+from knowledge_mcp.model.chunk import Chunk, Definition
+from knowledge_mcp.model.collection import OutlineEntry
+from knowledge_mcp.model.document import Reference, ReferenceKind, Span
+from knowledge_mcp.support.checkpoints import checked
+
+__all__ = ["Clause", "Edition", "EditionPart", "edition_of"]
+
+_WITHDRAWN = re.compile(
+    r"\W*(?:withdrawn|deleted|removed|superseded|obsoleted?|cancelled|void)\b[\s:,.;—–-]*(?P<rest>.{0,300}?)[\s\].*_]*\Z",
+    re.IGNORECASE | re.DOTALL,
+)
+_INTO = re.compile(
+    r"(?:(?P<moved>moved|transferred|relocated|renumbered)\s+(?:to|as)|(?:incorporated|merged|integrated|included|absorbed)"
+    r"\s+(?:in|into|by)|covered\s+(?:in|by)|addressed\s+(?:in|by)|replaced\s+by|superseded\s+by|see(?:\s+also)?)\b(?P<to>[^\n]*)",
+    re.IGNORECASE,
+)
+_PLACE = re.compile(r"[A-Z]{1,6}-\d+(?:\s?\(\d+\))*[a-z]?|(?:[A-Z]\.)?\d+(?:\.\d+)+|(?<=clause )\d+|(?<=section )\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class EditionPart:
+    """Hold one document of an edition.
+
+    Attributes:
+        file: its name within the edition: a path relative to the folder, or the document's id.
+        text: its canonical text.
+        sections: its outline.
+        chunks: its passages, whose definitions and references are looked at.
+        line_of: tells the line in the source file, from 1, of a place in the text; None where it is not known.
+    """
+
+    file: str
+    text: str
+    sections: Sequence[OutlineEntry]
+    chunks: Sequence[Chunk]
+    line_of: Callable[[int], int | None]
+
+
+@dataclass(slots=True)
+class Clause:
+    """Hold one clause: its heading, and its own text without that of the clauses below it.
+
+    Attributes:
+        index: position in `Edition.clauses`.
+        file: name of its document within the edition.
+        number: clause number, or the identifier that its heading opens with; empty where there is none.
+        heading: its title without either; empty for what stands before a document's first heading.
+        level: depth from 1; 0 before the first heading.
+        parent: index of the clause that holds it, None at the top of a document.
+        text: its own words.
+        span: where these stand in the document's text.
+        line: line of the heading in the source file from 1, None where it is not known.
+        page: physical page of the heading from 1, None where there are none.
+        path: headings of all above it and its own, without numbers.
+        definitions: entries in its own text.
+        references: targets of the references in its own text, in order.
+        went_to: where it says that its content went, where it is only a note that it was withdrawn; else None.
+        has_moved: the note says that it was moved as it was, and not taken up into something else.
+    """
+
+    index: int
+    file: str
+    number: str
+    heading: str
+    level: int
+    parent: int | None
+    text: str
+    span: Span
+    line: int | None
+    page: int | None
+    path: tuple[str, ...]
+    definitions: list[Definition] = field(default_factory=list[Definition])
+    references: list[Reference] = field(default_factory=list[Reference])
+    went_to: tuple[str, ...] | None = None
+    has_moved: bool = False
+
+    @property
+    def label(self) -> str:
+        """Name it as a reader would: number and heading, else its file."""
+        return f"{self.number} {self.heading}".strip() or self.file
+
+    @property
+    def is_only_a_note(self) -> bool:
+        """Tell whether nothing is left of it but the note that it was withdrawn."""
+        return self.went_to is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Edition:
+    """Hold the clauses of an edition in reading order.
+
+    Attributes:
+        name: what it is called.
+        clauses: of all its documents, parents before children.
+        convention: how its words carry force.
+        files: its documents' names in order.
+    """
+
+    name: str
+    clauses: tuple[Clause, ...]
+    convention: Convention
+    files: tuple[str, ...]
+
+
+def edition_of(name: str, parts: Iterable[EditionPart]) -> Edition:
+    """Make the clauses of all documents of an edition; those without heading and without text are left out."""
+    clauses: list[Clause] = []
+    texts: list[str] = []
+    files: list[str] = []
+    for part in parts:
+        texts.append(part.text)
+        files.append(part.file)
+        clauses.extend(_clauses(part, len(clauses)))
+    return Edition(name, tuple(clauses), detect_convention("\n".join(texts)), tuple(files))
+
+
+def _clauses(part: EditionPart, first: int) -> list[Clause]:
+    found: list[Clause] = []
+    open_ones: list[Clause] = []
+    starts = [entry.span.start for entry in part.sections] + [len(part.text)]
+    before = Span(0, starts[0])
+    if before.of(part.text).strip():
+        found.append(Clause(first, part.file, "", "", 0, None, before.of(part.text).strip(), before, 1, None, ()))
+    for position, entry in enumerate(checked(part.sections)):
+        begin = _after_heading(part.text, entry)
+        span = Span(begin, max(begin, min(starts[position + 1], entry.span.end)))
+        while open_ones and open_ones[-1].level >= entry.level:
+            open_ones.pop()
+        number, heading = _named(entry)
+        clause = Clause(
+            index=first + len(found),
+            file=part.file,
+            number=number,
+            heading=heading,
+            level=entry.level,
+            parent=open_ones[-1].index if open_ones else None,
+            text=span.of(part.text).strip(),
+            span=span,
+            line=part.line_of(entry.span.start),
+            page=entry.page,
+            path=(*(open_ones[-1].path if open_ones else ()), heading),
+        )
+        _take_note(clause)
+        open_ones.append(clause)
+        found.append(clause)
+    _share_out(part.chunks, found)
+    return found
+
+
+def _after_heading(text: str, entry: OutlineEntry) -> int:
+    """Tell where a section's heading ends: with its first block, as far as this holds the title's words."""
+    end = text.find("\n\n", entry.span.start, entry.span.end)
+    line = text.find("\n", entry.span.start, entry.span.end)
+    if line < 0:
+        return entry.span.end
+    title = re.sub(r"\W+", "", entry.title)
+    if end > line and re.sub(r"\W+", "", text[entry.span.start : line]).endswith(title):
+        return line
+    return end if end >= 0 else line
+
+
+def _named(entry: OutlineEntry) -> tuple[str, str]:
+    """Part a heading's number or identifier from its words."""
+    if entry.number:
+        return entry.number, entry.title
+    identifier = heading_identifier(entry.title)
+    if identifier is None:
+        return "", entry.title
+    rest = entry.title.partition(identifier)[2].strip(" :.—–-")
+    return (identifier, rest) if entry.title.lstrip("[( ").startswith(identifier) else ("", entry.title)
+
+
+def _take_note(clause: Clause) -> None:
+    """Read "[Withdrawn: Incorporated into AC-2.]" and its like: nothing else may stand in the clause."""
+    note = _WITHDRAWN.match(clause.text)
+    if note is None:
+        return
+    into = _INTO.search(note["rest"])
+    clause.went_to = tuple(place.replace(" ", "") for place in _PLACE.findall(into["to"])) if into else ()
+    clause.has_moved = into is not None and into["moved"] is not None
+
+
+def _share_out(chunks: Iterable[Chunk], clauses: Sequence[Clause]) -> None:
+    """Give each clause the definitions and references that stand in its own text, each once."""
+    starts = [clause.span.start for clause in clauses]
+    seen: set[tuple[int, int, str]] = set()
+    for chunk in checked(chunks):
+        for definition in chunk.definitions:
+            key = (definition.span.start, definition.span.end, definition.term)
+            at = bisect_right(starts, definition.span.start) - 1
+            if key not in seen and at >= 0:
+                seen.add(key)
+                clauses[at].definitions.append(definition)
+        for reference in chunk.links:
+            key = (reference.span.start, reference.span.end, reference.target)
+            at = bisect_right(starts, reference.span.start) - 1
+            if key not in seen and at >= 0 and reference.kind is not ReferenceKind.LINK:
+                seen.add(key)
+                clauses[at].references.append(reference)

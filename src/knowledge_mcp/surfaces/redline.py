@@ -1,0 +1,192 @@
+"""What changed between two editions, as people and programs read it: JSON, CSV, and a page side by side."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from knowledge_mcp.engine.changes.aligning import LinkKind
+from knowledge_mcp.engine.changes.clauses import Clause
+from knowledge_mcp.engine.changes.differences import Change, ChangeKind, ClauseChange, Marked, side_by_side
+
+__all__ = ["as_csv", "as_html", "as_values", "cited", "counted"]
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_COLUMNS = ("clause_change", "change", "requirement", "old", "new", "from", "to", "old_text", "new_text")
+
+
+def counted(changes: Sequence[ClauseChange]) -> dict[str, int]:
+    """Count clauses by what became of them, then changes by kind; only what there is."""
+    clauses = Counter(each.link.kind for each in changes)
+    inside = Counter(change.kind for each in changes for change in each.changes)
+    obligations = Counter(change.requirement for each in changes for change in each.changes if change.requirement)
+    return {
+        **{kind.value: clauses[kind] for kind in LinkKind if clauses[kind]},
+        **{kind.value: inside[kind] for kind in ChangeKind if inside[kind]},
+        **{f"requirements_{name}": obligations[name] for name in ("added", "withdrawn") if obligations[name]},
+    }
+
+
+def cited(clause: Clause | None) -> str:
+    """Cite a clause: file, page or line, number and heading; empty for none."""
+    if clause is None:
+        return ""
+    place = f", p. {clause.page}" if clause.page is not None else f":{clause.line}" if clause.line is not None else ""
+    name = f"{clause.number} {clause.heading}".strip()
+    return f"{clause.file}{place}" + (f", {name}" if name else "")
+
+
+def as_values(old: str, new: str, changes: Sequence[ClauseChange]) -> dict[str, Any]:
+    """Turn it into plain values; `alignment` has one entry a link."""
+    return {
+        "old": old,
+        "new": new,
+        "summary": counted(changes),
+        "alignment": [
+            {
+                "kind": each.link.kind.value,
+                "old": _place(each.link.old),
+                "new": _place(each.link.new),
+                "changes": [_change(change) for change in each.changes],
+            }
+            for each in changes
+        ],
+    }
+
+
+def _place(clause: Clause | None) -> dict[str, Any] | None:
+    if clause is None:
+        return None
+    place: dict[str, Any] = {
+        "file": clause.file,
+        "line": clause.line,
+        "clause": clause.number or None,
+        "heading": clause.heading,
+    }
+    if clause.page is not None:
+        place["page"] = clause.page
+    return place | {"citation": cited(clause)}
+
+
+def _change(change: Change) -> dict[str, Any]:
+    values: dict[str, Any] = {"kind": change.kind.value, "from": change.before, "to": change.after}
+    values |= {"old_text": change.old_text, "new_text": change.new_text}
+    return values | ({"requirement": change.requirement} if change.requirement else {})
+
+
+def as_csv(changes: Sequence[ClauseChange]) -> str:
+    """Write one row a change; a clause without changes inside has one row."""
+    stream = io.StringIO()
+    writer = csv.writer(stream)
+    writer.writerow(_COLUMNS)
+    for each in changes:
+        if each.link.kind is LinkKind.SAME and not each.changes:
+            continue
+        head = (each.link.kind.value,)
+        places = (cited(each.link.old), cited(each.link.new))
+        for change in each.changes or (None,):
+            inside = ("", "", *places, "", "", "", "")
+            if change is not None:
+                words = (change.before, change.after, change.old_text, change.new_text)
+                inside = (change.kind.value, change.requirement, *places, *words)
+            writer.writerow([_harmless(cell) for cell in head + inside])
+    return stream.getvalue()
+
+
+def _harmless(cell: str) -> str:
+    """Keep a spreadsheet from taking a cell for a formula."""
+    return f"'{cell}" if cell.startswith(_FORMULA) else cell
+
+
+# ---- the page
+
+
+def as_html(old: str, new: str, changes: Sequence[ClauseChange]) -> str:
+    """Write a page that needs nothing else: both editions side by side, folded by clause, changes to step through."""
+    title = f"{html.escape(old)} → {html.escape(new)}"
+    counts = "".join(
+        f'<span class="count">{count} {html.escape(name.replace("_", " "))}</span>'
+        for name, count in counted(changes).items()
+    )
+    body = "".join(_clause(each) for each in changes)
+    return _PAGE.replace("{{title}}", title).replace("{{counts}}", counts).replace("{{body}}", body)
+
+
+def _clause(each: ClauseChange) -> str:
+    old, new = each.link.old, each.link.new
+    shown = new or old
+    level = min(max(shown.level if shown else 1, 1), 6)
+    is_changed = each.link.kind is not LinkKind.SAME or bool(each.changes)
+    kinds = "".join(
+        f'<span class="kind {kind.value}">{kind.value}</span>'
+        for kind in ChangeKind
+        if any(change.kind is kind for change in each.changes)
+    )
+    rows = "".join(_row(*pair) for pair in side_by_side(each.link))
+    return (
+        f'<details class="clause {each.link.kind.value}" style="--level:{level - 1}"{" open" if is_changed else ""}>'
+        f'<summary><span class="became">{each.link.kind.value}</span>{_named(old, new)}{kinds}</summary>'
+        f'<div class="places"><span>{html.escape(cited(old))}</span><span>{html.escape(cited(new))}</span></div>'
+        f'<div class="sides">{rows}</div></details>'
+    )
+
+
+def _named(old: Clause | None, new: Clause | None) -> str:
+    only = new if old is None else old
+    if old is None or new is None or old.label == new.label:
+        return html.escape(only.label) if only is not None else ""
+    return f"<del>{html.escape(old.label)}</del> <ins>{html.escape(new.label)}</ins>"
+
+
+def _row(old: Marked, new: Marked) -> str:
+    is_change = any(marked for _, marked in (*old, *new))
+    return (
+        f'<div class="row{" change" if is_change else ""}"><p>{"".join(_marked(old, "del"))}</p>'
+        f"<p>{''.join(_marked(new, 'ins'))}</p></div>"
+    )
+
+
+def _marked(words: Marked, tag: str) -> Iterator[str]:
+    for text, is_changed in words:
+        yield f"<{tag}>{html.escape(text)}</{tag}> " if is_changed else f"{html.escape(text)} "
+
+
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy"
+content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
+<title>{{title}}</title><style>
+:root{color-scheme:light dark;--line:#8884;--soft:#8881;--del:#c0392b;--ins:#1e8449}
+body{font:16px/1.5 system-ui,sans-serif;margin:0 auto;max-width:100rem;padding:0 1rem 4rem}
+header{position:sticky;top:0;background:Canvas;border-bottom:1px solid var(--line);padding:.6rem 0;z-index:1}
+h1{font-size:1.2rem;margin:0}.count,.kind,.became{font-size:.8rem;border:1px solid var(--line);border-radius:1rem;
+padding:.05rem .5rem;margin:.15rem .3rem .15rem 0;display:inline-block;white-space:nowrap}
+.tools{display:flex;gap:.5rem;flex-wrap:wrap;align-items:center}button{font:inherit;padding:.2rem .7rem;cursor:pointer}
+details{border-bottom:1px solid var(--line);margin-left:calc(var(--level)*1rem)}
+summary{cursor:pointer;padding:.35rem 0;font-weight:600}summary .became,summary .kind{font-weight:400;margin-left:.4rem}
+.force,.number{border-color:var(--del);color:var(--del)}.same>summary{font-weight:400;opacity:.75}
+.places,.row{display:grid;grid-template-columns:1fr 1fr;gap:1.5rem}.places{font-size:.8rem;opacity:.75}
+.row p{margin:.2rem 0;overflow-wrap:anywhere}.row.change{background:var(--soft)}
+.row.here{outline:2px solid Highlight}del{color:var(--del);text-decoration:line-through}
+ins{color:var(--ins);text-decoration:underline}body.only .same,body.only .row:not(.change){display:none}
+@media(max-width:50rem){.places,.row{grid-template-columns:1fr;gap:0}}
+@media print{header{position:static}.tools button,.tools label{display:none}}
+</style></head><body><header><h1>{{title}}</h1><div class="tools">
+<button type="button" id="back" title="p">← Previous change</button>
+<button type="button" id="on" title="n">Next change →</button>
+<label><input type="checkbox" id="only"> Only changes</label><span id="at" aria-live="polite"></span></div>
+<div>{{counts}}</div></header><main>{{body}}</main><script>
+const rows=[...document.querySelectorAll('.row.change')];let at=-1;
+function go(step){if(!rows.length)return;if(at>=0)rows[at].classList.remove('here');
+at=(at+step+rows.length)%rows.length;const row=rows[at];row.closest('details').open=true;row.classList.add('here');
+row.scrollIntoView({block:'center'});document.getElementById('at').textContent=(at+1)+' of '+rows.length}
+document.getElementById('on').onclick=()=>go(1);document.getElementById('back').onclick=()=>go(-1);
+document.getElementById('only').onchange=e=>document.body.classList.toggle('only',e.target.checked);
+addEventListener('keydown',e=>{if(e.ctrlKey||e.metaKey||e.altKey||e.target.tagName==='INPUT')return;
+if(e.key==='n')go(1);if(e.key==='p')go(-1)});
+</script></body></html>
+"""
