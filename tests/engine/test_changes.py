@@ -8,7 +8,7 @@ import pytest
 
 from knowledge_mcp.engine.changes.aligning import LinkKind, align, in_common
 from knowledge_mcp.engine.changes.clauses import Edition, EditionPart, edition_of
-from knowledge_mcp.engine.changes.differences import Change, ChangeKind, ClauseChange, changes_of, side_by_side
+from knowledge_mcp.engine.changes.differences import ChangeType, ClauseChange, TextChange, changes_of, side_by_side
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.collection import OutlineEntry
 from knowledge_mcp.model.document import Span
@@ -181,8 +181,8 @@ def test_obligations_that_came_and_went_are_told() -> None:
     new = OLD.replace("Guards are painted yellow.", "Guards are painted yellow. Guards shall be made of steel sheet.")
     changes = [change for each in compared(OLD, new) for change in each.changes]
     assert changes == [
-        Change(
-            ChangeKind.WORDS,
+        TextChange(
+            ChangeType.WORDS,
             "",
             "Guards shall be made of steel sheet.",
             "",

@@ -11,7 +11,7 @@ from typing import Any
 
 from knowledge_mcp.engine.changes.aligning import LinkKind
 from knowledge_mcp.engine.changes.clauses import Clause
-from knowledge_mcp.engine.changes.differences import Change, ChangeKind, ClauseChange, Marked, side_by_side
+from knowledge_mcp.engine.changes.differences import ChangeType, ClauseChange, Marked, TextChange, side_by_side
 
 __all__ = ["as_csv", "as_html", "as_values", "cited", "counted"]
 
@@ -26,7 +26,7 @@ def counted(changes: Sequence[ClauseChange]) -> dict[str, int]:
     obligations = Counter(change.requirement for each in changes for change in each.changes if change.requirement)
     return {
         **{kind.value: clauses[kind] for kind in LinkKind if clauses[kind]},
-        **{kind.value: inside[kind] for kind in ChangeKind if inside[kind]},
+        **{kind.value: inside[kind] for kind in ChangeType if inside[kind]},
         **{f"requirements_{name}": obligations[name] for name in ("added", "withdrawn") if obligations[name]},
     }
 
@@ -72,7 +72,7 @@ def _place(clause: Clause | None) -> dict[str, Any] | None:
     return place | {"citation": cited(clause)}
 
 
-def _change(change: Change) -> dict[str, Any]:
+def _change(change: TextChange) -> dict[str, Any]:
     values: dict[str, Any] = {"kind": change.kind.value, "from": change.before, "to": change.after}
     values |= {"old_text": change.old_text, "new_text": change.new_text}
     return values | ({"requirement": change.requirement} if change.requirement else {})
@@ -123,7 +123,7 @@ def _clause(each: ClauseChange) -> str:
     is_changed = each.link.kind is not LinkKind.SAME or bool(each.changes)
     kinds = "".join(
         f'<span class="kind {kind.value}">{kind.value}</span>'
-        for kind in ChangeKind
+        for kind in ChangeType
         if any(change.kind is kind for change in each.changes)
     )
     rows = "".join(_row(*pair) for pair in side_by_side(each.link))

@@ -23,7 +23,7 @@ from knowledge_mcp.cli.shared.session import (
 )
 from knowledge_mcp.engine.changes.aligning import LinkKind, align, in_common
 from knowledge_mcp.engine.changes.clauses import Edition, EditionPart, edition_of
-from knowledge_mcp.engine.changes.differences import ChangeKind, ClauseChange, changes_of
+from knowledge_mcp.engine.changes.differences import ChangeType, ClauseChange, changes_of
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
 from knowledge_mcp.model.source import UNKNOWN, media_type_of
 from knowledge_mcp.surfaces import redline
@@ -55,7 +55,7 @@ def compare(
         typer.Option("--html", metavar="FILE", help="Write both editions side by side, marked.", dir_okay=False),
     ] = None,
     kind: Annotated[
-        list[ChangeKind] | None, typer.Option(help="Show only changes of this kind; may be repeated.")
+        list[ChangeType] | None, typer.Option(help="Show only changes of this kind; may be repeated.")
     ] = None,
     anyway: Annotated[bool, typer.Option("--anyway", help="Compare even what has next to nothing in common.")] = False,
     collection: CollectionName = None,
@@ -82,7 +82,7 @@ def compare(
         if as_json:
             write_json(redline.as_values(before.name, after.name, changes))
         elif as_csv is None and as_html is None:
-            _print(before, after, changes, frozenset(kind or ChangeKind))
+            _print(before, after, changes, frozenset(kind or ChangeType))
 
 
 def compared(old: Edition, new: Edition) -> list[ClauseChange]:
@@ -208,7 +208,7 @@ def _write(path: Path, content: str) -> None:
     say(f"Wrote {path}.")
 
 
-def _print(old: Edition, new: Edition, changes: Sequence[ClauseChange], kinds: frozenset[ChangeKind]) -> None:
+def _print(old: Edition, new: Edition, changes: Sequence[ClauseChange], kinds: frozenset[ChangeType]) -> None:
     counts = redline.counted(changes)
     if set(counts) <= {LinkKind.SAME.value}:
         out().print(shown(f"Nothing changed: all {len(changes)} clauses are the same."))
@@ -237,7 +237,7 @@ def _clauses(changes: Sequence[ClauseChange]) -> Table:
     return table
 
 
-def _inside(changes: Sequence[ClauseChange], kinds: frozenset[ChangeKind]) -> Table:
+def _inside(changes: Sequence[ClauseChange], kinds: frozenset[ChangeType]) -> Table:
     """List the changes inside clauses, the weightiest kind first."""
     from rich.table import Table
 
@@ -245,7 +245,7 @@ def _inside(changes: Sequence[ClauseChange], kinds: frozenset[ChangeKind]) -> Ta
     for name in ("Kind", "Clause", "From", "To"):
         table.add_column(name, overflow="fold")
     found = [(change, each) for each in changes for change in each.changes if change.kind in kinds]
-    order = list(ChangeKind)
+    order = list(ChangeType)
     for change, each in sorted(found, key=lambda pair: order.index(pair[0].kind)):
         clause = each.link.new or each.link.old
         kind = f"{change.kind.value} ({change.requirement})" if change.requirement else change.kind.value

@@ -18,7 +18,7 @@ from enum import StrEnum
 from knowledge_mcp.engine.changes.clauses import Clause, Edition
 from knowledge_mcp.support.checkpoints import checked
 
-__all__ = ["Link", "LinkKind", "align", "in_common", "words_of"]
+__all__ = ["ClauseLink", "LinkKind", "align", "in_common", "words_of"]
 
 _HALF = 0.5
 """What heading, number and place each count for: as much as half of the words in common, and none is enough alone."""
@@ -46,7 +46,7 @@ class LinkKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class ClauseLink:
     """Tell that an old clause became a new one; None where there is none."""
 
     kind: LinkKind
@@ -54,7 +54,7 @@ class Link:
     new: Clause | None
 
 
-def align(old: Edition, new: Edition, terms: Terms) -> list[Link]:
+def align(old: Edition, new: Edition, terms: Terms) -> list[ClauseLink]:
     """Align the clauses of two editions; one entry a link, in the new edition's order, removed ones where they stood.
 
     Args:
@@ -64,18 +64,18 @@ def align(old: Edition, new: Edition, terms: Terms) -> list[Link]:
     """
     matcher = _Matcher(old, new, terms)
     pairs = matcher.joined()
-    links = [Link(matcher.kind(one, other, pairs), one, other) for one, other in pairs.items_in_order()]
+    links = [ClauseLink(matcher.kind(one, other, pairs), one, other) for one, other in pairs.items_in_order()]
     links.extend(matcher.followed())
     links.extend(matcher.contained(pairs, links))
     gone = {id(link.old) for link in links if link.old is not None}
     come = {id(link.new) for link in links if link.new is not None}
     links += [
-        Link(LinkKind.REMOVED, clause, None)
+        ClauseLink(LinkKind.REMOVED, clause, None)
         for clause in old.clauses
         if id(clause) not in gone and not clause.is_only_a_note
     ]
     links += [
-        Link(LinkKind.ADDED, None, clause)
+        ClauseLink(LinkKind.ADDED, None, clause)
         for clause in new.clauses
         if id(clause) not in come and not clause.is_only_a_note
     ]
@@ -174,7 +174,7 @@ class _Matcher:
                 self._by_term[term].append(place)
             for name in self._called(self._new, place, clause.file):
                 self._by_name[name].append(place)
-        self._notes = {name for clause in new.clauses if clause.is_only_a_note for name in names_of(clause)}
+        self._notes = {name for clause in new.clauses if clause.is_only_a_note for name in _names_of(clause)}
 
     # ---- joining
 
@@ -194,15 +194,15 @@ class _Matcher:
     def _called(side: _Side, place: int, file: str) -> Iterator[tuple[str, ...]]:
         """Yield what a clause may be found by: its names, and that it is the title of its document."""
         clause = side.clauses[place]
-        yield ("path", file, *map(plain, clause.path))
+        yield ("path", file, *map(_plain, clause.path))
         if side.is_title(place):
             yield "title", file, str(min(clause.level, 1))
-        yield from names_of(clause)
+        yield from _names_of(clause)
 
     def _near(self, one: int) -> list[int]:
         """List the clauses of the new edition that an old one may have become; none where a note says what it did."""
         clause = self._old.clauses[one]
-        if clause.is_only_a_note or not self._notes.isdisjoint(names_of(clause)):
+        if clause.is_only_a_note or not self._notes.isdisjoint(_names_of(clause)):
             return []
         found: defaultdict[int, float] = defaultdict(float)
         for term, weight in self._old.weights[one].items():
@@ -289,31 +289,31 @@ class _Matcher:
             return LinkKind.RENUMBERED
         return LinkKind.SAME if words_of(old.text) == words_of(new.text) else LinkKind.EDITED
 
-    def followed(self) -> Iterator[Link]:
+    def followed(self) -> Iterator[ClauseLink]:
         """Follow the notes of the new edition that say where a withdrawn clause went."""
         by_number = {clause.number: clause for clause in self._new.clauses if clause.number}
-        old_by_name = {name: clause for clause in self._old.clauses for name in names_of(clause)}
+        old_by_name = {name: clause for clause in self._old.clauses for name in _names_of(clause)}
         for note in self._new.clauses:
             if note.went_to is None:
                 continue
-            found = next((old_by_name[name] for name in names_of(note) if name in old_by_name), None)
+            found = next((old_by_name[name] for name in _names_of(note) if name in old_by_name), None)
             if found is None or found.is_only_a_note:
                 continue
             for name in note.went_to:
                 target = by_number.get(name) or by_number.get(name.rstrip("abcdefghijklmnopqrstuvwxyz"))
                 if target is not None:
-                    yield Link(LinkKind.MOVED if note.has_moved else LinkKind.MERGED, found, target)
+                    yield ClauseLink(LinkKind.MOVED if note.has_moved else LinkKind.MERGED, found, target)
 
-    def contained(self, pairs: _Pairs, links: Sequence[Link]) -> Iterator[Link]:
+    def contained(self, pairs: _Pairs, links: Sequence[ClauseLink]) -> Iterator[ClauseLink]:
         """Find clauses that are left inside such as are joined: merged into a new one, or split off an old one."""
         gone = {link.old.index for link in links if link.old is not None}
         come = {link.new.index for link in links if link.new is not None}
         lost = [clause for clause in self._old.clauses if clause.index not in gone and not clause.is_only_a_note]
         fresh = [clause for clause in self._new.clauses if clause.index not in come and not clause.is_only_a_note]
         for clause, holder in _holders(lost, self._new.clauses):
-            yield Link(LinkKind.MERGED, clause, holder)
+            yield ClauseLink(LinkKind.MERGED, clause, holder)
         for clause, holder in _holders(fresh, self._old.clauses):
-            yield Link(LinkKind.SPLIT, holder, clause)
+            yield ClauseLink(LinkKind.SPLIT, holder, clause)
 
 
 _IDENTIFIER = re.compile(r"[A-Za-z]\W?\d|\d\W?[A-Za-z]")
@@ -324,29 +324,29 @@ _NOT_WORD = re.compile(r"[\W_]+")
 _SHINGLE = 4
 
 
-def plain(text: str) -> str:
+def _plain(text: str) -> str:
     """Keep letters and digits, in lower case, single blanks between: what headings are compared by."""
     return _NOT_WORD.sub(" ", text).strip().casefold()
 
 
 def words_of(text: str) -> list[str]:
     """List the words and numbers of a text in lower case: what two texts are compared by."""
-    return plain(text).split()
+    return _plain(text).split()
 
 
 def _own_head(clause: Clause, clauses: Sequence[Clause]) -> str:
     """Return a heading as it is compared, without the heading above it where it repeats that."""
-    head = plain(clause.heading)
-    above = plain(clauses[clause.parent].heading) if clause.parent is not None else ""
+    head = _plain(clause.heading)
+    above = _plain(clauses[clause.parent].heading) if clause.parent is not None else ""
     return head.removeprefix(f"{above} ") if above else head
 
 
-def names_of(clause: Clause) -> Iterator[tuple[str, ...]]:
+def _names_of(clause: Clause) -> Iterator[tuple[str, ...]]:
     """Yield what a clause may be found by in the other edition: its number, else its heading."""
     if clause.number:
         yield "number", clause.number
     elif clause.heading:
-        yield "heading", plain(clause.heading)
+        yield "heading", _plain(clause.heading)
 
 
 def _same_files(old: Edition, new: Edition) -> dict[str, str]:
@@ -376,10 +376,10 @@ def _holders(clauses: Sequence[Clause], others: Sequence[Clause]) -> Iterator[tu
                 yield clause, others[place]
 
 
-def _in_order(links: Iterable[Link], pairs: _Pairs) -> list[Link]:
+def _in_order(links: Iterable[ClauseLink], pairs: _Pairs) -> list[ClauseLink]:
     """Put links in the new edition's order; what was removed stands behind what stood before it."""
 
-    def place(link: Link) -> tuple[float, int]:
+    def place(link: ClauseLink) -> tuple[float, int]:
         if link.new is not None:
             return link.new.index, link.old.index if link.old is not None else -1
         assert link.old is not None

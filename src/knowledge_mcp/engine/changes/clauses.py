@@ -25,7 +25,10 @@ _INTO = re.compile(
     r"\s+(?:in|into|by)|covered\s+(?:in|by)|addressed\s+(?:in|by)|replaced\s+by|superseded\s+by|see(?:\s+also)?)\b(?P<to>[^\n]*)",
     re.IGNORECASE,
 )
-_PLACE = re.compile(r"[A-Z]{1,6}-\d+(?:\s?\(\d+\))*[a-z]?|(?:[A-Z]\.)?\d+(?:\.\d+)+|(?<=clause )\d+|(?<=section )\d+")
+_PLACE = re.compile(
+    r"(?<![A-Za-z\d.-])(?:[A-Z]{1,6}-\d{1,4}(?:\s?\(\d{1,3}\)){0,3}[a-z]?|(?:[A-Z]\.)?\d{1,3}(?:\.\d{1,3}){1,8}"
+    r"|(?:(?<=clause )|(?<=section ))\d{1,3})"
+)
 
 
 @dataclass(frozen=True, slots=True)

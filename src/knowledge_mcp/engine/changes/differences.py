@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
 
-from knowledge_mcp.engine.changes.aligning import Link, LinkKind, words_of
+from knowledge_mcp.engine.changes.aligning import ClauseLink, LinkKind, words_of
 from knowledge_mcp.engine.changes.clauses import Clause, Edition
 from knowledge_mcp.language.force import Convention
 from knowledge_mcp.language.sentences import sentence_spans
 from knowledge_mcp.model.document import ReferenceKind
 from knowledge_mcp.support.checkpoints import checked
 
-__all__ = ["Change", "ChangeKind", "ClauseChange", "Marked", "changes_of", "side_by_side"]
+__all__ = ["ChangeType", "ClauseChange", "Marked", "TextChange", "changes_of", "side_by_side"]
 
 Marked = tuple[tuple[str, bool], ...]
 """A text in pieces, each with whether it changed."""
@@ -29,7 +29,7 @@ _MOST_PAIRED = 400
 """Sentences left on either side up to which all are compared with all."""
 
 
-class ChangeKind(StrEnum):
+class ChangeType(StrEnum):
     """What kind of change it is, the weightiest first."""
 
     FORCE = "force"
@@ -40,7 +40,7 @@ class ChangeKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class TextChange:
     """Describe one change inside a clause.
 
     Attributes:
@@ -50,7 +50,7 @@ class Change:
         requirement: "added" or "withdrawn" where the sentence obliges and has no counterpart.
     """
 
-    kind: ChangeKind
+    kind: ChangeType
     before: str
     after: str
     old_text: str = ""
@@ -62,11 +62,11 @@ class Change:
 class ClauseChange:
     """Tell what a clause became, and what changed inside it."""
 
-    link: Link
-    changes: tuple[Change, ...]
+    link: ClauseLink
+    changes: tuple[TextChange, ...]
 
 
-def changes_of(links: Sequence[Link], old: Edition, new: Edition) -> list[ClauseChange]:
+def changes_of(links: Sequence[ClauseLink], old: Edition, new: Edition) -> list[ClauseChange]:
     """Look into every aligned pair; what was added or removed as a whole has its obligations among its changes."""
     numbers = {
         link.old.number: link.new.number
@@ -76,7 +76,7 @@ def changes_of(links: Sequence[Link], old: Edition, new: Edition) -> list[Clause
     return [ClauseChange(link, tuple(_inside(link, old, new, numbers))) for link in checked(links)]
 
 
-def _inside(link: Link, old: Edition, new: Edition, numbers: Mapping[str, str]) -> Iterator[Change]:
+def _inside(link: ClauseLink, old: Edition, new: Edition, numbers: Mapping[str, str]) -> Iterator[TextChange]:
     if link.kind in {LinkKind.SPLIT, LinkKind.MERGED}:
         return  # its words are compared with those of the clause that it is joined with
     one, other = link.old, link.new
@@ -91,13 +91,13 @@ def _inside(link: Link, old: Edition, new: Edition, numbers: Mapping[str, str]) 
         *(_definitions(one, other) if one and other else ()),
         *(_references(one, other, numbers) if one and other else ()),
     ]
-    order = list(ChangeKind)
+    order = list(ChangeType)
     yield from sorted(found, key=lambda change: order.index(change.kind))
 
 
 # ---- sentences
 
-_ROW = re.compile(r"^\s*\|?[\s:|-]*-{3,}[\s:|-]*$")
+_RULE = re.compile(r"\|[\s:|-]*")
 
 
 def _sentences(clause: Clause) -> list[str]:
@@ -106,7 +106,7 @@ def _sentences(clause: Clause) -> list[str]:
     for paragraph in re.split(r"\n[ \t]*\n", clause.text):
         lines = paragraph.split("\n")
         if any(line.lstrip().startswith("|") for line in lines):
-            found.extend(line.strip() for line in lines if not _ROW.match(line))
+            found.extend(line.strip() for line in lines if not _RULE.fullmatch(line.strip()))
         else:
             found.extend(" ".join(span.of(paragraph).split()) for span in sentence_spans(paragraph))
     return [each for each in found if each]
@@ -114,13 +114,13 @@ def _sentences(clause: Clause) -> list[str]:
 
 def _of_sentences(
     before: Sequence[str], after: Sequence[str], old: Convention, new: Convention, numbers: Mapping[str, str]
-) -> Iterator[Change]:
+) -> Iterator[TextChange]:
     for one, other in _paired(before, after):
         if one is None or other is None:
             text = one or other or ""
             obliges = bool(_forces(text, old if other is None else new))
             kind = ("withdrawn" if other is None else "added") if obliges else ""
-            yield Change(ChangeKind.WORDS, one or "", other or "", one or "", other or "", kind)
+            yield TextChange(ChangeType.WORDS, one or "", other or "", one or "", other or "", kind)
             continue
         yield from _between(one, other, old, new, numbers)
 
@@ -211,30 +211,32 @@ _NUMBER_WORDS = re.compile(
 )
 _NAMED_PLACE = re.compile(
     r"(?:\b(?:clauses?|sections?|subclauses?|annex|appendix|tables?|figures?|fig\.|chapters?|parts?|articles?|paragraphs?"
-    r"|rfc|iso(?:/iec)?|iec|ieee|en|version|edition|rev(?:ision|\.)?)\s*-?\s*|§+\s*|https?://\S*)[\w.\-:/]*\d[\w.:\-/]*"
-    r"|\b\d{4}-\d{2}-\d{2}\b|^\s*\(?\d{1,3}[.)]\s",
+    r"|rfc|iso(?:/iec)?|iec|ieee|en|version|edition|rev(?:ision|\.)?)[\s-]{0,3}|§{1,2}\s{0,3})(?=[^\s\d]{0,20}\d)[\w.:/-]{1,60}"
+    r"|\bhttps?://\S{1,500}|\b\d{4}-\d{2}-\d{2}\b|^\s{0,8}\(?\d{1,3}[.)]\s",
     re.IGNORECASE,
 )
 
 
-def _between(one: str, other: str, old: Convention, new: Convention, numbers: Mapping[str, str]) -> Iterator[Change]:
+def _between(
+    one: str, other: str, old: Convention, new: Convention, numbers: Mapping[str, str]
+) -> Iterator[TextChange]:
     """Tell what changed from one sentence to another; words are a change of their own only where more changed.
 
     In a sentence that was written again, force and numbers are no changes of their own.
     """
-    found: list[Change] = []
+    found: list[TextChange] = []
     rest, other_rest = _rest(one), _rest(other)
     if _likeness(Counter(rest), Counter(other_rest)) < _SAME:
-        yield Change(ChangeKind.WORDS, *_parted(one, other), one, other)
+        yield TextChange(ChangeType.WORDS, *_parted(one, other), one, other)
         return
     for was, now in _replaced(_forces(one, old), _forces(other, new)):
-        found.append(Change(ChangeKind.FORCE, was, now, one, other))
+        found.append(TextChange(ChangeType.FORCE, was, now, one, other))
     for was, now in _replaced(_numbers(one), _numbers(other)):
         if any(sign.isdigit() for sign in was + now) or (was and now):  # "two" that came or went counts no limit
-            found.append(Change(ChangeKind.NUMBER, was, now, one, other))
+            found.append(TextChange(ChangeType.NUMBER, was, now, one, other))
     yield from found
     if rest != other_rest or (not found and words_of(_redirected(one, numbers)) != words_of(other)):
-        yield Change(ChangeKind.WORDS, *_parted(one, other), one, other)
+        yield TextChange(ChangeType.WORDS, *_parted(one, other), one, other)
 
 
 def _forces(sentence: str, convention: Convention) -> list[tuple[str, str]]:
@@ -289,27 +291,27 @@ def _parted(one: str, other: str) -> tuple[str, str]:
     return was, now
 
 
-def _signs(before: Sequence[str], after: Sequence[str]) -> Iterator[Change]:
+def _signs(before: Sequence[str], after: Sequence[str]) -> Iterator[TextChange]:
     """Tell of limits whose sign alone changed, which letters and digits do not show: "≥ 5" and "≤ 5"."""
     for one, other in zip(before, after, strict=False):
         for was, now in _replaced(_numbers(one), _numbers(other)):
-            yield Change(ChangeKind.NUMBER, was, now, one, other)
+            yield TextChange(ChangeType.NUMBER, was, now, one, other)
 
 
 # ---- definitions and references
 
 
-def _definitions(old: Clause, new: Clause) -> Iterator[Change]:
+def _definitions(old: Clause, new: Clause) -> Iterator[TextChange]:
     before = {" ".join(words_of(each.term)): each for each in old.definitions}
     after = {" ".join(words_of(each.term)): each for each in new.definitions}
     for key in dict.fromkeys((*before, *after)):
         one, other = before.get(key), after.get(key)
         was, now = one.text if one else "", other.text if other else ""
         if words_of(was) != words_of(now):
-            yield Change(ChangeKind.DEFINITION, was, now, one.term if one else "", other.term if other else "")
+            yield TextChange(ChangeType.DEFINITION, was, now, one.term if one else "", other.term if other else "")
 
 
-def _references(old: Clause, new: Clause, numbers: Mapping[str, str]) -> Iterator[Change]:
+def _references(old: Clause, new: Clause, numbers: Mapping[str, str]) -> Iterator[TextChange]:
     """Tell which references lead elsewhere; one whose clause only got another number leads where it did."""
     own = {ReferenceKind.CLAUSE, ReferenceKind.ANNEX}
     before = [
@@ -319,7 +321,7 @@ def _references(old: Clause, new: Clause, numbers: Mapping[str, str]) -> Iterato
     after = [(each.target, each.target) for each in new.references]
     kept = Counter(key for key, _ in before) & Counter(key for key, _ in after)
     for was, now in _replaced(_without(before, kept), _without(after, kept)):
-        yield Change(ChangeKind.REFERENCE, was, now)
+        yield TextChange(ChangeType.REFERENCE, was, now)
 
 
 def _without(found: Sequence[tuple[str, str]], kept: Counter[str]) -> list[tuple[str, str]]:
@@ -336,7 +338,7 @@ def _without(found: Sequence[tuple[str, str]], kept: Counter[str]) -> list[tuple
 # ---- side by side
 
 
-def side_by_side(link: Link) -> Iterator[tuple[Marked, Marked]]:
+def side_by_side(link: ClauseLink) -> Iterator[tuple[Marked, Marked]]:
     """Yield a clause's sentences in both editions, row by row, in pieces that are marked where they changed."""
     before = _sentences(link.old) if link.old else []
     after = _sentences(link.new) if link.new else []
