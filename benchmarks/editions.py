@@ -26,7 +26,7 @@ from math import log, sqrt
 from pathlib import Path
 from typing import Any
 
-from knowledge_mcp.cli.knowledge.compare import compared, edition_at
+from knowledge_mcp.cli.knowledge.review.compare import compared, edition_at
 from knowledge_mcp.engine.changes.clauses import Clause, Edition
 from knowledge_mcp.settings import load_settings
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         Source,
         Store,
     )
+    from knowledge_mcp.ranking.linking import Linker
     from knowledge_mcp.readers.shared.passwords import Passwords
     from knowledge_mcp.stores.shared.index_memory import IndexMemory
 
@@ -40,6 +41,7 @@ __all__ = [
     "build_desk",
     "build_knowledge",
     "build_library",
+    "build_linker",
     "build_local",
     "build_ocr",
     "build_passwords",
@@ -56,6 +58,8 @@ COLLECTIONS = {"planning": "application_docs", "rag": "default", "repositories":
 RERANKED = frozenset({"standards", "rag"})
 """Surfaces whose questions may be put in other words and whose hits a reranker may reorder; the others'
 specifications say what their scores are."""
+
+_LINKED_AT_ONCE = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,6 +290,27 @@ def build_desk(
     # desks that are more than a knowledge base run their tools whole where they are
     build = knowledge.from_options if surface == "standards" else knowledge.desk_from_options
     return build(settings, surface)
+
+
+def build_linker(settings: Settings) -> Linker:
+    """Make what proposes links between two sets of texts, with the embedding model of the standards."""
+    import numpy as np
+
+    from knowledge_mcp.lexical.analyser import EnglishAnalyser
+    from knowledge_mcp.ranking.linking import Linker
+
+    provider = choose_embedding(settings, "standards").provider
+    embedder = registry.load(registry.EMBEDDERS[provider])(settings)
+
+    def embed(texts: Sequence[str]) -> Any:
+        vectors = [
+            np.frombuffer(vector, "<f4")
+            for at in range(0, len(texts), _LINKED_AT_ONCE)
+            for vector in embedder.embed_documents(list(texts[at : at + _LINKED_AT_ONCE]))
+        ]
+        return np.stack(vectors)
+
+    return Linker(EnglishAnalyser().document_terms, embed)
 
 
 def build_local(

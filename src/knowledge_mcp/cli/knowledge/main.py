@@ -16,9 +16,10 @@ from knowledge_mcp.cli.knowledge import (
     requirements,
 )
 from knowledge_mcp.cli.knowledge.backup import BACKUP_HELP, RESTORE_HELP, backup, restore
-from knowledge_mcp.cli.knowledge.compare import compare
 from knowledge_mcp.cli.knowledge.doctor import doctor
 from knowledge_mcp.cli.knowledge.inspect import inspect
+from knowledge_mcp.cli.knowledge.review.compare import compare
+from knowledge_mcp.cli.knowledge.review.trace import trace_command
 from knowledge_mcp.cli.knowledge.show import show
 from knowledge_mcp.cli.planning import planning
 from knowledge_mcp.cli.shared.failures import CONTEXT, Version, run_command
@@ -43,6 +44,7 @@ app.command("verify-quote", short_help="Check that words are printed exactly so.
 app.command(short_help="Draw a page of a PDF with a passage marked.")(show)
 app.command(short_help="Show what is read in a file; nothing is stored.")(inspect)
 app.command(short_help="Show what changed between two editions.")(compare)
+app.command("trace", short_help="Link requirements to what meets them, and name the gaps.")(trace_command)
 app.add_typer(documents.app, name="documents")
 app.add_typer(collections.app, name="collections")
 app.add_typer(planning.app, name="planning", short_help="Look after the documents of planning applications.")

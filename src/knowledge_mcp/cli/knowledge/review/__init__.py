@@ -1,0 +1,1 @@
+"""`knowledge compare`, `trace` and their like: how documents stand to each other."""

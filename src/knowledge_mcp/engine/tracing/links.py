@@ -1,0 +1,200 @@
+"""Links between two sets of items: declared ones, proposed ones with a probability, and what has none."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from knowledge_mcp.language.sentences import sentence_spans
+from knowledge_mcp.support.checkpoints import checked
+
+__all__ = ["Evidence", "Proposer", "Trace", "TraceItem", "TraceLink", "Verdict", "trace"]
+
+_UNCERTAIN = 0.5
+"""Share of the threshold's probability from which on a pair is still shown, as uncertain."""
+_MOST_WORDS = 8
+_LONGEST = 400
+_WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
+_CODED = re.compile(r"(?=[^\s]{0,40}\d)[A-Za-z][\w.:/-]{2,60}\w")
+
+
+class Verdict(StrEnum):
+    """How sure a link is."""
+
+    DECLARED = "declared"
+    LIKELY = "likely"
+    UNCERTAIN = "uncertain"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class TraceItem:
+    """Hold one item that links begin or end at.
+
+    Attributes:
+        id: unique in its set.
+        title: its heading; may be empty.
+        text: its words.
+        citation: where it stands: file and line, page, or the set's name.
+        links: ids of other items that it declares itself linked to.
+    """
+
+    id: str
+    title: str
+    text: str
+    citation: str
+    links: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """Return title and text, the title only where the text does not begin with it."""
+        return self.text if self.text.startswith(self.title) else f"{self.title}\n{self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Tell what speaks for a link: a sentence of each item, word for word, and the words that they share."""
+
+    from_text: str
+    to_text: str
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TraceLink:
+    """Tell that an item belongs to another, how sure that is, and why."""
+
+    source: TraceItem
+    target: TraceItem
+    verdict: Verdict
+    probability: float
+    evidence: Evidence
+
+
+class Proposer(Protocol):
+    """Rate all pairs of two lists of texts."""
+
+    def __call__(
+        self, sources: Sequence[str], targets: Sequence[str], least: float
+    ) -> tuple[Sequence[tuple[int, int, float]], float]:
+        """Return the pairs by position with their probability, best first, and the probability to cut at.
+
+        Pairs below `least` times that are left out.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Hold the links, each item's best first, and the items of both sets without a declared or likely one.
+
+    Attributes:
+        links: in the order of the first set.
+        untraced_sources: of the first set.
+        untraced_targets: of the second.
+        threshold: probability from which on a proposed link is likely.
+    """
+
+    links: tuple[TraceLink, ...]
+    untraced_sources: tuple[TraceItem, ...]
+    untraced_targets: tuple[TraceItem, ...]
+    threshold: float
+
+
+def trace(
+    sources: Sequence[TraceItem],
+    targets: Sequence[TraceItem],
+    propose: Proposer,
+    decided: Mapping[tuple[str, str], bool] | None = None,
+) -> Trace:
+    """Link two sets: what they declare, what a person decided, then what is proposed.
+
+    Args:
+        sources: the first set.
+        targets: the second.
+        propose: rates pairs.
+        decided: links by ids that a person accepted (True) or rejected (False); accepted ones count as declared.
+    """
+    decided = decided or {}
+    declared = {pair for pair in _declared(sources, targets) if decided.get(pair, True)}
+    declared |= {pair for pair, accepted in decided.items() if accepted}
+    pairs, threshold = propose([each.words for each in sources], [each.words for each in targets], _UNCERTAIN)
+    proposed = {(sources[one].id, targets[other].id): share for one, other, share in pairs}
+    by_id = ({each.id: each for each in sources}, {each.id: each for each in targets})
+    weigh = _weights([*sources, *targets])
+    found: list[TraceLink] = []
+    for one, other in checked(sorted(declared | proposed.keys())):
+        if one not in by_id[0] or other not in by_id[1] or decided.get((one, other)) is False:
+            continue
+        share = 1.0 if (one, other) in declared else proposed[one, other]
+        likely = Verdict.LIKELY if share >= threshold else Verdict.UNCERTAIN
+        verdict = Verdict.DECLARED if (one, other) in declared else likely
+        pair = (by_id[0][one], by_id[1][other])
+        found.append(TraceLink(*pair, verdict, share, _evidence(*pair, weigh)))
+    order = {each.id: place for place, each in enumerate(sources)}
+    found.sort(key=lambda link: (order[link.source.id], -link.probability))
+    sure = [link for link in found if link.verdict in {Verdict.DECLARED, Verdict.LIKELY}]
+    begun, ended = {link.source.id for link in sure}, {link.target.id for link in sure}
+    return Trace(
+        tuple(found),
+        tuple(each for each in sources if each.id not in begun),
+        tuple(each for each in targets if each.id not in ended),
+        threshold,
+    )
+
+
+def _declared(sources: Sequence[TraceItem], targets: Sequence[TraceItem]) -> Iterator[tuple[str, str]]:
+    """Yield what the items say of themselves: links that they list, and ids of the other set in their text."""
+    ids = {each.id for each in targets if _CODED.fullmatch(each.id)}
+    back = {each.id for each in sources if _CODED.fullmatch(each.id)}
+    every, others = {each.id for each in sources}, {each.id for each in targets}
+    for each in checked(sources):
+        for name in {*(set(each.links) & others), *(ids & set(_CODED.findall(each.text)) - {each.id})}:
+            yield each.id, name
+    for each in checked(targets):
+        for name in {*(set(each.links) & every), *(back & set(_CODED.findall(each.text)) - {each.id})}:
+            yield name, each.id
+
+
+# ---- evidence
+
+
+def _weights(items: Sequence[TraceItem]) -> Callable[[str], float]:
+    """Return what weighs a word: the rarer among the items, the more."""
+    frequency = Counter(
+        word for each in checked(items) for word in {found.lower() for found in _WORD.findall(each.words)}
+    )
+    return lambda word: math.log((len(items) + 1) / (frequency[word] or 1))
+
+
+def _evidence(source: TraceItem, target: TraceItem, weigh: Callable[[str], float]) -> Evidence:
+    """Choose the two sentences that share the weightiest words; stems stand for words that differ in their ends."""
+    ours, theirs = _sentences(source), _sentences(target)
+    bags = [[{_stem(word): word for word in _WORD.findall(text)} for text in texts] for texts in (ours, theirs)]
+    best, pair = -1.0, (0, 0)
+    for one, bag in enumerate(bags[0]):
+        for other, its in enumerate(bags[1]):
+            shared = bag.keys() & its.keys()
+            worth = sum(weigh(bag[stem].lower()) for stem in shared) / (1 + math.log(1 + len(bag) + len(its)))
+            if worth > best:
+                best, pair = worth, (one, other)
+    if not ours or not theirs:
+        return Evidence("".join(ours[:1]), "".join(theirs[:1]), ())
+    here, there = bags[0][pair[0]], bags[1][pair[1]]
+    words = sorted({here[stem] for stem in here.keys() & there.keys()}, key=lambda word: -weigh(word.lower()))
+    return Evidence(ours[pair[0]], theirs[pair[1]], tuple(words[:_MOST_WORDS]))
+
+
+def _sentences(item: TraceItem) -> list[str]:
+    """Cut an item's words into sentences, each a part of it word for word, none overlong."""
+    return [span.of(item.words)[:_LONGEST] for span in sentence_spans(item.words)][:200]
+
+
+def _stem(word: str) -> str:
+    lowered = word.lower()
+    return lowered if len(lowered) <= 4 else lowered[: max(4, len(lowered) - 2)]

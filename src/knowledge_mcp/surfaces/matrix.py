@@ -1,0 +1,133 @@
+"""Links between two sets of items, as people and programs read them: JSON, CSV, and a page to sort and filter."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+from collections import Counter
+from typing import Any
+
+from knowledge_mcp.engine.tracing.links import Trace, TraceItem, TraceLink, Verdict
+
+__all__ = ["as_csv", "as_html", "as_values"]
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_COLUMNS = ("from", "to", "verdict", "probability", "words", "from_text", "to_text", "from_citation", "to_citation")
+
+
+def as_values(found: Trace) -> dict[str, Any]:
+    """Turn it into plain values; a link counts as found where its verdict is declared or likely."""
+    return {
+        "threshold": round(found.threshold, 4),
+        "links": [
+            {
+                "from": link.source.id,
+                "to": link.target.id,
+                "verdict": link.verdict.value,
+                "probability": round(link.probability, 4),
+                "evidence": {
+                    "from": {"citation": link.source.citation, "text": link.evidence.from_text},
+                    "to": {"citation": link.target.citation, "text": link.evidence.to_text},
+                    "words": list(link.evidence.words),
+                },
+            }
+            for link in found.links
+        ],
+        "gaps": {
+            "from": [_gap(each) for each in found.untraced_sources],
+            "to": [_gap(each) for each in found.untraced_targets],
+        },
+    }
+
+
+def _gap(item: TraceItem) -> dict[str, str]:
+    return {"id": item.id, "title": item.title, "citation": item.citation, "verdict": Verdict.NONE.value}
+
+
+def as_csv(found: Trace) -> str:
+    """Write one row a link, and one for every item without any."""
+    stream = io.StringIO()
+    writer = csv.writer(stream)
+    writer.writerow(_COLUMNS)
+    for link in found.links:
+        writer.writerow([_harmless(cell) for cell in _row(link)])
+    for place, items in enumerate((found.untraced_sources, found.untraced_targets)):
+        for item in items:
+            cells = [""] * len(_COLUMNS)
+            cells[place], cells[2], cells[7 + place] = item.id, Verdict.NONE.value, item.citation
+            writer.writerow([_harmless(cell) for cell in cells])
+    return stream.getvalue()
+
+
+def _row(link: TraceLink) -> list[str]:
+    evidence = link.evidence
+    head = [link.source.id, link.target.id, link.verdict.value, f"{link.probability:.4f}", " ".join(evidence.words)]
+    return [*head, evidence.from_text, evidence.to_text, link.source.citation, link.target.citation]
+
+
+def _harmless(cell: str) -> str:
+    """Keep a spreadsheet from taking a cell for a formula."""
+    return f"'{cell}" if cell.startswith(_FORMULA) else cell
+
+
+def as_html(source: str, target: str, found: Trace) -> str:
+    """Write a page that needs nothing else: every link with its evidence, to sort and filter, and the gaps."""
+    counts = Counter(link.verdict for link in found.links)
+    told = "".join(f'<span class="count">{counts[each]} {each.value}</span>' for each in Verdict if counts[each])
+    gaps = "".join(
+        f"<details><summary>Without a link: {len(items)} of {html.escape(name)}</summary><ul>"
+        + "".join(f"<li>{html.escape(each.id)} {html.escape(each.title)}</li>" for each in items)
+        + "</ul></details>"
+        for name, items in ((source, found.untraced_sources), (target, found.untraced_targets))
+    )
+    parts = {
+        "title": f"{html.escape(source)} → {html.escape(target)}",
+        "counts": told,
+        "gaps": gaps,
+        "rows": "".join(_html_row(link) for link in found.links),
+    }
+    page = _PAGE
+    for name, part in parts.items():
+        page = page.replace(f"{{{{{name}}}}}", part, 1)
+    return page
+
+
+def _html_row(link: TraceLink) -> str:
+    evidence = link.evidence
+    cells = [
+        html.escape(link.source.id),
+        html.escape(link.target.id),
+        link.verdict.value,
+        f"{link.probability:.2f}",
+        f"<details><summary>{html.escape(', '.join(evidence.words))}</summary>"
+        f"<p>{html.escape(evidence.from_text)}<br><small>{html.escape(link.source.citation)}</small></p>"
+        f"<p>{html.escape(evidence.to_text)}<br><small>{html.escape(link.target.citation)}</small></p></details>",
+    ]
+    return f'<tr class="{link.verdict.value}">' + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+
+
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy"
+content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
+<title>{{title}}</title><style>
+:root{color-scheme:light dark;--line:#8884}
+body{font:16px/1.5 system-ui,sans-serif;margin:0 auto;max-width:90rem;padding:0 1rem 4rem}
+h1{font-size:1.2rem}.count{font-size:.85rem;border:1px solid var(--line);border-radius:1rem;padding:.05rem .6rem;
+margin-right:.4rem}table{border-collapse:collapse;width:100%}td,th{border-bottom:1px solid var(--line);padding:.3rem;
+text-align:left;vertical-align:top;overflow-wrap:anywhere}th button{font:inherit;font-weight:600;border:0;
+background:none;cursor:pointer;padding:0;color:inherit}tr.uncertain{opacity:.65}input{font:inherit;padding:.2rem .5rem}
+@media print{input,th button{border:0}input{display:none}tr{break-inside:avoid}}
+</style></head><body><h1>{{title}}</h1><p>{{counts}}</p>{{gaps}}
+<p><label>Show rows with <input id="filter" type="search"></label></p>
+<table><thead><tr><th><button>From</button></th><th><button>To</button></th><th><button>Verdict</button></th>
+<th><button>Sure</button></th><th>In common</th></tr></thead><tbody>{{rows}}</tbody></table><script>
+const body=document.querySelector('tbody'),rows=[...body.rows];
+document.getElementById('filter').oninput=e=>{const words=e.target.value.toLowerCase();
+rows.forEach(row=>row.hidden=!row.textContent.toLowerCase().includes(words))};
+document.querySelectorAll('th button').forEach((button,column)=>{let up=false;button.onclick=()=>{up=!up;
+rows.sort((a,b)=>(up?1:-1)*a.cells[column].textContent.localeCompare(b.cells[column].textContent,undefined,
+{numeric:true}));body.append(...rows)}});
+</script></body></html>
+"""

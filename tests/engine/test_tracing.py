@@ -1,0 +1,98 @@
+"""Links are declared, decided or proposed with a probability; the rest are gaps, and evidence is word for word."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from knowledge_mcp.engine.tracing.links import Trace, TraceItem, Verdict, trace
+from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.ranking.linking import Linker, cut_of, probabilities, ratings
+from knowledge_mcp.testing.embedders import HashingEmbedder
+
+REQUIREMENTS = [
+    TraceItem("REQ-1", "", "The pump shall stop when the tank is full.", "r:1"),
+    TraceItem("REQ-2", "", "Every login shall be written to the audit log. Passwords are never logged.", "r:2"),
+    TraceItem("REQ-3", "", "Reports shall be printed in colour.", "r:3"),
+]
+TESTS = [
+    TraceItem("t_overflow", "", "fill the tank; the pump must have stopped when the tank is full", "t:1"),
+    TraceItem("t_audit", "", "make a login and read the audit log for it", "t:2"),
+    TraceItem("t_cable", "", "bend the cable ten times and measure resistance", "t:3"),
+]
+
+
+def embed(texts: Sequence[str]) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
+    return np.stack([np.frombuffer(vector, "<f4") for vector in HashingEmbedder().embed_documents(list(texts))])
+
+
+LINKER = Linker(EnglishAnalyser().document_terms, embed)
+
+
+def sure(found: Trace) -> set[tuple[str, str, str]]:
+    return {
+        (link.source.id, link.target.id, link.verdict.value)
+        for link in found.links
+        if link.verdict is not Verdict.UNCERTAIN
+    }
+
+
+def test_what_belongs_together_is_proposed_and_the_rest_are_gaps() -> None:
+    found = trace(REQUIREMENTS, TESTS, LINKER)
+    assert sure(found) == {("REQ-1", "t_overflow", "likely"), ("REQ-2", "t_audit", "likely")}
+    assert [each.id for each in found.untraced_sources] == ["REQ-3"]
+    assert [each.id for each in found.untraced_targets] == ["t_cable"]
+
+
+def test_declared_links_come_first_whichever_side_declares_them() -> None:
+    listed = TraceItem("REQ-3", "", "Reports shall be printed in colour.", "r:3", links=("t_cable",))
+    named = TraceItem("t_audit", "", "checks REQ-1 and the audit log of a login", "t:2")
+    found = trace([*REQUIREMENTS[:2], listed], [TESTS[0], named, TESTS[2]], LINKER)
+    declared = {(link.source.id, link.target.id) for link in found.links if link.verdict is Verdict.DECLARED}
+    assert declared == {("REQ-3", "t_cable"), ("REQ-1", "t_audit")}
+
+
+def test_what_a_person_decided_is_respected() -> None:
+    decided = {("REQ-1", "t_overflow"): False, ("REQ-3", "t_cable"): True}
+    found = trace(REQUIREMENTS, TESTS, LINKER, decided)
+    assert ("REQ-1", "t_overflow") not in {(link.source.id, link.target.id) for link in found.links}
+    assert ("REQ-3", "t_cable", "declared") in sure(found)
+
+
+def test_evidence_stands_word_for_word_in_both_items() -> None:
+    for link in trace(REQUIREMENTS, TESTS, LINKER).links:
+        assert link.evidence.from_text in link.source.words
+        assert link.evidence.to_text in link.target.words
+        for word in link.evidence.words:
+            assert word in link.evidence.from_text
+    audit = next(each for each in trace(REQUIREMENTS, TESTS, LINKER).links if each.target.id == "t_audit")
+    assert audit.evidence.from_text == "Every login shall be written to the audit log."
+    assert {"audit", "log", "login"} <= set(audit.evidence.words)
+
+
+def test_nothing_links_to_nothing() -> None:
+    found = trace(REQUIREMENTS, [], LINKER)
+    assert found.links == ()
+    assert len(found.untraced_sources) == 3
+
+
+def test_probabilities_add_up_to_the_number_of_items_and_keep_the_order_of_ratings() -> None:
+    rated = np.random.default_rng(4).normal(size=(40, 25)).astype(np.float32)
+    chances = probabilities(rated)
+    assert abs(float(chances.sum()) - 65) < 0.5
+    assert (np.argsort(chances, axis=None, kind="stable") == np.argsort(rated, axis=None, kind="stable")).mean() > 0.99
+
+
+def test_the_cut_is_where_the_expected_f1_is_greatest() -> None:
+    assert cut_of(np.array([[0.9, 0.8, 0.1, 0.1]], np.float32)) == np.float32(0.8)
+    assert cut_of(np.array([[0.4, 0.4, 0.4, 0.4]], np.float32)) == np.float32(0.4)
+
+
+def test_a_long_target_is_rated_by_its_best_piece_too() -> None:
+    filler = " ".join(f"unrelated{place % 97} material{place % 89}" for place in range(400))
+    long = [f"{filler} the pump shall stop when the tank is full {filler}", filler]
+    rated = ratings(
+        ["The pump shall stop when the tank is full.", "Something else."], long, EnglishAnalyser().document_terms, embed
+    )
+    assert rated[0, 0] > rated[0, 1]
