@@ -40,7 +40,7 @@ Ranking = list[tuple[str, float]]
 
 
 class Remembering(EnglishAnalyser):
-    """Analyse each text once: the memory store asks anew with each search."""
+    """Analyse each text once: the memory store asks again with each search."""
 
     def __init__(self) -> None:
         super().__init__()

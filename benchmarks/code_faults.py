@@ -1,10 +1,10 @@
-"""Break the indexing of repositories, look at what is told and shown, mend it, and index again.
+"""Break the indexing of repositories, look at what is told and shown, repair it, and index again.
 
 Usage: `python -m benchmarks.code_faults [kills|addresses|disk|many|huge|names …] [--files 100000]`
 
 Each case runs `pk-mcp` as a process (`benchmarks.faulty_repositories`) over repositories that a Git server on loopback
 serves. After each fault no repository may be shown as ready that is not whole, the token may stand in nothing that was
-printed or written, and once the fault is mended one more run must leave record for record and passage for passage what
+printed or written, and one more run after the repair must leave, record for record, passage for passage, what
 an undisturbed run leaves.
 
 - kills: SIGKILL during clone, scan, embedding and storing; at a refresh after changes; at a reindex
@@ -101,8 +101,8 @@ def kills(folder: Path, _: argparse.Namespace) -> Generator[Row]:
             world = World(folder / f"reindex-{point.replace(':', '-')}", server)
             assert world.run("index", address).code == 0
             broken = world.run("reindex", "code", FAULTY_KILL=point)
-            mend = "index" if point.startswith("drop") else "reindex"
-            yield _after_kill(f"killed at {point} of a reindex", world, broken, address, expected, "ready", mend)
+            repair = "index" if point.startswith("drop") else "reindex"
+            yield _after_kill(f"killed at {point} of a reindex", world, broken, address, expected, "ready", repair)
 
 
 def _killed_clone(world: World, server: GitServer, address: str, expected: object) -> Row:
@@ -118,11 +118,11 @@ def _killed_clone(world: World, server: GitServer, address: str, expected: objec
 
 
 def _after_kill(
-    case: str, world: World, broken: Done, address: str, expected: object, wanted: str, mend: str = "index"
+    case: str, world: World, broken: Done, address: str, expected: object, wanted: str, repair: str = "index"
 ) -> Row:
     shown = states(world)
     search = world.run("search", "value of the second edition", "--threshold", "0", "--json")
-    again = world.run(mend, "code" if mend == "reindex" else address)
+    again = world.run(repair, "code" if repair == "reindex" else address)
     return row(
         case,
         broken,
@@ -356,7 +356,7 @@ def main() -> int:
     for part in options.parts:
         with tempfile.TemporaryDirectory(prefix=f"faults-{part}-") as folder:
             rows.extend(PARTS[part](Path(folder), options))
-    print("\n| case | the run | told | shown then | once mended, or cost | wrong |\n|---|---|---|---|---|---|")
+    print("\n| case | the run | told | shown then | once repaired, or cost | wrong |\n|---|---|---|---|---|---|")
     for each in rows:
         cells = (each.case, each.first, each.told, each.shown, each.again, each.wrong or "-")
         print(f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |")

@@ -1,4 +1,4 @@
-"""Break an ingest of 200 documents in the middle, mend what was broken, run it again, and compare with an unbroken run.
+"""Break an ingest of 200 documents in the middle, repair what was broken, run it again, compare with an unbroken run.
 
 Usage: `python -m benchmarks.faults [--documents 200] [--only PLACE …] [--faults WORDS …]`
 
@@ -7,7 +7,7 @@ Each case runs the real `knowledge-ingest` as a process, embedding through the s
 When a third of the passages are embedded, something happens: the ingest or the store is killed (SIGKILL), the network
 between them is cut (a proxy that drops everything), the disk is full (a small tmpfs; needs root, else a limit on the
 size of files), the embedding service is gone. Then the first run must end with a clear message or by the signal, the
-fault is mended, and the second run must succeed and leave record for record, chunk for chunk and vector for vector what
+fault is repaired, and the second run must succeed and leave, record for record, chunk for chunk, vector for vector, what
 an undisturbed run leaves. Exit code 1 when any case differs.
 """
 
@@ -58,7 +58,7 @@ class Proxy:
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
 
-    def mend(self) -> None:
+    def repair(self) -> None:
         """Let connections through again, on the same port."""
         self._cut = threading.Event()
         self._listener = socket.create_server(("127.0.0.1", self.port))
@@ -86,7 +86,7 @@ class Proxy:
 
 @dataclass
 class Place:
-    """Hold what one case runs on: settings that choose the store, and how to break and mend it."""
+    """Hold what one case runs on: settings that choose the store, and how to break and repair it."""
 
     environ: Environ
     breaks: dict[str, tuple[Callable[[], None], Callable[[], None]]] = field(
@@ -204,7 +204,7 @@ def chroma(folder: Path, service: OpenAIServer) -> Generator[Place]:
         more = {"VECTOR_STORE": "chromadb", "CHROMADB_HOST": "127.0.0.1", "CHROMADB_PORT": str(proxy.port)}
         place = Place(environ | more)
         place.breaks["store killed"] = (server.kill, server.start)
-        place.breaks["network cut"] = (proxy.cut, proxy.mend)
+        place.breaks["network cut"] = (proxy.cut, proxy.repair)
         yield place
 
 
@@ -224,7 +224,7 @@ def qdrant(folder: Path, service: OpenAIServer) -> Generator[Place]:
         servers[-1].stop,
         lambda: servers.append(QdrantServer(servers[0].local, port=port)),
     )
-    place.breaks["network cut"] = (proxy.cut, proxy.mend)
+    place.breaks["network cut"] = (proxy.cut, proxy.repair)
     yield place
     servers[-1].stop()
 
@@ -257,7 +257,7 @@ def wait_for(texts: int, service: OpenAIServer, run: subprocess.Popen[str], seen
 def run_case(
     name: str, files: Path, place: Place, service: OpenAIServer, fault: str, expected: dict[str, str]
 ) -> Outcome:
-    """Break one run, mend, run again, compare."""
+    """Break one run, repair, run again, compare."""
     seen, third = len(service.texts), len(list(files.iterdir())) * 6 // 3
     run = start(files, place)
     undo: Callable[[], None] = lambda: None  # noqa: E731 - replaced below

@@ -319,7 +319,7 @@ def main() -> None:
 
 
 def attempts(one: Callable[[int], Outcome], numbers: Sequence[int], workers: int) -> Iterator[Outcome]:
-    """Read files in processes that are made anew for every hundred; what ended one is read again alone, to be sure."""
+    """Read files in processes that are rebuilt for every hundred; what ended one is read again alone, to be sure."""
     for start in range(0, len(numbers), SLICE):
         again: list[int] = []
         with ProcessPoolExecutor(workers, initializer=bound) as pool:

@@ -4,7 +4,7 @@ Usage: `python -m benchmarks.many_repositories [--repositories 30] [--queries 40
 
 Each repository is a git repository of six modules of Python's standard library, their first 120 lines. `server` is a
 ChromaDB server of its own process. Latency is from the client's call to its answer; half a second passes between
-calls, as between the questions of an assistant, so that every tenth or so finds that git has to be asked anew.
+calls, as between the questions of an assistant, so that every tenth or so finds that git has to be asked again.
 """
 
 from __future__ import annotations

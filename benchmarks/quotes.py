@@ -4,7 +4,7 @@ Usage: `python -m benchmarks.quotes [--keep FOLDER] [--documents 8] [--of-each 1
 
 Documents are taken in turn from `docs/pdf`, `docs/md` and `docs/docx` below `$KNOWLEDGE_EVAL_DATA`, else
 `../shared/data` (without them, from `examples/documents`), and ingested with default settings. Quotes are cut out of
-their canonical texts at random: true ones as they stand or set anew (lines, hyphens at line ends, curly quotation
+their canonical texts at random: true ones as they stand or set again (lines, hyphens at line ends, curly quotation
 marks, dashes, ligatures, case), altered ones changed in one place, put together from two, or said of the wrong
 document. Half of them name the document. Printed are verdicts by kind of quote, recall of the true (bar: .99), altered
 ones called exact or normalised (bar: none), and milliseconds by question; it ends with 1 where a bar is missed.
@@ -109,7 +109,7 @@ def any_words(corpus: Corpus) -> tuple[str, str]:
 
 
 def wrapped(corpus: Corpus) -> tuple[str, str]:
-    """Set the lines anew."""
+    """Set the lines again."""
     name, quote = corpus.stretch() if corpus.random.random() < 0.5 else corpus.sentence()
     lines, line = list[str](), ""
     for word in quote.split():
@@ -211,7 +211,7 @@ EXPECTED = {make.__name__: (QuoteVerdict.ALTERED,) for make in ALTERED_KINDS} | 
 
 
 def make_cases(corpus: Corpus, of_each: int) -> list[Case]:
-    """Make all quotes; an altered one that happens to stand somewhere is made anew."""
+    """Make all quotes; an altered one that happens to stand somewhere is rebuilt."""
     cases: list[Case] = []
     for make in (*TRUE_KINDS, *ALTERED_KINDS):
         for number in range(of_each):

@@ -125,7 +125,7 @@ def _numbering() -> str:
         f"{''.join(levels)}</w:abstractNum>"
         for index, levels in enumerate(definitions, start=1)
     )
-    # the numbered lists of the text are instances 10, 11, ... of the last definition, each starting anew
+    # the numbered lists of the text are instances 10, 11, ... of the last definition, each starting again
     lists = [(number, number, False) for number in (1, 2, 3)] + [(number, 4, True) for number in range(10, 20)]
     numbers = "".join(
         f'<w:num w:numId="{number}"><w:abstractNumId w:val="{abstract}"/>'

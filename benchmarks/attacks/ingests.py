@@ -41,8 +41,8 @@ from knowledge_mcp.stores.sqlite import verify as sqlite_verify
 from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.testing.store_values import unit_vector
 analyser._VERSION = sys.argv[2]
-made, honest = [], sqlite_verify.index_anew
-sqlite_verify.index_anew = lambda *them: (made.append(1), honest(*them))
+made, honest = [], sqlite_verify.rebuild_index
+sqlite_verify.rebuild_index = lambda *them: (made.append(1), honest(*them))
 store = SqliteStore(Path(sys.argv[1]), analyser.EnglishAnalyser())
 print("ready", flush=True)
 silent = 0

@@ -7,7 +7,7 @@ The peers want packages of their own, which are no part of this project:
 
 Every peer runs in a process of its own, one after another. Where quality is measured, each text of a document is
 embedded once for all of them; questions that are timed are embedded by each. Ingest is timed apart, with every text
-embedded anew, in rounds over all peers. With `--runtime library` the peers run the same weights by themselves. A peer
+re-embedded, in rounds over all peers. With `--runtime library` the peers run the same weights by themselves. A peer
 whose packages are missing, or that fails, is named at the end, and the exit code is 1. Times are worth something on a
 machine that does nothing else.
 """

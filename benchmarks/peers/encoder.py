@@ -35,7 +35,7 @@ class Encoder:
 
     Args:
         kept: a file with vectors by the SHA-256 of their texts, which others with the same precision use too; None
-            embeds everything anew.
+            embeds everything again.
         runtime: how.
 
     Attributes:

@@ -170,7 +170,7 @@ def answers(peer: Peer, way: str, chosen: JudgedSet, shop: Shop) -> Answers:
 
 
 def ingest(peer: Peer, way: str, chosen: JudgedSet, shop: Shop) -> Ingest:
-    """Time one build with everything embedded anew, and the model alone on the texts that were embedded for it."""
+    """Time one build with everything re-embedded, and the model alone on the texts that were embedded for it."""
     shop.encoder.seen.clear()
     clock = _Clock()
     engine = peer.ways[way](chosen, replace(shop, start=clock.start))

@@ -35,7 +35,7 @@ COLLECTION = "se_knowledge_base"
 
 
 class AilingStore(OverriddenStore):
-    """A store with something wrong: with the connection, or with a document, which may be mended."""
+    """A store with something wrong: with the connection, or with a document, which may be repaired."""
 
     def __init__(self, *, unreachable: bool = False, damaged: bool = False) -> None:
         super().__init__(EnglishAnalyser())
@@ -48,9 +48,11 @@ class AilingStore(OverriddenStore):
             raise ConnectionFailedError("The store does not answer.")
 
     def verify(self, collection: str, *, repair: bool = False) -> list[Finding]:
-        """Tell of the damage; with `repair` it is mended."""
+        """Tell of the damage; with `repair` it is repaired."""
         return (
-            [Finding("A vector is missing.", "iso-1", repaired=repair, suggestion="Mend it.")] if self._damaged else []
+            [Finding("A vector is missing.", "iso-1", repaired=repair, suggestion="Repair it.")]
+            if self._damaged
+            else []
         )
 
 

@@ -85,7 +85,7 @@ def test_a_wrong_entry_is_told_at_its_place_and_not_sent(console: Console, stand
     for selector, wrong, right, told in (
         ("#q", " ", "requirement", "Enter a question or some words first."),
         ("#top-k", "51", "10", "Results: "),
-        ("#min-score", "1.5", "0", "Least score, 0 to 1: "),
+        ("#min-score", "1.5", "0", "Minimum score, 0 to 1: "),
         ("#document-filter", "no such", "", "Choose a document from the list"),
     ):
         console.at(selector).evaluate("(element, value) => { element.value = value; }", wrong)

@@ -27,7 +27,7 @@ LEFT_OUT = {
     "CHROMADB_PORT": "as CHROMADB_HOST",
     "CHROMADB_SSL": "as CHROMADB_HOST",
     "CHROMADB_TOKEN": "as CHROMADB_HOST",
-    "CHUNK_OVERLAP": "the default; a change cuts every document anew",
+    "CHUNK_OVERLAP": "the default; a change cuts every document again",
     "CHUNK_SIZE_MAX": "as CHUNK_OVERLAP",
     "CHUNK_SIZE_MIN": "as CHUNK_OVERLAP",
     "ALLOWED_ROOTS": "a server in a pod may read no file for its clients, which is the default",

@@ -3,7 +3,7 @@
     python -m tests.engine.moving copy <source file> <target file>
     python -m tests.engine.moving reembed <file>
 
-copies collection `kb`, or embeds it anew, and says each step.
+copies collection `kb`, or embeds it again, and says each step.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def say(event: MoveEvent) -> None:
 
 
 def main() -> None:
-    """Copy between two files, or embed the collection of one anew, and say each step."""
+    """Copy between two files, or embed the collection of one again, and say each step."""
     what, *paths = sys.argv[1:]
     stores = [sqlite(Path(each)) for each in paths]
     if what == "copy":

@@ -150,7 +150,7 @@ def test_what_an_equal_record_hides_is_found_by_the_comparison_and_copied_again(
 
 
 class _HasLostAChunk(PublishingStore):
-    """Stands for a target that was damaged after a move, until the document is written anew."""
+    """Stands for a target that was damaged after a move, until the document is rewritten."""
 
     damaged = False
 

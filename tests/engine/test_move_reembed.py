@@ -1,4 +1,4 @@
-"""A collection embedded anew: the live one answers until one step puts the new one in its place; nothing is lost."""
+"""A collection re-embedded: the live one answers until one step puts the new one in its place; nothing is lost."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def reembed(
     embedder: HashingEmbedder | None = None,
     options: ReembedOptions | None = None,
 ) -> ReembedReport:
-    """Embed collection `kb` anew."""
+    """Embed collection `kb` again."""
     run = Reembed(
         place(store),
         embedder or HashingEmbedder(dimensions=64, model="new"),

@@ -50,7 +50,7 @@ def numbers(document: Document) -> set[str]:
 
 @pytest.fixture(scope="module")
 def rebuilt(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build both documents anew."""
+    """Build both documents again."""
     folder = tmp_path_factory.mktemp("examples")
     build(folder)
     return folder

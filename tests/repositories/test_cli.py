@@ -54,9 +54,9 @@ def test_a_repository_s_whole_life_on_the_command_line(tmp_path: Path) -> None:
         assert (checked["repositories"][0]["stale"], checked["repositories"][0]["head_commit"]) == (True, second)
         refreshed = pk(tmp_path, "refresh", "my-api", **secret)
         assert "commit diff" in refreshed.out
-        anew = pk(tmp_path, "reindex", "my-api", "--json", **secret)
-        assert told(anew)["files_processed"] == len(FILES) + 1
-        everything = [indexed, refreshed, anew]
+        again = pk(tmp_path, "reindex", "my-api", "--json", **secret)
+        assert told(again)["files_processed"] == len(FILES) + 1
+        everything = [indexed, refreshed, again]
     found = pk(tmp_path, "search", "fresh_function", "--json")
     assert told(found)["results"][0]["file_path"] == "new.py"
     shown = pk(tmp_path, "search", "validate a token", "--threshold", "0.1", "--language", "python", "--repo", "my-api")
@@ -128,8 +128,8 @@ def test_the_tables_show_what_there_is(world: World, monkeypatch: pytest.MonkeyP
     write_manifest(world.store, "repo_my_api", manifest, world.embedder.space)
     indexed = runner.invoke(app, ["index", str(world.served / "team" / "my-api")])
     assert "unchanged" in indexed.output
-    anew = runner.invoke(app, ["reindex", "my-api"])
-    assert "big.json" in anew.output
+    again = runner.invoke(app, ["reindex", "my-api"])
+    assert "big.json" in again.output
     assert "queries_total" in runner.invoke(app, ["metrics"]).output
     refused = runner.invoke(app, ["remove", "my-api"])
     assert (refused.exit_code, "--yes" in refused.output) == (1, True)

@@ -53,7 +53,7 @@ _INTERFACES = (
     _must("C-4.2-stats", "a collection tells its size and when it was made"),
     _must("C-4.3-search", "a search service answers a query with results and metadata"),
     _must("C-4.4-index", "a repository is indexed from its URL"),
-    _must("C-4.4-reindex", "a repository is indexed anew"),
+    _must("C-4.4-reindex", "a repository is re-indexed"),
     _must("C-4.4-remove", "a repository is removed from the index"),
     _must("C-4.4-status", "the progress of a running indexing can be asked"),
     _must("C-4.4-options", "name, branch, depth, extensions and excludes can be chosen"),

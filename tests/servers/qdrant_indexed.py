@@ -71,7 +71,7 @@ class _Payloads(list[dict[str, Any]]):
 
 
 class _Sparse(list[models.SparseVector]):
-    """The sparse vectors of all points, and in one table by index, made anew for the first search after a change."""
+    """The sparse vectors of all points, and in one table by index, rebuilt for the first search after a change."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What a specification wants to find in ChromaDB is there after whatever was done to the store, or is mended."""
+"""What a specification wants to find in ChromaDB is there after whatever was done to the store, or is repaired."""
 
 from __future__ import annotations
 

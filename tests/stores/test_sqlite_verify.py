@@ -1,4 +1,4 @@
-"""The SQLite store finds what is wrong in itself, mends what is derived, and says what to do about the rest."""
+"""The SQLite store finds what is wrong in itself, repairs what is derived, and says what to do about the rest."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def test_what_is_derived_is_found_wrong_and_made_again(store: SqliteStore, damag
     findings = store.open("c").verify()
     assert any(message in each.message for each in findings), findings
     assert all(each.suggestion and not each.repaired for each in findings)
-    mended = store.open("c").verify(repair=True)
-    assert mended
-    assert all(each.repaired for each in mended)
+    repaired = store.open("c").verify(repair=True)
+    assert repaired
+    assert all(each.repaired for each in repaired)
     assert store.open("c").verify() == []
     legs = store.open("c").search(vector=unit_vector("gamma words"), text="gamma", filter=None, limit=5)
     assert legs.dense is not None

@@ -92,13 +92,13 @@ def test_this_version_has_a_number_that_later_ones_raise() -> None:
 @pytest.fixture
 def sqlite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Make, list[str]]:
     made: list[str] = []
-    honest = verify.index_anew
+    honest = verify.rebuild_index
 
     def counted(connection: Session, collection: int, analyser: Analyser) -> None:
         made.append(analyser.version)
         honest(connection, collection, analyser)
 
-    monkeypatch.setattr(verify, "index_anew", counted)
+    monkeypatch.setattr(verify, "rebuild_index", counted)
     return lambda analyser: SqliteStore(tmp_path / "knowledge.db", analyser), made
 
 

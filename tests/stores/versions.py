@@ -30,14 +30,14 @@ def main() -> None:
     path, version = Path(sys.argv[1]), sys.argv[2]
     analyser._VERSION = version  # pyright: ignore[reportPrivateUsage] - this process is that version
     indexed = 0
-    honest = verify.index_anew
+    honest = verify.rebuild_index
 
     def counted(*values: object) -> None:
         nonlocal indexed
         indexed += 1
         honest(*values)  # pyright: ignore[reportArgumentType]
 
-    verify.index_anew = counted
+    verify.rebuild_index = counted
     store = SqliteStore(path, analyser.EnglishAnalyser())
     stop = threading.Event()
     threading.Thread(target=lambda: (sys.stdin.readline(), stop.set()), daemon=True).start()

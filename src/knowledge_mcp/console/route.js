@@ -25,7 +25,7 @@ export function to(view, argument = "", values = {}) {
   return `#/${view}${argument ? `/${encodeURIComponent(argument)}` : ""}${query ? `?${query}` : ""}`;
 }
 
-/** Go there; where the page is there already, the view is shown anew. */
+/** Go there; where the page is there already, the view is shown again. */
 export function go(hash) {
   if (location.hash === hash) dispatchEvent(new HashChangeEvent("hashchange"));
   else location.hash = hash;

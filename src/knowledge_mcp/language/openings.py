@@ -213,7 +213,7 @@ def _end_of_separator(title: str) -> int:
 
 
 def _take_force(line: str) -> tuple[str, bool | None]:
-    # most lines have no bracket, and the search begins anew at every blank
+    # most lines have no bracket, and the search begins again at every blank
     match = _FORCE_IN_BRACKETS.search(line) if "(" in line or "[" in line else None
     if match is None:
         return line, None

@@ -85,7 +85,7 @@ class KnowledgeError(Exception):
 
     Args:
         message: one sentence for a person; no secret, no traceback.
-        details: technical details for whoever mends it; no secret.
+        details: technical details for whoever fixes it; no secret.
         suggestion: what to do next, one sentence.
         recoverable: whether a changed call or a later try can succeed; default is the class's.
     """

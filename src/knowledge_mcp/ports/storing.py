@@ -160,7 +160,7 @@ class Collection(Protocol):
         ...
 
     def verify(self, *, repair: bool = False) -> list[Finding]:
-        """Check records against chunks, vectors and indexes; `repair` corrects what it can without loss."""
+        """Check records against chunks, vectors and indexes; `repair` repairs what it can safely."""
         ...
 
 

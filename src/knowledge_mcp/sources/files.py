@@ -196,7 +196,7 @@ def _not_a_file(path: Path) -> SkippedFile:
     there = os.path.exists(path)  # noqa: PTH110 - Path.exists raises where a link leads to a place closed to us
     if os.path.islink(path) and not there:  # noqa: PTH114
         message = f"{path_text(path.name)}: The symbolic link points to nothing."
-        return SkippedFile(path_text(path), UnreadableReason.INACCESSIBLE, message, "Mend or remove the link.")
+        return SkippedFile(path_text(path), UnreadableReason.INACCESSIBLE, message, "Fix or remove the link.")
     if not there:
         message = f"{path_text(path.name)}: The file is gone."
         return SkippedFile(path_text(path), UnreadableReason.INACCESSIBLE, message, "Run again if it should be there.")

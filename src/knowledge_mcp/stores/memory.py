@@ -277,7 +277,7 @@ class MemoryHandle:
             return terms
 
     def verify(self, *, repair: bool = False) -> list[Finding]:
-        del repair  # there is nothing here that could be mended: no index stands beside the chunks
+        del repair  # there is nothing here that could be repaired: no index stands beside the chunks
         with self._store.lock:
             return [
                 Finding(f"The record says {each.record.chunk_count} chunks, there are {len(each.chunks)}.", document_id)

@@ -150,7 +150,7 @@ def drop(
     config: ConfigFile = None,
     verbose: Verbose = False,
 ) -> None:
-    """Remove a collection with all its documents, chunks and vectors; it cannot be got back.
+    """Remove a collection with all its documents, chunks and vectors; this cannot be undone.
 
     Example: knowledge collections drop se_knowledge_base.old-20261122
     """

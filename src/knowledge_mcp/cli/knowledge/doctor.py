@@ -41,7 +41,7 @@ class CheckOutcome:
 
 
 def doctor(
-    repair: Annotated[bool, typer.Option("--repair", help="Repair what can be repaired without loss.")] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="Repair what can be repaired safely.")] = False,
     as_json: AsJson = False,
     config: ConfigFile = None,
     verbose: Verbose = False,

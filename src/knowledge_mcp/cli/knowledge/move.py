@@ -46,7 +46,7 @@ __all__ = [
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 MIGRATE_HELP = """\
-Copy collections from one store into another, as they are: nothing is embedded anew, and the source is only read.
+Copy collections from one store into another, as they are: nothing is re-embedded, and the source is only read.
 
 Whatever stops it, the same command goes on from there. At the end both are compared: counts, a hash over everything,
 and the answers to sampled queries.
@@ -62,7 +62,7 @@ Exit codes: 0 both hold the same, 1 they do not, 2 nothing was done, 3 configura
 """
 
 REEMBED_HELP = """\
-Embed a collection anew in the configured embedding space, and put it in the place of the old one in one step.
+Re-embed a collection in the configured embedding space, and replace the old one in one step.
 
 The collection answers as before until then. Chunks stay as they are; documents with chunks that are too long for the
 new model are named and must be ingested again. Whatever stops it, the same command goes on and pays nothing twice.
@@ -156,7 +156,7 @@ def reembed(
     config: ConfigFile = None,
     verbose: Verbose = False,
 ) -> None:
-    """Embed a collection anew and put it in the place of the old one."""
+    """Re-embed a collection and replace the old one."""
     with guarded(verbose=verbose, as_json=as_json):
         settings = _with(
             settings_of(config, collection, verbose=verbose),
@@ -174,7 +174,7 @@ def reembed(
 
 
 def _with(settings: Settings, **chosen: Any) -> Settings:
-    """Put the options in place of the settings, and check these anew.
+    """Put the options in place of the settings, and check these again.
 
     Raises:
         ConfigError: the options contradict each other or the settings.
@@ -419,7 +419,7 @@ def reembed_with(settings: Settings, choices: ReembedChoices) -> ExitCode:
     from knowledge_mcp import wiring
     from knowledge_mcp.settings import choose_store
 
-    # no fallback: what is embedded anew is the configured store's collection or none
+    # no fallback: what is re-embedded is the configured store's collection or none
     base = wiring.build_base(settings, start=wiring.Start(backend=choose_store(settings).backend))
     try:
         base.store.ping()

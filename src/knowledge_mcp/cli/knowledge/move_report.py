@@ -1,4 +1,4 @@
-"""What moving a collection or embedding it anew came to: as tables for people, as JSON for programs."""
+"""What moving or re-embedding a collection came to: as tables for people, as JSON for programs."""
 
 from __future__ import annotations
 

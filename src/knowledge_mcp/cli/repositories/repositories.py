@@ -258,14 +258,14 @@ def refresh(
     _update(names or [], fresh=False, as_json=as_json, config=config, verbose=verbose)
 
 
-@app.command(short_help="Read and embed a whole repository anew.")
+@app.command(short_help="Read and embed a whole repository again.")
 def reindex(
     name: Name,
     as_json: AsJson = False,
     config: ConfigFile = None,
     verbose: Verbose = False,
 ) -> None:
-    """Index a repository anew, everything of it; what is there answers until the new index takes its place.
+    """Re-index a repository, everything of it; what is there answers until the new index takes its place.
 
     Example: pk-mcp reindex my-api
     """
@@ -288,7 +288,7 @@ def search(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What the code does, a symbol, or an error message.")],
     limit: Annotated[int | None, typer.Option("--limit", "-n", help="Most results, 1 to 50 (default 10).")] = None,
     threshold: Annotated[
-        float | None, typer.Option("--threshold", "-t", help="Least similarity, 0 to 1 (default 0.7).")
+        float | None, typer.Option("--threshold", "-t", help="Minimum similarity, 0 to 1 (default 0.7).")
     ] = None,
     repository: Annotated[
         str | None, typer.Option("--repo", "-r", metavar="NAME", help="Only this repository.")

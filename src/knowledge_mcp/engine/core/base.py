@@ -142,7 +142,7 @@ class Base:
     def check_space(self) -> None:
         """Make sure that the collection, where it exists, is in the embedder's space.
 
-        It is asked anew every time: another process may have put a collection of another space in its place.
+        It is asked again every time: another process may have put a collection of another space in its place.
 
         Raises:
             SpaceMismatchError: it is in another one; names both.

@@ -18,7 +18,7 @@ __all__ = ["StoreCandidate", "open_first"]
 _logger = logging.getLogger(__name__)
 
 _UNAVAILABLE = (ConnectionFailedError, TimedOutError)
-"""Failures after which the fallback is taken; a refused key or a wrong setting is for its owner to mend."""
+"""Failures after which the fallback is taken; a refused key or a wrong setting is for its owner to repair."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,7 +116,7 @@ def _encoded(text: str) -> bytes:
 
 
 def _fingerprint(digest: str, metadata: Mapping[str, str], name: str) -> str:
-    """Hash the bytes with what is told of them: a document whose metadata changed is written anew."""
+    """Hash the bytes with what is told of them: a document whose metadata changed is rewritten."""
     if not metadata:
         return _sha256(f"{digest}{name}")
     return _sha256(json.dumps([digest, name, sorted(metadata.items())]))

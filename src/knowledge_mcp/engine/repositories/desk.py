@@ -156,7 +156,7 @@ class RepositoryDesk:
         return dataclasses.replace(info.freshness, head_commit=head.commit, stale=stale, checked_at=now())
 
     def look_again(self) -> None:
-        """Look at folders anew when next asked for their freshness, not at what was seen seconds ago."""
+        """Look at folders again when next asked for their freshness, not at what was seen seconds ago."""
         self._states.forget()
 
     # ---- indexing

@@ -74,7 +74,7 @@ class IndexRun:
         collection: of the repository.
         known: its manifest, None where it is new.
         wanted: name, place and settings of the manifest to be written.
-        fresh: make the collection anew beside the one that is there, and put it in its place at the end.
+        fresh: rebuild the collection beside the one that is there, and put it in its place at the end.
         line: hears of progress, and says whether to stop.
         begun: called once the manifest says that it is being indexed.
     """
@@ -294,7 +294,7 @@ class IndexRun:
         return result
 
     def _take_place(self) -> None:
-        """Put a collection that was made anew in the place of the one in use, in one step."""
+        """Put a collection that was rebuilt in the place of the one in use, in one step."""
         if self._fresh:
             store = self._base.store
             store.rename_collections({self._collection: self._collection + ".old", self._target: self._collection})

@@ -183,7 +183,7 @@ class Metrics:
         except FileNotFoundError:
             return found
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as exc:
-            _logger.warning("metrics.json cannot be read; counting begins anew: %s", type(exc).__name__)
+            _logger.warning("metrics.json cannot be read; counting starts again: %s", type(exc).__name__)
             return found
         found.merge(Snapshot(counters, histograms))
         return found

@@ -299,7 +299,7 @@ class CodeSearch:
                     own.degraded.update(dict.fromkeys(notes_of(damage)))
                     return searched
                 except SpaceMismatchError as exc:
-                    told = f"{info.name} was not searched: {exc.message} `pk-mcp reindex` indexes it anew."
+                    told = f"{info.name} was not searched: {exc.message} `pk-mcp reindex` indexes it again."
                     own.degraded[told] = None
                     return _Searched(info, own)
         except NotFoundError:

@@ -128,7 +128,7 @@ class RepositoryStates:
             self._base.store.drop_collection(name)
 
     def forget(self, collection: str | None = None) -> None:
-        """Look at a working copy, or at all, anew when next asked."""
+        """Look at a working copy, or at all, again when next asked."""
         with self._lock:
             if collection is None:
                 self._looked.clear()

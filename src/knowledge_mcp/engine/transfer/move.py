@@ -1,4 +1,4 @@
-"""A collection copied from one store into another as it is, without embedding anything anew.
+"""A collection copied from one store into another as it is, without re-embedding anything.
 
 The way: plan (what the target lacks or has otherwise) → copy document by document → compare both. A document whose
 record is the same at the target is taken as done, so that a run that was stopped anywhere is finished by the next one.

@@ -1,4 +1,4 @@
-"""A collection embedded anew in another space beside the live one, and then put in its place in one step.
+"""A collection re-embedded in another space beside the live one, and then put in its place in one step.
 
 Chunks are taken over as they are where the new model reads them whole; only their vectors and token counts are new.
 The live collection answers until the swap; what changes in it meanwhile is caught up with. Everything paid for is kept:
@@ -39,7 +39,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ReembedOptions:
-    """Choose how a collection is embedded anew.
+    """Choose how a collection is re-embedded.
 
     Attributes:
         leave_out: swap even though some documents cannot be carried over; they are missing until ingested again.
@@ -112,7 +112,7 @@ class ReembedReport:
 
 
 class Reembed:
-    """Embed one collection anew; an instance is used once.
+    """Re-embed one collection; an instance is used once.
 
     Args:
         live: the collection.
@@ -219,7 +219,7 @@ class Reembed:
             if not todo and not unseen:
                 return mine
         raise InternalError(
-            f"Collection '{self._live.collection}' changes faster than it can be embedded anew.",
+            f"Collection '{self._live.collection}' changes faster than it can be re-embedded.",
             suggestion="Run again when no ingest is running; what was embedded is kept.",
         )
 

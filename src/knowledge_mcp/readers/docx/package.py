@@ -274,7 +274,7 @@ class _Counted:
         return data
 
     def begin(self) -> None:
-        """Begin to count anew."""
+        """Start to count again."""
         self._held = 0
 
 

@@ -152,7 +152,7 @@ def html_pieces(source: str) -> list[HtmlPiece]:
 
 
 def _without_open_comment(source: str) -> str:
-    """Cut a comment that nothing closes: the parser would look for its end anew from every one of its openings."""
+    """Cut a comment that nothing closes: the parser would look for its end again from every one of its openings."""
     start = source.find("<!--", source.rfind("-->") + 1)
     return source if start < 0 else source[:start]
 

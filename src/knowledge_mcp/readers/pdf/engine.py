@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 BATCH = 25
-"""Pages that are held parsed at a time; the file is opened anew for each batch, which frees what PDFium caches."""
+"""Pages that are held parsed at a time; the file is reopened for each batch, which frees what PDFium caches."""
 
 _FILE, _FORMAT, _PASSWORD, _SECURITY = 2, 3, 4, 5
 _FACTS_OF_INTEREST = ("Title", "Author", "Subject", "Keywords", "Creator", "Producer", "CreationDate", "ModDate")

@@ -30,7 +30,7 @@ _DEPTH = 8
 _MOST_OBJECTS = 200_000
 _MOST_SEGMENTS = 200
 _PALE = 200
-"""Least of red, green and blue from which on ink may be the colour of paper: the picture of the page then tells."""
+"""Minimum of red, green and blue from which on ink may be the colour of paper: the picture of the page then tells."""
 _FAINT = 128
 """Opacity, of 255, below which the picture of the page tells."""
 _SMALL = 1.5

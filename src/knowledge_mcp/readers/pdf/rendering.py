@@ -38,7 +38,7 @@ _SPREAD = 24
 def render(path: str, *, pages: Sequence[int], dpi: int = 300) -> Iterator[dict[str, Any] | bytes]:
     """Yield each page's `page` number, `dpi` and whether it is `blank` or `failed`; then, unless one of these, its PNG.
 
-    The file is opened anew now and then: PDFium keeps the pictures that it has decoded.
+    The file is reopened now and then: PDFium keeps the pictures that it has decoded.
     """
     import pypdfium2
 

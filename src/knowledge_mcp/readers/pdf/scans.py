@@ -62,7 +62,7 @@ class PageGraphics:
 
 
 def marks_of(path: str, numbers: Iterable[int]) -> Iterator[PageGraphics]:
-    """Yield the marks of pages; the file is opened anew now and then, which frees what PDFium caches."""
+    """Yield the marks of pages; the file is reopened now and then, which frees what PDFium caches."""
     import pypdfium2
 
     waiting = list(numbers)

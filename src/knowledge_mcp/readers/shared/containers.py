@@ -114,7 +114,7 @@ def corrupted(wanted: str, error: Exception | str) -> Refusal:
         "corrupted",
         f"It is damaged and cannot be read as {wanted}.",
         details=details[:300],
-        suggestion="Open it in the program that made it and save it anew, or get another copy.",
+        suggestion="Open it in the program that made it and save it again, or get another copy.",
     )
 
 

@@ -32,7 +32,7 @@ _REASONS: dict[FailureKind, tuple[UnreadableReason, str, str]] = {
     FailureKind.TOO_SLOW: (
         UnreadableReason.TOO_SLOW,
         "Reading took too long and was stopped.",
-        "Split the file, or export it anew with a simpler layout.",
+        "Split the file, or export it again with a simpler layout.",
     ),
     FailureKind.OUT_OF_MEMORY: (
         UnreadableReason.TOO_LARGE,
@@ -42,12 +42,12 @@ _REASONS: dict[FailureKind, tuple[UnreadableReason, str, str]] = {
     FailureKind.CRASHED: (
         UnreadableReason.CORRUPTED,
         "The file made its parser crash.",
-        "Repair the file or export it anew, then ingest again.",
+        "Repair the file or export it again, then ingest again.",
     ),
     FailureKind.FAILED: (
         UnreadableReason.CORRUPTED,
         "The file could not be parsed.",
-        "Repair the file or export it anew, then ingest again.",
+        "Repair the file or export it again, then ingest again.",
     ),
 }
 

@@ -29,7 +29,7 @@ class Passwords:
     """Open protected files with the passwords of a file, else with what a person types. Thread-safe.
 
     Args:
-        file: one password a line, tried in their order; read anew for each protected file.
+        file: one password a line, tried in their order; read again for each protected file.
         ask: is given a file's name and why it is asked, and returns a password, None or nothing to leave the file out.
             It is asked again while what it says does not fit.
     """

@@ -98,7 +98,7 @@ def quoted(said: bytes | str, secrets: tuple[str, ...] = ()) -> str:
 
 
 def is_damage(error: KnowledgeError) -> bool:
-    """Tell whether an error speaks of a clone that is damaged, and that a new one would mend."""
+    """Tell whether an error speaks of a clone that is damaged, and that a new one would repair."""
     return _DAMAGE.search(error.details) is not None
 
 

@@ -170,7 +170,7 @@ class GitClones:
             return self._clone(name, place, remote, branch, call, shallow=shallow)
 
     def update(self, name: str, *, branch: str = "", cancelled: Cancelled | None = None) -> Checkout:
-        """Bring a clone to where its remote is now, whatever happened there; a damaged clone is made anew.
+        """Bring a clone to where its remote is now, whatever happened there; a damaged clone is rebuilt.
 
         Args:
             name: of the clone.

@@ -72,7 +72,7 @@ class SlotBlock:
 
 @dataclass
 class SlotState:
-    """Arrays over all slots, made anew when something was published."""
+    """Arrays over all slots, rebuilt when something was published."""
 
     alive: NDArray[np.bool_]
     norms: NDArray[np.float64]

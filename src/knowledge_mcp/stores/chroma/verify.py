@@ -1,4 +1,4 @@
-"""A collection checked against itself, and mended where nothing is lost by it."""
+"""A collection checked against itself, and repaired where nothing is lost by it."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ _INGEST = "Ingest the document again with --force."
 
 
 def verify(place: ChromaCollection, analyser: Analyser, *, repair: bool) -> list[Finding]:
-    """List what is wrong; what was cut short is swept up and indexes are made anew with `repair`."""
+    """List what is wrong; what was cut short is swept up and indexes are rebuilt with `repair`."""
     findings: list[Finding] = []
     entries = place.documents.rows(where={"kind": {"$eq": "document"}})
     gone = [each.id for each in entries if not each.metadata.get("record")]
@@ -259,7 +259,7 @@ def _document(
         index = unpack_index("".join(parts[f"index {token} {number}"] for number in range(len(parts))))
         sound = len(index.ids) == chunks
         keys = set(index.keys)
-    except Exception:  # noqa: BLE001 - whatever is wrong with it, it is made anew from the chunks
+    except Exception:  # noqa: BLE001 - whatever is wrong with it, it is rebuilt from the chunks
         sound, keys = False, set[str]()
     if not sound:
         if repair:

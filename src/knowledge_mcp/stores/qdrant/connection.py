@@ -71,7 +71,7 @@ class QdrantConfig:
         query_seconds, write_seconds: time limit of one attempt (A-REQ-REL-002).
         retries: how often and when a call is made again.
         drift: by how much the mean length of chunks may differ from the one in the BM25 weights before all are
-            weighed anew; 0 weighs anew at every change.
+            weighed again; 0 weighs again at every change.
         lexical: `full-text` makes new collections without sparse vectors.
         exact_up_to: collections with up to so many points are searched without approximation.
         known_seconds: for so long what a collection's description says is kept in mind, and so long whoever changes

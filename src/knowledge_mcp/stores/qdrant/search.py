@@ -318,7 +318,7 @@ class TermWeights:
         self._lock = threading.Lock()
 
     def after_write(self, connection: QdrantConnection, place: QdrantCollection, documents: int = 1) -> None:
-        """Weigh all anew if the mean has drifted, `documents` having been written; looks only now and then."""
+        """Weigh all again if the mean has drifted, `documents` having been written; looks only now and then."""
         name = place.home
         with self._lock:
             self._writes[name] = self._writes.get(name, 0) + documents
@@ -340,9 +340,7 @@ class TermWeights:
             change = models.SetPayload(payload={"mean": mean}, points=[META])
             connection.write(place.records, [models.SetPayloadOperation(set_payload=change)], strong=True)
             place, _ = place_and_head(connection, place, "")
-            log_event(
-                _logger, logging.INFO, "bm25_weighed_anew", collection=place.name, chunks=weigh(connection, place)
-            )
+            log_event(_logger, logging.INFO, "bm25_reweighed", collection=place.name, chunks=weigh(connection, place))
 
 
 def unweighed(place: QdrantCollection) -> models.Filter:

@@ -1,4 +1,4 @@
-"""Checking records against points, weights, texts and indexes, and mending what a killed call has left."""
+"""Checking records against points, weights, texts and indexes, and repairing what a killed call has left."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Every publish writes one small segment; eight segments of a level are merged into one of the next, so that a query reads
 few rows of each term. A posting list is `4 n` bytes of slots (uint32, ascending) and then `n` bytes of counts (uint8),
-so that NumPy views it without unpacking. Postings of chunks that have gone stay until the slots are numbered anew;
+so that NumPy views it without unpacking. Postings of chunks that have gone stay until the slots are renumbered;
 whoever reads them leaves dead slots out.
 """
 
@@ -137,7 +137,7 @@ def drop_segments(connection: Session, collection: int) -> None:
 
 
 def renumber_postings(connection: Session, collection: int, new_slots: NDArray[np.int64]) -> None:
-    """Write the index anew as one segment; `new_slots[old]` is a slot's new number, -1 for one that has gone."""
+    """Rewrite the index as one segment; `new_slots[old]` is a slot's new number, -1 for one that has gone."""
     found = connection.rows("SELECT id, level FROM segments WHERE collection = ? ORDER BY id", (collection,))
     old = [int(row[0]) for row in found]
     level = max((int(row[1]) for row in found), default=0)

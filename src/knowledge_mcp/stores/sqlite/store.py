@@ -219,9 +219,9 @@ class SqliteStore:
             if indexes:
                 self.check_index(place)
             if indexes and place.analyser != self.analyser.version:
-                from knowledge_mcp.stores.sqlite.verify import index_anew
+                from knowledge_mcp.stores.sqlite.verify import rebuild_index
 
-                index_anew(connection, place.id, self.analyser)
+                rebuild_index(connection, place.id, self.analyser)
             yield connection, place
 
     def newer(self, place: Place) -> ConfigError | None:

@@ -1,4 +1,4 @@
-"""How the SQLite store is checked against itself, and mended: whatever is derived from the chunks can be."""
+"""How the SQLite store is checked against itself, and repaired: whatever is derived from the chunks can be."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
     "SLOTS_PER_SEGMENT",
     "damaged_parts",
     "damaged_vectors",
-    "index_anew",
+    "rebuild_index",
     "unchecked_documents",
     "verify",
 ]
@@ -94,7 +94,7 @@ _ORPHANS = (
 
 
 def verify(connection: Session, collection: int, dimensions: int, analyser: Analyser, repair: bool) -> list[Finding]:
-    """Check one collection and the file; `repair`, in a writing transaction, mends what is derived, sweeps the rest."""
+    """Check one collection and the file; `repair`, in a writing transaction, rebuilds what is derived."""
     damage = [
         Finding(f"The file is damaged: {row[0]}", suggestion=_RESTORE)
         for row in connection.rows("PRAGMA integrity_check(10)")
@@ -113,7 +113,7 @@ def verify(connection: Session, collection: int, dimensions: int, analyser: Anal
     if not lost:  # what is made of damaged parts cannot be right
         derived += _readable(lambda: _postings(connection, collection)) or _sample(connection, collection, analyser)
     if derived and repair and not lost:
-        index_anew(connection, collection, analyser)
+        rebuild_index(connection, collection, analyser)
     is_repaired = repair and not lost
     suggestion = "" if is_repaired else _INGEST if lost else _AGAIN
     findings += lost
@@ -128,7 +128,7 @@ def _readable(look: Callable[[], list[str]]) -> list[str]:
         return [f"The search index cannot be read: {type(exc).__name__}: {exc}"]
 
 
-def index_anew(connection: Session, collection: int, analyser: Analyser) -> None:
+def rebuild_index(connection: Session, collection: int, analyser: Analyser) -> None:
     """Make blocks, postings, definitions and counters again from the visible chunks."""
     drop_segments(connection, collection)
     for table in ("blocks", "definitions", "graves"):

@@ -183,7 +183,9 @@ class RepositoryEntry(Response):
     indexed_commit: str = ""
     head_commit: str = Field(default="", description="Where the repository stands, as last known.")
     head_checked_at: str = ""
-    stale: bool = Field(default=False, description="It has changed since it was indexed; refresh_repository mends it.")
+    stale: bool = Field(
+        default=False, description="It has changed since it was indexed; refresh_repository repairs it."
+    )
     dirty_files: int = 0
     files_done: int = 0
     files_total: int = 0

@@ -40,7 +40,7 @@ _LONGEST_STEP = 2
 
 
 def numbered_notes(found: Sequence[HeadingCandidate], body: Body) -> list[HeadingCandidate]:
-    """Pick the candidates that open a section named by the number of its note; none where the numbers begin anew."""
+    """Pick the candidates that open a section named by the number of its note; none where the numbers start again."""
     styles: defaultdict[tuple[float, bool, str], list[HeadingCandidate]] = defaultdict(list)
     for candidate in found:
         alone = not (candidate.beside or candidate.flows or candidate.cut is not None)
