@@ -6,9 +6,9 @@ Each case runs the real `knowledge-ingest` as a process, embedding through the s
 (`tests.servers.openai_server`), into SQLite, a real `chroma run` server, or the stand-in of Qdrant's server.
 When a third of the passages are embedded, something happens: the ingest or the store is killed (SIGKILL), the network
 between them is cut (a proxy that drops everything), the disk is full (a small tmpfs; needs root, else a limit on the
-size of files), the embedding service is gone. Then the first run must end with a clear message or by the signal, the
-fault is repaired, and the second run must succeed and leave, record for record, chunk for chunk, vector for vector, what
-an undisturbed run leaves. Exit code 1 when any case differs.
+size of files), the embedding service is gone. Then the first run must end with a clear message or by the signal. After
+the repair the second run must succeed and leave, record for record, chunk for chunk, vector for vector, what an
+undisturbed run leaves. Exit code 1 when any case differs.
 """
 
 from __future__ import annotations
