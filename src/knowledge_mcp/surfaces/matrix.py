@@ -10,7 +10,7 @@ from typing import Any
 
 from knowledge_mcp.engine.tracing.links import Trace, TraceItem, TraceLink, Verdict
 
-__all__ = ["as_csv", "as_html", "as_values"]
+__all__ = ["as_csv", "as_html", "as_values", "harmless"]
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _COLUMNS = ("from", "to", "verdict", "probability", "words", "from_text", "to_text", "from_citation", "to_citation")
@@ -51,12 +51,12 @@ def as_csv(found: Trace) -> str:
     writer = csv.writer(stream)
     writer.writerow(_COLUMNS)
     for link in found.links:
-        writer.writerow([_harmless(cell) for cell in _row(link)])
+        writer.writerow([harmless(cell) for cell in _row(link)])
     for place, items in enumerate((found.untraced_sources, found.untraced_targets)):
         for item in items:
             cells = [""] * len(_COLUMNS)
             cells[place], cells[2], cells[7 + place] = item.id, Verdict.NONE.value, item.citation
-            writer.writerow([_harmless(cell) for cell in cells])
+            writer.writerow([harmless(cell) for cell in cells])
     return stream.getvalue()
 
 
@@ -66,7 +66,7 @@ def _row(link: TraceLink) -> list[str]:
     return [*head, evidence.from_text, evidence.to_text, link.source.citation, link.target.citation]
 
 
-def _harmless(cell: str) -> str:
+def harmless(cell: str) -> str:
     """Keep a spreadsheet from taking a cell for a formula."""
     return f"'{cell}" if cell.startswith(_FORMULA) else cell
 

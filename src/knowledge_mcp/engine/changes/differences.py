@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from knowledge_mcp.engine.changes.aligning import ClauseLink, LinkKind, words_of
 from knowledge_mcp.engine.changes.clauses import Clause, Edition
+from knowledge_mcp.language.demands import force_words, limits, without_limits
 from knowledge_mcp.language.force import Convention
 from knowledge_mcp.language.sentences import sentence_spans
 from knowledge_mcp.model.document import ReferenceKind
@@ -118,7 +119,7 @@ def _of_sentences(
     for one, other in _paired(before, after):
         if one is None or other is None:
             text = one or other or ""
-            obliges = bool(_forces(text, old if other is None else new))
+            obliges = bool(force_words(text, old if other is None else new))
             kind = ("withdrawn" if other is None else "added") if obliges else ""
             yield TextChange(ChangeType.WORDS, one or "", other or "", one or "", other or "", kind)
             continue
@@ -180,41 +181,7 @@ def _likeness(one: Counter[str], other: Counter[str]) -> float:
 
 # ---- between two sentences
 
-_NOT = r"(?P<not>\s+not\b|n['’]t\b)?"
-_FORCE = re.compile(
-    rf"\b(?:(?P<word>shall|must|should|may|can|cannot|will|ought\s+to|need(?=\s+not))\b{_NOT}"
-    r"|(?:(?<=\bis )|(?<=\bare )|(?<=\bbe ))(?P<denied>not\s+)?"
-    r"(?P<state>required|recommended|optional|permitted|allowed)\b)",
-    re.IGNORECASE,
-)
-_CAPITAL_FORCE = re.compile(
-    r"\b(?P<word>SHALL|MUST|SHOULD|MAY|CANNOT|CAN|REQUIRED|RECOMMENDED|OPTIONAL)\b(?P<not>\s+NOT\b)?"
-)
-_NORMAL = {
-    "must": "shall",
-    "required": "shall",
-    "recommended": "should",
-    "ought to": "should",
-    "optional": "may",
-    "permitted": "may",
-    "allowed": "may",
-}
-_NUMBER = re.compile(
-    r"(?<![\w.,/])(?<![A-Za-z]-)(?:[<>≤≥±~]\s?)?(?:(?<![\w)])[+−-])?\d+(?:[.,\u2009\u00a0]\d{3})*(?:[.,]\d+)?(?:\s?[%‰°]|(?:\s?(?:[µumkMGT]?(?:s|m|g|V|A|W|Hz|Pa|N|J|B|bit|bits"
-    r"|byte|bytes)|mm|cm|km|in|ft|dB|min|h|°C|K|kg))(?![\w]))?(?![\w]|[.,]\d)"
-)
 _CLAUSE_NUMBER = re.compile(r"(?<![\w.])[A-Z]?(?:\.?\d{1,3})(?:\.\d{1,3})*(?![\w]|\.\d)")
-_NUMBER_WORDS = re.compile(
-    r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty|sixty|ninety"
-    r"|hundred|thousand|half|twice|double)\b",
-    re.IGNORECASE,
-)
-_NAMED_PLACE = re.compile(
-    r"(?:\b(?:clauses?|sections?|subclauses?|annex|appendix|tables?|figures?|fig\.|chapters?|parts?|articles?|paragraphs?"
-    r"|rfc|iso(?:/iec)?|iec|ieee|en|version|edition|rev(?:ision|\.)?)[\s-]{0,3}|§{1,2}\s{0,3})(?=[^\s\d]{0,20}\d)[\w.:/-]{1,60}"
-    r"|\bhttps?://\S{1,500}|\b\d{4}-\d{2}-\d{2}\b|^\s{0,8}\(?\d{1,3}[.)]\s",
-    re.IGNORECASE,
-)
 
 
 def _between(
@@ -225,38 +192,18 @@ def _between(
     In a sentence that was written again, force and numbers are no changes of their own.
     """
     found: list[TextChange] = []
-    rest, other_rest = _rest(one), _rest(other)
+    rest, other_rest = words_of(without_limits(one)), words_of(without_limits(other))
     if _likeness(Counter(rest), Counter(other_rest)) < _SAME:
         yield TextChange(ChangeType.WORDS, *_parted(one, other), one, other)
         return
-    for was, now in _replaced(_forces(one, old), _forces(other, new)):
+    for was, now in _replaced(force_words(one, old), force_words(other, new)):
         found.append(TextChange(ChangeType.FORCE, was, now, one, other))
-    for was, now in _replaced(_numbers(one), _numbers(other)):
+    for was, now in _replaced(limits(one), limits(other)):
         if any(sign.isdigit() for sign in was + now) or (was and now):  # "two" that came or went counts no limit
             found.append(TextChange(ChangeType.NUMBER, was, now, one, other))
     yield from found
     if rest != other_rest or (not found and words_of(_redirected(one, numbers)) != words_of(other)):
         yield TextChange(ChangeType.WORDS, *_parted(one, other), one, other)
-
-
-def _forces(sentence: str, convention: Convention) -> list[tuple[str, str]]:
-    """List the words of force, each with its normal form; where a document writes them in capitals, only those."""
-    found: list[tuple[str, str]] = []
-    for match in (_CAPITAL_FORCE if convention.capitals else _FORCE).finditer(sentence):
-        parts = match.groupdict()
-        word = " ".join((parts["word"] or parts["state"]).lower().split())
-        is_negated = word == "cannot" or bool(parts["not"] or parts.get("denied"))
-        plain = "can" if word == "cannot" else _NORMAL.get(word, word)
-        found.append((f"{plain} not" if is_negated else plain, match.group()))
-    return found
-
-
-def _numbers(sentence: str) -> list[tuple[str, str]]:
-    """List the numbers with their units, and number words; those of references and editions are left out."""
-    masked = _NAMED_PLACE.sub(lambda match: "x" * len(match.group()), sentence)
-    found = [(match.start(), match.group().strip()) for match in _NUMBER.finditer(masked)]
-    found += [(match.start(), match.group()) for match in _NUMBER_WORDS.finditer(masked)]
-    return [("".join(printed.lower().split()), printed) for _, printed in sorted(found)]
 
 
 def _replaced(before: Sequence[tuple[str, str]], after: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
@@ -275,12 +222,6 @@ def _redirected(sentence: str, numbers: Mapping[str, str]) -> str:
     return _CLAUSE_NUMBER.sub(lambda match: numbers.get(match.group(), match.group()), sentence)
 
 
-def _rest(sentence: str) -> list[str]:
-    """List the words of a sentence without force, numbers and names of places."""
-    bare = _NUMBER_WORDS.sub(" ", _CAPITAL_FORCE.sub(" ", _FORCE.sub(" ", _NAMED_PLACE.sub(" ", sentence))))
-    return words_of(_NUMBER.sub(" ", bare))
-
-
 def _parted(one: str, other: str) -> tuple[str, str]:
     """Cut two sentences down to what differs, whole words, with an ellipsis between pieces."""
     words, others = one.split(), other.split()
@@ -294,7 +235,7 @@ def _parted(one: str, other: str) -> tuple[str, str]:
 def _signs(before: Sequence[str], after: Sequence[str]) -> Iterator[TextChange]:
     """Tell of limits whose sign alone changed, which letters and digits do not show: "≥ 5" and "≤ 5"."""
     for one, other in zip(before, after, strict=False):
-        for was, now in _replaced(_numbers(one), _numbers(other)):
+        for was, now in _replaced(limits(one), limits(other)):
             yield TextChange(ChangeType.NUMBER, was, now, one, other)
 
 

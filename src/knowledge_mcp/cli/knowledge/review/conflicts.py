@@ -1,0 +1,260 @@
+"""`knowledge conflicts`: requirements that contradict or double each other, and terms that are defined in two ways."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from knowledge_mcp.cli.knowledge.review.trace import items_of
+from knowledge_mcp.cli.shared.failures import say
+from knowledge_mcp.cli.shared.session import (
+    AsJson,
+    CollectionName,
+    ConfigFile,
+    Verbose,
+    guarded,
+    out,
+    settings_of,
+    shown,
+    write_json,
+)
+from knowledge_mcp.engine.search.requirements import group_statements, requirement_records, words_of
+from knowledge_mcp.engine.tracing.conflicts import (
+    Conflict,
+    ConflictKind,
+    Meaning,
+    conflicting_definitions,
+    conflicts,
+)
+from knowledge_mcp.engine.tracing.links import TraceItem
+from knowledge_mcp.model.chunk import Definition, Modality
+from knowledge_mcp.model.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
+from knowledge_mcp.model.source import UNKNOWN, media_type_of
+from knowledge_mcp.surfaces.matrix import harmless
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from knowledge_mcp.ports import Knowledge
+    from knowledge_mcp.settings import Settings
+
+__all__ = ["conflicts_command"]
+
+_COLUMNS = ("kind", "why", "one", "one_text", "one_citation", "other", "other_text", "other_citation", "also_in")
+_MOST_NAMED = 5
+_ALL = frozenset(Modality)
+
+_Read = tuple[list[TraceItem], list[Meaning]]
+
+
+def conflicts_command(
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[WHAT]...", help="Files, folders, or ids of ingested documents; all of these if none."),
+    ] = None,
+    kind: Annotated[
+        list[ConflictKind] | None, typer.Option(help="Show only these kinds; repeatable.", case_sensitive=False)
+    ] = None,
+    as_json: AsJson = False,
+    as_csv: Annotated[
+        Path | None, typer.Option("--csv", metavar="FILE", help="Write one row a pair.", dir_okay=False)
+    ] = None,
+    collection: CollectionName = None,
+    config: ConfigFile = None,
+    verbose: Verbose = False,
+) -> None:
+    """List requirements that may contradict or double each other, and terms that are defined in two ways.
+
+    Two sentences are compared only where they speak of the same thing: without force and limits they have the same
+    words, or one has a few more. Requirements that say the same in other words are not found. It is advice: a person
+    decides.
+
+    Example: knowledge conflicts srs.docx interfaces.csv
+
+    Example: knowledge conflicts --kind contradiction --kind limit --json
+    """
+    with guarded(verbose=verbose, as_json=as_json):
+        settings = settings_of(config, collection, verbose=verbose)
+        items, meanings = _read_all(settings, what or [])
+        if not items and not meanings:
+            raise InvalidInputError(
+                "There are no requirements and no definitions in it.",
+                suggestion="Give documents with requirements, or ingest some first.",
+            )
+        found = [*_of_items(items), *_of_meanings(meanings)]
+        chosen = [each for each in found if not kind or each.kind in kind]
+        if as_csv is not None:
+            _write(as_csv, _csv(chosen))
+        if as_json:
+            write_json({"conflicts": [_values(each) for each in chosen], "compared": len(items)})
+        elif as_csv is None:
+            _print(chosen, len(items))
+
+
+def _of_items(items: list[TraceItem]) -> list[Conflict]:
+    from knowledge_mcp.lexical.analyser import EnglishAnalyser
+
+    return conflicts(items, EnglishAnalyser().document_terms)
+
+
+def _of_meanings(meanings: list[Meaning]) -> list[Conflict]:
+    return conflicting_definitions(meanings)
+
+
+# ---- reading
+
+
+def _read_all(settings: Settings, names: list[str]) -> _Read:
+    items: list[TraceItem] = []
+    meanings: list[Meaning] = []
+    for found in _each(settings, names):
+        items.extend(found[0])
+        meanings.extend(found[1])
+    return items, meanings
+
+
+def _each(settings: Settings, names: list[str]) -> Iterator[_Read]:
+    ids = [name for name in names if not Path(name).exists()]
+    for name in names:
+        path = Path(name)
+        if path.is_dir():
+            yield from _of_folder(settings, path)
+        elif path.exists() and media_type_of(path.name) != UNKNOWN and path.suffix.lower() not in {".csv", ".json"}:
+            yield _of_file(settings, path, path.name)
+        elif path.exists():
+            yield items_of(settings, name), []
+    if ids or not names:
+        yield from _ingested(settings, ids)
+
+
+def _of_folder(settings: Settings, folder: Path) -> Iterator[_Read]:
+    left: list[str] = []
+    for path in sorted(folder.rglob("*")):
+        inside = path.relative_to(folder)
+        if not path.is_file() or any(part.startswith(".") for part in inside.parts):
+            continue
+        try:
+            if media_type_of(path.name) == UNKNOWN:
+                left.append(str(inside))
+            else:
+                yield _of_file(settings, path, inside.as_posix())
+        except UnreadableDocumentError as exc:
+            left.append(f"{inside} ({exc.message})")
+    if left:
+        more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
+        say(f"Not compared: {', '.join(left[:_MOST_NAMED])}{more}.")
+
+
+def _of_file(settings: Settings, path: Path, name: str) -> _Read:
+    from knowledge_mcp.cli.knowledge.inspect import inspect_file
+
+    inspected = inspect_file(settings, path)
+    if inspected.lost:
+        say(f"{name}: {len(inspected.lost)} pages were not read; what stands on them is not compared.")
+    text = inspected.document.text
+    items: list[TraceItem] = []
+    for group in group_statements(inspected.statements):
+        own = group[0].identifier or group[0].clause_number or ""
+        items.append(TraceItem(own, "", words_of(group, text), f"{name}, {own}" if own else name))
+    return items, [_meaning(each, name) for each in inspected.definitions]
+
+
+def _ingested(settings: Settings, ids: list[str]) -> Iterator[_Read]:
+    from knowledge_mcp import wiring
+
+    knowledge = wiring.build_knowledge(settings)
+    try:
+        for document_id in ids or [each.id for each in knowledge.documents()]:
+            yield _held(knowledge, document_id)
+    except NotFoundError as exc:
+        if not ids:
+            raise
+        raise NotFoundError(
+            f"{exc.message} It is no file and no folder either.",
+            suggestion="Check the path; `knowledge documents list` shows the ids.",
+        ) from exc
+    finally:
+        knowledge.close()
+
+
+def _held(knowledge: Knowledge, document_id: str) -> _Read:
+    record = knowledge.document(document_id)
+    chunks = knowledge.document_chunks(document_id)
+    text, structure = knowledge.document_text(document_id), knowledge.document_structure(document_id)
+    found = requirement_records(record, chunks, text, structure, modalities=_ALL)
+    items = [TraceItem(each.identifier, "", each.text, each.citation) for each in found]
+    definitions = {each.span: each for chunk in chunks for each in chunk.definitions}
+    return items, [_meaning(each, record.title) for each in definitions.values()]
+
+
+def _meaning(definition: Definition, name: str) -> Meaning:
+    from knowledge_mcp.lexical.analyser import EnglishAnalyser
+
+    key = EnglishAnalyser().term_key(definition.term)
+    place = f"{name}, {definition.clause_number}" if definition.clause_number else name
+    domain = f" <{definition.domain}>" if definition.domain else ""
+    return Meaning(f"{key}{domain}", definition.term, definition.text, place)
+
+
+# ---- showing
+
+
+def _values(found: Conflict) -> dict[str, Any]:
+    def side(each: Any) -> dict[str, str]:
+        return {"id": each.id, "text": each.text, "citation": each.citation}
+
+    return {
+        "kind": found.kind.value,
+        "why": found.why,
+        "one": side(found.one),
+        "other": side(found.other),
+        "also_in": [side(each) for each in found.also_in],
+    }
+
+
+def _csv(found: list[Conflict]) -> str:
+    stream = io.StringIO()
+    writer = csv.writer(stream)
+    writer.writerow(_COLUMNS)
+    for each in found:
+        sides = (each.one.id, each.one.text, each.one.citation, each.other.id, each.other.text, each.other.citation)
+        also = "; ".join(dict.fromkeys(place.citation for place in each.also_in))
+        writer.writerow([harmless(cell) for cell in (each.kind.value, each.why, *sides, also)])
+    return stream.getvalue()
+
+
+def _write(path: Path, content: str) -> None:
+    try:
+        path.write_text(content, encoding="utf-8")
+    except OSError as exc:
+        raise InvalidInputError(
+            f"{path} cannot be written: {exc.strerror or exc}.", suggestion="Choose another place."
+        ) from exc
+    say(f"Wrote {path}.")
+
+
+def _print(found: list[Conflict], compared: int) -> None:
+    if found:
+        out().print(_table(found))
+    counts = Counter(each.kind for each in found)
+    told = ", ".join(f"{counts[kind]} {kind.value}" for kind in ConflictKind if counts[kind])
+    say(f"{told or 'None found'}, among {compared} requirements. A person decides; other words are not recognised.")
+
+
+def _table(found: list[Conflict]) -> Table:
+    from rich.table import Table
+
+    table = Table(show_lines=True)
+    for name in ("Kind", "Why", "One", "Other"):
+        table.add_column(name, overflow="fold", no_wrap=name == "Kind")
+    for each in found:
+        also = f"\nand {len(each.also_in)} more" if each.also_in else ""
+        sides = (f"{one.text}\n{one.citation}" for one in (each.one, each.other))
+        table.add_row(*(shown(cell) for cell in (each.kind.value, f"{each.why}{also}", *sides)))
+    return table

@@ -1,0 +1,368 @@
+"""Demands that double or contradict each other, and terms that are defined in two ways; precision comes first.
+
+Two sentences speak of the same thing only where the words left without force and limits are the same, or one has a few
+more. What then differs is the conflict: the force, a limit, "not", or one word and its opposite.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from knowledge_mcp.engine.tracing.links import TraceItem
+from knowledge_mcp.language.demands import named_places, without_limits
+from knowledge_mcp.language.force import Convention, Force, detect_convention, force_of
+from knowledge_mcp.language.quantities import Bound, Quantity, quantities
+from knowledge_mcp.language.sentences import sentence_spans
+from knowledge_mcp.model.chunk import Modality
+from knowledge_mcp.support.checkpoints import checked
+
+__all__ = ["Conflict", "ConflictKind", "Demand", "Meaning", "conflicting_definitions", "conflicts"]
+
+_RELATED = 0.5
+"""Share of the words, weighed by rarity, from which on two demands are looked at for a word and its opposite."""
+_ALIKE = 0.8
+"""Share from which on one may have a few words more; below, pairs of real requirement sets differ
+in their subject (`python -m benchmarks.conflicts`)."""
+_FEWEST_WORDS = 3
+"""A subject, a verb and an object: fewer words fit to anything. A limit with its unit counts for the last two."""
+_LONGEST = 600
+_POINTS = re.compile(
+    r"\A\W*(?:it|they|he|she|the (?:same|above|following))\b"
+    r"|\b(?:this|these|those|such|said)\s+(?!document|standard|specification|part|system|product)\w"
+    r"|\b(?:if|when|where|that|because|before|after|once|while)\s+(?:it|they|this)\b|\b(?:above|following|former|latter)\b",
+    re.IGNORECASE,
+)
+"""What points to a thing that stands elsewhere: such a sentence is only compared with those of its own place."""
+_ENUMERATOR = re.compile(r"(?:\A|(?<=:))\s{0,3}\(?(?:\d{1,3}|[a-z])[.)](?=\s|\Z)")
+_CONDITION = re.compile(
+    r"\b(?:if|when|whenever|where|wherever|unless|until|while|during|except|before|after|in case|only|provided"
+    r"|otherwise)\b",
+    re.IGNORECASE,
+)
+_LABEL = re.compile(r"\W{0,3}[A-Z][A-Za-z]{0,9}[ _.-]{0,2}\d[\w.]{0,9}\s{0,3}[:.)–-]\s")
+_CODE = re.compile(
+    r"`[^`\s]{1,80}`|https?://[^\s`]{1,200}|\b[A-Za-z]{1,40}(?:[_/][A-Za-z0-9]{1,40}){1,8}\b"
+    r"|\b[a-z]{1,30}[A-Z][A-Za-z]{0,30}\b"
+)
+"""What is a name and no word: none of it may differ."""
+_TOKEN = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+_SEE = re.compile(r"\W*see\b.{0,80}\Z", re.IGNORECASE | re.DOTALL)
+_DENIED = re.compile(r"(?:not|never|no)\b", re.IGNORECASE)
+_OTHER = {Bound.LEAST: Bound.MOST, Bound.MOST: Bound.LEAST, Bound.EXACT: Bound.EXACT}
+_OPPOSITES = {
+    frozenset(pair.split())
+    for pair in (
+        "enable disable/enabled disabled/open closed/open close/opened closed/on off/start stop/increase decrease"
+        "/allow deny/allow prevent/allowed forbidden/accept reject/permit deny/permit prohibit/before after"
+        "/minimum maximum/above below/internal external/manual automatic/manually automatically/encrypted unencrypted"
+        "/locked unlocked/lock unlock/include exclude/always never/with without/synchronous asynchronous"
+        "/ascending descending/visible hidden/show hide/mandatory optional/online offline/active inactive"
+        "/public private/horizontal vertical/parallel perpendicular"
+    ).split("/")
+}
+
+Terms = Callable[[str], Sequence[str]]
+
+
+class ConflictKind(StrEnum):
+    """What is wrong between two demands or definitions."""
+
+    CONTRADICTION = "contradiction"
+    LIMIT = "limit"
+    FORCE = "force"
+    DUPLICATE = "duplicate"
+    DEFINITION = "definition"
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """Hold one definition: the key of its term, the term and the words as printed, and where they stand."""
+
+    key: str
+    term: str
+    text: str
+    citation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Hold one sentence that demands something, or what a term is said to mean.
+
+    Attributes:
+        id: of its requirement; the term, of a definition.
+        text: as printed.
+        citation: where it stands.
+    """
+
+    id: str
+    text: str
+    citation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Tell of two demands that do not go together, or say the same.
+
+    Attributes:
+        kind: what is wrong.
+        one, other: the two, in the order given.
+        why: what differs, as printed; for duplicates what they share.
+        also_in: more places that say the same as one of them.
+    """
+
+    kind: ConflictKind
+    one: Demand
+    other: Demand
+    why: str
+    also_in: tuple[Demand, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Parsed:
+    demand: Demand
+    force: Force | None
+    negated: bool
+    limits: tuple[Quantity, ...]
+    sequence: tuple[str, ...]
+    codes: frozenset[str]
+    words: frozenset[str]
+    context: str
+    item: int
+
+    @property
+    def terms(self) -> frozenset[str]:
+        return frozenset(self.sequence)
+
+    @property
+    def modality(self) -> Modality | None:
+        return self.force.modality if self.force else None
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Return what two sentences that say the same have in common."""
+        limits = tuple(sorted((each.unit, each.bound, each.value) for each in self.limits))
+        return (
+            self.context,
+            _turned(self.sequence),
+            self.modality,
+            self.negated,
+            limits,
+            self.codes,
+            self.words & _TURNING,
+        )
+
+
+_TURNING = frozenset("before after without above below off on no never only all any to from in out".split())
+"""Words that an analyser may drop, and that turn a sentence around."""
+
+
+def _turned(sequence: tuple[str, ...]) -> tuple[str, ...]:
+    """Return one of its rotations, the same for all: "if A, B" says what "B if A" says, "A to B" not "B to A"."""
+    return min(sequence[at:] + sequence[:at] for at in range(len(sequence)))
+
+
+def conflicts(items: Iterable[TraceItem], terms: Terms) -> list[Conflict]:
+    """Find what contradicts or doubles what, contradictions first, then in the order of the items.
+
+    Args:
+        items: requirements.
+        terms: turns text into stems without stop words, as `Analyser.document_terms`.
+    """
+    items = list(items)
+    convention = detect_convention("\n".join(each.text for each in items))
+    groups: dict[tuple[object, ...], list[_Parsed]] = {}
+    for place, item in enumerate(checked(items)):
+        for parsed in _demands(place, item, terms, convention):
+            groups.setdefault(parsed.key, []).append(parsed)
+    found = [_duplicate(same) for same in groups.values() if len({each.item for each in same}) > 1]
+    heads = [same[0] for same in groups.values()]
+    for one, other, share in _alike(heads):
+        judged = _judge(heads[one], heads[other], share)
+        if judged is not None:
+            kind, why = judged
+            also = [each.demand for head in (heads[one], heads[other]) for each in groups[head.key][1:]]
+            found.append(Conflict(kind, heads[one].demand, heads[other].demand, why, tuple(also)))
+    order = list(ConflictKind)
+    return sorted(found, key=lambda each: order.index(each.kind))
+
+
+def conflicting_definitions(meanings: Iterable[Meaning]) -> list[Conflict]:
+    """Find terms that are defined in different words in two places; each wording beside the first."""
+    by_key: dict[str, list[Meaning]] = defaultdict(list)
+    for each in meanings:
+        if not _SEE.match(each.text):
+            by_key[each.key].append(each)
+    found: list[Conflict] = []
+    for same in by_key.values():
+        wordings: dict[tuple[str, ...], list[Meaning]] = {}
+        for each in same:
+            wordings.setdefault(tuple(_TOKEN.findall(each.text.lower())), []).append(each)
+        first, *others = wordings.values()
+        for other in others:
+            also = tuple(_meant(each) for each in (*first[1:], *other[1:]))
+            why = f"'{first[0].term}' is defined in different words"
+            found.append(Conflict(ConflictKind.DEFINITION, _meant(first[0]), _meant(other[0]), why, also))
+    return found
+
+
+def _meant(meaning: Meaning) -> Demand:
+    return Demand(meaning.term, meaning.text, meaning.citation)
+
+
+# ---- reading demands
+
+
+def _demands(place: int, item: TraceItem, terms: Terms, convention: Convention) -> Iterator[_Parsed]:
+    """Read the sentences of an item that have force; the whole item where none has."""
+    sentences = [(span.of(item.text), force_of(span.of(item.text), convention)) for span in sentence_spans(item.text)]
+    forced = [(text, force) for text, force in sentences if force is not None]
+    for text, force in forced or ([(item.text, None)] if item.text else []):
+        if len(text) > _LONGEST:
+            continue
+        blank = [match.span() for match in (_LABEL.match(text), *_ENUMERATOR.finditer(text)) if match]
+        limits = tuple(
+            each for each in quantities(text) if not any(start < each.end and each.start < end for start, end in blank)
+        )
+        kept = tuple(terms(_subject(text, item.id, limits)))
+        if len(set(kept)) + 2 * len(limits) < _FEWEST_WORDS:
+            continue
+        negated = force is not None and force.negated
+        if force is not None and force.negated and any(_limits_after(force, each) for each in limits):
+            negated = False
+            if not any(_DENIED.match(text, each.start) for each in limits):  # "not wait more than 5 s"
+                limits = tuple(replace(each, bound=_OTHER[each.bound]) for each in limits)
+        demand = Demand(item.id, " ".join(text.split()), item.citation)
+        words = frozenset(word.lower() for word in _TOKEN.findall(text))
+        codes = frozenset((*_CODE.findall(text), *named_places(text)))
+        context = item.citation if _POINTS.search(text) else ""
+        yield _Parsed(demand, force, negated, limits, kept, codes, words, context, place)
+
+
+def _limits_after(force: Force, limit: Quantity) -> bool:
+    return limit.bound is not Bound.EXACT and limit.end > force.end
+
+
+def _subject(text: str, own_id: str, limits: Sequence[Quantity]) -> str:
+    """Leave what a sentence is about: no limits, no words of force, not the requirement's own id."""
+    signs = list(text)
+    for each in limits:
+        signs[each.start : each.end] = " " * (each.end - each.start)
+    left = without_limits("".join(signs))
+    return re.sub(rf"(?<!\w){re.escape(own_id)}(?!\w)", " ", left) if own_id else left
+
+
+# ---- pairs
+
+
+def _alike(heads: Sequence[_Parsed]) -> Iterator[tuple[int, int, float]]:
+    """Yield the pairs that share enough of their words, and their share.
+
+    Found by prefix filtering: a pair that shares so much must share one of the rarest words.
+    """
+    frequency = Counter(term for head in heads for term in head.terms)
+    weight = {term: math.log(1 + len(heads) / count) for term, count in frequency.items()}
+    totals = [sum(weight[term] for term in head.terms) for head in heads]
+    index: dict[str, list[int]] = defaultdict(list)
+    for place, head in enumerate(checked(heads)):
+        rarest = sorted(head.terms, key=lambda term: (-weight[term], term))
+        left = totals[place] * (1 - _RELATED / (2 - _RELATED))
+        near: set[int] = set()
+        for term in rarest:
+            near.update(index[term])
+            index[term].append(place)
+            left -= weight[term]
+            if left < 0:
+                break
+        for other in sorted(near):
+            shared = sum(weight[term] for term in head.terms & heads[other].terms)
+            share = 2 * shared / (totals[place] + totals[other])
+            if share >= _RELATED and head.item != heads[other].item:
+                yield other, place, share
+
+
+def _judge(one: _Parsed, other: _Parsed, share: float) -> tuple[ConflictKind, str] | None:
+    """Tell what differs between two demands about the same thing; None where they are about different things."""
+    if one.codes != other.codes or one.context != other.context:
+        return None
+    more, less = one.terms - other.terms, other.terms - one.terms
+    if more and less:
+        return _opposed(one, other)
+    if (more or less) and (share < _ALIKE or _conditions(one) != _conditions(other)):
+        return None  # another thing, or a special case
+    if (one.words ^ other.words) & {"before", "after", "without", "above", "below"}:
+        return None
+    if one.negated != other.negated and _excludes(one, other):
+        denied = one if one.negated else other
+        return ConflictKind.CONTRADICTION, f"one is denied: “{_printed(denied)}”"
+    limit = _limits(one.limits, other.limits) if one.modality == other.modality else None
+    if limit is not None:
+        return ConflictKind.LIMIT, limit
+    is_forced = one.force is not None and other.force is not None
+    if is_forced and one.negated == other.negated and one.modality != other.modality and not (more or less):
+        return ConflictKind.FORCE, f"“{_printed(one)}” and “{_printed(other)}”"
+    return None
+
+
+def _excludes(one: _Parsed, other: _Parsed) -> bool:
+    """Tell whether denying one and not the other leaves no way to follow both: "should" and "need not" go together."""
+    denied, told = (one, other) if one.negated else (other, one)
+    if denied.modality is Modality.REQUIREMENT:
+        return told.modality is not None
+    return told.modality is denied.modality
+
+
+def _printed(parsed: _Parsed) -> str:
+    force = parsed.force
+    if force is None:
+        return ""
+    text = parsed.demand.text
+    after = text[force.end : force.end + 5]
+    return text[force.start : force.end] + (" not" if after.lower().startswith(" not") else "")
+
+
+def _conditions(parsed: _Parsed) -> frozenset[str]:
+    return frozenset(match.lower() for match in _CONDITION.findall(parsed.demand.text))
+
+
+def _opposed(one: _Parsed, other: _Parsed) -> tuple[ConflictKind, str] | None:
+    """Tell of one word and its opposite, where all else is the same and stands behind the words of force."""
+    if one.key[2:] != other.key[2:] or len(one.terms ^ other.terms) != 2:
+        return None
+    mine, its = one.words - other.words, other.words - one.words
+    if len(mine) != 1 or len(its) != 1 or frozenset(mine | its) not in _OPPOSITES:
+        return None
+    return ConflictKind.CONTRADICTION, f"“{next(iter(mine))}” and “{next(iter(its))}”"
+
+
+def _limits(ours: Sequence[Quantity], theirs: Sequence[Quantity]) -> str | None:
+    """Tell which limit differs; None where none does, or where they are not limits of the same kind."""
+    if [each.unit for each in ours] != [each.unit for each in theirs]:
+        return None
+    differ = [(mine, its) for mine, its in zip(ours, theirs, strict=True) if _differ(mine, its)]
+    if len(differ) != 1:
+        return None  # two that differ are a condition and what holds under it
+    return " and ".join(_shown(each) for each in differ[0])
+
+
+def _differ(mine: Quantity, its: Quantity) -> bool:
+    if mine.bound is its.bound:
+        return not math.isclose(mine.value, its.value)
+    if {mine.bound, its.bound} == {Bound.LEAST, Bound.MOST}:
+        low, high = (mine, its) if mine.bound is Bound.LEAST else (its, mine)
+        return low.value > high.value  # else the two ends of a range
+    return True
+
+
+def _shown(limit: Quantity) -> str:
+    return f"{limit.bound.value} {limit.value:g} {limit.unit}".strip()
+
+
+def _duplicate(same: Sequence[_Parsed]) -> Conflict:
+    distinct = list({each.item: each for each in same}.values())
+    one, other, *rest = (each.demand for each in distinct)
+    return Conflict(ConflictKind.DUPLICATE, one, other, "they demand the same", tuple(rest))

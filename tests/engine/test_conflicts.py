@@ -1,0 +1,112 @@
+"""Demands that contradict or double each other are found, and what only looks alike is left alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from knowledge_mcp.engine.tracing.conflicts import Meaning, conflicting_definitions, conflicts
+from knowledge_mcp.engine.tracing.links import TraceItem
+from knowledge_mcp.lexical.analyser import EnglishAnalyser
+
+TERMS = EnglishAnalyser().document_terms
+PUMP = "When the tank is full, the pump shall stop within 2 seconds."
+
+
+def kinds(*texts: str) -> list[str]:
+    items = [TraceItem(f"R-{place}", "", text, f"srs, {place}") for place, text in enumerate(texts, 1)]
+    return [each.kind.value for each in conflicts(items, TERMS)]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "kind"),
+    [
+        (PUMP, "The pump shall stop within 5 s when the tank is full.", "limit"),
+        (PUMP, "The pump must not stop when the tank is full.", "contradiction"),
+        (PUMP, "When the tank is full, the pump should stop within 2 seconds.", "force"),
+        (PUMP, "The pump must stop within 2000 ms when the tank is full.", "duplicate"),
+        ("The door shall be locked at night.", "The door shall be unlocked at night.", "contradiction"),
+        ("The log shall keep at least 30 days.", "The log shall keep at most 20 days.", "limit"),
+        ("Guests may not open the cabinet.", "Guests shall not open the cabinet.", "force"),
+        ("A user shall not wait more than 5 s.", "A user shall wait at most 5 seconds.", "duplicate"),
+        ("A user shall not wait more than 5 s.", "A user shall wait at most 9 seconds.", "limit"),
+    ],
+)
+def test_what_differs_names_the_conflict(one: str, other: str, kind: str) -> None:
+    assert kinds(one, other) == [kind]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Pump A shall stop within 2 s.", "Pump B shall stop within 5 s."),
+        ("The system shall assign tasks to persons.", "The system shall assign persons to tasks."),
+        ("The pump shall stop within 2 s.", "If a filter is clogged, the pump shall stop within 5 s."),
+        ("The door shall close before the test starts.", "The door shall close after the test starts."),
+        ("The log shall keep at least 20 days.", "The log shall keep at most 30 days."),
+        ("On a 56 kbps line it shall answer in 6 s.", "On a 112 kbps line it shall answer in 3 s."),
+        ("SRS 17 - The library shall offer an iterator.", "SRS 18 - The library shall offer a reader."),
+        ("The server shall return `maxItems` as a number.", "The server shall not return `minItems` as a number."),
+        ("This property shall be a string value.", "This property shall not be a string value."),
+        ("The array shall follow clause 4.2 exactly.", "The array shall follow clause 5.1 exactly."),
+        ("Clients shall try in this order: 1. the host name", "Clients shall try in this order: 2. the host name"),
+        ("It shall stop at once.", "It shall not stop at once."),
+    ],
+)
+def test_what_only_looks_alike_is_left_alone(one: str, other: str) -> None:
+    assert kinds(one, other) == []
+
+
+def test_what_points_elsewhere_is_compared_in_its_own_place() -> None:
+    items = [
+        TraceItem("a", "", "This property shall be a string value.", "spec, 4.1"),
+        TraceItem("b", "", "This property shall not be a string value.", "spec, 4.1"),
+    ]
+    assert [each.kind.value for each in conflicts(items, TERMS)] == ["contradiction"]
+
+
+def test_what_stands_in_many_places_is_told_once() -> None:
+    items = [TraceItem(f"R-{place}", "", PUMP, f"srs, {place}") for place in range(4)]
+    items.append(TraceItem("R-9", "", "The pump shall not stop when the tank is full.", "other, 1"))
+    contradiction, duplicate = conflicts(items, TERMS)
+    assert contradiction.other.id == "R-9"
+    assert [each.id for each in contradiction.also_in] == ["R-1", "R-2", "R-3"]
+    assert [duplicate.one.id, duplicate.other.id, *(each.id for each in duplicate.also_in)] == [
+        "R-0",
+        "R-1",
+        "R-2",
+        "R-3",
+    ]
+
+
+def test_a_sentence_of_several_is_compared_for_itself() -> None:
+    first = "Every login shall be logged. Passwords shall have at least 8 characters."
+    (found,) = conflicts(
+        [
+            TraceItem("A", "", first, "a, 1"),
+            TraceItem("B", "", "Passwords shall have at least 12 characters.", "b, 7"),
+        ],
+        TERMS,
+    )
+    assert found.one.text == "Passwords shall have at least 8 characters."
+    assert found.why == "at least 8 character and at least 12 character"
+
+
+def test_thousands_of_requirements_take_few_comparisons() -> None:
+    items = [
+        TraceItem(str(place), "", f"The module m{place} shall send signal s{place} to unit u{place}.", "x")
+        for place in range(3000)
+    ]
+    assert conflicts(items, TERMS) == []
+
+
+def test_terms_with_two_meanings_are_told_and_references_are_none() -> None:
+    meanings = [
+        Meaning("user", "user", "person who works with the system", "a, 3.1"),
+        Meaning("user", "User", "Person who works with the system.", "b, 3.4"),
+        Meaning("user", "user", "client of an interface", "c, 2"),
+        Meaning("user", "user", "see end user", "d, 1"),
+        Meaning("operator", "operator", "person in charge", "a, 3.2"),
+    ]
+    (found,) = conflicting_definitions(meanings)
+    assert (found.one.citation, found.other.citation) == ("a, 3.1", "c, 2")
+    assert [each.citation for each in found.also_in] == ["b, 3.4"]
