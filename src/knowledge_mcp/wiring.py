@@ -165,7 +165,8 @@ def _open_store(settings: Settings, *, falls_back: bool) -> tuple[Store, str]:
         [
             StoreCandidate("qdrant", lambda: build_store(settings, "qdrant"), ("QDRANT_URL", "QDRANT_API_KEY")),
             StoreCandidate("chromadb", lambda: build_store(settings, "chromadb"), server),
-        ]
+        ],
+        settings.collection,
     )
 
 
@@ -184,7 +185,6 @@ def try_start(settings: Settings, *, surfaces: Sequence[str] = ("standards",)) -
             continue
         start = start or Start(backend=base.store.backend, degraded=base.degraded)
         try:
-            base.store.ping()
             base.check_space()
         except KnowledgeError as exc:
             problems.setdefault(exc.message, exc)

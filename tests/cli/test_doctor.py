@@ -16,6 +16,7 @@ from knowledge_mcp.embedders.local import model_files, session
 from knowledge_mcp.embedders.local.model_files import FileCheck
 from knowledge_mcp.engine.core.base import Base
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.model.collection import CollectionInfo
 from knowledge_mcp.model.errors import ConnectionFailedError
 from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.ports import Store
@@ -42,10 +43,11 @@ class AilingStore(OverriddenStore):
         self._unreachable = unreachable
         self._damaged = damaged
 
-    def ping(self) -> None:
+    def info(self, collection: str) -> CollectionInfo | None:
         """Answer, or not."""
         if self._unreachable:
             raise ConnectionFailedError("The store does not answer.")
+        return super().info(collection)
 
     def verify(self, collection: str, *, repair: bool = False) -> list[Finding]:
         """Tell of the damage; with `repair` it is repaired."""

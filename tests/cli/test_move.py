@@ -132,7 +132,7 @@ def test_migrate_leaves_what_only_the_target_has_and_says_so(kb: Store, server: 
     done = knowledge("migrate", "--from", "sqlite", "--to", "qdrant", "--json")
     assert done.code == 0
     assert loaded(done.out)["collections"][0]["only_at_target"] == ["stranger"]
-    assert server.open(NAME).document("stranger") is not None
+    assert server.open(NAME).documents(["stranger"])
 
 
 def test_migrate_ends_with_1_where_a_document_could_not_be_copied(kb: Store, server: Store, knowledge: Command) -> None:
@@ -142,7 +142,7 @@ def test_migrate_ends_with_1_where_a_document_could_not_be_copied(kb: Store, ser
     assert done.code == 1
     assert "spoilt: Document 'spoilt' has 3 chunks without a vector." in done.out
     assert "do NOT hold the same" in done.out
-    assert server.open(NAME).document("spoilt") is None
+    assert server.open(NAME).documents(["spoilt"]) == []
     assert len(server.open(NAME).documents()) == 8
 
 
@@ -304,7 +304,7 @@ def test_reembed_names_documents_that_do_not_fit_and_changes_nothing(kb: Store, 
     done = knowledge("reembed", "--model", "newer", "--yes", "--leave-out", "--json")
     assert done.code == 1
     assert loaded(done.out)["swapped"]
-    assert kb.open(NAME).document("long") is None
+    assert kb.open(NAME).documents(["long"]) == []
 
 
 class _Options:

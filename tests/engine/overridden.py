@@ -72,9 +72,6 @@ class OverriddenStore(MemoryStore):
     ) -> LegResults:
         return self._plain(collection).search(vector=vector, text=text, filter=filter, limit=limit)
 
-    def cosines(self, collection: str, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
-        return self._plain(collection).cosines(vector, chunk_ids)
-
     def verify(self, collection: str, *, repair: bool = False) -> list[Finding]:
         return self._plain(collection).verify(repair=repair)
 
@@ -120,9 +117,6 @@ class _Handle(MemoryHandle):
 
     def search(self, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int) -> LegResults:
         return self._methods.search(self._name, vector=vector, text=text, filter=filter, limit=limit)
-
-    def cosines(self, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
-        return self._methods.cosines(self._name, vector, chunk_ids)
 
     def verify(self, *, repair: bool = False) -> list[Finding]:
         return self._methods.verify(self._name, repair=repair)

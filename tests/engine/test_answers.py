@@ -230,9 +230,6 @@ def test_statistics_count_what_was_ingested(world: World) -> None:
 class DownStore(OverriddenStore):
     """A store that nobody reaches."""
 
-    def ping(self) -> None:
-        raise ConnectionFailedError("nobody there")
-
     def info(self, collection: str) -> CollectionInfo | None:
         raise ConnectionFailedError("nobody there")
 

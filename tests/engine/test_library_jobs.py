@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import pytest
 
+from knowledge_mcp.engine.core.snapshots import record_of
 from knowledge_mcp.engine.jobs import store_journal
 from knowledge_mcp.engine.jobs.journal import Job, JobState, job_from_json, job_to_json
 from knowledge_mcp.engine.jobs.store_journal import JOBS_COLLECTION, StoreJournal
@@ -105,8 +106,8 @@ def test_a_job_that_ended_its_process_three_times_is_failed(shelf: Shelf) -> Non
 
 def wait_for_a_sign(shelf: Shelf, owner: str) -> None:
     """Wait for an owner's next sign of life."""
-    before = shelf.store.open(JOBS_COLLECTION).document(f"owner:{owner}")
-    wait_until(lambda: shelf.store.open(JOBS_COLLECTION).document(f"owner:{owner}") != before)
+    before = shelf.store.open(JOBS_COLLECTION).documents([f"owner:{owner}"])
+    wait_until(lambda: shelf.store.open(JOBS_COLLECTION).documents([f"owner:{owner}"]) != before)
 
 
 def test_owners_that_still_give_signs_of_life_keep_their_jobs(shelf: Shelf) -> None:
@@ -125,7 +126,7 @@ def test_a_job_of_the_journal_that_cannot_be_read_is_left_out(shelf: Shelf, capl
     journal.write(job)
     assert journal.read(job.id) == job
     assert journal.open() == [job]
-    record = shelf.store.open(JOBS_COLLECTION).document(f"job:{job.id}")
+    record = record_of(shelf.store.open(JOBS_COLLECTION), f"job:{job.id}")
     assert record is not None
     damaged = replace(record, metadata=(("job", job_to_json(job)[:-5]),))
     shelf.store.open(JOBS_COLLECTION).publish([WholeDocument(damaged, "-", ())], lambda _: None)

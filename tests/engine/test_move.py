@@ -130,10 +130,10 @@ def test_what_only_the_target_has_is_left_and_told_or_pruned(source: MemoryStore
     assert report.good
     assert report.plan.others == ("stranger",)
     assert not report.comparison.overlap.judged
-    assert target.open("kb").document("stranger") is not None
+    assert target.open("kb").documents(["stranger"])
     report = move(place(source), place(target), prune=True)
     assert (report.removed, report.good, report.comparison.overlap.judged) == (("stranger",), True, True)
-    assert target.open("kb").document("stranger") is None
+    assert target.open("kb").documents(["stranger"]) == []
 
 
 def test_a_plan_writes_nothing(source: MemoryStore) -> None:
@@ -184,7 +184,7 @@ def test_a_missing_vector_fails_its_document_alone_and_drops_no_chunk() -> None:
         ("doc-03", "Document 'doc-03' has 2 chunks without a vector.")
     ]
     assert told.of(MoveEventKind.FAILED) == ["doc-03"]
-    assert target.open("kb").document("doc-03") is None
+    assert target.open("kb").documents(["doc-03"]) == []
     assert len(target.open("kb").documents()) == 7
     assert [each.document_id for each in report.comparison.differing] == ["doc-03"]
 

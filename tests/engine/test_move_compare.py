@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from knowledge_mcp.engine.core.snapshots import record_of
 from knowledge_mcp.engine.transfer.compare import content_hash
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import Chunk, Vector
@@ -139,7 +140,7 @@ def test_a_store_that_does_not_keep_what_it_was_given_is_found_out(
 def test_what_an_equal_record_hides_is_found_by_the_comparison_and_copied_again(source: MemoryStore) -> None:
     target = memory()
     move(place(source), place(target))
-    kept = source.open("kb").document("doc-02")
+    kept = record_of(source.open("kb"), "doc-02")
     assert kept is not None
     other = WholeDocument(kept, "another text", chunks_of("doc-02", 5, turn=8))
     target.open("kb").publish([other], lambda _: None)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from knowledge_mcp.engine.core.snapshots import record_of
 from knowledge_mcp.engine.transfer.carry import CollectionPlace, MoveEvent, MoveEventKind
 from knowledge_mcp.engine.transfer.compare import content_hash
 from knowledge_mcp.engine.transfer.reembed import Reembed, ReembedOptions, ReembedReport
@@ -210,7 +211,7 @@ def test_documents_that_do_not_fit_can_be_left_out(store: Store) -> None:
     assert (report.swapped, report.good) == (True, False)
     assert [each.document_id for each in report.failed] == ["long"]
     assert len(store.open("kb").documents()) == 8
-    assert store.open("kb").document("long") is None
+    assert store.open("kb").documents(["long"]) == []
 
 
 def test_a_document_ingested_again_into_the_coming_collection_counts_as_carried_over(store: Store) -> None:
@@ -222,7 +223,7 @@ def test_a_document_ingested_again_into_the_coming_collection_counts_as_carried_
     cut = chunks_of("long", 9)
     vectors = embedder.embed_documents([each.chunk.embedding_text for each in cut])
     cut = [replace(each, vector=vector) for each, vector in zip(cut, vectors, strict=True)]
-    kept = store.open("kb").document("long")
+    kept = record_of(store.open("kb"), "long")
     assert kept is not None
     newer = replace(kept, chunk_count=9, updated_at="2026-11-22T00:00:00+00:00", pipeline="finer")
     store.open(coming).publish([WholeDocument(newer, "text", cut)], lambda _: None)

@@ -10,7 +10,7 @@ import pytest
 from knowledge_mcp.engine.core.opening import StoreCandidate, open_first
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import AuthError, ConfigError, ConnectionFailedError, KnowledgeError, TimedOutError
-from knowledge_mcp.stores.memory import MemoryStore
+from knowledge_mcp.stores.memory import MemoryHandle, MemoryStore
 from tests.engine.world import World
 
 
@@ -27,9 +27,10 @@ class Named(MemoryStore):
     def backend(self) -> str:
         return self._name
 
-    def ping(self) -> None:
+    def open(self, name: str) -> MemoryHandle:
         if self._failure is not None:
             raise self._failure
+        return super().open(name)
 
     def close(self) -> None:
         self.closed = True
@@ -45,7 +46,7 @@ def candidates(*stores: Named) -> list[StoreCandidate]:
 @pytest.mark.requirement("CLARIFY-005", "A-REQ-IF-003")
 def test_the_configured_store_is_used_when_it_answers() -> None:
     first, second = Named("qdrant"), Named("chromadb")
-    assert open_first(candidates(first, second)) == (first, "")
+    assert open_first(candidates(first, second), "kb") == (first, "")
 
 
 @pytest.mark.requirement("CLARIFY-005", "A-REQ-IF-003")
@@ -55,7 +56,7 @@ def test_the_fallback_is_used_with_a_warning_when_it_does_not(
 ) -> None:
     first, second = Named("qdrant", failure), Named("chromadb")
     with caplog.at_level(logging.WARNING):
-        store, reason = open_first(candidates(first, second))
+        store, reason = open_first(candidates(first, second), "kb")
     assert store is second
     assert first.closed
     assert failure.message in reason
@@ -68,7 +69,7 @@ def test_the_fallback_is_used_with_a_warning_when_it_does_not(
 def test_no_store_at_all_is_a_connection_error_with_stores_reasons_and_variables() -> None:
     stores = (Named("qdrant", ConnectionFailedError("refused")), Named("chromadb", TimedOutError("too slow")))
     with pytest.raises(ConnectionFailedError) as caught:
-        open_first(candidates(*stores))
+        open_first(candidates(*stores), "kb")
     told = f"{caught.value.message} {caught.value.details} {caught.value.suggestion}"
     for word in ("qdrant", "chromadb", "refused", "too slow", "QDRANT_URL", "CHROMADB_URL"):
         assert word in told
@@ -78,13 +79,13 @@ def test_no_store_at_all_is_a_connection_error_with_stores_reasons_and_variables
 @pytest.mark.parametrize("failure", [AuthError("wrong key"), ConfigError("another layout")])
 def test_a_store_that_refuses_is_not_passed_over(failure: KnowledgeError) -> None:
     with pytest.raises(type(failure)):
-        open_first(candidates(Named("qdrant", failure), Named("chromadb")))
+        open_first(candidates(Named("qdrant", failure), Named("chromadb")), "kb")
 
 
 def test_a_fallback_that_is_not_installed_counts_as_one_that_cannot_be_had() -> None:
     stores = (Named("qdrant", ConnectionFailedError("refused")), Named("chromadb", ConfigError("not installed")))
     with pytest.raises(ConnectionFailedError, match="qdrant and chromadb"):
-        open_first(candidates(*stores))
+        open_first(candidates(*stores), "kb")
 
 
 @pytest.mark.requirement("CLARIFY-005", "A-REQ-TOOL-005", "A-REQ-TOOL-006")

@@ -107,7 +107,7 @@ def test_a_paper_that_another_process_files_amid_a_batch_is_replaced_by_the_batc
         world.paper("own/1.pdf", "Edition 3 of 1.")
         mine = world.desk.file(request, Call(tell_nobody, bool), batch).document_id
     assert {each.id for each in world.desk.documents_of(REF) if each.label("source_file") == "1.pdf"} == {mine}
-    assert store.store.open("application_docs").document(str(theirs)) is None
+    assert store.store.open("application_docs").documents([str(theirs)]) == []
 
 
 @pytest.mark.parametrize("batched", [True, False])

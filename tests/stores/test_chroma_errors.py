@@ -174,7 +174,7 @@ def test_a_server_that_fails_is_asked_four_times_and_one_that_refuses_once(answe
         answers.prepared, answers.asked = [(status, "no", {})], []
         store = answers.store()
         with pytest.raises(kind) as caught:
-            store.ping()
+            store.collections()
         assert len(answers.asked) == times, status
         assert "s3cret" not in f"{caught.value} {caught.value.details} {store.location} {store.address!r}"
         store.close()
@@ -186,7 +186,7 @@ def test_a_connection_dropped_in_the_middle_of_an_answer_is_a_connection_error(a
     answers.drop = True
     store = answers.store()
     with pytest.raises(ConnectionFailedError):
-        store.ping()
+        store.collections()
     assert len(answers.asked) == 4
     store.close()
 
@@ -200,7 +200,7 @@ def test_a_server_that_says_nothing_is_given_up_after_its_time(monkeypatch: pyte
         address = Address(Path(), host="127.0.0.1", port=int(listening.getsockname()[1]))
         store = ChromaStore(address, EnglishAnalyser(), policy=NO_PAUSE)
         with pytest.raises(TimedOutError):
-            store.ping()
+            store.collections()
         store.close()
 
 
@@ -225,7 +225,7 @@ def test_a_server_that_is_not_there_is_named_with_its_variables() -> None:
         port = int(free.getsockname()[1])
     store = ChromaStore(Address(Path(), host="127.0.0.1", port=port), EnglishAnalyser(), policy=NO_PAUSE)
     with pytest.raises(ConnectionFailedError) as caught:
-        store.ping()
+        store.collections()
     assert str(port) in caught.value.message
     assert "CHROMADB_HOST" in caught.value.suggestion
     store.close()
@@ -241,7 +241,7 @@ def test_an_address_where_something_else_answers_is_a_matter_of_settings(
     answers.prepared = [(status, body, {})]
     store = answers.store()
     with pytest.raises(ConfigError) as caught:
-        store.ping()
+        store.collections()
     assert "is no ChromaDB" in caught.value.message
     assert "CHROMADB_PORT" in caught.value.suggestion
     assert len(answers.asked) == 1

@@ -24,7 +24,7 @@ from knowledge_mcp.stores.chroma.client import Address, ChromaTable
 from knowledge_mcp.stores.chroma.places import ChromaCollection
 from knowledge_mcp.stores.chroma.slots import ViewLimits
 from knowledge_mcp.stores.chroma.store import ChromaStore, from_options
-from knowledge_mcp.testing.store_search import FILTERS, MANY, put, whole
+from knowledge_mcp.testing.store_search import FILTERS, MANY, cosines, put, whole
 from knowledge_mcp.testing.store_values import (
     SPACE,
     SamplePassage,
@@ -45,7 +45,7 @@ from knowledge_mcp.stores.chroma.store import ChromaStore
 from knowledge_mcp.stores.chroma.client import Address
 store = ChromaStore(Address(Path(sys.argv[1])), EnglishAnalyser())
 try:
-    store.ping()
+    store.collections()
 except ConnectionFailedError as exc:
     print(exc.message, exc.suggestion)
 else:
@@ -98,13 +98,13 @@ def test_a_second_process_is_refused_by_name_and_let_in_once_the_first_is_gone(f
         assert holder.stdout.readline() == "open\n"
         store = opened(folder)
         with pytest.raises(ConnectionFailedError) as caught:
-            store.ping()
+            store.collections()
         assert f"process {holder.pid}" in caught.value.message
         assert f"chroma run --path {folder}" in caught.value.suggestion
         assert "CHROMADB_HOST" in caught.value.suggestion
         holder.kill()
         holder.wait()
-        store.ping()  # what the killed one left is no lock
+        store.collections()  # what the killed one left is no lock
         refused = subprocess.run(command, input="", capture_output=True, text=True, check=True, cwd=ROOT)
         assert "in use by process" in refused.stdout
         store.close()
@@ -123,7 +123,7 @@ def test_nothing_is_opened_before_the_first_call(folder: Path) -> None:
     store = from_options(Options(), EnglishAnalyser())
     assert store.backend == "chromadb"
     assert not (folder / "new").exists()
-    store.ping()
+    store.collections()
     assert (folder / "new").exists()
     store.close()
     heavy = "[each for each in ('chromadb', 'numpy') if each in sys.modules]"
@@ -194,7 +194,7 @@ def test_passages_are_compared_whether_their_vectors_are_held_or_not(folder: Pat
     )
     again = [SamplePassage(f"beta {number}", id=f"{number}", direction=f"way {number}") for number in range(5)]
     put(store, "d", again)
-    compared = store.open("c").cosines(unit_vector("way 3"), ["3", "4", "7", "unknown"])
+    compared = cosines(store.open("c"), unit_vector("way 3"), ["3", "4", "7", "unknown"])
     assert compared.keys() == {"3", "4"}
     assert compared["3"] == pytest.approx(1.0, abs=1e-5)
     legs = store.open("c").search(vector=unit_vector("way 3"), text=None, filter=None, limit=9)

@@ -156,12 +156,12 @@ def test_an_altered_record_is_refused_or_left_out_and_noticed(made: tuple[Store,
         return
     forge("record")
     with pytest.raises(DamagedError, match="record of document 'd'"):
-        store.open("c").document("d")
+        store.open("c").documents(["d"])
     with pytest.raises(DamagedError):
         store.open("c").documents()
     with noticing() as damage:
-        assert store.open("c").document("d") is None
+        assert store.open("c").documents(["d"]) == []
         assert store.open("c").documents() == []
     assert [each.document_id for each in damage] == ["d"]
     put(store, "d", [SamplePassage("alpha shall", id="1")], text="alpha shall")
-    assert store.open("c").document("d") is not None
+    assert store.open("c").documents(["d"])

@@ -201,7 +201,7 @@ def test_all_that_the_store_asks_has_the_answer_of_local_mode() -> None:
         chunks = store.open("c").chunks("document", ["d1"])
         store.open("c").chunks("id", [each.id for each in chunks])
         store.open("c").vectors([each.embedding_key for each in embedded("d1", [each.content for each in chunks])])
-        store.open("c").owners_of_content([each.content_hash for each in chunks])
+        store.open("c").chunks("content", [each.content_hash for each in chunks])
         store.open("c").chunks("term", ["alpha"])
         store.open("c").defined_terms()
         store.open("c").statistics()

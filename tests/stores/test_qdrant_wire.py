@@ -183,7 +183,7 @@ def test_a_hybrid_search_is_one_round_trip(server: QdrantServer, store: QdrantSt
 def test_a_wrong_key_is_refused_and_shown_nowhere(server: QdrantServer, caplog: pytest.LogCaptureFixture) -> None:
     wrong = QdrantStore(replace(config(server), api_key="wrong-secret"), EnglishAnalyser())
     with caplog.at_level(logging.DEBUG), pytest.raises(AuthError) as refused:
-        wrong.ping()
+        wrong.collections()
     assert "wrong-secret" not in f"{refused.value.message} {refused.value.details} {wrong.location} {caplog.text}"
     assert "wrong-secret" not in repr(replace(config(server), api_key="wrong-secret"))
     wrong.close()
@@ -194,7 +194,7 @@ def test_a_server_that_is_not_there_is_a_failed_connection() -> None:
     gone.stop()
     store = QdrantStore(config(gone, ()), EnglishAnalyser())
     with pytest.raises(ConnectionFailedError) as failed:
-        store.ping()
+        store.collections()
     assert gone.url in failed.value.message
     assert "QDRANT_URL" in failed.value.suggestion
     store.close()
@@ -296,7 +296,7 @@ heavy = {"qdrant_client", "grpc", "numpy", "pydantic", "httpx"} & set(sys.module
 assert not heavy, heavy
 sys.modules["qdrant_client"] = None
 from knowledge_mcp.model.errors import ConfigError
-for call in (store.ping, store.collections, lambda: store.open("c").documents()):
+for call in (store.collections, lambda: store.open("c").info(), lambda: store.open("c").documents()):
     try:
         call()
     except ConfigError as exc:

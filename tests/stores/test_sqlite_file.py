@@ -45,7 +45,7 @@ def test_a_store_that_was_removed_is_an_error_and_never_answered_from_memory(tmp
     assert found(store, "alpha") == ["alpha"]
     remove(path)
     for ask in (
-        store.ping,
+        store.collections,
         lambda: found(store, "alpha"),
         lambda: store.open("c").statistics(),
         lambda: put(store, "e", ["x"]),

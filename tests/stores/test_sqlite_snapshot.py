@@ -17,6 +17,7 @@ from knowledge_mcp.model.errors import InternalError
 from knowledge_mcp.model.query import LegHit
 from knowledge_mcp.stores.sqlite import view
 from knowledge_mcp.stores.sqlite.store import SqliteHandle, SqliteStore
+from knowledge_mcp.testing.store_search import cosines
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage, unit_vector
 from knowledge_mcp.testing.stores import put
 
@@ -66,17 +67,17 @@ def test_a_passage_that_is_published_again_is_compared_as_the_snapshot_has_it(tm
         "d",
         [SamplePassage("alpha", id="same", direction="old"), SamplePassage("beta", id="gone", direction="old")],
     )
-    assert store.open("c").cosines(unit_vector("old"), ["same", "gone"]) == pytest.approx({"same": 1.0, "gone": 1.0})
+    assert cosines(store.open("c"), unit_vector("old"), ["same", "gone"]) == pytest.approx({"same": 1.0, "gone": 1.0})
     with store.open("c") as held:
         again = [SamplePassage("alpha", id="same", direction="new"), SamplePassage("gamma", id="come", direction="old")]
         elsewhere(lambda: put(store, "d", again))
         later: list[dict[str, float]] = []
-        elsewhere(lambda: later.append(store.open("c").cosines(unit_vector("old"), ["same", "gone", "come"])))
+        elsewhere(lambda: later.append(cosines(store.open("c"), unit_vector("old"), ["same", "gone", "come"])))
         assert later[0].keys() == {"same", "come"}
         assert later[0]["same"] < 0.99
-        inside = held.cosines(unit_vector("old"), ["same", "gone", "come"])
+        inside = cosines(held, unit_vector("old"), ["same", "gone", "come"])
         assert inside == pytest.approx({"same": 1.0, "gone": 1.0})
-    assert store.open("c").cosines(unit_vector("old"), ["same", "gone", "come"]) == later[0]
+    assert cosines(store.open("c"), unit_vector("old"), ["same", "gone", "come"]) == later[0]
     store.close()
 
 
@@ -87,7 +88,7 @@ def test_passages_of_a_large_collection_are_compared_without_being_held(
     store = opened(tmp_path / "knowledge.db")
     put(store, "d", [SamplePassage("alpha", id="1", direction="one"), SamplePassage("beta", id="2")])
     put(store, "d", [SamplePassage("alpha", id="1", direction="one"), SamplePassage("gamma", id="3")])
-    compared = store.open("c").cosines(unit_vector("one"), ["1", "2", "3"])
+    compared = cosines(store.open("c"), unit_vector("one"), ["1", "2", "3"])
     assert compared.keys() == {"1", "3"}
     assert compared["1"] == pytest.approx(1.0)
     store.close()

@@ -274,7 +274,7 @@ def test_a_replica_that_runs_while_the_tables_become_newer_refuses_from_then_on(
         for refused in (
             lambda: answers(store, "verified"),
             lambda: put(store, "e", [SamplePassage("verified again", id="2")]),
-            store.ping,
+            store.collections,
         ):
             with pytest.raises(ConfigError, match="newer version"):
                 refused()

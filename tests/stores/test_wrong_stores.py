@@ -21,7 +21,7 @@ from knowledge_mcp.model.collection import (
     WholeDocument,
 )
 from knowledge_mcp.model.errors import KnowledgeError, NotFoundError
-from knowledge_mcp.model.query import ChunkKey, Filter, LegResults
+from knowledge_mcp.model.query import ChunkKey, Filter, In, LegResults
 from knowledge_mcp.ports import Analyser, Store
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.store_machine import store_machine
@@ -231,8 +231,19 @@ class _ReadsNothingButItsSnapshot(OverriddenStore):
 
 
 class _ComparesByDistance(OverriddenStore):
-    def cosines(self, collection: str, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
-        return {each: 1.0 - cosine for each, cosine in super().cosines(collection, vector, chunk_ids).items()}
+    def search(
+        self, collection: str, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int
+    ) -> LegResults:
+        found = super().search(collection, vector=vector, text=text, filter=filter, limit=limit)
+        if not (isinstance(filter, In) and filter.field == "chunk_id") or found.dense is None:
+            return found
+        return replace(found, dense=tuple(replace(hit, score=1.0 - hit.score) for hit in found.dense))
+
+
+class _FindsAContentInOneDocumentOnly(OverriddenStore):
+    def chunks(self, collection: str, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
+        found = super().chunks(collection, key, values)
+        return found if key != "content" else list({each.content_hash: each for each in found}.values())
 
 
 WRONG: list[Callable[[Analyser], Store]] = [
@@ -261,6 +272,7 @@ WRONG: list[Callable[[Analyser], Store]] = [
     _GoesOnReadingItsSnapshot,
     _ReadsNothingButItsSnapshot,
     _ComparesByDistance,
+    _FindsAContentInOneDocumentOnly,
 ]
 SEEN_BY_SEQUENCES: list[Callable[[Analyser], Store]] = [
     _ForgetsTheFilterOfTheDenseLeg,

@@ -35,11 +35,11 @@ __all__ = [
     "Wording",
 ]
 
-ChunkKey = Literal["id", "document", "term"]
-"""What chunks are read by: their own ids, the ids of documents, keys of terms that they define."""
+ChunkKey = Literal["id", "document", "term", "content"]
+"""What chunks are read by: their own ids, the ids of documents, keys of terms that they define, content hashes."""
 
-FilterField = Literal["document_id", "document_type", "chunk_type", "normative", "clause_number"]
-"""Fields of a chunk that a filter may name (A-REQ-SEARCH-003)."""
+FilterField = Literal["chunk_id", "document_id", "document_type", "chunk_type", "normative", "clause_number"]
+"""Fields of a chunk that a filter may name (A-REQ-SEARCH-003), and its id."""
 
 
 @dataclass(frozen=True, slots=True)

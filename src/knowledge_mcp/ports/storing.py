@@ -72,7 +72,11 @@ class Collection(Protocol):
         ...
 
     def info(self) -> CollectionInfo | None:
-        """Describe the collection, None where there is none of that name."""
+        """Describe the collection, None where there is none of that name; cheap enough to ask whether the store works.
+
+        Raises:
+            ConnectionFailedError, TimedOutError, InternalError: the store does not work.
+        """
         ...
 
     def state(self) -> str:
@@ -107,14 +111,6 @@ class Collection(Protocol):
         """Look up vectors already known in this collection by `EmbeddedChunk.embedding_key`."""
         ...
 
-    def owners_of_content(self, content_hashes: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """Tell which documents hold visible chunks with these content hashes; unknown hashes are left out."""
-        ...
-
-    def document(self, document_id: str) -> DocumentRecord | None:
-        """Return a document's record, None where there is none."""
-        ...
-
     def documents(self, document_ids: Sequence[str] | None = None, *, limit: int | None = None) -> list[DocumentRecord]:
         """List records by id: all of them, or those of the ids given for which there is a document.
 
@@ -133,7 +129,8 @@ class Collection(Protocol):
     def chunks(self, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
         """Return visible chunks by key: for each value in the order asked, its chunks by document and index.
 
-        A term is an `Analyser.term_key` of a defined term or of an alias. A value that nothing has gives none.
+        A term is an `Analyser.term_key` of a defined term or of an alias, a content the hash of a chunk's words. A
+        value that nothing has gives none.
         """
         ...
 
@@ -141,17 +138,11 @@ class Collection(Protocol):
         """Rank visible chunks by cosine with the vector, by BM25 with the text, or both; filters apply before ranking.
 
         At most `limit` per leg. A leg is None exactly where its input is None; a chunk without any query term is no
-        lexical hit. A leg that fails is reported in the result when the other one works, else raised.
-        """
-        ...
-
-    def cosines(self, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
-        """Compare some visible chunks with a vector: what the dense leg of a search would score them, by chunk id.
-
-        Unknown ids are left out.
+        lexical hit. A leg that fails is reported in the result when the other one works, else raised. Where the filter
+        names chunk ids, all of them that are visible are scored, without any approximation.
 
         Raises:
-            InvalidInputError: the vector is of another length than the collection's.
+            InvalidInputError: the vector is of another length than the collection's; the filter names no such field.
         """
         ...
 
@@ -178,10 +169,6 @@ class Store(Protocol):
     @property
     def location(self) -> str:
         """Name the file or address, without any secret."""
-        ...
-
-    def ping(self) -> None:
-        """Make one cheap round trip; raises ConnectionFailedError, TimedOutError or InternalError."""
         ...
 
     def close(self) -> None:

@@ -81,9 +81,6 @@ class MemoryStore:
     def location(self) -> str:
         return f"this process, store {self._number}"
 
-    def ping(self) -> None:
-        self._check_open()
-
     def close(self) -> None:
         self._closed = True
 
@@ -183,21 +180,6 @@ class MemoryHandle:
             known = {each.embedding_key: each.vector for each in target.visible()}
             return {key: known[key] for key in embedding_keys if key in known}
 
-    def owners_of_content(self, content_hashes: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        with self._store.lock:
-            wanted = set(content_hashes)
-            owners: dict[str, set[str]] = {}
-            for document_id, document in self._store.get(self._name).documents.items():
-                for each in document.chunks:
-                    if each.chunk.content_hash in wanted:
-                        owners.setdefault(each.chunk.content_hash, set()).add(document_id)
-            return {content_hash: tuple(sorted(found)) for content_hash, found in owners.items()}
-
-    def document(self, document_id: str) -> DocumentRecord | None:
-        with self._store.lock:
-            found = self._store.get(self._name).documents.get(document_id)
-            return found.record if found else None
-
     def documents(self, document_ids: Sequence[str] | None = None, *, limit: int | None = None) -> list[DocumentRecord]:
         with self._store.lock:
             documents = self._store.get(self._name).documents
@@ -219,15 +201,17 @@ class MemoryHandle:
 
     def chunks(self, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
         with self._store.lock:
-            everything = [each.chunk for each in self._store.get(self._name).visible()]
-            found = [chunk for value in values for chunk in everything if value in self._values(key, chunk)]
-            return sound(found, checked_chunk)
+            holding: dict[str, list[Chunk]] = {}
+            for each in self._store.get(self._name).visible():
+                for value in self._values(key, each.chunk):
+                    holding.setdefault(value, []).append(each.chunk)
+            return sound([chunk for value in values for chunk in holding.get(value, ())], checked_chunk)
 
     def _values(self, key: ChunkKey, chunk: Chunk) -> Collection[str]:
         if key == "term":
             names = [name for one in chunk.definitions for name in (one.term, *one.aliases)]
             return {self._store.analyser.term_key(name) for name in names}
-        return (chunk.id if key == "id" else chunk.document_id,)
+        return ({"id": chunk.id, "document": chunk.document_id, "content": chunk.content_hash}[key],)
 
     def state(self) -> str:
         with self._store.lock:
@@ -256,14 +240,6 @@ class MemoryHandle:
             dense = None if vector is None else self._dense(everything, vector)
             lexical = None if text is None else self._lexical(everything, text)
             return LegResults(dense=_best(dense, allowed, limit), lexical=_best(lexical, allowed, limit))
-
-    def cosines(self, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
-        with self._store.lock:
-            target = self._store.get(self._name)
-            check_query(vector, target.info.space)
-            wanted = set(chunk_ids)
-            known = [each for each in target.visible() if each.chunk.id in wanted]
-            return {hit.chunk_id: hit.score for hit in self._dense(known, vector)}
 
     def defined_terms(self) -> dict[str, str]:
         with self._store.lock:

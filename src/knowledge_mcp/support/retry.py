@@ -5,13 +5,15 @@ from __future__ import annotations
 import logging
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TypeVar
 
 from knowledge_mcp.support.events import log_event
 
-__all__ = ["SPECIFIED", "RetryPolicy", "doubling", "retrying"]
+__all__ = ["SPECIFIED", "RetryPolicy", "doubling", "retrying", "without_retries"]
 
 _logger = logging.getLogger(__name__)
 
@@ -49,6 +51,19 @@ def doubling(retries: int) -> tuple[float, ...]:
     return tuple(min(2.0**number, _MOST_ASKED) for number in range(retries))
 
 
+_ONCE: ContextVar[bool] = ContextVar("once", default=False)
+
+
+@contextmanager
+def without_retries() -> Generator[None]:
+    """Let what is called here fail at once: who asks whether a service answers does not wait until it does."""
+    before = _ONCE.set(True)
+    try:
+        yield
+    finally:
+        _ONCE.reset(before)
+
+
 def retrying(
     call: Callable[[], T], *, service: str, may_pass: Callable[[Exception], bool], policy: RetryPolicy = SPECIFIED
 ) -> T:
@@ -63,7 +78,7 @@ def retrying(
         may_pass: whether the same call may succeed a little later.
         policy: how often and when.
     """
-    for attempt, pause in enumerate(policy.pauses, 1):
+    for attempt, pause in enumerate(() if _ONCE.get() else policy.pauses, 1):
         try:
             return call()
         except Exception as exc:

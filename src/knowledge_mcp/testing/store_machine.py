@@ -145,7 +145,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.agree(lambda store: store.open("c").document_structure(document))
         chunks = self.oracle.open("c").chunks("document", [document])
         self.agree(lambda store: store.open("c").chunks("id", [each.id for each in reversed(chunks)]))
-        self.agree(lambda store: store.open("c").owners_of_content([each.content_hash for each in chunks]))
+        self.agree(lambda store: store.open("c").chunks("content", [each.content_hash for each in chunks]))
 
     @invariant()
     def records_and_counts_agree(self) -> None:

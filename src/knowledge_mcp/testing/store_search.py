@@ -9,15 +9,15 @@ from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
-from knowledge_mcp.model.chunk import ChunkType, EmbeddedChunk
+from knowledge_mcp.model.chunk import ChunkType, EmbeddedChunk, Vector
 from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentStructure, WholeDocument
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.model.query import And, Equals, Filter, In, LegHit, Prefix
-from knowledge_mcp.ports import Analyser, Store
+from knowledge_mcp.ports import Analyser, Collection, Store
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage, embedded, record, unit_vector
 
-__all__ = ["SearchContract", "expect", "put", "same_ranking", "whole"]
+__all__ = ["SearchContract", "cosines", "expect", "put", "same_ranking", "whole"]
 
 E = TypeVar("E", bound=Exception)
 
@@ -45,6 +45,11 @@ FILTERS: tuple[tuple[Filter, str], ...] = (
     (Prefix("clause_number", "A"), "4"),
     (In("clause_number", ("A.1", "5.30")), "34"),
     (In("document_id", ()), ""),
+    (In("chunk_id", ("6", "unknown", "2", "6")), "26"),
+    (In("chunk_id", ()), ""),
+    (And((Equals("chunk_id", "3"), Equals("document_type", "guide"))), "3"),
+    (And((In("chunk_id", ("1", "3")), Equals("document_type", "guide"))), "3"),
+    (And((In("chunk_id", ("1", "3")), In("chunk_id", ("3", "4")))), "3"),
     (And(()), "123456"),
     (And((Equals("normative", True), Prefix("clause_number", "5"))), "1"),
     (And((Equals("document_type", "guide"), And((Equals("document_id", "d"), Equals("chunk_type", "annex"))))), "4"),
@@ -88,6 +93,14 @@ def put(
     made = whole(document_id, passages, text=text, sha256=sha256, structure=structure)
     store.open(collection).publish([made], lambda _: None)
     return list(made.chunks)
+
+
+def cosines(collection: Collection, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
+    """Score some chunks, by their ids."""
+    kept = In("chunk_id", tuple(chunk_ids))
+    legs = collection.search(vector=vector, text=None, filter=kept, limit=len(chunk_ids))
+    assert legs.dense is not None, legs.dense_error
+    return {hit.chunk_id: hit.score for hit in legs.dense}
 
 
 def same_ranking(found: Sequence[LegHit], expected: Sequence[LegHit], tolerance: float) -> bool:
@@ -321,13 +334,13 @@ class SearchContract:
             assert legs.dense is not None
             expected = {hit.chunk_id: hit.score for hit in legs.dense}
             assert len(expected) == 232
-            found = store.open("c").cosines(asked, [*expected, "old", "unknown", "007"])
+            found = cosines(store.open("c"), asked, [*expected, "old", "unknown", "007"])
             assert found.keys() == expected.keys()
             assert all(abs(found[each] - score) <= self.dense_tolerance for each, score in expected.items())
-            assert store.open("c").cosines(asked, ["new", "kept"]).keys() == {"new", "kept"}
-            assert store.open("c").cosines(asked, []) == store.open("c").cosines(asked, ["old"]) == {}
-            expect(InvalidInputError, lambda: store.open("c").cosines(asked + asked, ["007"]))
-            expect(NotFoundError, lambda: store.open("none").cosines(asked, ["007"]))
+            assert cosines(store.open("c"), asked, ["new", "kept"]).keys() == {"new", "kept"}
+            assert cosines(store.open("c"), asked, []) == cosines(store.open("c"), asked, ["old"]) == {}
+            expect(InvalidInputError, lambda: cosines(store.open("c"), asked + asked, ["007"]))
+            expect(NotFoundError, lambda: cosines(store.open("none"), asked, ["007"]))
 
     def test_searches_beside_a_writer_see_one_generation_or_the_other(self) -> None:
         with self.filled() as store:
@@ -367,5 +380,5 @@ class SearchContract:
             chunks = put(store, "d", [SamplePassage("alpha", id="1")])
             changed = replace(record("d", chunks), title="Another title")
             store.open("c").publish([WholeDocument(changed, "", chunks)], lambda _: None)
-            assert store.open("c").document("d") == changed
+            assert store.open("c").documents(["d"]) == [changed]
             assert self.found(store, "alpha") == ["1"]

@@ -70,7 +70,6 @@ class StoreContract(SnapshotContract):
             calls: list[Callable[[], object]] = [
                 lambda: store.open("none").documents(),
                 lambda: store.open("none").documents(["d"]),
-                lambda: store.open("none").document("d"),
                 lambda: store.open("none").document_text("d"),
                 lambda: store.open("none").document_structure("d"),
                 lambda: store.open("none").chunks("document", ["d"]),
@@ -80,7 +79,7 @@ class StoreContract(SnapshotContract):
                 lambda: store.open("none").chunks("term", ["x"]),
                 lambda: store.open("none").defined_terms(),
                 lambda: store.open("none").vectors(["x"]),
-                lambda: store.open("none").owners_of_content(["x"]),
+                lambda: store.open("none").chunks("content", ["x"]),
                 lambda: store.open("none").search(vector=unit_vector("x"), text="x", filter=None, limit=3),
                 lambda: store.open("none").publish([whole("d", ["x"])], lambda _: None),
                 lambda: store.open("none").delete("d"),
@@ -99,7 +98,7 @@ class StoreContract(SnapshotContract):
                 "gamma three",
                 "delta four",
             ]
-            assert store.open("c").document("d") == record("d", new, sha256="1" * 64)
+            assert store.open("c").documents(["d"]) == [record("d", new, sha256="1" * 64)]
             assert store.open("c").document_text("d") == "second text"
             assert self.found(store, "alpha") == []
             assert self.found(store, "gamma") == [new[1].chunk.id]
@@ -133,12 +132,12 @@ class StoreContract(SnapshotContract):
             assert store.open("c").delete("d") == 2
             assert store.open("c").delete("d") == 0
             assert store.open("c").delete("never there") == 0
-            assert store.open("c").document("d") is None
+            assert store.open("c").documents(["d"]) == []
             assert store.open("c").document_text("d") is None
             assert store.open("c").chunks("document", ["d"]) == []
             assert store.open("c").chunks("id", [each.chunk.id for each in gone]) == []
             assert store.open("c").chunks("term", ["alpha"]) == []
-            assert store.open("c").owners_of_content([each.chunk.content_hash for each in gone]) == {}
+            assert store.open("c").chunks("content", [each.chunk.content_hash for each in gone]) == []
             assert store.open("c").vectors([each.embedding_key for each in gone]) == {}
             assert self.found(store, "words") == [kept[0].chunk.id]
             assert self.nearest(store, "alpha words") == [kept[0].chunk.id]
@@ -160,7 +159,7 @@ class StoreContract(SnapshotContract):
             store.open("c").publish([WholeDocument(announced, text, [each])], lambda _: None)
             assert store.open("c").chunks("id", [each.chunk.id]) == [each.chunk]
             assert store.open("c").chunks("document", ["d"]) == [each.chunk]
-            assert store.open("c").document("d") == announced
+            assert store.open("c").documents(["d"]) == [announced]
             assert store.open("c").document_text("d") == text
 
     def test_lists_are_ordered_by_id_and_index(self) -> None:
@@ -201,16 +200,17 @@ class StoreContract(SnapshotContract):
             assert [each.id for each in store.open("c").chunks("id", ["3", "none", "1"])] == ["3", "1"]
             assert store.open("c").chunks("id", []) == []
 
-    def test_known_vectors_and_owners_are_looked_up_in_any_number(self) -> None:
+    def test_known_vectors_and_equal_contents_are_looked_up_in_any_number(self) -> None:
         with self.filled() as store:
             one = put(store, "d", [f"passage {number}" for number in range(1200)])
-            put(store, "e", ["passage 7"])
+            (copy,) = put(store, "e", ["passage 7"])
             keys = [each.embedding_key for each in one]
             assert store.open("c").vectors([*keys, "unknown"]) == {each.embedding_key: each.vector for each in one}
-            owners = store.open("c").owners_of_content([each.chunk.content_hash for each in one] + ["unknown"])
-            assert len(owners) == 1200
-            assert owners[one[7].chunk.content_hash] == ("d", "e")
-            assert owners[one[8].chunk.content_hash] == ("d",)
+            hashes = [each.chunk.content_hash for each in one]
+            expected = [each.chunk for each in one]
+            expected.insert(8, copy.chunk)
+            assert store.open("c").chunks("content", [*hashes, "unknown"]) == expected
+            assert store.open("c").chunks("content", hashes[8:6:-1]) == [one[8].chunk, one[7].chunk, copy.chunk]
 
     def test_definitions_are_found_by_term_and_alias_in_order(self) -> None:
         with self.filled() as store:
@@ -267,14 +267,14 @@ class StoreContract(SnapshotContract):
             assert store.open("c").verify() == []
             assert store.open("c").verify(repair=True) == []
 
-    def test_the_store_answers_a_ping_names_itself_and_refuses_work_once_closed(self) -> None:
+    def test_the_store_names_itself_and_refuses_work_once_closed(self) -> None:
         store = self.make_store(self.analyser)
         store.create_collection("c", SPACE)
-        store.ping()
         assert store.backend
         assert store.location
         store.close()
-        expect(KnowledgeError, store.ping)
+        expect(KnowledgeError, store.collections)
+        expect(KnowledgeError, lambda: store.open("c").info())
         expect(KnowledgeError, lambda: store.open("c").documents())
 
     def test_what_one_handle_wrote_another_one_reads(self) -> None:

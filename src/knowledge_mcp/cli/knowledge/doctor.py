@@ -18,6 +18,7 @@ from knowledge_mcp.cli.shared.logs import set_up_logging
 from knowledge_mcp.cli.shared.session import AsJson, ConfigFile, Verbose, guarded, out, reading_of, shown, write_json
 from knowledge_mcp.model.chunk import numbers_of
 from knowledge_mcp.model.errors import ConfigError, KnowledgeError, NotFoundError, noticing
+from knowledge_mcp.support.retry import without_retries
 
 if TYPE_CHECKING:
     from knowledge_mcp.engine.core.base import Base
@@ -196,7 +197,8 @@ def _model(settings: Settings) -> CheckOutcome:
 
 def _store(base: Base) -> CheckOutcome:
     started = time.perf_counter()
-    base.store.ping()
+    with without_retries():
+        base.opened.info()
     milliseconds = (time.perf_counter() - started) * 1000
     return CheckOutcome(
         "store", "ok", f"{base.store.backend} at {base.store.location} answers in {milliseconds:.0f} ms"

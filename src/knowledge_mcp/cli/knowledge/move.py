@@ -19,6 +19,7 @@ from knowledge_mcp.engine.transfer.carry import CollectionPlace, MoveEvent, Move
 from knowledge_mcp.engine.transfer.move import Move, MoveOptions, MovePlan
 from knowledge_mcp.engine.transfer.reembed import Reembed, ReembedOptions, ReembedPlan
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError
+from knowledge_mcp.support.retry import without_retries
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -422,7 +423,8 @@ def reembed_with(settings: Settings, choices: ReembedChoices) -> ExitCode:
     # no fallback: what is re-embedded is the configured store's collection or none
     base = wiring.build_base(settings, start=wiring.Start(backend=choose_store(settings).backend))
     try:
-        base.store.ping()
+        with without_retries():
+            base.opened.info()
         choices = replace(choices, options=replace(choices.options, slice=base.slice))
         return _reembed(choices, base.store, base.collection, base.embedder)
     finally:

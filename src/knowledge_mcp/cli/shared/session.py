@@ -24,6 +24,7 @@ from knowledge_mcp.model.errors import (
     NotFoundError,
     reason_of,
 )
+from knowledge_mcp.support.retry import without_retries
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -234,7 +235,8 @@ def open_store(
             return wiring.build_store(chosen, "memory")
     store = wiring.build_store(chosen, backend)
     try:
-        store.ping()
+        with without_retries():
+            store.collections()
     except BaseException:
         store.close()
         raise

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from knowledge_mcp.engine.core.known_records import KnownRecords
-from knowledge_mcp.engine.core.snapshots import opened, snapshot
+from knowledge_mcp.engine.core.snapshots import opened, record_of, snapshot
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import (
@@ -269,5 +269,5 @@ class Records:
     def get(self, document_id: str) -> DocumentRecord | None:
         """Return a record, None where the document has just gone."""
         if document_id not in self._known:
-            self._known[document_id] = self._base.opened.document(document_id)
+            self._known[document_id] = record_of(self._base.opened, document_id)
         return self._known[document_id]

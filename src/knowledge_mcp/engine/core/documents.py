@@ -11,6 +11,7 @@ from itertools import islice
 
 from knowledge_mcp.engine.core.base import Base, Records
 from knowledge_mcp.engine.core.citing import cite
+from knowledge_mcp.engine.core.snapshots import record_of
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentRecord, DocumentStructure, OutlineEntry
 from knowledge_mcp.model.document import Span
@@ -61,7 +62,7 @@ def document(base: Base, document_id: str) -> DocumentRecord:
     Raises:
         NotFoundError: there is none; names ids that look alike.
     """
-    record = base.opened.document(document_id) if base.exists() else None
+    record = record_of(base.opened, document_id) if base.exists() else None
     if record is None:
         raise _no_document(base, document_id)
     return record

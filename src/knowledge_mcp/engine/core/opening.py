@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, KnowledgeError, TimedOutError
 from knowledge_mcp.ports import Store
 from knowledge_mcp.support.events import log_event
+from knowledge_mcp.support.retry import without_retries
 
 __all__ = ["StoreCandidate", "open_first"]
 
@@ -27,7 +29,7 @@ class StoreCandidate:
 
     Attributes:
         backend: its name, as in `VECTOR_STORE`.
-        open: makes it; nothing is connected before `ping`.
+        open: makes it; nothing is connected before its first call.
         variables: settings to check when it cannot be reached.
     """
 
@@ -36,8 +38,12 @@ class StoreCandidate:
     variables: tuple[str, ...]
 
 
-def open_first(candidates: Sequence[StoreCandidate]) -> tuple[Store, str]:
+def open_first(candidates: Sequence[StoreCandidate], collection: str) -> tuple[Store, str]:
     """Open the first store that answers; returns it and why an earlier one was passed over, empty for the first.
+
+    Args:
+        candidates: in the order that they are wanted in.
+        collection: asked after.
 
     Raises:
         ConnectionFailedError: none answers; names those tried, the reasons and the variables to check.
@@ -48,7 +54,8 @@ def open_first(candidates: Sequence[StoreCandidate]) -> tuple[Store, str]:
         store: Store | None = None
         try:
             store = candidate.open()
-            store.ping()
+            with without_retries() if candidate is not candidates[-1] else nullcontext():  # only the last is waited for
+                store.open(collection).info()
         except KnowledgeError as exc:
             if store is not None:
                 store.close()

@@ -6,9 +6,10 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 
+from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.ports import Collection, Store
 
-__all__ = ["opened", "snapshot"]
+__all__ = ["opened", "record_of", "snapshot"]
 
 
 class _Held(threading.local):
@@ -24,6 +25,11 @@ _HELD = _Held()
 def opened(store: Store, name: str) -> Collection:
     """Give this thread's snapshot of a collection, or a handle on it where there is none."""
     return _HELD.collections.get((id(store), name)) or store.open(name)
+
+
+def record_of(collection: Collection, document_id: str) -> DocumentRecord | None:
+    """Return a document's record, None where there is none."""
+    return next(iter(collection.documents([document_id])), None)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.errors import DamagedError, KnowledgeError, noticing
 from knowledge_mcp.model.evidence import QuoteAnswer, ReferenceAnswer
 from knowledge_mcp.model.ingest import Finding
-from knowledge_mcp.model.query import LookupAnswer, RequirementAnswer, SearchAnswer
+from knowledge_mcp.model.query import Equals, LookupAnswer, RequirementAnswer, SearchAnswer
 from knowledge_mcp.support.events import log_event
 
 __all__ = ["notes_of", "remember", "sound_answer", "still_damaged", "verify"]
@@ -83,9 +83,10 @@ def _is_sound(base: Base, damage: DamagedError) -> bool:
             opened.chunks("id", [damage.chunk_id])
         elif damage.what == "vector":
             dimensions = base.embedder.space.dimensions
-            opened.cosines(struct.pack(f"<{dimensions}f", *[dimensions**-0.5] * dimensions), [damage.chunk_id])
+            vector = struct.pack(f"<{dimensions}f", *[dimensions**-0.5] * dimensions)
+            opened.search(vector=vector, text=None, filter=Equals("chunk_id", damage.chunk_id), limit=1)
         elif damage.what == "record":
-            opened.document(damage.document_id)
+            opened.documents([damage.document_id])
         elif damage.what == "structure":
             opened.document_structure(damage.document_id)
         else:

@@ -29,6 +29,7 @@ from knowledge_mcp.model.errors import (
     InvalidInputError,
     KnowledgeError,
     TimedOutError,
+    noticing,
     reason_of,
 )
 from knowledge_mcp.model.ingest import (
@@ -393,8 +394,11 @@ class Ingest:
 
         Of documents that are published together each one is told of those before it.
         """
-        hashes = [one.chunk.content_hash for each in documents for one in each.embedded]
-        owners = {key: set(found) for key, found in self._base.opened.owners_of_content(hashes).items()}
+        hashes = {one.chunk.content_hash for each in documents for one in each.embedded}
+        owners: dict[str, set[str]] = {}
+        with noticing():  # a damaged passage of another document keeps none out
+            for chunk in self._base.opened.chunks("content", list(hashes)):
+                owners.setdefault(chunk.content_hash, set()).add(chunk.document_id)
         for each in documents:
             copies: dict[str, int] = {}
             for digest in {one.chunk.content_hash for one in each.embedded}:

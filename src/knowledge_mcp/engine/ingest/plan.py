@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from knowledge_mcp import __version__
 from knowledge_mcp.engine.core.base import Base
+from knowledge_mcp.engine.core.snapshots import record_of
 from knowledge_mcp.engine.ingest.claims import claims_of
 from knowledge_mcp.engine.ingest.structure import STRUCTURE_VERSION
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector, embedding_key
@@ -130,7 +131,7 @@ def make_plan(
         record = known.get(item.uri)
         if exists and options.ids_are_settled and item.document_id is not None:
             with noticing():
-                record = base.opened.document(item.document_id)
+                record = record_of(base.opened, item.document_id)
             plan.known.extend([record] if record is not None else [])
         if record is not None and not options.force and _is_current(record, item, pipeline):
             plan.unchanged.append(record)

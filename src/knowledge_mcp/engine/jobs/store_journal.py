@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from datetime import UTC, datetime, timedelta
 
+from knowledge_mcp.engine.core.snapshots import record_of
 from knowledge_mcp.engine.jobs.journal import Job, SignsOfLife, job_from_json, job_to_json
 from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace, WholeDocument
 from knowledge_mcp.model.errors import KnowledgeError, NotFoundError
@@ -196,7 +197,7 @@ class StoreJournal:
     def drop_content(self, content_id: str) -> None:
         """Remove the bytes kept for a job; nothing where there are none."""
         for name in self._parts(content_id) if content_id and self._is_there() else ():
-            if self._store.open(JOBS_COLLECTION).document(name) is not None:
+            if self._store.open(JOBS_COLLECTION).documents([name]):
                 self._store.open(JOBS_COLLECTION).delete(name)
             else:
                 break
@@ -238,7 +239,7 @@ class StoreJournal:
         return [job for job in found if job is not None]
 
     def _get(self, kind: str, name: str, where: str = JOBS_COLLECTION) -> DocumentRecord | None:
-        return self._store.open(where).document(f"{kind}:{name}") if self._is_there(where) else None
+        return record_of(self._store.open(where), f"{kind}:{name}") if self._is_there(where) else None
 
     def _drop(self, kind: str, name: str, where: str = JOBS_COLLECTION) -> None:
         if self._is_there(where):

@@ -20,6 +20,7 @@ from typing import Any
 from knowledge_mcp.engine.core import documents
 from knowledge_mcp.engine.core.base import Base, base_of
 from knowledge_mcp.engine.core.health import EmbeddingProbe, health
+from knowledge_mcp.engine.core.snapshots import record_of
 from knowledge_mcp.engine.core.soundness import sound_answer
 from knowledge_mcp.engine.ingest.plan import Pipeline
 from knowledge_mcp.engine.ingest.single import ingest_one
@@ -151,11 +152,11 @@ class LibraryDesk:
         last = self._placed.get(document_id)
         if last is not None and self._may_reach(last):
             with contextlib.suppress(NotFoundError):  # a collection that has gone
-                if store.open(last).document(document_id) is not None:
+                if store.open(last).documents([document_id]):
                     return last
         names = self._names()
         for name in filter(self._may_reach, names):
-            if store.open(name).document(document_id) is not None:
+            if store.open(name).documents([document_id]):
                 self._place(document_id, name)
                 return name
         near = documents.near_ids(store, filter(self._may_read, names), document_id)
@@ -215,7 +216,7 @@ class LibraryDesk:
     def _take_in(self, collection: str, item: SourceItem, deposit: Deposit, line: Call) -> Deposited:
         base = self._of(collection)
         with noticing():  # a damaged record is replaced
-            earlier = base.opened.document(item.document_id or "") if base.exists() else None
+            earlier = record_of(base.opened, item.document_id or "") if base.exists() else None
         options = IngestOptions(force=deposit.force, ids_are_settled=True)
         report = ingest_one(base, self._pipeline, item, options, line, unit="passage")
         if not report.documents:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from knowledge_mcp.engine.core import health
 from knowledge_mcp.engine.core.base import Base
+from knowledge_mcp.engine.core.snapshots import record_of
 from knowledge_mcp.engine.ingest.plan import Pipeline
 from knowledge_mcp.engine.repositories.index import IndexRun
 from knowledge_mcp.engine.repositories.manifest import (
@@ -382,7 +383,7 @@ class RepositoryDesk:
         info = self.repository(name)
         files = self._base.store.open(info.collection)
         wanted = path.strip().removeprefix("./")
-        record = files.document(f"{info.name}:{wanted}")
+        record = record_of(files, f"{info.name}:{wanted}")
         text = files.document_text(record.id) if record is not None else None
         if record is None or text is None:
             paths = [path_of(each.id) for each in files.documents()]

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from knowledge_mcp.engine.core.snapshots import opened
+from knowledge_mcp.engine.core.snapshots import opened, record_of
 from knowledge_mcp.engine.repositories.values import RepositoryInfo
 from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace, WholeDocument
 from knowledge_mcp.model.errors import InternalError
@@ -110,7 +110,7 @@ def path_of(document_id: str) -> str:
 
 def read_manifest(store: Store, collection: str) -> RepositoryManifest | None:
     """Read a collection's manifest; None where it is no repository's."""
-    record = opened(store, collection).document(MANIFEST_ID)
+    record = record_of(opened(store, collection), MANIFEST_ID)
     if record is None:
         return None
     text = dict(record.metadata).get(_LABEL, "")

@@ -445,9 +445,11 @@ class CodeSearch:
         if vector is None or not chunk_ids:
             return {}
         try:
-            return base.opened.cosines(vector, chunk_ids)
+            named = In("chunk_id", tuple(chunk_ids))
+            found = base.opened.search(vector=vector, text=None, filter=named, limit=len(chunk_ids)).dense
         except KnowledgeError:
             return {}  # they are then measured by their words alone
+        return {hit.chunk_id: hit.score for hit in found or ()}
 
     def _with_records(self, hits: Sequence[CodeHit]) -> tuple[CodeHit, ...]:
         wanted: defaultdict[str, list[str]] = defaultdict(list)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from knowledge_mcp.engine.core.snapshots import record_of
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector, embedding_key
 from knowledge_mcp.model.collection import (
     NO_STRUCTURE,
@@ -132,12 +133,12 @@ def read(place: CollectionPlace, document_id: str) -> DocumentVersion | None:
     """
     opened = place.opened
     for _ in range(_READS):
-        record = opened.document(document_id)
+        record = record_of(opened, document_id)
         if record is None:
             return None
         text, chunks = opened.document_text(document_id), opened.chunks("document", [document_id])
         structure = opened.document_structure(document_id)
-        if opened.document(document_id) != record:
+        if record_of(opened, document_id) != record:
             continue  # another process has just published it
         if len(chunks) != record.chunk_count:
             raise InternalError(

@@ -15,6 +15,7 @@ from knowledge_mcp.stores.chroma.layout import chunk_of, document_of, generation
 from knowledge_mcp.stores.chroma.places import ChromaCollection
 from knowledge_mcp.stores.chroma.view import ChromaView
 from knowledge_mcp.stores.chroma.writing import document_entry, structure_entries, visible_generations
+from knowledge_mcp.stores.shared.order import by_value, in_order
 from knowledge_mcp.stores.shared.payload import checked_part, record_from_json, structure_from_json
 
 __all__ = [
@@ -23,8 +24,6 @@ __all__ = [
     "document_structure",
     "document_text",
     "known_vectors",
-    "owners_of_content",
-    "record",
     "records",
     "totals",
 ]
@@ -37,20 +36,17 @@ _TRIES = 20
 T = TypeVar("T")
 
 
-def record(view: ChromaView, document_id: str) -> DocumentRecord | None:
-    """Read a document's record."""
-    found = _announced(view.entry(document_entry(document_id)))
-    return next(iter(sound([] if found is None else [found], _record)), None)
-
-
 def records(
-    place: ChromaCollection, document_ids: Sequence[str] | None = None, limit: int | None = None
+    place: ChromaCollection,
+    view: ChromaView,
+    document_ids: Sequence[str] | None = None,
+    limit: int | None = None,
 ) -> list[DocumentRecord]:
     """Read records by id: all of them, any few, or those of some documents."""
     if document_ids is None:
         found = place.documents.rows(where={"kind": {"$eq": "document"}}, limit=limit)
     else:
-        found = place.documents.rows(ids=[document_entry(each) for each in dict.fromkeys(document_ids)])
+        found = view.entries_of([document_entry(each) for each in dict.fromkeys(document_ids)])
     there = [each for each in found if each.metadata.get("record")]
     return sorted(sound(there, _record), key=lambda each: each.id)[:limit]
 
@@ -82,9 +78,11 @@ def document_structure(place: ChromaCollection, document_id: str) -> DocumentStr
 def chunks(
     place: ChromaCollection, view: ChromaView, analyser: Analyser, key: ChunkKey, values: Sequence[str]
 ) -> list[Chunk]:
-    """Read visible chunks by their ids, or those of documents or terms."""
+    """Read visible chunks by their ids, or those of documents, terms or contents."""
     if key == "id":
         return _chunks_by_id(place, view, values)
+    if key == "content":
+        return _chunks_by_content(place, values)
     if key == "document":
         return [chunk for value in values for chunk in _document_chunks(place, value)]
     return [chunk for value in values for chunk in _definitions(place, view, analyser, value)]
@@ -98,7 +96,7 @@ def _document_chunks(place: ChromaCollection, document_id: str) -> list[Chunk]:
         return sound(found, chunk_of) if len(found) == int(entry.metadata["chunk_count"]) else None
 
     found = _of_generation(place, document_id, read)
-    return sorted(found or [], key=lambda each: (each.index, each.id))
+    return in_order(found or [])
 
 
 def totals(place: ChromaCollection, view: ChromaView) -> tuple[int, int, int]:
@@ -112,7 +110,7 @@ def totals(place: ChromaCollection, view: ChromaView) -> tuple[int, int, int]:
         now = view.change_in_store()
         if view.counted is not None and view.counted[0] == now:
             return view.counted[1]
-    found = records(place)
+    found = records(place, view)
     counted = len(found), sum(each.chunk_count for each in found), sum(each.token_count for each in found)
     view.counted = now, counted
     return counted
@@ -124,8 +122,8 @@ def _chunks_by_id(place: ChromaCollection, view: ChromaView, chunk_ids: Sequence
     A view that was loaded for a search knows the entries; one that never was is not loaded for it.
     """
     read = _chunks_of_view if view.change is not None else _chunks_looked_up
-    known = {each.id: each for each in sound(read(place, view, list(dict.fromkeys(chunk_ids))).values(), chunk_of)}
-    return [known[each] for each in chunk_ids if each in known]
+    found = sound(read(place, view, list(dict.fromkeys(chunk_ids))).values(), chunk_of)
+    return by_value(found, lambda chunk: chunk.id, chunk_ids)
 
 
 def _chunks_of_view(place: ChromaCollection, view: ChromaView, chunk_ids: list[str]) -> dict[str, FoundEntry]:
@@ -183,16 +181,15 @@ def known_vectors(place: ChromaCollection, view: ChromaView, embedding_keys: Seq
     return known
 
 
-def owners_of_content(place: ChromaCollection, content_hashes: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Tell which documents hold visible chunks with these contents."""
-    wanted = list(dict.fromkeys(content_hashes))
+def _chunks_by_content(place: ChromaCollection, hashes: Sequence[str]) -> list[Chunk]:
+    """Read visible chunks by the hashes of their words."""
+    wanted = list(dict.fromkeys(hashes))
     visible = set(visible_generations(place.documents).values()) if wanted else set[str]()
-    owners: dict[str, set[str]] = {}
+    found: list[FoundEntry] = []
     for start in range(0, len(wanted), _AT_ONCE):
-        for found in place.chunks.rows(where={"content_hash": {"$in": wanted[start : start + _AT_ONCE]}}):
-            if generation_of(found.id) in visible:
-                owners.setdefault(str(found.metadata["content_hash"]), set()).add(str(found.metadata["document_id"]))
-    return {content_hash: tuple(sorted(found)) for content_hash, found in owners.items()}
+        some = place.chunks.rows(where={"content_hash": {"$in": wanted[start : start + _AT_ONCE]}})
+        found += [each for each in some if generation_of(each.id) in visible]
+    return by_value(sound(found, chunk_of), lambda chunk: chunk.content_hash, hashes)
 
 
 def _definitions(place: ChromaCollection, view: ChromaView, analyser: Analyser, term_key: str) -> list[Chunk]:

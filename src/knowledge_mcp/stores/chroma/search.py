@@ -6,7 +6,7 @@ generation went while the index was asked, it is asked again for the newer state
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
@@ -16,10 +16,9 @@ from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.chroma.layout import generation_of, where_of
 from knowledge_mcp.stores.chroma.places import ChromaCollection
 from knowledge_mcp.stores.chroma.view import ChromaView
-from knowledge_mcp.stores.shared.filters import In, simple_filters
-from knowledge_mcp.stores.shared.rules import check_query
+from knowledge_mcp.stores.shared.filters import In, chunk_ids_in, simple_filters
 
-__all__ = ["cosines", "legs"]
+__all__ = ["legs"]
 
 _SPARE = 32
 """Hits asked for beyond the limit: for generations that are not visible, and for equal scores at the cut."""
@@ -61,22 +60,6 @@ def legs(
     return LegResults(dense, lexical, dense_error, lexical_error)
 
 
-def cosines(place: ChromaCollection, view: ChromaView, vector: bytes, chunk_ids: Sequence[str]) -> dict[str, float]:
-    """Score some chunks as the dense leg does; ids that are not visible are left out."""
-    check_query(vector, place.info.space)
-    wanted = list(dict.fromkeys(chunk_ids))
-    for number in range(_TRIES):
-        with view.lock:
-            view.refresh(again=number > 0)
-            if view.exact:
-                return view.cosines(vector, wanted)
-            entries = view.held(wanted)
-        found = {hit.chunk_id: hit.score for hit in _compare(place, vector, list(entries.values()))}
-        if len(found) == len(entries):
-            return found
-    raise TimedOutError("Documents are replaced faster than their passages can be compared.")
-
-
 def _leg(run: Callable[[], tuple[LegHit, ...]], *, alone: bool) -> tuple[tuple[LegHit, ...] | None, str]:
     """Run one leg; where another one may still answer, its failure is told instead of raised."""
     try:
@@ -98,11 +81,12 @@ def _nearest(
 ) -> tuple[LegHit, ...]:
     if limit <= 0 or any(isinstance(part, In) and not part.values for part in simple_filters(filter)):
         return ()
+    named = chunk_ids_in(filter)[1]
     for _ in range(_TRIES):
         with view.lock:
             before = set(view.generations.values())
             allowed = view.allowed(filter)
-            few = view.entries(filter) if allowed <= _COMPARE_ALL_UP_TO else None
+            few = view.entries(filter) if allowed <= _COMPARE_ALL_UP_TO or named is not None else None
         wanted = min(limit, allowed)
         hits = _ask(place, vector, filter, wanted, before) if few is None else _compare(place, vector, few)
         if len(hits) < wanted:  # the index has lost its way to some

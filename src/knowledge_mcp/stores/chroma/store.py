@@ -97,9 +97,6 @@ class ChromaStore:
         """Say where it is, token and all: not to be shown."""
         return self.connection.address
 
-    def ping(self) -> None:
-        self.connection.call(lambda client: client.heartbeat())
-
     def close(self) -> None:
         self.forget()
         self.connection.close()
@@ -287,20 +284,10 @@ class ChromaHandle:
 
         return self._at(lambda place, view: known_vectors(place, view, embedding_keys))
 
-    def owners_of_content(self, content_hashes: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        from knowledge_mcp.stores.chroma.reading import owners_of_content
-
-        return self._at(lambda place, _: owners_of_content(place, content_hashes))
-
-    def document(self, document_id: str) -> DocumentRecord | None:
-        from knowledge_mcp.stores.chroma.reading import record
-
-        return self._at(lambda _, view: record(view, document_id))
-
     def documents(self, document_ids: Sequence[str] | None = None, *, limit: int | None = None) -> list[DocumentRecord]:
         from knowledge_mcp.stores.chroma.reading import records
 
-        return self._at(lambda place, _: records(place, document_ids, limit))
+        return self._at(lambda place, view: records(place, view, document_ids, limit))
 
     def document_text(self, document_id: str) -> str | None:
         from knowledge_mcp.stores.chroma.reading import document_text
@@ -341,11 +328,6 @@ class ChromaHandle:
             return legs(place, view, self._store.analyser, vector=vector, text=text, filter=filter, limit=limit)
 
         return self._at(look)
-
-    def cosines(self, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
-        from knowledge_mcp.stores.chroma.search import cosines
-
-        return self._at(lambda place, view: cosines(place, view, vector, chunk_ids))
 
     def defined_terms(self) -> dict[str, str]:
         from knowledge_mcp.stores.chroma.reading import defined_terms

@@ -35,7 +35,7 @@ from knowledge_mcp.stores.chroma.writing import (
     visible_of,
 )
 from knowledge_mcp.stores.shared.bm25 import K1, B, inverse_frequency
-from knowledge_mcp.stores.shared.filters import Simple, keeps_value, simple_filters
+from knowledge_mcp.stores.shared.filters import Simple, chunk_ids_in, keeps_value, simple_filters
 from knowledge_mcp.stores.shared.payload import record_from_json
 from knowledge_mcp.stores.shared.products import products
 from knowledge_mcp.stores.shared.rules import is_newer
@@ -191,14 +191,14 @@ class ChromaView:
         """Name the state that the store is in, whatever this view has read of it."""
         return _change_of(self._place.documents.one(STATE))
 
-    def entry(self, name: str) -> FoundEntry | None:
-        """Read one entry of the documents; with it, a snapshot without a state learns whether this one holds."""
-        if not self._still.asked or self._still.brought or self._change is None:
-            return self._place.documents.one(name)
-        found = {each.id: each for each in self._place.documents.rows(ids=[name, STATE])}
+    def entries_of(self, names: Sequence[str]) -> list[FoundEntry]:
+        """Read entries of the documents; with them, a snapshot without a state learns whether this one holds."""
+        if not names or not self._still.asked or self._still.brought or self._change is None:
+            return list(self._place.documents.rows(ids=list(names)))
+        found = {each.id: each for each in self._place.documents.rows(ids=[*names, STATE])}
         with self.lock:
-            self._still.brought = _change_of(found.get(STATE)) == self._change
-        return found.get(name)
+            self._still.brought = _change_of(found.pop(STATE, None)) == self._change
+        return list(found.values())
 
     def _follow(self) -> bool:
         """Read what has changed; False where a document was replaced again before it could be read."""
@@ -354,13 +354,6 @@ class ChromaView:
             for place in np.flatnonzero(mask[block.first : block.first + block.size]).tolist()
         ]
 
-    def cosines(self, vector: bytes, chunk_ids: Iterable[str]) -> dict[str, float]:
-        """Score those of some chunks that are visible, as the dense leg does."""
-        owners = ((each, self._owners.get(each)) for each in chunk_ids)
-        slots = {each: block.places[each] for each, block in owners if block is not None and block.alive}
-        scores = products(self._matrix(), np.array(list(slots.values()), np.intp), vector)
-        return dict(zip(slots, scores.tolist(), strict=True))
-
     def known(self, keys: Iterable[str]) -> dict[str, bytes]:
         """Give those of some vectors that are held; none unless this thread's snapshot has brought this state."""
         if not self._still.brought or self._state is None or self._state.vectors is None:
@@ -410,6 +403,12 @@ class ChromaView:
 
     def _mask(self, filter: Filter | None) -> NDArray[np.bool_]:
         state = self._arrays()
+        rest, chunk_ids = chunk_ids_in(filter)
+        if chunk_ids is not None:
+            kept = np.zeros(self._size, np.bool_)
+            owners = ((each, self._owners.get(each)) for each in chunk_ids)
+            kept[[block.places[each] for each, block in owners if block is not None and block.alive]] = True
+            return kept & self._mask(rest)
         if filter is None:
             return state.alive
         known = state.masks.get(filter)

@@ -170,10 +170,6 @@ class QdrantConnection:
 
     # the calls
 
-    def ping(self) -> None:
-        """Make one cheap round trip that needs the key; not retried."""
-        self._once("asking whether it is there", lambda client: client.collection_exists("knowledge"))
-
     def names(self) -> list[str]:
         found = self.run("listing collections", lambda client: client.get_collections())
         return sorted(each.name for each in found.collections)

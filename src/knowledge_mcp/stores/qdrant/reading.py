@@ -16,6 +16,7 @@ from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.qdrant.connection import QdrantConnection
 from knowledge_mcp.stores.qdrant.layout import DENSE, META, VISIBLE, QdrantCollection, place_of, point_id
 from knowledge_mcp.stores.qdrant.points import any_of, equals, live, to_bytes
+from knowledge_mcp.stores.shared.order import by_value, in_order
 from knowledge_mcp.stores.shared.payload import checked_part, chunk_from_json, record_from_json, structure_from_json
 
 __all__ = [
@@ -32,12 +33,10 @@ __all__ = [
     "heads",
     "heads_of",
     "known_vectors",
-    "owners_of_content",
     "part_ids",
     "place_and_head",
     "place_and_heads",
     "read_again",
-    "record",
     "records",
     "statistics",
 ]
@@ -212,12 +211,6 @@ _VECTORS = 250
 """Points read at once with their vectors: some more than keys, since a publish under way holds some twice."""
 
 
-def record(connection: QdrantConnection, place: QdrantCollection, document_id: str) -> DocumentRecord | None:
-    """Read a document's record."""
-    _, head = place_and_head(connection, place, document_id)
-    return next(iter(sound([] if head is None else [head], _announced)), None)
-
-
 def records(
     connection: QdrantConnection,
     place: QdrantCollection,
@@ -263,9 +256,13 @@ def _parts(connection: QdrantConnection, place: QdrantCollection, document_id: s
 
 
 def chunks(connection: QdrantConnection, place: QdrantCollection, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
-    """Read visible chunks by their ids, or those of documents or terms."""
+    """Read visible chunks by their ids, or those of documents, terms or contents."""
     if key == "id":
-        return _chunks_by_id(connection, place, values)
+        found = _chunks(_by_keys(connection, place, "chunk_id", values, ["chunk"]))
+        return by_value(found, lambda chunk: chunk.id, values)
+    if key == "content":
+        found = _chunks(_by_keys(connection, place, "content_hash", values, ["chunk"]))
+        return by_value(found, lambda chunk: chunk.content_hash, values)
     read = _document_chunks if key == "document" else _definitions
     return [chunk for value in values for chunk in read(connection, place, value)]
 
@@ -281,14 +278,7 @@ def _document_chunks(connection: QdrantConnection, place: QdrantCollection, docu
         found = list(connection.scroll(place.home, kept, ["chunk"]))
         if len(found) == head.chunks:
             break
-    return sorted(_chunks(found), key=lambda each: (each.index, each.id))
-
-
-def _chunks_by_id(connection: QdrantConnection, place: QdrantCollection, chunk_ids: Sequence[str]) -> list[Chunk]:
-    """Read visible chunks in the order asked."""
-    found = _by_keys(connection, place, "chunk_id", chunk_ids, ["chunk"])
-    known = {each.id: each for each in _chunks(found)}
-    return [known[chunk_id] for chunk_id in chunk_ids if chunk_id in known]
+    return in_order(_chunks(found))
 
 
 def known_vectors(connection: QdrantConnection, place: QdrantCollection, keys: Sequence[str]) -> dict[str, Vector]:
@@ -305,21 +295,10 @@ def known_vectors(connection: QdrantConnection, place: QdrantCollection, keys: S
     return known
 
 
-def owners_of_content(
-    connection: QdrantConnection, place: QdrantCollection, hashes: Sequence[str]
-) -> dict[str, tuple[str, ...]]:
-    """Read which documents hold content."""
-    owners: dict[str, set[str]] = {}
-    for point in _by_keys(connection, place, "content_hash", hashes, ["content_hash"]):
-        payload = point.payload or {}
-        owners.setdefault(payload["content_hash"], set()).add(payload["document_id"])
-    return {content_hash: tuple(sorted(found)) for content_hash, found in owners.items()}
-
-
 def _definitions(connection: QdrantConnection, place: QdrantCollection, term_key: str) -> list[Chunk]:
     """Read the visible chunks that define a term."""
     found = _by_keys(connection, place, "terms", [term_key], ["chunk"])
-    return sorted(_chunks(found), key=lambda each: (each.document_id, each.index, each.id))
+    return in_order(_chunks(found))
 
 
 def defined_terms(connection: QdrantConnection, place: QdrantCollection, analyser: Analyser) -> dict[str, str]:
@@ -327,8 +306,7 @@ def defined_terms(connection: QdrantConnection, place: QdrantCollection, analyse
     kept = live()
     kept.must_not = [models.IsEmptyCondition(is_empty=models.PayloadField(key="terms"))]
     found = read_again(connection, place, lambda: list(connection.scroll(place.home, kept, [*MARKS, "chunk"])))
-    chunks = sorted(_chunks(found), key=lambda each: (each.document_id, each.index, each.id))
-    every = [one for chunk in chunks for one in chunk.definitions]
+    every = [one for chunk in in_order(_chunks(found)) for one in chunk.definitions]
     terms: dict[str, str] = {}
     for name in (*(one.term for one in every), *(alias for one in every for alias in one.aliases)):
         terms.setdefault(analyser.term_key(name), name)

@@ -26,7 +26,7 @@ from knowledge_mcp.stores.qdrant.points import any_of, conditions, defined, equa
 from knowledge_mcp.stores.qdrant.reading import MARKS, READS, Judge, heads, place_and_head
 from knowledge_mcp.stores.shared.bm25 import K1, B, inverse_frequency, term_counts
 from knowledge_mcp.stores.shared.payload import chunk_from_json
-from knowledge_mcp.stores.shared.rules import check_query, is_newer
+from knowledge_mcp.stores.shared.rules import is_newer
 from knowledge_mcp.support.events import log_event
 
 __all__ = [
@@ -36,7 +36,6 @@ __all__ = [
     "MovedError",
     "QdrantQuery",
     "TermWeights",
-    "cosines",
     "index_again",
     "search",
     "unweighed",
@@ -48,8 +47,6 @@ CANDIDATES = 5_000
 """Chunks that the full-text fallback ranks at most, those with the rarest words of the query."""
 _BESIDE = 8
 _MOST_ASKED = 20_000
-_COMPARED = 200
-"""Chunks that are compared by one request."""
 _DIGITS = 6
 """Scores that agree to so many digits are equal: Qdrant computes in 32 bits, in an order of its own."""
 SILENCE = 60.0
@@ -138,23 +135,6 @@ def search(
         dense_error=_told(errors.get(DENSE)),
         lexical_error=_told(errors.get(BM25)),
     )
-
-
-def cosines(
-    connection: QdrantConnection, place: QdrantCollection, vector: Vector, chunk_ids: Sequence[str]
-) -> dict[str, float]:
-    """Let Qdrant compare some chunks with a vector, without approximation; ids that are not visible are left out."""
-    check_query(vector, place.space)
-    itself = replace(place, name=place.home)  # whoever has the name meanwhile
-    found: dict[str, float] = {}
-    wanted = list(dict.fromkeys(chunk_ids))
-    for start in range(0, len(wanted), _COMPARED):
-        some = wanted[start : start + _COMPARED]
-        question = QdrantQuery(vector, None, None, len(some), exact=True)
-        legs = _legs(itself, question)
-        _run(connection, itself, legs, [any_of("chunk_id", some)], question)
-        found.update((hit.chunk_id, hit.score) for hit in legs[DENSE].hits or ())
-    return found
 
 
 def _legs(place: QdrantCollection, question: QdrantQuery) -> dict[str, _Leg]:

@@ -41,7 +41,7 @@ from knowledge_mcp.stores.qdrant.connection import (
     config_of,
     need_library,
 )
-from knowledge_mcp.stores.shared.filters import check_filter
+from knowledge_mcp.stores.shared.filters import check_filter, chunk_ids_in
 from knowledge_mcp.stores.shared.rules import check_query, is_newer, newer_index
 from knowledge_mcp.support.events import log_event
 
@@ -88,10 +88,6 @@ class QdrantStore:
     @property
     def location(self) -> str:
         return self.connection.location
-
-    def ping(self) -> None:
-        need_library()
-        self.connection.ping()
 
     def close(self) -> None:
         self.connection.close()
@@ -273,18 +269,6 @@ class QdrantHandle:
 
         return self._read(lambda place: known_vectors(self._store.connection, place, embedding_keys))
 
-    def owners_of_content(self, content_hashes: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        need_library()
-        from knowledge_mcp.stores.qdrant.reading import owners_of_content
-
-        return self._read(lambda place: owners_of_content(self._store.connection, place, content_hashes))
-
-    def document(self, document_id: str) -> DocumentRecord | None:
-        need_library()
-        from knowledge_mcp.stores.qdrant.reading import record
-
-        return self._read(lambda place: record(self._store.connection, place, document_id))
-
     def documents(self, document_ids: Sequence[str] | None = None, *, limit: int | None = None) -> list[DocumentRecord]:
         need_library()
         from knowledge_mcp.stores.qdrant.reading import records
@@ -341,12 +325,6 @@ class QdrantHandle:
                     raise
         raise InternalError(f"Collection '{self._name}' changes its name all the time.", suggestion="Search again.")
 
-    def cosines(self, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
-        need_library()
-        from knowledge_mcp.stores.qdrant.search import cosines
-
-        return self._read(lambda place: cosines(self._store.connection, place, vector, chunk_ids))
-
     def defined_terms(self) -> dict[str, str]:
         need_library()
         from knowledge_mcp.stores.qdrant.reading import defined_terms
@@ -402,7 +380,7 @@ class QdrantHandle:
             counted, length = self._store.sums(self._store.fresh(place.name))
             return Corpus(counted.chunks, length / counted.chunks if length else 1.0)
 
-        exact = points <= self._store.connection.config.exact_up_to
+        exact = points <= self._store.connection.config.exact_up_to or chunk_ids_in(filter)[1] is not None
         asked = QdrantQuery(vector, terms if newer is None else None, filter, limit, exact)
         found = search(self._store.connection, place, asked, corpus)
         return found if newer is None else replace(found, lexical_error=newer.message)

@@ -9,7 +9,7 @@ from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.query import And, Equals, Filter, FilterField, In, Prefix
 
-__all__ = ["check_filter", "field_value", "keeps", "keeps_value", "simple_filters"]
+__all__ = ["check_filter", "chunk_ids_in", "field_value", "keeps", "keeps_value", "simple_filters"]
 
 _FIELDS: frozenset[str] = frozenset(get_args(FilterField))
 Simple = Equals | In | Prefix
@@ -22,6 +22,18 @@ def simple_filters(filter: Filter | None) -> Iterator[Simple]:
             yield from simple_filters(part)
     elif filter is not None:
         yield filter
+
+
+def chunk_ids_in(filter: Filter | None) -> tuple[Filter | None, tuple[str, ...] | None]:
+    """Take the chunk ids out of a filter: the rest of it, and the ids that it keeps, None where it names none."""
+    parts = list(simple_filters(filter))
+    named = [part for part in parts if part.field == "chunk_id"]
+    if not named:
+        return filter, None
+    ids = dict.fromkeys(named[0].values if isinstance(named[0], In) else (str(named[0].value),))
+    kept = tuple(each for each in ids if all(keeps_value(part, each) for part in named))
+    rest = tuple(part for part in parts if part.field != "chunk_id")
+    return And(rest) if rest else None, kept
 
 
 def check_filter(filter: Filter | None) -> None:
@@ -42,7 +54,7 @@ def field_value(chunk: Chunk, field: FilterField) -> str | None:
     """Return a chunk's value of a field as text, `normative` as `true` or `false`; None where it has none."""
     if field == "normative":
         return "true" if chunk.normative else "false"
-    value: str | None = getattr(chunk, field)
+    value: str | None = getattr(chunk, "id" if field == "chunk_id" else field)
     return None if value is None else str(value)
 
 

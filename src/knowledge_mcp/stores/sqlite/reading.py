@@ -14,6 +14,7 @@ from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure
 from knowledge_mcp.model.errors import sound
 from knowledge_mcp.model.query import ChunkKey
+from knowledge_mcp.stores.shared.order import by_value, in_order
 from knowledge_mcp.stores.shared.payload import checked_part, chunk_from_json, record_from_json, structure_from_json
 from knowledge_mcp.stores.sqlite.session import Row, Session
 
@@ -24,23 +25,12 @@ __all__ = [
     "document_structure",
     "document_text",
     "known_vectors",
-    "owners_of_content",
-    "record",
     "records",
     "visible_keys",
 ]
 
 _AT_ONCE = 500
 """Values looked up by one statement; in these, `CROSS JOIN` holds SQLite to the order written: chunks first."""
-
-
-def record(connection: Session, collection: int, document_id: str) -> DocumentRecord | None:
-    """Read one record."""
-    found = connection.rows(
-        "SELECT CAST(record AS BLOB), document_id FROM documents WHERE collection = ? AND document_id = ?",
-        (collection, document_id),
-    )
-    return next(iter(sound(found, _record)), None)
 
 
 def records(
@@ -92,9 +82,11 @@ def document_structure(connection: Session, collection: int, document_id: str) -
 
 
 def chunks(connection: Session, collection: int, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
-    """Read visible chunks by their ids, or those of documents or terms."""
+    """Read visible chunks by their ids, or those of documents, terms or contents."""
     if key == "id":
         return _chunks_by_id(connection, collection, values)
+    if key == "content":
+        return _chunks_by_content(connection, collection, values)
     read = document_chunks if key == "document" else _definitions
     return [chunk for value in values for chunk in read(connection, collection, value)]
 
@@ -112,8 +104,7 @@ def document_chunks(connection: Session, collection: int, document_id: str) -> l
 def _chunks_by_id(connection: Session, collection: int, chunk_ids: Sequence[str]) -> list[Chunk]:
     """Read chunks in the order asked; an id asked twice is given twice."""
     found = _visible(connection, collection, chunk_ids, "CAST(c.payload AS BLOB)")
-    known = {chunk.id: chunk for chunk in sound(found, _chunk)}
-    return [known[chunk_id] for chunk_id in chunk_ids if chunk_id in known]
+    return by_value(sound(found, _chunk), lambda chunk: chunk.id, chunk_ids)
 
 
 def visible_keys(connection: Session, collection: int, chunk_ids: Sequence[str]) -> dict[str, int]:
@@ -150,19 +141,16 @@ def _is_sound(vector: Vector, dimensions: int) -> bool:
     return len(vector) == 4 * dimensions and bool(np.isfinite(np.frombuffer(vector, "<f4")).all())
 
 
-def owners_of_content(connection: Session, collection: int, hashes: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Tell which visible documents hold content with these hashes."""
-    owners: dict[str, set[str]] = {}
-    wanted = set(hashes)
+def _chunks_by_content(connection: Session, collection: int, hashes: Sequence[str]) -> list[Chunk]:
+    """Read chunks by the hashes of their words."""
+    found: list[Row] = []
     for asked in _batches(dict.fromkeys(hashes)):
-        for content_hash, document_id in connection.rows(
-            "SELECT c.content_hash, g.document_id FROM chunks c CROSS JOIN generations g ON g.id = c.generation"
+        found += connection.rows(
+            "SELECT CAST(c.payload AS BLOB) FROM chunks c CROSS JOIN generations g ON g.id = c.generation"
             f" WHERE substr(c.content_hash, 1, 16) IN ({_marks(asked)}) AND g.collection = ? AND g.visible = 1",
             (*(each[:16] for each in asked), collection),
-        ):
-            if content_hash in wanted:
-                owners.setdefault(content_hash, set()).add(document_id)
-    return {content_hash: tuple(sorted(found)) for content_hash, found in owners.items()}
+        )
+    return by_value(sound(found, _chunk), lambda chunk: chunk.content_hash, hashes)
 
 
 def _definitions(connection: Session, collection: int, term_key: str) -> list[Chunk]:
@@ -172,7 +160,7 @@ def _definitions(connection: Session, collection: int, term_key: str) -> list[Ch
         " (SELECT key FROM definitions WHERE collection = ? AND term_key = ?)",
         (collection, term_key),
     )
-    return sorted(sound(found, _chunk), key=lambda chunk: (chunk.document_id, chunk.index, chunk.id))
+    return in_order(sound(found, _chunk))
 
 
 def defined_terms(connection: Session, collection: int) -> dict[str, str]:

@@ -22,6 +22,7 @@ from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.errors import DamagedError, KnowledgeError, leave_out
 from knowledge_mcp.model.query import Filter, LegHit, LegResults
 from knowledge_mcp.stores.shared.bm25 import inverse_frequency
+from knowledge_mcp.stores.shared.filters import chunk_ids_in
 from knowledge_mcp.stores.shared.payload import UNREADABLE
 from knowledge_mcp.stores.shared.products import products
 from knowledge_mcp.stores.sqlite.postings import posting_lists
@@ -34,7 +35,6 @@ __all__ = [
     "COMPARE_ALL_UP_TO",
     "STRIDE",
     "THREAD_FROM_SLOTS",
-    "cosines",
     "dense_candidates",
     "dense_hits",
     "legs",
@@ -87,10 +87,13 @@ def legs(
         filter: what may be found.
         limit: most hits of each leg.
     """
-    mask = view.mask(filter)
+    rest, chunk_ids = chunk_ids_in(filter)
+    mask = view.mask(rest)
+    if chunk_ids is not None:
+        mask = _mask_of(connection, view, chunk_ids, mask)
     both = vector is not None and terms is not None
     begun: Future[NDArray[np.int64]] | None = None
-    if vector is not None and both and view.size >= THREAD_FROM_SLOTS:
+    if vector is not None and both and chunk_ids is None and view.size >= THREAD_FROM_SLOTS:
         begun = pool().submit(dense_candidates, view, mask, vector, limit)
     dense: tuple[LegHit, ...] | None = None
     lexical: tuple[LegHit, ...] | None = None
@@ -102,11 +105,29 @@ def legs(
         query = vector
 
         def nearest() -> tuple[LegHit, ...]:
-            slots = dense_candidates(view, mask, query, limit) if begun is None else begun.result()
+            if begun is not None:
+                slots = begun.result()
+            elif mask is not None and chunk_ids is not None:
+                slots = np.flatnonzero(mask)
+            else:
+                slots = dense_candidates(view, mask, query, limit)
             return dense_hits(connection, view, query, slots, limit)
 
         dense, dense_error = _leg(nearest, alone=not both or bool(lexical_error))
     return LegResults(dense, lexical, dense_error, lexical_error)
+
+
+def _mask_of(
+    connection: Session, view: SqliteView, chunk_ids: Sequence[str], mask: NDArray[np.bool_] | None
+) -> NDArray[np.bool_]:
+    """Tell which slots are those of some chunks, of those that a mask keeps."""
+    held = {} if view.names is None else view.slots(chunk_ids)
+    kept = np.zeros(view.size, np.bool_)
+    kept[list(held.values())] = True
+    keys = visible_keys(connection, view.collection, [each for each in chunk_ids if each not in held])
+    if keys:
+        kept |= np.isin(view.keys, np.fromiter(keys.values(), np.int64, len(keys)))
+    return kept if mask is None else kept & mask
 
 
 def _leg(run: Callable[[], tuple[LegHit, ...]], *, alone: bool) -> tuple[tuple[LegHit, ...] | None, str]:
@@ -192,24 +213,6 @@ def _leave_out(connection: Session, view: SqliteView, slots: NDArray[np.int64]) 
     """Name chunks whose vectors cannot be compared; their words can still be found."""
     for name in names_of(connection, view.keys[slots]):
         leave_out(DamagedError.of("vector", "", name, why="It is of another length, or no numbers."))
-
-
-def cosines(connection: Session, view: SqliteView, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
-    """Score some chunks by cosine, as `dense_hits` does; ids that are not visible are left out."""
-    held: dict[str, int] = {}
-    found: dict[str, float] = {}
-    if view.floats is not None:
-        held = view.slots(chunk_ids)
-        scores = products(view.floats, np.fromiter(held.values(), np.int64, len(held)), vector)
-        found = dict(zip(held, scores.tolist(), strict=True))
-    keys = visible_keys(connection, view.collection, [each for each in chunk_ids if each not in held])
-    if keys:
-        matrix = vectors_of(connection, np.fromiter(keys.values(), np.int64, len(keys)), len(vector) // 4)
-        found.update(zip(keys, products(matrix, np.arange(len(keys)), vector).tolist(), strict=True))
-    for name in [each for each, score in found.items() if not math.isfinite(score)]:
-        del found[name]
-        leave_out(DamagedError.of("vector", "", name, why="It is of another length, or no numbers."))
-    return found
 
 
 def lexical_scores(connection: Session, view: SqliteView, terms: Sequence[str]) -> NDArray[np.float64]:

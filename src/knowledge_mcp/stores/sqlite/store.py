@@ -91,10 +91,6 @@ class SqliteStore:
     def location(self) -> str:
         return str(self.database.path)
 
-    def ping(self) -> None:
-        with self.database.reading() as connection:
-            connection.run("SELECT count(*) FROM collections")
-
     def close(self) -> None:
         with self._views_lock:
             workers, self._workers = self._workers, None
@@ -311,16 +307,6 @@ class SqliteHandle:
             lambda connection, place: known_vectors(connection, place.id, place.space.dimensions, embedding_keys),
         )
 
-    def owners_of_content(self, content_hashes: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        from knowledge_mcp.stores.sqlite.reading import owners_of_content
-
-        return self._read(lambda connection, place: owners_of_content(connection, place.id, content_hashes))
-
-    def document(self, document_id: str) -> DocumentRecord | None:
-        from knowledge_mcp.stores.sqlite.reading import record
-
-        return self._read(lambda connection, place: record(connection, place.id, document_id))
-
     def documents(self, document_ids: Sequence[str] | None = None, *, limit: int | None = None) -> list[DocumentRecord]:
         from knowledge_mcp.stores.sqlite.reading import records
 
@@ -370,14 +356,6 @@ class SqliteHandle:
             with self._store.database.decoding():
                 found = legs(connection, view, self._store.pool, vector=vector, terms=terms, filter=filter, limit=limit)
             return found if newer is None else replace(found, lexical_error=newer.message)
-
-    def cosines(self, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
-        from knowledge_mcp.stores.sqlite.search import cosines
-
-        with self._searching() as (connection, place, view):
-            check_query(vector, place.space)
-            with self._store.database.decoding():
-                return cosines(connection, view, vector, chunk_ids)
 
     def defined_terms(self) -> dict[str, str]:
         from knowledge_mcp.stores.sqlite.reading import defined_terms
