@@ -154,9 +154,9 @@ _MOST = re.compile(
 )
 _BETWEEN = re.compile(r"\b(?:between|from)\s{0,3}\Z", re.IGNORECASE)
 _OPENS = re.compile(r"(?:between|from)\s", re.IGNORECASE)
-_AND = re.compile(r"\s*(?:and|to|-|–)\s*", re.IGNORECASE)
-_OR_MORE = re.compile(r"\s*(?:or (?:more|longer|greater|higher|above)|(?:at )?minimum)\b", re.IGNORECASE)
-_OR_LESS = re.compile(r"\s*(?:or (?:less|fewer|shorter|lower|below)|(?:at )?maximum)\b", re.IGNORECASE)
+_AND = re.compile(r"\s{0,3}(?:and|to|-|–)\s{0,3}", re.IGNORECASE)
+_OR_MORE = re.compile(r"\s{0,3}(?:or (?:more|longer|greater|higher|above)|(?:at )?minimum)\b", re.IGNORECASE)
+_OR_LESS = re.compile(r"\s{0,3}(?:or (?:less|fewer|shorter|lower|below)|(?:at )?maximum)\b", re.IGNORECASE)
 _BEFORE = 40
 """Characters in front of a number that are looked at: the longest phrase of a limit is shorter."""
 
