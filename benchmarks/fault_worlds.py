@@ -16,6 +16,7 @@ from benchmarks.product import environment
 from knowledge_mcp.engine.repositories.manifest import MANIFEST_ID
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.stores.sqlite.store import SqliteStore
+from knowledge_mcp.testing.store_search import text_of
 from tests.servers.git_server import GitServer, MadeRepository
 
 __all__ = ["TOKEN", "Done", "World", "big_repository", "fill", "tiny_repository"]
@@ -111,7 +112,7 @@ class World:
         """Tell whether a file's text is kept under the path that a search gives."""
         store = self._store()
         try:
-            return store.open("repo_code").document_text(f"code:{path}") is not None
+            return text_of(store.open("repo_code"), f"code:{path}") is not None
         finally:
             store.close()
 

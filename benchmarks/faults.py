@@ -34,6 +34,7 @@ from pathlib import Path
 from benchmarks.product import environment
 from knowledge_mcp.model.chunk import embedding_key
 from knowledge_mcp.stores.shared.payload import chunk_to_json
+from knowledge_mcp.testing.store_search import text_of
 from tests.servers.openai_faults import dropped
 from tests.servers.openai_server import OpenAIServer
 
@@ -144,7 +145,7 @@ def contents(environ: Environ) -> dict[str, str]:
             chunks = base.store.open(base.collection).chunks("document", [record.id])
             keys = [embedding_key(chunk) for chunk in chunks]
             vectors = base.store.open(base.collection).vectors(keys)
-            parts = [repr(timeless), base.store.open(base.collection).document_text(record.id) or ""]
+            parts = [repr(timeless), text_of(base.store.open(base.collection), record.id) or ""]
             parts.extend(chunk_to_json(chunk) + vectors[key].hex() for chunk, key in zip(chunks, keys, strict=True))
             found[record.id] = hashlib.sha256("\n".join(parts).encode()).hexdigest()
         findings = base.store.open(base.collection).verify()

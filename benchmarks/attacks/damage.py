@@ -122,6 +122,7 @@ def _flipped_bytes(folder: Path) -> Outcome:
     from knowledge_mcp.lexical.analyser import EnglishAnalyser
     from knowledge_mcp.model.errors import KnowledgeError, noticing
     from knowledge_mcp.stores.sqlite.store import SqliteStore
+    from knowledge_mcp.testing.store_search import text_of
 
     product = _Product(folder)
     sound = product.store.read_bytes()
@@ -135,7 +136,7 @@ def _flipped_bytes(folder: Path) -> Outcome:
                 found: dict[str, tuple[str, ...]] = {}
                 for each in records:
                     chunks = tuple(one.content for one in store.open(collection).chunks("document", [each.id]))
-                    found[each.id] = (store.open(collection).document_text(each.id) or "", *chunks)
+                    found[each.id] = (text_of(store.open(collection), each.id) or "", *chunks)
                 words = store.open(collection).search(vector=None, text="battery record", filter=None, limit=10)
                 store.open(collection).chunks("id", [hit.chunk_id for hit in words.lexical or ()])
                 findings = store.open(collection).verify()

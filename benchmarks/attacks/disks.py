@@ -16,6 +16,7 @@ from benchmarks.attacks import Attack, Outcome
 from benchmarks.product import environment
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.settings import load_settings
+from knowledge_mcp.testing.store_search import text_of
 from knowledge_mcp.wiring import build_base
 
 __all__ = ["ATTACKS"]
@@ -54,7 +55,7 @@ def _wrong(data: Path, versions: tuple[str, ...]) -> list[str]:
             return []
         found = [each.message for each in base.store.open(base.collection).verify()]
         for record in base.store.open(base.collection).documents():
-            text = base.store.open(base.collection).document_text(record.id) or ""
+            text = text_of(base.store.open(base.collection), record.id) or ""
             chunks = base.store.open(base.collection).chunks("document", [record.id])
             if len(chunks) != record.chunk_count or any(each.span.of(text) != each.content for each in chunks):
                 found.append(f"{record.id}: its chunks are not those of its text")

@@ -25,6 +25,7 @@ from knowledge_mcp.ports import Analyser, Store
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.testing.embedders import HashingEmbedder
+from knowledge_mcp.testing.store_search import structure_of, text_of
 from knowledge_mcp.testing.store_values import SPACE, embedded, full_chunk, record, structure, unit_vector
 
 __all__ = [
@@ -99,9 +100,9 @@ def everything(store: Store, collection: str = "kb") -> dict[str, object]:
     return {
         each.id: (
             each,
-            store.open(collection).document_text(each.id),
+            text_of(store.open(collection), each.id),
             store.open(collection).chunks("document", [each.id]),
-            store.open(collection).document_structure(each.id),
+            structure_of(store.open(collection), each.id),
         )
         for each in store.open(collection).documents()
     }

@@ -8,8 +8,8 @@ from typing import Self
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import (
     CollectionInfo,
+    DocumentParts,
     DocumentRecord,
-    DocumentStructure,
     StoreStatistics,
     WholeDocument,
 )
@@ -55,11 +55,8 @@ class OverriddenStore(MemoryStore):
     ) -> list[DocumentRecord]:
         return self._plain(collection).documents(document_ids, limit=limit)
 
-    def document_text(self, collection: str, document_id: str) -> str | None:
-        return self._plain(collection).document_text(document_id)
-
-    def document_structure(self, collection: str, document_id: str) -> DocumentStructure | None:
-        return self._plain(collection).document_structure(document_id)
+    def parts(self, collection: str, document_id: str) -> DocumentParts | None:
+        return self._plain(collection).parts(document_id)
 
     def chunks(self, collection: str, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
         return self._plain(collection).chunks(key, values)
@@ -103,11 +100,8 @@ class _Handle(MemoryHandle):
     def documents(self, document_ids: Sequence[str] | None = None, *, limit: int | None = None) -> list[DocumentRecord]:
         return self._methods.documents(self._name, document_ids, limit=limit)
 
-    def document_text(self, document_id: str) -> str | None:
-        return self._methods.document_text(self._name, document_id)
-
-    def document_structure(self, document_id: str) -> DocumentStructure | None:
-        return self._methods.document_structure(self._name, document_id)
+    def parts(self, document_id: str) -> DocumentParts | None:
+        return self._methods.parts(self._name, document_id)
 
     def chunks(self, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
         return self._methods.chunks(self._name, key, values)

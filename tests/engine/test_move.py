@@ -15,7 +15,7 @@ from knowledge_mcp.engine.transfer.compare import content_hash
 from knowledge_mcp.engine.transfer.move import Move, MoveOptions
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import Vector
-from knowledge_mcp.model.collection import WholeDocument
+from knowledge_mcp.model.collection import DocumentParts, WholeDocument
 from knowledge_mcp.model.errors import (
     ConnectionFailedError,
     InternalError,
@@ -25,6 +25,7 @@ from knowledge_mcp.model.errors import (
     SpaceMismatchError,
 )
 from knowledge_mcp.stores.memory import MemoryStore
+from knowledge_mcp.testing.store_search import text_of
 from knowledge_mcp.testing.store_values import SPACE
 from tests.engine.moving import Told, chunks_of, everything, fill, memory, move, place, put_document, sqlite
 from tests.engine.overridden import OverriddenStore
@@ -278,12 +279,12 @@ class _PublishedWhileItIsRead(OverriddenStore):
 
     left = 1
 
-    def document_text(self, collection: str, document_id: str) -> str | None:
-        text = super().document_text(collection, document_id)
+    def parts(self, collection: str, document_id: str) -> DocumentParts | None:
+        found = super().parts(collection, document_id)
         if document_id == "doc-01" and self.left:
             self.left -= 1
             put_document(self, "doc-01", chunks_of("doc-01", 3, turn=7), turn=7 + self.left % 2)
-        return text
+        return found
 
 
 def test_a_document_published_while_it_is_read_is_copied_in_one_version() -> None:
@@ -291,7 +292,7 @@ def test_a_document_published_while_it_is_read_is_copied_in_one_version() -> Non
     fill(source)
     report = move(place(source), place(target))
     assert report.good
-    assert target.open("kb").document_text("doc-01") == "text of doc-01, turn 7 東京"
+    assert text_of(target.open("kb"), "doc-01") == "text of doc-01, turn 7 東京"
     assert len(target.open("kb").chunks("document", ["doc-01"])) == 3
 
 

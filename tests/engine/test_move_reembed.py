@@ -17,7 +17,7 @@ from knowledge_mcp.engine.transfer.compare import content_hash
 from knowledge_mcp.engine.transfer.reembed import Reembed, ReembedOptions, ReembedReport
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import EmbeddedChunk, Vector
-from knowledge_mcp.model.collection import NO_STRUCTURE, WholeDocument
+from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentParts, WholeDocument
 from knowledge_mcp.model.errors import (
     ConnectionFailedError,
     InternalError,
@@ -29,6 +29,7 @@ from knowledge_mcp.ports import Store
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.testing.embedders import HashingEmbedder
+from knowledge_mcp.testing.store_search import structure_of, text_of
 from knowledge_mcp.testing.store_values import SPACE, embedded
 from tests.engine.moving import Told, chunks_of, fill, memory, place, put_document, sqlite
 from tests.engine.overridden import OverriddenStore
@@ -70,9 +71,9 @@ def contents(store: Store, collection: str = "kb") -> dict[str, object]:
     return {
         each.id: (
             each.sha256,
-            store.open(collection).document_text(each.id),
+            text_of(store.open(collection), each.id),
             [replace(chunk, token_count=0) for chunk in store.open(collection).chunks("document", [each.id])],
-            store.open(collection).document_structure(each.id),
+            structure_of(store.open(collection), each.id),
         )
         for each in store.open(collection).documents()
     }
@@ -271,9 +272,10 @@ class _LosesAVector(PublishingStore):
 
 
 class _LosesText(OverriddenStore):
-    def document_text(self, collection: str, document_id: str) -> str | None:
-        text = super().document_text(collection, document_id)
-        return text[:-1] if text and "next" in collection else text
+    def parts(self, collection: str, document_id: str) -> DocumentParts | None:
+        found = super().parts(collection, document_id)
+        text = None if found is None else found.text
+        return replace(found, read_text=lambda: text[:-1]) if found and text and "next" in collection else found
 
 
 class _LosesStructure(PublishingStore):

@@ -18,7 +18,14 @@ from knowledge_mcp.engine.evidence.outline import find_sections, label_of
 from knowledge_mcp.engine.evidence.reading import read_held
 from knowledge_mcp.language.sentences import cut_within, sentence_around
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
-from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentRecord, DocumentStructure, OutlineEntry, PageCoverage
+from knowledge_mcp.model.collection import (
+    NO_STRUCTURE,
+    DocumentParts,
+    DocumentRecord,
+    DocumentStructure,
+    OutlineEntry,
+    PageCoverage,
+)
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, NotFoundError
 from knowledge_mcp.model.evidence import ReadAnswer, ReadQuery
@@ -238,8 +245,8 @@ class Restless(OverriddenStore):
         self.meddle: Callable[[int], None] = lambda _: None
         self.times = 0
 
-    def document_text(self, collection: str, document_id: str) -> str | None:
-        found = super().document_text(collection, document_id)
+    def parts(self, collection: str, document_id: str) -> DocumentParts | None:
+        found = super().parts(collection, document_id)
         if self.times:
             self.times -= 1
             self.meddle(self.times)

@@ -14,6 +14,8 @@ from knowledge_mcp.model.collection import NO_STRUCTURE, OutlineEntry
 from knowledge_mcp.model.document import BlockKind, Document, HeadingSource, Page, Span
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder
+from knowledge_mcp.testing.store_search import structure_of as kept_structure_of
+from knowledge_mcp.testing.store_search import text_of
 from tests.engine.world import PUMPS, World
 
 ITEM = SourceItem("/d.pdf", "d.pdf", "application/pdf", 1, "0" * 64, lambda: io.BytesIO(b""))
@@ -84,9 +86,9 @@ def test_an_ingest_keeps_the_sections_of_what_it_read(tmp_path: Path) -> None:
     world.write("pumps.md", PUMPS)
     world.ingest()
     (record,) = world.store.open("kb").documents()
-    kept = world.store.open("kb").document_structure(record.id)
+    kept = kept_structure_of(world.store.open("kb"), record.id)
     assert kept is not None
-    text = world.store.open("kb").document_text(record.id)
+    text = text_of(world.store.open("kb"), record.id)
     assert text is not None
     assert kept.pages == ()
     assert [(each.level, each.number, each.title) for each in kept.sections][:4] == [
@@ -113,7 +115,7 @@ def test_what_was_ingested_before_there_were_structures_is_read_again_and_not_em
     chunks = world.store.open("kb").chunks("document", [record.id])
     (again,) = world.ingest().documents
     assert (again.unchanged, again.embedded, again.reused) == (False, 0, len(chunks))
-    kept = world.store.open("kb").document_structure(record.id)
+    kept = kept_structure_of(world.store.open("kb"), record.id)
     assert kept is not None
     assert kept.sections
     assert world.store.open("kb").chunks("document", [record.id]) == chunks

@@ -27,6 +27,7 @@ from knowledge_mcp.model.errors import (
 )
 from knowledge_mcp.support.locks import locked
 from knowledge_mcp.testing.embedders import HashingEmbedder
+from knowledge_mcp.testing.store_search import text_of
 from tests.cli.running import ROOT, environment, unmeasured
 from tests.repositories.world import FILES, World, make_desk, sqlite
 from tests.servers.git_server import GitServer, MadeRepository
@@ -174,11 +175,11 @@ def test_a_refresh_that_is_killed_leaves_each_file_old_or_new_and_the_next_one_f
     made.commit({f"m{number}.py": f"def f{number}():\n    return 'new'\n" for number in range(60)})
     killed(tmp_path, "write:55", "refresh", "code")
     assert world.listed()["code"]["status"] == "error"
-    texts = [world.store.open("repo_code").document_text(f"code:m{number}.py") for number in range(60)]
+    texts = [text_of(world.store.open("repo_code"), f"code:m{number}.py") for number in range(60)]
     assert {text.split("'")[1] for text in texts if text} == {"old", "new"}, "files are stored fifty at a time"
     assert len([text for text in texts if text]) == 60
     world.desk.refresh("code")
-    assert all("new" in (world.store.open("repo_code").document_text(each) or "") for each in whole(world))
+    assert all("new" in (text_of(world.store.open("repo_code"), each) or "") for each in whole(world))
     assert world.listed()["code"]["status"] == "ready"
     world.desk.close()
 

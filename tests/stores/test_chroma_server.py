@@ -20,7 +20,7 @@ from knowledge_mcp.stores.chroma.client import Address
 from knowledge_mcp.stores.chroma.slots import ViewLimits
 from knowledge_mcp.stores.chroma.store import ChromaStore
 from knowledge_mcp.support.retry import RetryPolicy
-from knowledge_mcp.testing.store_search import put
+from knowledge_mcp.testing.store_search import put, text_of
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage, unit_vector
 from tests.servers.chroma_server import ChromaServer, quick_folder
 from tests.stores.processes import check, generation
@@ -129,7 +129,7 @@ def test_a_server_killed_amid_writes_and_started_again_ends_up_like_one_undistur
     for number in range(total):
         name = f"d{number}"
         assert store.open("c").chunks("document", [name]) == undisturbed.open("whole").chunks("document", [name])
-        assert store.open("c").document_text(name) == undisturbed.open("whole").document_text(name)
+        assert text_of(store.open("c"), name) == text_of(undisturbed.open("whole"), name)
     keys = [each.content_hash for number in range(total) for each in store.open("c").chunks("document", [f"d{number}"])]
     assert store.open("c").chunks("content", keys) == undisturbed.open("whole").chunks("content", keys)
     assert store.open("c").verify() == []
@@ -155,7 +155,7 @@ def test_a_text_beyond_what_the_server_takes_at_once_is_kept_in_parts(server: Ch
     store.create_collection("c", SPACE)
     text = "länge " * 700_000
     put(store, "d", ["x"], text=text)
-    assert store.open("c").document_text("d") == text
+    assert text_of(store.open("c"), "d") == text
     store.close()
 
 

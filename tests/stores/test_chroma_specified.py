@@ -18,7 +18,7 @@ from knowledge_mcp.model.collection import WholeDocument
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.stores.chroma.client import Address, ChromaTable
 from knowledge_mcp.stores.chroma.store import ChromaStore
-from knowledge_mcp.testing.store_search import put
+from knowledge_mcp.testing.store_search import put, text_of
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage, embedded, record, unit_vector
 from tests.servers.chroma_server import quick_folder
 from tests.stores.chroma_checked import Checked
@@ -86,7 +86,7 @@ def test_a_folder_of_an_older_program_is_taken_over_with_all_it_holds(folder: Pa
     client = plain(folder)
     assert client.get_collection(NAME).metadata["pair"]
     store = opened(folder)
-    assert store.open(NAME).document_text("d") == "text"
+    assert text_of(store.open(NAME), "d") == "text"
     assert [each.content for each in store.open(NAME).chunks("document", ["d"])] == ["alpha words"]
     assert shown(client) == ({"1": "alpha words"}, ["d"])
     put(store, "d", [SamplePassage("beta words", id="1"), SamplePassage("gamma", id="2")], collection=NAME)

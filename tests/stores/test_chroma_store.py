@@ -24,7 +24,7 @@ from knowledge_mcp.stores.chroma.client import Address, ChromaTable
 from knowledge_mcp.stores.chroma.places import ChromaCollection
 from knowledge_mcp.stores.chroma.slots import ViewLimits
 from knowledge_mcp.stores.chroma.store import ChromaStore, from_options
-from knowledge_mcp.testing.store_search import FILTERS, MANY, cosines, put, whole
+from knowledge_mcp.testing.store_search import FILTERS, MANY, cosines, put, structure_of, text_of, whole
 from knowledge_mcp.testing.store_values import (
     SPACE,
     SamplePassage,
@@ -305,9 +305,9 @@ def ended_process() -> int:
 def contents(store: ChromaStore) -> tuple[Sequence[object], ...]:
     return (
         store.open("c").documents(),
-        [store.open("c").document_text(each.id) for each in store.open("c").documents()],
+        [text_of(store.open("c"), each.id) for each in store.open("c").documents()],
         [store.open("c").chunks("document", [each.id]) for each in store.open("c").documents()],
-        [store.open("c").document_structure(each.id) for each in store.open("c").documents()],
+        [structure_of(store.open("c"), each.id) for each in store.open("c").documents()],
         found(store, "words"),
     )
 

@@ -20,7 +20,7 @@ from knowledge_mcp.stores.chroma import writing
 from knowledge_mcp.stores.chroma.client import Address, ChromaRow, ChromaTable
 from knowledge_mcp.stores.chroma.places import ChromaCollection
 from knowledge_mcp.stores.chroma.store import ChromaStore
-from knowledge_mcp.testing.store_search import MANY, put, whole
+from knowledge_mcp.testing.store_search import MANY, put, text_of, whole
 from knowledge_mcp.testing.store_values import SPACE, structure, without_check_sums
 from tests.servers.chroma_server import quick_folder
 
@@ -62,10 +62,10 @@ def test_a_text_as_it_was_written_before_is_read(store: ChromaStore) -> None:
     (kept,) = documents.rows(where={"kind": {"$eq": "document"}})
     unchecked = without_check_sums(str(kept.metadata["record"]))
     documents.put([ChromaRow(kept.id, {**kept.metadata, "record": unchecked}, document=kept.document, uri=kept.uri)])
-    assert store.open("c").document_text("d") == "the text of an older version"
+    assert text_of(store.open("c"), "d") == "the text of an older version"
     assert store.open("c").verify() == []
     put(store, "d", ["two"], text="new")
-    assert store.open("c").document_text("d") == "new"
+    assert text_of(store.open("c"), "d") == "new"
 
 
 def test_a_small_document_is_written_in_few_calls(store: ChromaStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,7 +87,7 @@ def test_a_small_document_is_written_in_few_calls(store: ChromaStore, monkeypatc
     written.clear()
     put(store, "d", MANY[:5], text="x" * 2_000_000, structure=structure(2))
     assert written[2:4] == ["4 entries", "2 entries"], "a large text comes before the record, not with it"
-    assert len(store.open("c").document_text("d") or "") == 2_000_000
+    assert len(text_of(store.open("c"), "d") or "") == 2_000_000
 
 
 def test_many_small_documents_are_written_in_as_few_calls_as_one(

@@ -21,7 +21,7 @@ from knowledge_mcp.stores.qdrant.connection import QdrantConfig
 from knowledge_mcp.stores.qdrant.layout import point_id
 from knowledge_mcp.stores.qdrant.store import QdrantStore
 from knowledge_mcp.stores.sqlite.store import SqliteStore
-from knowledge_mcp.testing.store_search import put
+from knowledge_mcp.testing.store_search import put, text_of
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage
 from tests.servers.chroma_server import quick_folder
 from tests.servers.qdrant_local import LocalQdrant
@@ -141,12 +141,12 @@ def test_an_altered_passage_is_refused_or_left_out_and_noticed(made: tuple[Store
 
 def test_an_altered_text_is_refused_or_left_out_and_noticed(made: tuple[Store, Forge]) -> None:
     store, forge = made
-    assert store.open("c").document_text("d") == "alpha shall\nbeta"
+    assert text_of(store.open("c"), "d") == "alpha shall\nbeta"
     forge("text")
     with pytest.raises(DamagedError, match="canonical text of document 'd'"):
-        store.open("c").document_text("d")
+        text_of(store.open("c"), "d")
     with noticing() as damage:
-        assert store.open("c").document_text("d") is None
+        assert text_of(store.open("c"), "d") is None
     assert [each.document_id for each in damage] == ["d"]
 
 

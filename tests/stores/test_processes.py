@@ -11,6 +11,7 @@ import pytest
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.stores.sqlite.store import SqliteStore
+from knowledge_mcp.testing.store_search import text_of
 from knowledge_mcp.testing.store_values import SPACE
 from tests.stores.processes import check
 
@@ -46,7 +47,7 @@ def test_a_writer_killed_at_any_moment_leaves_whole_generations_and_loses_none_a
         kept = {each.id: int(each.sha256) for each in store.open("c").documents()}
         for document_id, turn in acknowledged.items():
             assert kept[document_id] >= turn, f"{document_id} fell back from turn {turn}"
-            assert store.open("c").document_text(document_id) == f"text of {kept[document_id]}"
+            assert text_of(store.open("c"), document_id) == f"text of {kept[document_id]}"
         leftovers = [each for each in store.open("c").verify() if "not finished" not in each.message]
         assert leftovers == []
         store.close()

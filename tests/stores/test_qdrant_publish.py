@@ -20,7 +20,7 @@ from knowledge_mcp.stores.qdrant.layout import STAGED
 from knowledge_mcp.stores.qdrant.points import chunk_payload, chunk_point
 from knowledge_mcp.stores.qdrant.store import QdrantStore
 from knowledge_mcp.support.retry import RetryPolicy
-from knowledge_mcp.testing.store_search import put, same_ranking
+from knowledge_mcp.testing.store_search import put, same_ranking, structure_of, text_of
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage, embedded, structure, unit_vector
 from tests.servers.qdrant_local import LocalQdrant
 from tests.servers.qdrant_server import QdrantServer
@@ -119,12 +119,12 @@ def test_a_publish_killed_before_any_of_its_requests_leaves_one_version_whole(ta
         assert dense == lexical
         assert whole(dense), f"killed before request {step}: {dense}"
         text, found = (
-            other.open("c").document_text("d"),
+            text_of(other.open("c"), "d"),
             [each.id for each in other.open("c").chunks("document", ["d"])],
         )
         assert sorted(found) == dense
         assert text == f"{dense[0][:3]} text"
-        assert other.open("c").document_structure("d") == SHAPES[dense[0][:3]]
+        assert structure_of(other.open("c"), "d") == SHAPES[dense[0][:3]]
         assert other.open("c").statistics().chunks == len(dense) + 1
         versions.add(dense[0][:3])
         _repaired(other, step)
@@ -163,8 +163,8 @@ def test_a_search_between_any_two_requests_of_a_publish_sees_one_version_whole(t
         assert dense == lexical
         assert whole(dense), dense
         assert sorted(each.id for each in reader.open("c").chunks("document", ["d"])) == dense
-        assert reader.open("c").document_text("d") == f"{dense[0][:3]} text"
-        assert reader.open("c").document_structure("d") == SHAPES[dense[0][:3]]
+        assert text_of(reader.open("c"), "d") == f"{dense[0][:3]} text"
+        assert structure_of(reader.open("c"), "d") == SHAPES[dense[0][:3]]
         looks.append(dense[0][:3])
         tapped.before = before
 
@@ -240,8 +240,8 @@ def test_two_publishes_of_one_document_leave_one_of_them(tapped: Tapped) -> None
         dense, _ = seen(opened(tapped))
         assert whole(dense), f"overtaken at {step}: {dense}"
         assert store.open("c").verify() == []
-        assert store.open("c").document_text("d") == f"{dense[0][:3]} text"
-        assert store.open("c").document_structure("d") == SHAPES[dense[0][:3]]
+        assert text_of(store.open("c"), "d") == f"{dense[0][:3]} text"
+        assert structure_of(store.open("c"), "d") == SHAPES[dense[0][:3]]
 
 
 def test_what_an_older_version_staged_changes_no_score_and_goes_with_its_document(tapped: Tapped) -> None:

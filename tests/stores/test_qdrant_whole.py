@@ -14,7 +14,7 @@ from knowledge_mcp.model.errors import InternalError, KnowledgeError
 from knowledge_mcp.stores.qdrant.connection import QdrantConfig
 from knowledge_mcp.stores.qdrant.store import QdrantStore
 from knowledge_mcp.support.retry import RetryPolicy
-from knowledge_mcp.testing.store_search import put, whole
+from knowledge_mcp.testing.store_search import put, structure_of, text_of, whole
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage, structure, unit_vector
 from tests.servers.qdrant_local import LocalQdrant
 from tests.servers.qdrant_server import Fault, QdrantServer
@@ -46,8 +46,8 @@ def whole_versions(store: QdrantStore) -> dict[str, str]:
         name = chunks[0].split("/")[1]
         assert chunks == [f"{each.id}/{name}/{place}" for place in range(COUNTS[name])]
         assert each == version(each.id, name).record
-        assert store.open("c").document_text(each.id) == f"{name} text"
-        assert store.open("c").document_structure(each.id) == SHAPES[name]
+        assert text_of(store.open("c"), each.id) == f"{name} text"
+        assert structure_of(store.open("c"), each.id) == SHAPES[name]
         found[each.id] = name
     legs = store.open("c").search(vector=unit_vector("near"), text="alpha", filter=None, limit=100)
     expected = sorted(f"{each}/{name}/{place}" for each, name in found.items() for place in range(COUNTS[name]))
@@ -127,7 +127,7 @@ def test_what_is_too_large_for_one_request_is_cut(server: QdrantServer) -> None:
     assert told == [each.record.id for each in (*many, *long, *wide, *none)]
     assert server.seen.largest < 9_000_000
     assert store.open("c").statistics().documents == 263
-    assert store.open("c").document_text("long-3") == "t" * 3_000_000
+    assert text_of(store.open("c"), "long-3") == "t" * 3_000_000
     assert store.open("c").verify() == []
 
 

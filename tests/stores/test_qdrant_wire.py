@@ -27,7 +27,7 @@ from knowledge_mcp.stores.qdrant.connection import QdrantConfig, plain_address
 from knowledge_mcp.stores.qdrant.store import QdrantStore, from_options
 from knowledge_mcp.support.events import EVENT_FIELDS
 from knowledge_mcp.support.retry import RetryPolicy
-from knowledge_mcp.testing.store_search import put, same_ranking
+from knowledge_mcp.testing.store_search import put, same_ranking, text_of
 from knowledge_mcp.testing.store_values import SPACE, embedded, unit_vector
 from tests.servers.qdrant_server import Fault, QdrantServer
 
@@ -133,7 +133,7 @@ def test_a_write_whose_answer_was_lost_is_made_again_without_harm(server: Qdrant
         put(store, "e", ["gamma words", "delta words"], text=f"text {turn}")
         server.faults.clear()
         assert [each.content for each in store.open("c").chunks("document", ["e"])] == ["gamma words", "delta words"]
-        assert store.open("c").document_text("e") == f"text {turn}"
+        assert text_of(store.open("c"), "e") == f"text {turn}"
     assert store.open("c").verify() == []
 
 
@@ -221,7 +221,7 @@ def test_requests_are_bounded_in_bytes_and_points(server: QdrantServer, store: Q
     put(store, "big", [f"{long}{number}" for number in range(20)], text="t" * 500_000)
     assert 4_000_000 < server.seen.largest < 9_000_000
     assert store.open("c").statistics().chunks == 22
-    assert store.open("c").document_text("big") == "t" * 500_000
+    assert text_of(store.open("c"), "big") == "t" * 500_000
 
 
 def test_a_vector_that_very_many_chunks_share_is_read_without_reading_all_of_them(

@@ -13,7 +13,7 @@ from knowledge_mcp.ports import Analyser, Store
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.stores.shared.rules import checked_renames
 from knowledge_mcp.stores.sqlite.store import SqliteStore
-from knowledge_mcp.testing.store_search import put
+from knowledge_mcp.testing.store_search import put, text_of
 from knowledge_mcp.testing.store_values import SPACE, unit_vector
 
 SWAPS = 60
@@ -35,7 +35,7 @@ def test_a_live_name_is_never_missing_and_never_mixed_while_it_is_swapped(tmp_pa
                 legs = reading.open("live").search(vector=unit_vector("x"), text="alpha beta", filter=None, limit=9)
                 chunks = reading.open("live").chunks("id", [hit.chunk_id for hit in legs.dense or ()])
                 words = {chunk.content.split()[0] for chunk in chunks}
-                text = reading.open("live").document_text("d")
+                text = text_of(reading.open("live"), "d")
             except KnowledgeError as exc:
                 wrong.append(exc.message)
                 break

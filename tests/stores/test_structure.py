@@ -22,7 +22,7 @@ from knowledge_mcp.stores.qdrant.layout import point_id
 from knowledge_mcp.stores.qdrant.store import QdrantStore
 from knowledge_mcp.stores.sqlite import schema
 from knowledge_mcp.stores.sqlite.store import SqliteStore
-from knowledge_mcp.testing.store_search import put
+from knowledge_mcp.testing.store_search import put, structure_of, text_of
 from knowledge_mcp.testing.store_values import SPACE, full_structure, structure, without_check_sums
 from tests.servers.chroma_server import quick_folder
 from tests.servers.qdrant_local import LocalQdrant
@@ -32,14 +32,14 @@ ANALYSER = EnglishAnalyser()
 
 def works_with_what_was_there_before(store: Store) -> None:
     """Make sure that document `d`, published by an older program, is whole, and that newer ones stand beside it."""
-    assert store.open("c").document_structure("d") == NO_STRUCTURE
-    assert store.open("c").document_text("d") == "old text"
+    assert structure_of(store.open("c"), "d") == NO_STRUCTURE
+    assert text_of(store.open("c"), "d") == "old text"
     assert [each.content for each in store.open("c").chunks("document", ["d"])] == ["old words"]
     assert store.open("c").verify() == []
     put(store, "e", ["new words"], structure=full_structure())
-    assert store.open("c").document_structure("e") == full_structure()
+    assert structure_of(store.open("c"), "e") == full_structure()
     put(store, "d", ["old words"], structure=structure(2))
-    assert store.open("c").document_structure("d") == structure(2)
+    assert structure_of(store.open("c"), "d") == structure(2)
     assert store.open("c").verify() == []
 
 
@@ -72,7 +72,7 @@ def test_a_sqlite_file_of_the_first_version_is_brought_to_this_one_in_place(firs
     works_with_what_was_there_before(store)
     store.close()
     again = SqliteStore(first_version, ANALYSER)
-    assert again.open("c").document_structure("d") == structure(2)
+    assert structure_of(again.open("c"), "d") == structure(2)
     again.close()
 
 
@@ -98,7 +98,7 @@ def test_a_structure_that_an_older_program_left_behind_is_swept(tmp_path: Path) 
     assert [each.message for each in store.open("c").verify()] == ["1 structures without a document."]
     assert [each.repaired for each in store.open("c").verify(repair=True)] == [True]
     assert store.open("c").verify() == []
-    assert store.open("c").document_structure("d") == structure(3)
+    assert structure_of(store.open("c"), "d") == structure(3)
     store.open("c").delete("d")
     assert raw(path, "SELECT count(*) FROM structures") == [(0,)]
     store.close()
@@ -141,7 +141,7 @@ def test_chroma_documents_without_structure_open_and_lost_or_stray_parts_are_tol
     # an older program leaves in the record's entry what a newer one said there of a generation before
     unchecked = without_check_sums(documents.get(ids=[entry])["metadatas"][0]["record"])
     documents.update(ids=[entry], metadatas=[{"structure": "0123456789abcdef 3", "record": unchecked}])
-    assert store.open("c").document_structure("d") == NO_STRUCTURE
+    assert structure_of(store.open("c"), "d") == NO_STRUCTURE
     messages = [each.message for each in store.open("c").verify()]
     assert messages == []
 
@@ -149,7 +149,7 @@ def test_chroma_documents_without_structure_open_and_lost_or_stray_parts_are_tol
     documents.delete(ids=[part])
     assert [each.message for each in store.open("c").verify()] == ["The sections and pages are missing."]
     with pytest.raises(InternalError, match="missing"):
-        store.open("c").document_structure("e")
+        structure_of(store.open("c"), "e")
     stray = {"kind": "structure", "generation": "lost", "document_id": "e", "structure": "{}"}
     documents.add(ids=["structure lost 0"], embeddings=[[1.0]], metadatas=[stray], documents=[""])
     put(store, "e", ["new words"], structure=structure(1))
@@ -177,7 +177,7 @@ def test_qdrant_documents_without_structure_open_and_lost_parts_are_told() -> No
         ("e", "The sections and pages are missing."),
     ]
     with pytest.raises(InternalError, match="structure of 'd'"):
-        store.open("c").document_structure("d")
+        structure_of(store.open("c"), "d")
     store.open("c").delete("e")
     put(store, "d", ["old words"])
     assert store.open("c").verify() == []
@@ -193,7 +193,7 @@ def test_a_structure_larger_than_one_part_is_kept_in_several_points() -> None:
     points = local.client.scroll("c__records", models.Filter(must=[shapes]), limit=99)[0]
     assert len(points) > 1
     assert all(len((each.payload or {})["structure"]) <= 200_000 for each in points)
-    assert store.open("c").document_structure("d") == structure(5_000)
+    assert structure_of(store.open("c"), "d") == structure(5_000)
     put(store, "d", ["some words"], structure=structure(1))
     assert len(local.client.scroll("c__records", models.Filter(must=[shapes]), limit=99)[0]) == 1
     store.close()

@@ -15,8 +15,8 @@ from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
 from knowledge_mcp.model.collection import (
     NO_STRUCTURE,
     CollectionInfo,
+    DocumentParts,
     DocumentRecord,
-    DocumentStructure,
     EmbeddingSpace,
     WholeDocument,
 )
@@ -110,8 +110,8 @@ class _LosesTheStructure(PublishingStore):
 
 class _KeepsTheOldStructureAfterAPublish(PublishingStore):
     def take(self, collection: str, new: WholeDocument) -> None:
-        old = self.document_structure(collection, new.record.id)
-        super().take(collection, replace(new, structure=old or new.structure))
+        old = self.parts(collection, new.record.id)
+        super().take(collection, new if old is None else replace(new, structure=old.structure or new.structure))
 
 
 class _PublishesTheStructureBeforeItRefuses(PublishingStore):
@@ -123,15 +123,18 @@ class _PublishesTheStructureBeforeItRefuses(PublishingStore):
 
 
 class _TakesNoStructureForNoDocument(OverriddenStore):
-    def document_structure(self, collection: str, document_id: str) -> DocumentStructure | None:
-        found = super().document_structure(collection, document_id)
-        return None if found == NO_STRUCTURE else found
+    def parts(self, collection: str, document_id: str) -> DocumentParts | None:
+        found = super().parts(collection, document_id)
+        return None if found is None or found.structure == NO_STRUCTURE else found
 
 
 class _CutsLongStructures(OverriddenStore):
-    def document_structure(self, collection: str, document_id: str) -> DocumentStructure | None:
-        found = super().document_structure(collection, document_id)
-        return None if found is None else replace(found, sections=found.sections[:1000])
+    def parts(self, collection: str, document_id: str) -> DocumentParts | None:
+        found = super().parts(collection, document_id)
+        shape = None if found is None else found.structure
+        if found is None or shape is None:
+            return found
+        return replace(found, read_structure=lambda: replace(shape, sections=shape.sections[:1000]))
 
 
 class _AnswersEmptyForUnknownCollections(OverriddenStore):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from urllib.parse import unquote, urlsplit
 
@@ -20,6 +20,7 @@ __all__ = [
     "FILE_NAME_KEYS",
     "NO_STRUCTURE",
     "CollectionInfo",
+    "DocumentParts",
     "DocumentRecord",
     "DocumentStatus",
     "DocumentStructure",
@@ -154,12 +155,15 @@ class CollectionInfo:
         space: that it belongs to from creation on.
         created_at: ISO 8601 UTC.
         degraded: what of it this version cannot use and why, one sentence; empty where it can use everything.
+        state: of its documents, another name after each change of them; only `Collection.info` looks at it. Of two
+            collections, at any time and whatever they are called, only those without documents may share one.
     """
 
     name: str
     space: EmbeddingSpace
     created_at: str
     degraded: str = ""
+    state: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +242,32 @@ class DocumentStructure:
 
 NO_STRUCTURE = DocumentStructure()
 """What a document without sections and pages has."""
+
+
+@dataclass(frozen=True, eq=False)
+class DocumentParts:
+    """Hold what is kept of one version of a document beside its record and chunks; each part is decoded when asked for.
+
+    Attributes:
+        read_text, read_structure: check and decode a part as `text` and `structure` tell it.
+    """
+
+    read_text: Callable[[], str | None]
+    read_structure: Callable[[], DocumentStructure | None]
+
+    @functools.cached_property
+    def text(self) -> str | None:
+        """The canonical text; None where it is damaged and somebody is noticing.
+
+        Raises:
+            DamagedError: it is not the one that was stored, and nobody is noticing.
+        """
+        return self.read_text()
+
+    @functools.cached_property
+    def structure(self) -> DocumentStructure | None:
+        """Sections and pages as they were published, empty where none were; errors and None as of the text."""
+        return self.read_structure()
 
 
 @dataclass(frozen=True, slots=True)

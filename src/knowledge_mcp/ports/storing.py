@@ -9,8 +9,8 @@ from typing import Protocol, Self
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import (
     CollectionInfo,
+    DocumentParts,
     DocumentRecord,
-    DocumentStructure,
     EmbeddingSpace,
     StoreStatistics,
     WholeDocument,
@@ -72,17 +72,12 @@ class Collection(Protocol):
         ...
 
     def info(self) -> CollectionInfo | None:
-        """Describe the collection, None where there is none of that name; cheap enough to ask whether the store works.
+        """Describe the collection and name the state of its documents, None where there is none of that name.
+
+        It is asked at each question, and where somebody wants to know whether the store works: it takes a look.
 
         Raises:
             ConnectionFailedError, TimedOutError, InternalError: the store does not work.
-        """
-        ...
-
-    def state(self) -> str:
-        """Name the state of a collection's documents, at the price of a look: another name after each change of them.
-
-        Of two collections, at any time and whatever they are called, only those without documents may share one.
         """
         ...
 
@@ -118,12 +113,11 @@ class Collection(Protocol):
         """
         ...
 
-    def document_text(self, document_id: str) -> str | None:
-        """Return the canonical text, None where there is no such document."""
-        ...
+    def parts(self, document_id: str) -> DocumentParts | None:
+        """Read text and structure of one version of a document, None where there is no such document.
 
-    def document_structure(self, document_id: str) -> DocumentStructure | None:
-        """Return sections and pages as they were published, empty where none were; None where there is no document."""
+        A damaged part does not keep the other one from being read.
+        """
         ...
 
     def chunks(self, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:

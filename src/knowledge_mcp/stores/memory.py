@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -12,6 +13,7 @@ from typing import Self
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
 from knowledge_mcp.model.collection import (
     CollectionInfo,
+    DocumentParts,
     DocumentRecord,
     DocumentStructure,
     EmbeddingSpace,
@@ -152,7 +154,9 @@ class MemoryHandle:
         """Nothing is held."""
 
     def info(self) -> CollectionInfo | None:
-        return next((each for each in self._store.collections() if each.name == self._name), None)
+        with self._store.lock:
+            known = next((each for each in self._store.collections() if each.name == self._name), None)
+            return None if known is None else replace(known, state=str(self._store.get(self._name).change))
 
     def publish(self, documents: Sequence[WholeDocument], on_published: Callable[[str], object]) -> None:
         with self._store.lock:
@@ -186,18 +190,13 @@ class MemoryHandle:
             wanted = documents.keys() if document_ids is None else documents.keys() & set(document_ids)
             return [documents[document_id].record for document_id in sorted(wanted)[:limit]]
 
-    def document_text(self, document_id: str) -> str | None:
+    def parts(self, document_id: str) -> DocumentParts | None:
         with self._store.lock:
             found = self._store.get(self._name).documents.get(document_id)
-            if found is not None and check_sum(found.text) != found.check_sum:
-                leave_out(DamagedError.of("canonical text", document_id, why="It is not the one that was stored."))
+            if found is None:
                 return None
-            return found.text if found else None
-
-    def document_structure(self, document_id: str) -> DocumentStructure | None:
-        with self._store.lock:
-            found = self._store.get(self._name).documents.get(document_id)
-            return found.structure if found else None
+            structure = found.structure
+            return DocumentParts(functools.partial(_text, replace(found)), lambda: structure)
 
     def chunks(self, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
         with self._store.lock:
@@ -212,10 +211,6 @@ class MemoryHandle:
             names = [name for one in chunk.definitions for name in (one.term, *one.aliases)]
             return {self._store.analyser.term_key(name) for name in names}
         return ({"id": chunk.id, "document": chunk.document_id, "content": chunk.content_hash}[key],)
-
-    def state(self) -> str:
-        with self._store.lock:
-            return str(self._store.get(self._name).change)
 
     def statistics(self) -> StoreStatistics:
         with self._store.lock:
@@ -284,6 +279,14 @@ class MemoryHandle:
                     norm = K1 * (1.0 - B + B * lengths[place] / mean)
                     scores[place] += weight * (count[term] / (count[term] + norm))
         return [LegHit(each.chunk.id, score) for each, score in zip(everything, scores, strict=True) if score > 0.0]
+
+
+def _text(document: _Document) -> str | None:
+    """Return a canonical text that is the one which was stored."""
+    if check_sum(document.text) != document.check_sum:
+        leave_out(DamagedError.of("canonical text", document.record.id, why="It is not the one that was stored."))
+        return None
+    return document.text
 
 
 def _best(hits: Iterable[LegHit] | None, allowed: set[str], limit: int) -> tuple[LegHit, ...] | None:

@@ -23,7 +23,7 @@ from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.model.query import And, Equals, Filter, In, Prefix
 from knowledge_mcp.ports import Analyser, Store
 from knowledge_mcp.stores.memory import MemoryStore
-from knowledge_mcp.testing.store_search import same_ranking, whole
+from knowledge_mcp.testing.store_search import same_ranking, structure_of, text_of, whole
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage, embedded, record, structure, unit_vector
 
 __all__ = ["StoreMachine", "store_machine"]
@@ -141,8 +141,8 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(document=documents)
     def read(self, document: str) -> None:
         self.agree(lambda store: store.open("c").chunks("document", [document]))
-        self.agree(lambda store: store.open("c").document_text(document))
-        self.agree(lambda store: store.open("c").document_structure(document))
+        self.agree(lambda store: text_of(store.open("c"), document))
+        self.agree(lambda store: structure_of(store.open("c"), document))
         chunks = self.oracle.open("c").chunks("document", [document])
         self.agree(lambda store: store.open("c").chunks("id", [each.id for each in reversed(chunks)]))
         self.agree(lambda store: store.open("c").chunks("content", [each.content_hash for each in chunks]))

@@ -9,7 +9,7 @@ from dataclasses import replace
 from knowledge_mcp.model.collection import NO_STRUCTURE, WholeDocument
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, NotFoundError
 from knowledge_mcp.ports import Collection, Store
-from knowledge_mcp.testing.store_search import SearchContract, expect, put, whole
+from knowledge_mcp.testing.store_search import SearchContract, expect, put, structure_of, text_of, whole
 from knowledge_mcp.testing.store_values import (
     SPACE,
     SamplePassage,
@@ -44,8 +44,8 @@ class RenamingContract(SearchContract):
             assert store.open("c.old").info() == replace(was, name="c.old")
             assert store.open("c.next").info() is None
             expect(NotFoundError, lambda: store.open("c.next").documents())
-            assert store.open("c").document_text("d") == "new text"
-            assert store.open("c.old").document_text("d") == "old text"
+            assert text_of(store.open("c"), "d") == "new text"
+            assert text_of(store.open("c.old"), "d") == "old text"
             assert store.open("c.old").chunks("document", ["d"]) == [live[0].chunk]
             assert self.found(store, "old") == []
             assert sorted(self.found(store, "words")) == sorted(each.chunk.id for each in coming)
@@ -123,28 +123,28 @@ class RenamingContract(SearchContract):
 
 
 class StructureContract(RenamingContract):
-    """Hold a store to what `Store.publish` and `Store.document_structure` promise of sections and pages."""
+    """Hold a store to what `publish` and `parts` promise of sections and pages."""
 
     def test_sections_and_pages_come_back_as_they_were_published(self) -> None:
         with self.filled() as store:
             put(store, "d", ["some words"], structure=full_structure())
             put(store, "plain", ["other words"])
             store.open("c").publish([whole("empty", [], text="text", structure=full_structure())], lambda _: None)
-            assert store.open("c").document_structure("d") == full_structure()
-            assert store.open("c").document_structure("empty") == full_structure()
-            assert store.open("c").document_structure("plain") == NO_STRUCTURE, "a document without any is a document"
-            assert store.open("c").document_structure("unknown") is None
+            assert structure_of(store.open("c"), "d") == full_structure()
+            assert structure_of(store.open("c"), "empty") == full_structure()
+            assert structure_of(store.open("c"), "plain") == NO_STRUCTURE, "a document without any is a document"
+            assert store.open("c").parts("unknown") is None
             assert store.open("c").verify() == []
 
     def test_a_publish_takes_the_old_sections_and_pages_away_with_the_old_version(self) -> None:
         with self.filled() as store:
             put(store, "d", ["one"], structure=structure(3))
             put(store, "d", ["two"], structure=structure(1))
-            assert store.open("c").document_structure("d") == structure(1)
+            assert structure_of(store.open("c"), "d") == structure(1)
             put(store, "d", ["three"])
-            assert store.open("c").document_structure("d") == NO_STRUCTURE
+            assert structure_of(store.open("c"), "d") == NO_STRUCTURE
             put(store, "d", ["four"], structure=structure(2))
-            assert store.open("c").document_structure("d") == structure(2)
+            assert structure_of(store.open("c"), "d") == structure(2)
             assert store.open("c").verify() == []
 
     def test_a_publish_that_is_refused_leaves_sections_and_pages_as_they_were(self) -> None:
@@ -153,7 +153,7 @@ class StructureContract(RenamingContract):
             made = whole("d", ["new words", "more words"], structure=structure(5))
             wrong = replace(made, chunks=made.chunks[:1])
             expect(InternalError, lambda: store.open("c").publish([wrong], lambda _: None))
-            assert store.open("c").document_structure("d") == structure(2)
+            assert structure_of(store.open("c"), "d") == structure(2)
             assert store.open("c").verify() == []
 
     def test_sections_and_pages_go_with_their_document_and_with_no_other(self) -> None:
@@ -161,13 +161,13 @@ class StructureContract(RenamingContract):
             put(store, "d", ["alpha words"], structure=structure(2))
             put(store, "e", ["beta words"], structure=structure(3))
             store.open("c").delete("d")
-            assert store.open("c").document_structure("d") is None
-            assert store.open("c").document_structure("e") == structure(3)
+            assert store.open("c").parts("d") is None
+            assert structure_of(store.open("c"), "e") == structure(3)
             put(store, "d", ["alpha words"])
-            assert store.open("c").document_structure("d") == NO_STRUCTURE
+            assert structure_of(store.open("c"), "d") == NO_STRUCTURE
             store.drop_collection("c")
             store.create_collection("c", SPACE)
-            assert store.open("c").document_structure("e") is None
+            assert store.open("c").parts("e") is None
 
     def test_sections_and_pages_go_along_with_a_renamed_collection(self) -> None:
         with self.filled() as store:
@@ -175,19 +175,19 @@ class StructureContract(RenamingContract):
             store.create_collection("c.next", SPACE)
             put(store, "d", ["new words"], collection="c.next", structure=structure(4))
             store.rename_collections({"c": "c.old", "c.next": "c"})
-            assert store.open("c").document_structure("d") == structure(4)
-            assert store.open("c.old").document_structure("d") == structure(1)
+            assert structure_of(store.open("c"), "d") == structure(4)
+            assert structure_of(store.open("c.old"), "d") == structure(1)
 
     def test_five_thousand_sections_on_a_thousand_pages_come_back_whole(self) -> None:
         with self.filled() as store:
             large = structure(5_000, pages=1_000)
             put(store, "d", ["some words"], structure=large)
-            assert store.open("c").document_structure("d") == large
+            assert structure_of(store.open("c"), "d") == large
             assert store.open("c").verify() == []
             other: Store | None = self.open_again(store)
             if other is not None:
                 with contextlib.closing(other):
-                    assert other.open("c").document_structure("d") == large
+                    assert structure_of(other.open("c"), "d") == large
 
 
 class WholeContract(StructureContract):
@@ -203,8 +203,8 @@ class WholeContract(StructureContract):
             assert told == ["d", "e", "empty"]
             assert store.open("c").documents() == [first.record, second.record, empty.record]
             for each in (first, second, empty):
-                assert store.open("c").document_text(each.record.id) == each.text
-                assert store.open("c").document_structure(each.record.id) == each.structure
+                assert text_of(store.open("c"), each.record.id) == each.text
+                assert structure_of(store.open("c"), each.record.id) == each.structure
                 assert store.open("c").chunks("document", [each.record.id]) == [chunk.chunk for chunk in each.chunks]
             assert self.found(store, "gamma") == [second.chunks[0].chunk.id]
             assert self.nearest(store, "beta words")[0] == first.chunks[1].chunk.id
@@ -220,7 +220,7 @@ class WholeContract(StructureContract):
             put(store, "e", ["other words"])
             store.open("c").publish([whole("d", ["new words"]), whole("f", ["more words"])], lambda _: None)
             assert [each.content for each in store.open("c").chunks("document", ["d"])] == ["new words"]
-            assert store.open("c").document_structure("d") == NO_STRUCTURE
+            assert structure_of(store.open("c"), "d") == NO_STRUCTURE
             assert self.found(store, "alpha") == []
             assert len(self.found(store, "words")) == 3
             assert store.open("c").statistics().chunks == 3
@@ -252,7 +252,7 @@ class WholeContract(StructureContract):
             told: list[str] = []
             expect(InternalError, lambda: store.open("c").publish([whole("e", ["fine"]), wrong], told.append))
             assert "d" not in told
-            assert store.open("c").document_text("d") == "old"
+            assert text_of(store.open("c"), "d") == "old"
             assert len(self.found(store, "words")) == 1
             assert bool(store.open("c").documents(["e"])) == (told == ["e"]), "only what was reported"
             assert store.open("c").verify() == []
@@ -282,7 +282,7 @@ class SnapshotContract(WholeContract):
                 return [
                     handle.info(),
                     handle.documents(),
-                    handle.document_text("d"),
+                    text_of(handle, "d"),
                     [each.id for each in handle.chunks("document", ["d"])],
                     handle.chunks("term", ["gamma"]),
                     handle.statistics().chunks,

@@ -17,7 +17,7 @@ from knowledge_mcp.ports import Analyser, Collection, Store
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage, embedded, record, unit_vector
 
-__all__ = ["SearchContract", "cosines", "expect", "put", "same_ranking", "whole"]
+__all__ = ["SearchContract", "cosines", "expect", "put", "same_ranking", "structure_of", "text_of", "whole"]
 
 E = TypeVar("E", bound=Exception)
 
@@ -101,6 +101,18 @@ def cosines(collection: Collection, vector: Vector, chunk_ids: Sequence[str]) ->
     legs = collection.search(vector=vector, text=None, filter=kept, limit=len(chunk_ids))
     assert legs.dense is not None, legs.dense_error
     return {hit.chunk_id: hit.score for hit in legs.dense}
+
+
+def text_of(collection: Collection, document_id: str) -> str | None:
+    """Return a document's canonical text, None where there is no such document or its text is left out."""
+    parts = collection.parts(document_id)
+    return None if parts is None else parts.text
+
+
+def structure_of(collection: Collection, document_id: str) -> DocumentStructure | None:
+    """Return a document's sections and pages, None where there is no such document or they are left out."""
+    parts = collection.parts(document_id)
+    return None if parts is None else parts.structure
 
 
 def same_ranking(found: Sequence[LegHit], expected: Sequence[LegHit], tolerance: float) -> bool:

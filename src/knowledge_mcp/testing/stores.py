@@ -24,8 +24,9 @@ from knowledge_mcp.model.errors import (
     NotFoundError,
     SpaceMismatchError,
 )
+from knowledge_mcp.ports import Store
 from knowledge_mcp.testing.store_parts import SnapshotContract
-from knowledge_mcp.testing.store_search import expect, put, whole
+from knowledge_mcp.testing.store_search import expect, put, text_of, whole
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage, full_chunk, record, unit_vector
 
 __all__ = ["StoreContract", "expect", "put", "whole"]
@@ -70,12 +71,10 @@ class StoreContract(SnapshotContract):
             calls: list[Callable[[], object]] = [
                 lambda: store.open("none").documents(),
                 lambda: store.open("none").documents(["d"]),
-                lambda: store.open("none").document_text("d"),
-                lambda: store.open("none").document_structure("d"),
+                lambda: store.open("none").parts("d"),
                 lambda: store.open("none").chunks("document", ["d"]),
                 lambda: store.open("none").chunks("id", ["x"]),
                 lambda: store.open("none").statistics(),
-                lambda: store.open("none").state(),
                 lambda: store.open("none").chunks("term", ["x"]),
                 lambda: store.open("none").defined_terms(),
                 lambda: store.open("none").vectors(["x"]),
@@ -99,7 +98,7 @@ class StoreContract(SnapshotContract):
                 "delta four",
             ]
             assert store.open("c").documents(["d"]) == [record("d", new, sha256="1" * 64)]
-            assert store.open("c").document_text("d") == "second text"
+            assert text_of(store.open("c"), "d") == "second text"
             assert self.found(store, "alpha") == []
             assert self.found(store, "gamma") == [new[1].chunk.id]
             assert store.open("c").chunks("id", [old[0].id]) == []
@@ -117,7 +116,7 @@ class StoreContract(SnapshotContract):
     def test_a_document_without_chunks_is_kept_too(self) -> None:
         with self.filled() as store:
             put(store, "empty", [], text="text without chunks")
-            assert store.open("c").document_text("empty") == "text without chunks"
+            assert text_of(store.open("c"), "empty") == "text without chunks"
             assert store.open("c").chunks("document", ["empty"]) == []
             assert store.open("c").statistics().documents == 1
             put(store, "d", ["some words"])
@@ -133,7 +132,7 @@ class StoreContract(SnapshotContract):
             assert store.open("c").delete("d") == 0
             assert store.open("c").delete("never there") == 0
             assert store.open("c").documents(["d"]) == []
-            assert store.open("c").document_text("d") is None
+            assert store.open("c").parts("d") is None
             assert store.open("c").chunks("document", ["d"]) == []
             assert store.open("c").chunks("id", [each.chunk.id for each in gone]) == []
             assert store.open("c").chunks("term", ["alpha"]) == []
@@ -160,7 +159,7 @@ class StoreContract(SnapshotContract):
             assert store.open("c").chunks("id", [each.chunk.id]) == [each.chunk]
             assert store.open("c").chunks("document", ["d"]) == [each.chunk]
             assert store.open("c").documents(["d"]) == [announced]
-            assert store.open("c").document_text("d") == text
+            assert text_of(store.open("c"), "d") == text
 
     def test_lists_are_ordered_by_id_and_index(self) -> None:
         with self.filled() as store:
@@ -175,7 +174,7 @@ class StoreContract(SnapshotContract):
 
     def test_each_change_of_the_documents_gives_another_state_and_nothing_else_does(self) -> None:
         with self.filled() as store:
-            states = [store.open("c").state()]
+            states = [self._state(store)]
             for change in (
                 lambda: put(store, "d", ["alpha"]),
                 lambda: put(store, "d", ["beta"]),
@@ -183,14 +182,19 @@ class StoreContract(SnapshotContract):
                 lambda: store.open("c").delete("e"),
             ):
                 change()
-                states.append(store.open("c").state())
+                states.append(self._state(store))
                 store.open("c").documents()
-                assert store.open("c").state() == states[-1]
+                assert self._state(store) == states[-1]
             assert len(set(states)) == len(states)
             store.drop_collection("c")
             store.create_collection("c", SPACE)
             put(store, "d", ["alpha"])
-            assert store.open("c").state() not in states, "of another collection"
+            assert self._state(store) not in states, "of another collection"
+
+    def _state(self, store: Store) -> str:
+        info = store.open("c").info()
+        assert info is not None
+        return info.state
 
     def test_chunks_come_in_the_order_asked_without_those_unknown(self) -> None:
         with self.filled() as store:

@@ -70,10 +70,10 @@ def document(base: Base, document_id: str) -> DocumentRecord:
 
 def document_text(base: Base, document_id: str) -> str:
     """Return the canonical text."""
-    text = base.opened.document_text(document_id) if base.exists() else None
-    if text is None:
+    parts = base.opened.parts(document_id) if base.exists() else None
+    if parts is None or parts.text is None:
         raise _no_document(base, document_id)
-    return text
+    return parts.text
 
 
 def document_chunks(base: Base, document_id: str) -> list[Chunk]:
@@ -140,12 +140,12 @@ def held_document(base: Base, document_id: str) -> HeldDocument:
     """
     record = document(base, document_id)
     for _ in checked(range(_TRIES)):
-        text = base.opened.document_text(document_id)
-        structure = base.opened.document_structure(document_id) or NO_STRUCTURE
+        parts = base.opened.parts(document_id)
+        text, structure = (parts.text, parts.structure) if parts is not None else (None, None)
         chunks = base.opened.chunks("document", [document_id])
         before, record = record, document(base, document_id)
         if before == record and text is not None:
-            return HeldDocument(record, text, _completed(structure, chunks), tuple(chunks))
+            return HeldDocument(record, text, _completed(structure or NO_STRUCTURE, chunks), tuple(chunks))
     raise InternalError(
         f"The document '{document_id}' is being replaced all the time.",
         suggestion="Ask again when its ingest has ended.",
@@ -159,7 +159,8 @@ def document_structure(base: Base, document_id: str) -> DocumentStructure:
     Raises:
         NotFoundError: there is none; names ids that look alike.
     """
-    structure = base.opened.document_structure(document_id) if base.exists() else None
+    parts = base.opened.parts(document_id) if base.exists() else None
+    structure = parts.structure if parts is not None else None
     if structure is None:
         document(base, document_id)
     if structure is not None and structure.sections:

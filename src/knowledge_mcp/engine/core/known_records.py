@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from knowledge_mcp.model.collection import DocumentRecord
-from knowledge_mcp.model.errors import leave_out, noticing
+from knowledge_mcp.model.errors import NotFoundError, leave_out, noticing
 from knowledge_mcp.ports import Collection
 
 __all__ = ["KnownRecords"]
@@ -53,7 +53,7 @@ class KnownRecords:
         return self._read(collection).by_label(name, value)
 
     def _read(self, collection: Collection) -> _Reading:
-        state = collection.state()
+        state = _state_of(collection)
         kept = self._kept
         if kept is not None and kept.state == state:
             return kept
@@ -62,6 +62,18 @@ class KnownRecords:
         for each in damage:
             leave_out(each)
         # what changed meanwhile may be in the records, but not in the name
-        if not damage and len(reading.records) <= _MOST_KEPT and collection.state() == state:
+        if not damage and len(reading.records) <= _MOST_KEPT and _state_of(collection) == state:
             self._kept = reading
         return reading
+
+
+def _state_of(collection: Collection) -> str:
+    """Name the state of a collection's documents.
+
+    Raises:
+        NotFoundError: there is no such collection any more.
+    """
+    info = collection.info()
+    if info is None:
+        raise NotFoundError("The collection has just been dropped.", suggestion="Ask again.")
+    return info.state

@@ -87,10 +87,8 @@ def _is_sound(base: Base, damage: DamagedError) -> bool:
             opened.search(vector=vector, text=None, filter=Equals("chunk_id", damage.chunk_id), limit=1)
         elif damage.what == "record":
             opened.documents([damage.document_id])
-        elif damage.what == "structure":
-            opened.document_structure(damage.document_id)
-        else:
-            opened.document_text(damage.document_id)
+        elif (parts := opened.parts(damage.document_id)) is not None:
+            _ = parts.structure if damage.what == "structure" else parts.text
     except KnowledgeError:
         return False
     return True
@@ -111,8 +109,8 @@ def _documents(base: Base) -> Iterator[Finding]:
         with noticing() as more:
             text, chunks = None, list[Chunk]()
             try:
-                text = base.opened.document_text(record.id)
-                base.opened.document_structure(record.id)
+                parts = base.opened.parts(record.id)
+                text, _ = (None, None) if parts is None else (parts.text, parts.structure)
                 chunks = base.opened.chunks("document", [record.id])
             except KnowledgeError as exc:
                 yield Finding(exc.message, record.id, suggestion=exc.suggestion)

@@ -13,7 +13,7 @@ from knowledge_mcp.engine.core.citing import passage
 from knowledge_mcp.engine.evidence.quote_finding import QuoteMatch, Searched, Sought, alike, sought
 from knowledge_mcp.language.quote_words import Words
 from knowledge_mcp.model.chunk import Chunk
-from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentStructure
+from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentParts, DocumentStructure
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.errors import (
     ConnectionFailedError,
@@ -249,7 +249,7 @@ class _Comparison:
         self._said = said
         self._bare = said[-1]
         self._parts = split_at_ellipses(self._bare)
-        self._texts: dict[str, Searched | None] = {}
+        self._texts: dict[str, tuple[Searched, DocumentParts] | None] = {}
         self._likenesses: dict[str, list[QuoteMatch | None]] = {}
         self._chunks: dict[str, tuple[list[Chunk], DocumentStructure, list[DamagedError]]] = {}
 
@@ -322,11 +322,12 @@ class _Comparison:
         read: list[tuple[str, Searched]] = []
         for document_id in checked(document_ids):
             if document_id not in self._texts:
-                text = self._base.opened.document_text(document_id)
-                self._texts[document_id] = None if text is None else Searched(text)
-            searched = self._texts[document_id]
-            if searched is not None:
-                read.append((document_id, searched))
+                kept = self._base.opened.parts(document_id)
+                text = kept.text if kept is not None else None
+                self._texts[document_id] = None if kept is None or text is None else (Searched(text), kept)
+            found = self._texts[document_id]
+            if found is not None:
+                read.append((document_id, found[0]))
         return read
 
     # ---- what is true of the quote
@@ -424,17 +425,18 @@ class _Comparison:
 
     def _place(self, document_id: str, quoted: str, span: Span) -> QuotePlace:
         if document_id not in self._chunks:
-            opened = self._base.opened
-            structure = opened.document_structure(document_id) or NO_STRUCTURE
+            found = self._texts[document_id]
+            structure = (found[1].structure if found is not None else None) or NO_STRUCTURE
             with noticing() as damage:
-                self._chunks[document_id] = opened.chunks("document", [document_id]), structure, damage
+                chunks = self._base.opened.chunks("document", [document_id])
+            self._chunks[document_id] = chunks, structure, damage
         chunks, structure, damage = self._chunks[document_id]
         for each in damage:
             if not any(chunk.span.contains(span) for chunk in chunks):
                 raise each  # the place may be in what is damaged
             leave_out(each)
-        searched = self._texts[document_id]
-        text = searched.text if searched is not None else ""
+        found = self._texts[document_id]
+        text = found[0].text if found is not None else ""
         return QuotePlace(quoted, passage(self._records, document_id, text, span, chunks, structure))
 
     def _answer(

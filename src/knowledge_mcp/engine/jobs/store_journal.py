@@ -186,10 +186,10 @@ class StoreJournal:
         """
         parts: list[bytes] = []
         for name in self._parts(content_id):
-            text = self._store.open(JOBS_COLLECTION).document_text(name)
-            if text is None:
+            kept = self._store.open(JOBS_COLLECTION).parts(name)
+            if kept is None or kept.text is None:
                 break
-            parts.append(base64.b64decode(text) if text != "=" else b"")
+            parts.append(base64.b64decode(kept.text) if kept.text != "=" else b"")
         if not parts:
             raise NotFoundError("The bytes of this job are gone.", suggestion="Send the document again.")
         return b"".join(parts)

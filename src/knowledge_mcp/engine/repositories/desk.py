@@ -384,8 +384,8 @@ class RepositoryDesk:
         files = self._base.store.open(info.collection)
         wanted = path.strip().removeprefix("./")
         record = record_of(files, f"{info.name}:{wanted}")
-        text = files.document_text(record.id) if record is not None else None
-        if record is None or text is None:
+        parts = files.parts(record.id) if record is not None else None
+        if record is None or parts is None or parts.text is None:
             paths = [path_of(each.id) for each in files.documents()]
             ending = [each for each in paths if each.endswith(f"/{wanted}")]
             near = ending[:3] or difflib.get_close_matches(wanted[:300], paths, 3, 0.6)
@@ -393,7 +393,7 @@ class RepositoryDesk:
                 f"File not indexed in {info.name}: {wanted[:300]}",
                 suggestion=f"Did you mean {' or '.join(near)}?" if near else "Search for it with semantic_search.",
             )
-        return info, record, text
+        return info, record, parts.text
 
     # ---- life
 

@@ -136,8 +136,7 @@ def read(place: CollectionPlace, document_id: str) -> DocumentVersion | None:
         record = record_of(opened, document_id)
         if record is None:
             return None
-        text, chunks = opened.document_text(document_id), opened.chunks("document", [document_id])
-        structure = opened.document_structure(document_id)
+        parts, chunks = opened.parts(document_id), opened.chunks("document", [document_id])
         if record_of(opened, document_id) != record:
             continue  # another process has just published it
         if len(chunks) != record.chunk_count:
@@ -145,11 +144,11 @@ def read(place: CollectionPlace, document_id: str) -> DocumentVersion | None:
                 f"Document '{document_id}' has {len(chunks)} chunks, but its record says {record.chunk_count}.",
                 suggestion="Ingest the document again with --force.",
             )
-        if text is None:
+        if parts is None or parts.text is None:
             raise InternalError(
                 f"Document '{document_id}' has no text.", suggestion="Ingest the document again with --force."
             )
-        return DocumentVersion(record, text, chunks, structure or NO_STRUCTURE)
+        return DocumentVersion(record, parts.text, chunks, parts.structure or NO_STRUCTURE)
     raise InternalError(f"Document '{document_id}' changes faster than it can be read.", suggestion="Run again later.")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from knowledge_mcp.model.chunk import Chunk, Vector
-from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure
+from knowledge_mcp.model.collection import DocumentParts, DocumentRecord
 from knowledge_mcp.model.errors import InternalError, TimedOutError, sound
 from knowledge_mcp.model.query import ChunkKey
 from knowledge_mcp.ports import Analyser
@@ -16,14 +16,13 @@ from knowledge_mcp.stores.chroma.places import ChromaCollection
 from knowledge_mcp.stores.chroma.view import ChromaView
 from knowledge_mcp.stores.chroma.writing import document_entry, structure_entries, visible_generations
 from knowledge_mcp.stores.shared.order import by_value, in_order
-from knowledge_mcp.stores.shared.payload import checked_part, record_from_json, structure_from_json
+from knowledge_mcp.stores.shared.payload import parts_from, record_from_json
 
 __all__ = [
     "chunks",
     "defined_terms",
-    "document_structure",
-    "document_text",
     "known_vectors",
+    "parts",
     "records",
     "totals",
 ]
@@ -51,28 +50,21 @@ def records(
     return sorted(sound(there, _record), key=lambda each: each.id)[:limit]
 
 
-def document_text(place: ChromaCollection, document_id: str) -> str | None:
-    """Read the canonical text."""
+def parts(place: ChromaCollection, document_id: str) -> DocumentParts | None:
+    """Read text, sections and pages of the visible generation; the latter are empty where none were published."""
 
-    def read(entry: FoundEntry, token: str) -> str | None:
-        names = [f"text {token} {number}" for number in range(int(entry.metadata["text_parts"]))]
+    def read(entry: FoundEntry, token: str) -> DocumentParts | None:
+        texts = [f"text {token} {number}" for number in range(int(entry.metadata["text_parts"]))]
+        shapes = structure_entries(entry, token)
+        found = {each.id: each for each in place.documents.rows(ids=[*texts, *shapes])}
+        if len(found) < len(texts) + len(shapes):
+            return None
         # what was written before has its text as the document, which ChromaDB indexes at some cost
-        parts = {each.id: str(each.metadata.get("text", each.document)) for each in place.documents.rows(ids=names)}
-        return "".join(parts[name] for name in names) if len(parts) == len(names) else None
+        text = "".join(str(found[name].metadata.get("text", found[name].document)) for name in texts)
+        structure = "".join(str(found[name].metadata["structure"]) for name in shapes)
+        return parts_from(str(entry.metadata["record"]), document_id, text, structure)
 
-    return _checked(place, document_id, "canonical text", read)
-
-
-def document_structure(place: ChromaCollection, document_id: str) -> DocumentStructure | None:
-    """Read sections and pages, empty where none were published."""
-
-    def read(entry: FoundEntry, token: str) -> str | None:
-        names = structure_entries(entry, token)
-        parts = {each.id: str(each.metadata["structure"]) for each in place.documents.rows(ids=names)} if names else {}
-        return "".join(parts[name] for name in names) if len(parts) == len(names) else None
-
-    shape = _checked(place, document_id, "structure", read)
-    return None if shape is None else structure_from_json(shape)
+    return _of_generation(place, document_id, read)
 
 
 def chunks(
@@ -217,19 +209,6 @@ def defined_terms(view: ChromaView, analyser: Analyser) -> dict[str, str]:
 
 def _record(entry: FoundEntry) -> DocumentRecord:
     return record_from_json(str(entry.metadata["record"]), document_of(entry.id))
-
-
-def _checked(
-    place: ChromaCollection, document_id: str, part: str, read: Callable[[FoundEntry, str], str | None]
-) -> str | None:
-    """Read a part of the visible generation, and compare it with the check sum on its record."""
-
-    def read_with_record(entry: FoundEntry, token: str) -> tuple[str, str] | None:
-        text = read(entry, token)
-        return None if text is None else (str(entry.metadata["record"]), text)
-
-    found = _of_generation(place, document_id, read_with_record)
-    return None if found is None else checked_part(found[0], document_id, part, found[1])
 
 
 def _entry(place: ChromaCollection, document_id: str) -> FoundEntry | None:

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Self, TypeVar, cast
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import (
     CollectionInfo,
+    DocumentParts,
     DocumentRecord,
-    DocumentStructure,
     EmbeddingSpace,
     StoreStatistics,
     WholeDocument,
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 __all__ = ["ChromaHandle", "ChromaStore", "from_options"]
 
 T = TypeVar("T")
+
+_TRIES = 3
 
 _logger = logging.getLogger(__name__)
 
@@ -123,12 +125,24 @@ class ChromaStore:
     def open(self, name: str) -> ChromaHandle:
         return ChromaHandle(self, name)
 
-    def entry(self, name: str) -> CollectionInfo | None:
-        """Describe who has a name now."""
+    def described(self, name: str) -> CollectionInfo | None:
+        """Describe who has a name now, and name the state of its documents."""
         from knowledge_mcp.stores.chroma.places import info_of
+        from knowledge_mcp.stores.chroma.writing import STATE, change_of
 
-        found = self._names().find(name)
-        return None if found is None else info_of(found)
+        for tries_left in reversed(range(_TRIES)):
+            entry = self._names().find(name)
+            if entry is None:
+                return None
+            try:
+                known = self._known.get(entry.id)
+                table = known[0].documents if known else self.connection.table(str(entry.metadata["documents"]))
+                return replace(info_of(entry), state=f"{entry.id} {change_of(table.one(STATE))}")
+            except GoneError:  # it is dropped just now
+                self.forget()
+                if not tries_left:
+                    raise
+        return None
 
     def rename_collections(self, names: Mapping[str, str]) -> None:
         self._names().rename(names)
@@ -251,7 +265,10 @@ class ChromaHandle:
         self._ends.close()
 
     def info(self) -> CollectionInfo | None:
-        return self._store.entry(self._name) if self._held is None else replace(self._held[0].info, name=self._name)
+        if self._held is None:
+            return self._store.described(self._name)
+        place, view = self._held
+        return replace(place.info, name=self._name, state=f"{place.token} {view.change_now()}")
 
     def publish(self, documents: Sequence[WholeDocument], on_published: Callable[[str], object]) -> None:
         from knowledge_mcp.stores.chroma.writing import publish
@@ -289,23 +306,15 @@ class ChromaHandle:
 
         return self._at(lambda place, view: records(place, view, document_ids, limit))
 
-    def document_text(self, document_id: str) -> str | None:
-        from knowledge_mcp.stores.chroma.reading import document_text
+    def parts(self, document_id: str) -> DocumentParts | None:
+        from knowledge_mcp.stores.chroma.reading import parts
 
-        return self._at(lambda place, _: document_text(place, document_id))
-
-    def document_structure(self, document_id: str) -> DocumentStructure | None:
-        from knowledge_mcp.stores.chroma.reading import document_structure
-
-        return self._at(lambda place, _: document_structure(place, document_id))
+        return self._at(lambda place, _: parts(place, document_id))
 
     def chunks(self, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
         from knowledge_mcp.stores.chroma.reading import chunks
 
         return self._at(lambda place, view: chunks(place, view, self._store.analyser, key, values))
-
-    def state(self) -> str:
-        return self._at(lambda place, view: f"{place.token} {view.change_in_store()}")
 
     def statistics(self) -> StoreStatistics:
         from knowledge_mcp.stores.chroma.reading import totals

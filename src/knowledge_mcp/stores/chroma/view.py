@@ -28,6 +28,7 @@ from knowledge_mcp.stores.chroma.places import ChromaCollection
 from knowledge_mcp.stores.chroma.slots import SlotBlock, SlotState, Still, ViewLimits, scaled_vectors
 from knowledge_mcp.stores.chroma.writing import (
     STATE,
+    change_of,
     document_entry,
     index_rows,
     make_index,
@@ -187,9 +188,13 @@ class ChromaView:
                 return
         raise TimedOutError("Documents are replaced faster than their search index can be read.")
 
+    def change_now(self) -> str:
+        """Name the state that this thread's snapshot has, else the one that the store is in."""
+        return self._change or "" if self._still.brought else self.change_in_store()
+
     def change_in_store(self) -> str:
         """Name the state that the store is in, whatever this view has read of it."""
-        return _change_of(self._place.documents.one(STATE))
+        return change_of(self._place.documents.one(STATE))
 
     def entries_of(self, names: Sequence[str]) -> list[FoundEntry]:
         """Read entries of the documents; with them, a snapshot without a state learns whether this one holds."""
@@ -197,7 +202,7 @@ class ChromaView:
             return list(self._place.documents.rows(ids=list(names)))
         found = {each.id: each for each in self._place.documents.rows(ids=[*names, STATE])}
         with self.lock:
-            self._still.brought = _change_of(found.pop(STATE, None)) == self._change
+            self._still.brought = change_of(found.pop(STATE, None)) == self._change
         return list(found.values())
 
     def _follow(self) -> bool:
@@ -457,7 +462,3 @@ class ChromaView:
             hits.append(LegHit(block.index.ids[slot - block.first], float(score)))
         hits.sort(key=lambda hit: (-hit.score, hit.chunk_id))
         return tuple(hits[:limit])
-
-
-def _change_of(state: FoundEntry | None) -> str:
-    return "" if state is None else str(state.metadata["change"])

@@ -44,6 +44,7 @@ __all__ = [
     "GONE",
     "SMALL_CALL",
     "STATE",
+    "change_of",
     "delete_document",
     "discard_unfinished",
     "document_entry",
@@ -134,8 +135,14 @@ _VISIBLE = "generation:"
 _DOCUMENTS: Where = {"kind": {"$eq": "document"}}
 _HELD_KINDS: Where = {"kind": {"$in": ["text", "structure", "index", "vectors"]}}
 STATE = "state"
+"""Entry that each publish and each delete writes again."""
 GONE: Where = {"gone": {"$eq": True}}
 """Marks the record of a document that is being deleted."""
+
+
+def change_of(state: FoundEntry | None) -> str:
+    """Name the state that a collection's entry of it tells; empty where nothing was ever written."""
+    return "" if state is None else str(state.metadata["change"])
 
 
 def document_entry(document_id: str) -> str:

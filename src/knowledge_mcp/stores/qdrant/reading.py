@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 from qdrant_client import models
 
 from knowledge_mcp.model.chunk import Chunk, Vector
-from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure, StoreStatistics
+from knowledge_mcp.model.collection import DocumentParts, DocumentRecord, StoreStatistics
 from knowledge_mcp.model.errors import InternalError, NotFoundError, sound
 from knowledge_mcp.model.query import ChunkKey
 from knowledge_mcp.ports import Analyser
@@ -17,7 +17,7 @@ from knowledge_mcp.stores.qdrant.connection import QdrantConnection
 from knowledge_mcp.stores.qdrant.layout import DENSE, META, VISIBLE, QdrantCollection, place_of, point_id
 from knowledge_mcp.stores.qdrant.points import any_of, equals, live, to_bytes
 from knowledge_mcp.stores.shared.order import by_value, in_order
-from knowledge_mcp.stores.shared.payload import checked_part, chunk_from_json, record_from_json, structure_from_json
+from knowledge_mcp.stores.shared.payload import chunk_from_json, parts_from, record_from_json
 
 __all__ = [
     "MARKS",
@@ -27,13 +27,12 @@ __all__ = [
     "PartKind",
     "chunks",
     "defined_terms",
-    "document_structure",
-    "document_text",
     "head_id",
     "heads",
     "heads_of",
     "known_vectors",
     "part_ids",
+    "parts",
     "place_and_head",
     "place_and_heads",
     "read_again",
@@ -225,34 +224,31 @@ def records(
     return sorted(sound(found, _announced), key=lambda each: each.id)[:limit]
 
 
-def document_text(connection: QdrantConnection, place: QdrantCollection, document_id: str) -> str | None:
-    """Read a canonical text."""
-    return _parts(connection, place, document_id, "text")
+def parts(connection: QdrantConnection, place: QdrantCollection, document_id: str) -> DocumentParts | None:
+    """Read the text, the sections and the pages that the record names; the latter are empty where none were published.
 
-
-def document_structure(
-    connection: QdrantConnection, place: QdrantCollection, document_id: str
-) -> DocumentStructure | None:
-    """Read sections and pages, empty where none were published."""
-    found = _parts(connection, place, document_id, "structure")
-    return None if found is None else structure_from_json(found)
-
-
-def _parts(connection: QdrantConnection, place: QdrantCollection, document_id: str, kind: PartKind) -> str | None:
-    """Read the parts that the record names."""
+    Raises:
+        InternalError: some are not there though nobody has replaced them.
+    """
+    lost: list[PartKind] = []
     for _ in range(READS):
         _, head = place_and_head(connection, place, document_id)
         if head is None:
             return None
-        ids = part_ids(head, kind)
+        ids = {kind: part_ids(head, kind) for kind in PARTS}
+        every = [each for kind in PARTS for each in ids[kind]]
         found: dict[str, str] = {}
-        for start in range(0, len(ids), 16):
-            points = connection.retrieve(place.records, ids[start : start + 16], [kind])
-            found |= {str(each.id): (each.payload or {})[kind] for each in points}
-        if len(found) == len(ids):
-            read = "".join(str(found[each]) for each in ids)
-            return checked_part(head.record, document_id, "canonical text" if kind == "text" else kind, read)
-    raise InternalError(f"Parts of the {kind} of '{document_id}' are missing.", suggestion="Ingest the document again.")
+        for start in range(0, len(every), 16):
+            for point in connection.retrieve(place.records, every[start : start + 16], list(PARTS)):
+                found |= {str(point.id): str(text) for text in (point.payload or {}).values()}
+        if len(found) == len(every):
+            text, structure = ("".join(found[each] for each in ids[kind]) for kind in PARTS)
+            return parts_from(head.record, document_id, text, structure)
+        lost = [kind for kind in PARTS if any(each not in found for each in ids[kind])]
+    raise InternalError(
+        f"Parts of the {' and '.join(lost)} of '{document_id}' are missing.",
+        suggestion="Ingest the document again.",
+    )
 
 
 def chunks(connection: QdrantConnection, place: QdrantCollection, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Literal, Self, TypeVar
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import (
     CollectionInfo,
+    DocumentParts,
     DocumentRecord,
-    DocumentStructure,
     EmbeddingSpace,
     StoreStatistics,
     WholeDocument,
@@ -242,7 +242,7 @@ class QdrantHandle:
 
     def info(self) -> CollectionInfo | None:
         known = self._held or self._store.look(self._name)
-        return None if known is None else self._store.described(known)
+        return None if known is None else replace(self._store.described(known), state=f"{known.home} {known.changed}")
 
     def publish(self, documents: Sequence[WholeDocument], on_published: Callable[[str], object]) -> None:
         place = self._store.fresh(self._name)
@@ -275,17 +275,11 @@ class QdrantHandle:
 
         return self._read(lambda place: records(self._store.connection, place, document_ids, limit))
 
-    def document_text(self, document_id: str) -> str | None:
+    def parts(self, document_id: str) -> DocumentParts | None:
         need_library()
-        from knowledge_mcp.stores.qdrant.reading import document_text
+        from knowledge_mcp.stores.qdrant.reading import parts
 
-        return self._read(lambda place: document_text(self._store.connection, place, document_id))
-
-    def document_structure(self, document_id: str) -> DocumentStructure | None:
-        need_library()
-        from knowledge_mcp.stores.qdrant.reading import document_structure
-
-        return self._read(lambda place: document_structure(self._store.connection, place, document_id))
+        return self._read(lambda place: parts(self._store.connection, place, document_id))
 
     def chunks(self, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
         need_library()
@@ -297,9 +291,6 @@ class QdrantHandle:
             return chunks(self._store.connection, place, key, values)
 
         return self._read(read)
-
-    def state(self) -> str:
-        return self._read(lambda place: f"{place.home} {place.changed}")
 
     def statistics(self) -> StoreStatistics:
         return self._read(self._store.sums)[0]

@@ -18,6 +18,7 @@ from typing import Any
 from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition, Modality, Statement
 from knowledge_mcp.model.collection import (
     NO_STRUCTURE,
+    DocumentParts,
     DocumentRecord,
     DocumentStatus,
     DocumentStructure,
@@ -36,6 +37,7 @@ __all__ = [
     "chunk_from_json",
     "chunk_to_json",
     "has_check_sums",
+    "parts_from",
     "record_from_json",
     "record_to_json",
     "sealed",
@@ -171,6 +173,24 @@ def record_from_json(text: str | bytes, document_id: str = "") -> DocumentRecord
     if document_id and record.id != document_id:
         raise DamagedError.of("record", document_id, why=f"It is the one of '{record.id}'.")
     return record
+
+
+def parts_from(
+    record: str | bytes, document_id: str, text: str | bytes | None, structure: str | bytes | None
+) -> DocumentParts:
+    """Hold a document's parts as they were read, to be checked and decoded when they are asked for.
+
+    Args:
+        record: as JSON.
+        document_id: whose they are.
+        text, structure: the latter as JSON; None where one is missing.
+    """
+
+    def decoded() -> DocumentStructure | None:
+        checked = checked_part(record, document_id, "structure", structure)
+        return None if checked is None else structure_from_json(checked)
+
+    return DocumentParts(lambda: checked_part(record, document_id, "canonical text", text), decoded)
 
 
 def checked_part(record: str | bytes, document_id: str, part: str, text: str | bytes | None) -> str | None:

@@ -14,16 +14,17 @@ if TYPE_CHECKING:
 
 __all__ = ["Place", "every_place", "find_place", "place_of"]
 
-_SELECT = "SELECT id, name, space, created_at, analyser FROM collections"
+_SELECT = "SELECT id, name, space, created_at, analyser, version FROM collections"
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A collection in one snapshot."""
+    """A collection in one snapshot; each change of its documents has a version of its own."""
 
     id: int
     info: CollectionInfo
     analyser: str
+    version: int
 
     @property
     def space(self) -> EmbeddingSpace:
@@ -64,4 +65,4 @@ def place_of(connection: Session, name: str) -> Place:
 
 
 def _place(row: Row) -> Place:
-    return Place(row[0], CollectionInfo(name=row[1], space=space_from_json(row[2]), created_at=row[3]), row[4])
+    return Place(row[0], CollectionInfo(name=row[1], space=space_from_json(row[2]), created_at=row[3]), *row[4:])

@@ -11,20 +11,19 @@ from itertools import islice
 import numpy as np
 
 from knowledge_mcp.model.chunk import Chunk, Vector
-from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure
+from knowledge_mcp.model.collection import DocumentParts, DocumentRecord
 from knowledge_mcp.model.errors import sound
 from knowledge_mcp.model.query import ChunkKey
 from knowledge_mcp.stores.shared.order import by_value, in_order
-from knowledge_mcp.stores.shared.payload import checked_part, chunk_from_json, record_from_json, structure_from_json
+from knowledge_mcp.stores.shared.payload import chunk_from_json, parts_from, record_from_json
 from knowledge_mcp.stores.sqlite.session import Row, Session
 
 __all__ = [
     "chunks",
     "defined_terms",
     "document_chunks",
-    "document_structure",
-    "document_text",
     "known_vectors",
+    "parts",
     "records",
     "visible_keys",
 ]
@@ -60,25 +59,15 @@ def _chunk(row: Row) -> Chunk:
     return chunk_from_json(row[-1])
 
 
-def document_text(connection: Session, collection: int, document_id: str) -> str | None:
-    """Read a canonical text."""
+def parts(connection: Session, collection: int, document_id: str) -> DocumentParts | None:
+    """Read a canonical text, and sections and pages, which are empty where none were published."""
     found = connection.rows(
-        "SELECT CAST(d.record AS BLOB), CAST(t.text AS BLOB) FROM documents d"
-        " LEFT JOIN texts t ON t.generation = d.generation WHERE d.collection = ? AND d.document_id = ?",
-        (collection, document_id),
-    )
-    return checked_part(found[0][0], document_id, "canonical text", found[0][1]) if found else None
-
-
-def document_structure(connection: Session, collection: int, document_id: str) -> DocumentStructure | None:
-    """Read sections and pages, empty where none were published."""
-    found = connection.rows(
-        "SELECT CAST(d.record AS BLOB), coalesce(CAST(s.structure AS BLOB), x'') FROM documents d"
+        "SELECT CAST(d.record AS BLOB), d.document_id, CAST(t.text AS BLOB), coalesce(CAST(s.structure AS BLOB), x'')"
+        " FROM documents d LEFT JOIN texts t ON t.generation = d.generation"
         " LEFT JOIN structures s ON s.generation = d.generation WHERE d.collection = ? AND d.document_id = ?",
         (collection, document_id),
     )
-    shape = checked_part(found[0][0], document_id, "structure", found[0][1]) if found else None
-    return None if shape is None else structure_from_json(shape)
+    return parts_from(*found[0]) if found else None
 
 
 def chunks(connection: Session, collection: int, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:

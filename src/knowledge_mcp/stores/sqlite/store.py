@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Protocol, Self, TypeVar, cast
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import (
     CollectionInfo,
+    DocumentParts,
     DocumentRecord,
-    DocumentStructure,
     EmbeddingSpace,
     StoreStatistics,
     WholeDocument,
@@ -270,10 +270,14 @@ class SqliteHandle:
 
     def info(self) -> CollectionInfo | None:
         if self._held is not None:
-            return self._store.described(self._held.place)
+            return self._described(self._held.connection, self._held.place)
         with self._store.database.reading() as connection:
             found = find_place(connection, self._name)
-        return None if found is None else self._store.described(found)
+            return None if found is None else self._described(connection, found)
+
+    def _described(self, connection: Session, place: Place) -> CollectionInfo:
+        """Describe the collection with the state of its documents, which no other file and collection shares."""
+        return replace(self._store.described(place), state=f"{connection.file} {place.id} {place.version}")
 
     def publish(self, documents: Sequence[WholeDocument], on_published: Callable[[str], object]) -> None:
         from knowledge_mcp.stores.sqlite.writing import in_order, prepare, publish
@@ -312,28 +316,15 @@ class SqliteHandle:
 
         return self._read(lambda connection, place: records(connection, place.id, document_ids, limit))
 
-    def document_text(self, document_id: str) -> str | None:
-        from knowledge_mcp.stores.sqlite.reading import document_text
+    def parts(self, document_id: str) -> DocumentParts | None:
+        from knowledge_mcp.stores.sqlite.reading import parts
 
-        return self._read(lambda connection, place: document_text(connection, place.id, document_id))
-
-    def document_structure(self, document_id: str) -> DocumentStructure | None:
-        from knowledge_mcp.stores.sqlite.reading import document_structure
-
-        return self._read(lambda connection, place: document_structure(connection, place.id, document_id))
+        return self._read(lambda connection, place: parts(connection, place.id, document_id))
 
     def chunks(self, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
         from knowledge_mcp.stores.sqlite.reading import chunks
 
         return self._read(lambda connection, place: chunks(connection, place.id, key, values), indexed=key == "term")
-
-    def state(self) -> str:
-        from knowledge_mcp.stores.sqlite.view import state_of
-
-        def name(connection: Session, place: Place) -> str:
-            return f"{connection.file} {place.id} {state_of(connection, place.id).version}"
-
-        return self._read(name)
 
     def statistics(self) -> StoreStatistics:
         documents, chunks, tokens = self._read(

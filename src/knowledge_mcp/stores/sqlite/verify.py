@@ -13,7 +13,7 @@ from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.shared.bm25 import term_counts
 from knowledge_mcp.stores.shared.payload import UNREADABLE, chunk_from_json, has_check_sums, record_from_json
 from knowledge_mcp.stores.sqlite.postings import Segment, add_segment, all_postings, drop_segments
-from knowledge_mcp.stores.sqlite.reading import document_chunks, document_structure, document_text, records
+from knowledge_mcp.stores.sqlite.reading import document_chunks, parts, records
 from knowledge_mcp.stores.sqlite.session import Session
 from knowledge_mcp.stores.sqlite.view import sign_bits
 from knowledge_mcp.stores.sqlite.writing import delete_unfinished, fields_of, read_again, write_block
@@ -35,8 +35,8 @@ def damaged_parts(connection: Session, collection: int) -> Iterator[Finding]:
     """Read every record, text, structure and chunk, and tell which are not what was stored."""
     with noticing() as damage:
         for each in records(connection, collection):
-            document_text(connection, collection, each.id)
-            document_structure(connection, collection, each.id)
+            if (kept := parts(connection, collection, each.id)) is not None:
+                _ = kept.text, kept.structure
         for (document_id,) in connection.rows(
             "SELECT document_id FROM documents WHERE collection = ? ORDER BY document_id", (collection,)
         ):
