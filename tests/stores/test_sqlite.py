@@ -18,6 +18,7 @@ from knowledge_mcp.model.collection import EmbeddingSpace, WholeDocument
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, InternalError, KnowledgeError, TimedOutError
 from knowledge_mcp.model.query import Equals
 from knowledge_mcp.stores.memory import MemoryStore
+from knowledge_mcp.stores.shared import slots
 from knowledge_mcp.stores.sqlite import postings, schema, search, verify, writing
 from knowledge_mcp.stores.sqlite.connection import as_knowledge_error
 from knowledge_mcp.stores.sqlite.store import SqliteStore
@@ -322,6 +323,7 @@ def test_a_larger_collection_is_searched_by_sign_bits_with_hardly_a_loss(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, held: bool
 ) -> None:
     monkeypatch.setattr(search, "STRIDE", 4)
+    monkeypatch.setattr(slots, "STRIDE", 4)
     monkeypatch.setattr(search, "COMPARE_ALL_HELD_UP_TO", 4_000)
     if not held:
         monkeypatch.setattr("knowledge_mcp.stores.sqlite.view.FLOATS_UP_TO", 4_000)

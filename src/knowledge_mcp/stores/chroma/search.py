@@ -6,17 +6,16 @@ generation went while the index was asked, it is asked again for the newer state
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
-from knowledge_mcp.model.errors import ConfigError, KnowledgeError, TimedOutError
+from knowledge_mcp.model.errors import ConfigError, TimedOutError
 from knowledge_mcp.model.query import Filter, LegHit, LegResults
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.chroma.layout import generation_of, where_of
 from knowledge_mcp.stores.chroma.places import ChromaCollection
 from knowledge_mcp.stores.chroma.view import ChromaView
 from knowledge_mcp.stores.shared.filters import In, chunk_ids_in, simple_filters
+from knowledge_mcp.stores.shared.slots import run_leg
 
 __all__ = ["legs"]
 
@@ -47,27 +46,18 @@ def legs(
         view.refresh()
         if text is not None:
             terms = analyser.query_terms(text)
-            lexical, lexical_error = _leg(lambda: _lexical(view, terms, filter, limit), alone=not both)
+            lexical, lexical_error = run_leg(lambda: _lexical(view, terms, filter, limit), alone=not both)
         if vector is not None and view.exact:
             query = vector
-            dense, dense_error = _leg(lambda: view.dense(query, filter, limit), alone=not both or bool(lexical_error))
+            alone = not both or bool(lexical_error)
+            dense, dense_error = run_leg(lambda: view.dense(query, filter, limit), alone=alone)
             return LegResults(dense, lexical, dense_error, lexical_error)
     if vector is not None:
         asked = vector
-        dense, dense_error = _leg(
+        dense, dense_error = run_leg(
             lambda: _nearest(place, view, asked, filter, limit), alone=not both or bool(lexical_error)
         )
     return LegResults(dense, lexical, dense_error, lexical_error)
-
-
-def _leg(run: Callable[[], tuple[LegHit, ...]], *, alone: bool) -> tuple[tuple[LegHit, ...] | None, str]:
-    """Run one leg; where another one may still answer, its failure is told instead of raised."""
-    try:
-        return run(), ""
-    except KnowledgeError as exc:
-        if alone:
-            raise
-        return None, exc.message
 
 
 def _lexical(view: ChromaView, terms: list[str], filter: Filter | None, limit: int) -> tuple[LegHit, ...]:

@@ -35,11 +35,18 @@ from knowledge_mcp.stores.chroma.writing import (
     visible_generations,
     visible_of,
 )
-from knowledge_mcp.stores.shared.bm25 import K1, B, inverse_frequency
-from knowledge_mcp.stores.shared.filters import Simple, chunk_ids_in, keeps_value, simple_filters
+from knowledge_mcp.stores.shared.filters import Simple, chunk_ids_in, keeps_value
 from knowledge_mcp.stores.shared.payload import record_from_json
 from knowledge_mcp.stores.shared.products import products
 from knowledge_mcp.stores.shared.rules import is_newer
+from knowledge_mcp.stores.shared.slots import (
+    best_hits,
+    bm25_scores,
+    coded_mask,
+    filter_mask,
+    length_norms,
+    likely_slots,
+)
 
 __all__ = [
     "ChromaView",
@@ -301,13 +308,11 @@ class ChromaView:
             for block in self._blocks:
                 alive[block.first : block.first + block.size] = block.alive
                 lengths[block.first : block.first + block.size] = block.index.lengths
-            chunks = int(np.count_nonzero(alive))
-            mean = float(lengths[alive].sum()) / max(chunks, 1) or 1.0
             empty = [np.zeros(0, np.uint32)]
             self._state = SlotState(
                 alive=alive,
-                norms=K1 * (1.0 - B + B * lengths / mean),
-                chunks=chunks,
+                norms=length_norms(lengths, alive),
+                chunks=int(np.count_nonzero(alive)),
                 kinds=np.concatenate([block.kinds for block in self._blocks] or empty),
                 clauses=np.concatenate([block.clauses for block in self._blocks] or empty),
             )
@@ -316,20 +321,13 @@ class ChromaView:
     def lexical(self, terms: Sequence[str], filter: Filter | None, limit: int) -> tuple[LegHit, ...]:
         """Name the best chunks by BM25 that hold any of the terms."""
         state = self._arrays()
-        scores = np.zeros(self._size, np.float64)
-        for term in terms:
-            held = self._postings.get(term)
-            if held is None:
-                continue
-            pairs = np.array(held, np.uint64)
-            slots = (pairs >> np.uint64(8)).astype(np.intp)
-            kept = state.alive[slots]
-            slots, counts = slots[kept], (pairs[kept] & np.uint64(255)).astype(np.float64)
-            if len(slots):
-                share = counts / (counts + state.norms[slots])
-                scores[slots] += inverse_frequency(state.chunks, len(slots)) * share
-        scores *= self._mask(filter)
-        return self._best(np.flatnonzero(scores > 0.0), scores, limit)
+        if limit <= 0:
+            return ()
+        pairs = (np.array(self._postings[term], np.uint64) for term in terms if term in self._postings)
+        postings = ((each >> np.uint64(8), each & np.uint64(255)) for each in pairs)
+        scores = bm25_scores(postings, state.norms, state.alive, state.chunks) * self._mask(filter)
+        slots = likely_slots(scores, limit)
+        return best_hits(slots, scores[slots], limit, self._names)
 
     def dense(self, vector: bytes, filter: Filter | None, limit: int) -> tuple[LegHit, ...]:
         """Name the nearest chunks of all that the filter keeps; the score is that of exact arithmetic."""
@@ -342,9 +340,7 @@ class ChromaView:
             rough = (matrix @ query)[slots]
             cut = np.partition(rough, len(rough) - limit)[len(rough) - limit]
             slots = slots[rough >= cut - _MARGIN]
-        scores = np.zeros(self._size, np.float64)
-        scores[slots] = products(matrix, slots, vector)
-        return self._best(slots, scores, limit)
+        return best_hits(slots, products(matrix, slots, vector), limit, self._names)
 
     def allowed(self, filter: Filter | None) -> int:
         """Count the chunks that a filter keeps."""
@@ -416,49 +412,20 @@ class ChromaView:
             return kept & self._mask(rest)
         if filter is None:
             return state.alive
-        known = state.masks.get(filter)
-        if known is None:
-            known = state.alive.copy()
-            for part in simple_filters(filter):
-                known &= self._part(state, part)
-            if len(state.masks) >= 16:
-                state.masks.clear()
-            state.masks[filter] = known
-        return known
+        return filter_mask(filter, state.alive, state.masks, lambda part: self._part(state, part))
 
     def _part(self, state: SlotState, part: Simple) -> NDArray[np.bool_]:
-        if part.field == "document_id":
-            kept = np.zeros(self._size, np.bool_)
-            for block in self._by_entry.values():
-                kept[block.first : block.first + block.size] = keeps_value(part, block.document_id)
-            return kept
-        if part.field == "clause_number":
-            names = list(self._clause_names)
-            return (
-                np.array([keeps_value(part, name) for name in names], np.bool_)[state.clauses] if names else state.alive
-            )
-        which = ("document_type", "chunk_type", "normative").index(part.field)
-        kinds = list(self._kind_names)
-        return (
-            np.array([keeps_value(part, kind[which]) for kind in kinds], np.bool_)[state.kinds]
-            if kinds
-            else state.alive
-        )
+        if part.field != "document_id":
+            return coded_mask(part, (self._kind_names, state.kinds), (self._clause_names, state.clauses))
+        kept = np.zeros(self._size, np.bool_)
+        for block in self._by_entry.values():
+            kept[block.first : block.first + block.size] = keeps_value(part, block.document_id)
+        return kept
 
-    def _best(self, slots: NDArray[np.intp], scores: NDArray[np.float64], limit: int) -> tuple[LegHit, ...]:
-        """Name the best slots; of equal scores at the cut those with the smaller chunk ids."""
-        if limit <= 0 or not len(slots):
-            return ()
-        chosen = scores[slots]
-        if len(slots) > limit:
-            kept = chosen >= np.partition(chosen, len(chosen) - limit)[len(chosen) - limit]
-            slots, chosen = slots[kept], chosen[kept]
+    def _names(self, slots: NDArray[np.int64]) -> Iterable[str]:
+        """Give the chunk ids of slots."""
         blocks = [block for block in self._blocks if block.size]
         starts = [block.first for block in blocks]
-        hits: list[LegHit] = []
-        for place, score in zip(slots.tolist(), chosen.tolist(), strict=True):
-            slot = int(place)
+        for slot in slots.tolist():
             block = blocks[bisect_right(starts, slot) - 1]
-            hits.append(LegHit(block.index.ids[slot - block.first], float(score)))
-        hits.sort(key=lambda hit: (-hit.score, hit.chunk_id))
-        return tuple(hits[:limit])
+            yield block.index.ids[slot - block.first]

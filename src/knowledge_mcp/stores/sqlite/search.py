@@ -11,7 +11,7 @@ they are exact in every snapshot.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import apsw
@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knowledge_mcp.model.chunk import Vector
-from knowledge_mcp.model.errors import DamagedError, KnowledgeError, leave_out
+from knowledge_mcp.model.errors import DamagedError, leave_out
 from knowledge_mcp.model.query import Filter, LegHit, LegResults
-from knowledge_mcp.stores.shared.bm25 import inverse_frequency
 from knowledge_mcp.stores.shared.filters import chunk_ids_in
 from knowledge_mcp.stores.shared.payload import UNREADABLE
 from knowledge_mcp.stores.shared.products import products
+from knowledge_mcp.stores.shared.slots import STRIDE, best_hits, bm25_scores, likely_slots, run_leg
 from knowledge_mcp.stores.sqlite.postings import posting_lists
 from knowledge_mcp.stores.sqlite.reading import visible_keys
 from knowledge_mcp.stores.sqlite.session import Session
@@ -33,7 +33,6 @@ from knowledge_mcp.stores.sqlite.view import SqliteView, names_of, sign_bits, ve
 __all__ = [
     "COMPARE_ALL_HELD_UP_TO",
     "COMPARE_ALL_UP_TO",
-    "STRIDE",
     "THREAD_FROM_SLOTS",
     "dense_candidates",
     "dense_hits",
@@ -62,8 +61,7 @@ _BLOCK = 32_768
 _ROUGH = 1e-3
 """More than single precision can be wrong by, as a share of the largest product."""
 _FARTHEST = 65_535
-STRIDE = 16
-"""Every so many-th score is looked at to guess the cut; whatever the sample, the guess is on the safe side."""
+_FAILURES = (apsw.Error, *UNREADABLE)
 
 
 def legs(
@@ -100,7 +98,9 @@ def legs(
     dense_error = lexical_error = ""
     if terms is not None:
         said = terms
-        lexical, lexical_error = _leg(lambda: lexical_hits(connection, view, mask, said, limit), alone=not both)
+        lexical, lexical_error = run_leg(
+            lambda: lexical_hits(connection, view, mask, said, limit), alone=not both, failures=_FAILURES
+        )
     if vector is not None:
         query = vector
 
@@ -113,7 +113,7 @@ def legs(
                 slots = dense_candidates(view, mask, query, limit)
             return dense_hits(connection, view, query, slots, limit)
 
-        dense, dense_error = _leg(nearest, alone=not both or bool(lexical_error))
+        dense, dense_error = run_leg(nearest, alone=not both or bool(lexical_error), failures=_FAILURES)
     return LegResults(dense, lexical, dense_error, lexical_error)
 
 
@@ -128,16 +128,6 @@ def _mask_of(
     if keys:
         kept |= np.isin(view.keys, np.fromiter(keys.values(), np.int64, len(keys)))
     return kept if mask is None else kept & mask
-
-
-def _leg(run: Callable[[], tuple[LegHit, ...]], *, alone: bool) -> tuple[tuple[LegHit, ...] | None, str]:
-    """Run one leg; where another one may still answer, its failure is told instead of raised."""
-    try:
-        return run(), ""
-    except (KnowledgeError, apsw.Error, *UNREADABLE) as exc:
-        if alone:
-            raise
-        return None, exc.message if isinstance(exc, KnowledgeError) else f"{type(exc).__name__}: {exc}"
 
 
 def dense_candidates(view: SqliteView, mask: NDArray[np.bool_] | None, vector: Vector, limit: int) -> NDArray[np.int64]:
@@ -206,7 +196,7 @@ def dense_hits(
     sound = np.isfinite(scores)
     if not sound.all():
         _leave_out(connection, view, candidates[likely[~sound]])
-    return _best(connection, view, candidates[likely[sound]], scores[sound], limit)
+    return best_hits(candidates[likely[sound]], scores[sound], limit, _names(connection, view))
 
 
 def _leave_out(connection: Session, view: SqliteView, slots: NDArray[np.int64]) -> None:
@@ -217,18 +207,8 @@ def _leave_out(connection: Session, view: SqliteView, slots: NDArray[np.int64]) 
 
 def lexical_scores(connection: Session, view: SqliteView, terms: Sequence[str]) -> NDArray[np.float64]:
     """Sum every slot's BM25, `[size]`; dead slots may have any score."""
-    scores = np.zeros(view.size, np.float64)
-    for slots, counts in posting_lists(connection, view.collection, terms):
-        places = slots.astype(np.intp)
-        holding = len(places) if view.alive is None else int(np.count_nonzero(view.alive[places]))
-        if holding:
-            share = counts.astype(np.float64)
-            norms = view.norms[places]
-            norms += share
-            share /= norms
-            share *= inverse_frequency(view.chunks, holding)
-            scores[places] += share
-    return scores
+    postings = posting_lists(connection, view.collection, terms)
+    return bm25_scores(postings, view.norms, view.alive, view.chunks)
 
 
 def lexical_hits(
@@ -240,8 +220,8 @@ def lexical_hits(
     scores = lexical_scores(connection, view, terms)
     if mask is not None:
         scores *= mask
-    slots = _likely(scores, limit)
-    return _best(connection, view, slots, scores[slots], limit)
+    slots = likely_slots(scores, limit)
+    return best_hits(slots, scores[slots], limit, _names(connection, view))
 
 
 def _hamming(block: NDArray[np.uint64], query: NDArray[np.uint64], out: NDArray[np.uint16]) -> None:
@@ -254,26 +234,9 @@ def _hamming(block: NDArray[np.uint64], query: NDArray[np.uint64], out: NDArray[
         out += part
 
 
-def _likely(scores: NDArray[np.float64], limit: int) -> NDArray[np.int64]:
-    """List the slots that may be among the best, the best all among them; 0 is no hit."""
-    sample = scores[::STRIDE]
-    if len(sample) > limit:  # the sample's n-th best is never better than the n-th best of all
-        least = np.partition(sample, len(sample) - limit)[len(sample) - limit]
-        if least > 0.0:
-            return np.flatnonzero(scores >= least)
-    return np.flatnonzero(scores > 0.0)
-
-
-def _best(
-    connection: Session, view: SqliteView, slots: NDArray[np.int64], scores: NDArray[np.float64], limit: int
-) -> tuple[LegHit, ...]:
-    """Name the best; of equal scores at the cut those with the smaller chunk ids, so all of them are looked up."""
-    if limit <= 0 or not len(slots):
-        return ()
-    if len(slots) > limit:
-        least = np.partition(scores, len(scores) - limit)[len(scores) - limit]
-        kept = scores >= least
-        slots, scores = slots[kept], scores[kept]
-    names = names_of(connection, view.keys[slots]) if view.names is None else map(view.names.__getitem__, slots)
-    best = sorted(zip((-scores).tolist(), names, strict=True))
-    return tuple([LegHit(name, -score) for score, name in best[:limit]])
+def _names(connection: Session, view: SqliteView) -> Callable[[NDArray[np.int64]], Iterable[str]]:
+    """Give what names slots: what is held, else what the file says."""
+    names = view.names
+    if names is None:
+        return lambda slots: names_of(connection, view.keys[slots])
+    return lambda slots: map(names.__getitem__, slots)

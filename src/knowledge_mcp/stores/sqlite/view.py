@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from knowledge_mcp.model.errors import InternalError
 from knowledge_mcp.model.query import Filter
-from knowledge_mcp.stores.shared.bm25 import K1, B
-from knowledge_mcp.stores.shared.filters import Simple, keeps_value, simple_filters
+from knowledge_mcp.stores.shared.filters import Simple, keeps_value
+from knowledge_mcp.stores.shared.slots import coded_mask, filter_mask, length_norms
 from knowledge_mcp.stores.sqlite.session import Row, Session
 from knowledge_mcp.support.checkpoints import checked
 
@@ -29,7 +29,6 @@ FLOATS_UP_TO = 16_384
 """Slots up to which the vectors themselves are held too, and the names: 24 MiB of 384 components, and 2 MiB."""
 
 _AT_ONCE = 2_048
-_FILTERS_KEPT = 16
 _INTEGER = sys.getsizeof(1 << 20)
 _CLAUSE = 100
 """Bytes that a number of a clause takes beside its place in the map, and a block with its document's id."""
@@ -158,15 +157,8 @@ class SqliteView:
         """Tell which slots a search may find, None where it may find all."""
         if filter is None:
             return self.alive
-        known = self._masks.get(filter)
-        if known is None:
-            known = np.ones(self.size, np.bool_) if self.alive is None else self.alive.copy()
-            for part in simple_filters(filter):
-                known &= self._part(part)
-            if len(self._masks) >= _FILTERS_KEPT:
-                self._masks.clear()
-            self._masks[filter] = known
-        return known
+        alive = np.ones(self.size, np.bool_) if self.alive is None else self.alive
+        return filter_mask(filter, alive, self._masks, self._part)
 
     def slots(self, chunk_ids: Iterable[str]) -> dict[str, int]:
         """Map those of some chunks to their slots whose vectors are held, all that are visible but for rare ones.
@@ -179,22 +171,14 @@ class SqliteView:
 
     def _part(self, part: Simple) -> NDArray[np.bool_]:
         buffers = self.buffers
-        if part.field == "document_id":
-            kept = np.zeros(self.size, np.bool_)
-            for first, (document_id, size) in list(buffers.blocks.items()):
-                if first < self.size and keeps_value(
-                    part, document_id
-                ):  # dead blocks stay listed: older views use them
-                    kept[first : first + size] = True
-            return kept
-        if part.field == "clause_number":
-            names = list(buffers.clause_names)
-            allowed = np.fromiter((keeps_value(part, name) for name in names), np.bool_, len(names))
-            return allowed[buffers.clauses.upto(self.size)]
-        which = ("document_type", "chunk_type", "normative").index(part.field)
-        kinds = list(buffers.kind_names)
-        allowed = np.fromiter((keeps_value(part, kind[which]) for kind in kinds), np.bool_, len(kinds))
-        return allowed[buffers.kinds.upto(self.size)]
+        if part.field != "document_id":
+            kinds = buffers.kind_names, buffers.kinds.upto(self.size)
+            return coded_mask(part, kinds, (buffers.clause_names, buffers.clauses.upto(self.size)))
+        kept = np.zeros(self.size, np.bool_)
+        for first, (document_id, size) in list(buffers.blocks.items()):
+            if first < self.size and keeps_value(part, document_id):  # dead blocks stay listed: older views use them
+                kept[first : first + size] = True
+        return kept
 
 
 def sign_bits(vectors: NDArray[np.float32]) -> NDArray[np.uint8]:
@@ -246,8 +230,7 @@ def next_view(
     lengths = buffers.lengths.upto(size).astype(np.float64)
     chunks = int(np.count_nonzero(alive))
     everywhere = chunks == size
-    mean = float(lengths.sum() if everywhere else lengths[alive].sum()) / max(chunks, 1) or 1.0
-    norms = K1 * (1.0 - B + B * lengths / mean)
+    norms = length_norms(lengths, None if everywhere else alive)
     return SqliteView(
         collection=collection,
         epoch=epoch,
