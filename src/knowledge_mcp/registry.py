@@ -12,7 +12,6 @@ from typing import Any
 __all__ = [
     "CHUNKERS",
     "CONVERTING_READERS",
-    "DOCUMENT_READERS",
     "EMBEDDERS",
     "OCR_ENGINES",
     "PROTECTED_MEDIA_TYPES",
@@ -21,6 +20,7 @@ __all__ = [
     "SEEING_READERS",
     "STORES",
     "SURFACES",
+    "WEB_READERS",
     "load",
 ]
 
@@ -31,11 +31,6 @@ SEEING_READERS = {
     ),
 }
 PROTECTED_MEDIA_TYPES = frozenset({"application/pdf"})
-READERS = {
-    **SEEING_READERS,
-    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "knowledge_mcp.readers.docx:DocxReader",
-    "text/markdown": "knowledge_mcp.readers.markdown:MarkdownReader",
-}
 CONVERTING_READERS = dict.fromkeys(
     (
         "application/epub+zip",
@@ -44,15 +39,21 @@ CONVERTING_READERS = dict.fromkeys(
         "application/vnd.oasis.opendocument.text",
         "application/vnd.openxmlformats-officedocument.presentationml.presentation",
         "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+        "message/rfc822",
     ),
     "knowledge_mcp.readers.office.reader:OfficeReader",
 )
-DOCUMENT_READERS = {
+WEB_READERS = dict.fromkeys(("application/xhtml+xml", "text/html"), "knowledge_mcp.readers.html.reader:HtmlReader")
+READERS = {
+    **SEEING_READERS,
     **CONVERTING_READERS,
+    **WEB_READERS,
     **dict.fromkeys(
         ("application/json", "application/xml", "text/csv"), "knowledge_mcp.readers.data.reader:DataReader"
     ),
-    **dict.fromkeys(("application/xhtml+xml", "text/html"), "knowledge_mcp.readers.html.reader:HtmlReader"),
+    **dict.fromkeys(("text/asciidoc", "text/x-rst"), "knowledge_mcp.readers.markup.reader:MarkupReader"),
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "knowledge_mcp.readers.docx:DocxReader",
+    "text/markdown": "knowledge_mcp.readers.markdown:MarkdownReader",
     "text/plain": "knowledge_mcp.readers.data.plain:PlainTextReader",
 }
 OCR_ENGINES = {

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
         OcrEngine,
         Reranker,
         SharedLibrary,
-        Source,
         Store,
     )
     from knowledge_mcp.ranking.linking import Linker
     from knowledge_mcp.readers.shared.passwords import Passwords
+    from knowledge_mcp.sources.files import FileSource
     from knowledge_mcp.stores.shared.index_memory import IndexMemory
 
 __all__ = [
@@ -208,12 +208,17 @@ def build_passwords(settings: Settings, ask: Callable[[str, str], str | None] | 
 
 
 def build_readers(
-    ocr: OcrEngine | None, targets: Mapping[str, str], passwords: Passwords | None = None
+    ocr: OcrEngine | None,
+    targets: Mapping[str, str],
+    passwords: Passwords | None = None,
+    *,
+    main_text: bool = False,
 ) -> dict[str, Any]:
     """Make one reader for each media type; those of one class that need nothing of their own are one object.
 
     Those that see pictures share the OCR engine, those of files that can be protected the passwords (as
-    `build_passwords` makes them); those that go by Markdown are handed the reader of Markdown.
+    `build_passwords` makes them); those that go by Markdown are handed the reader of Markdown. With `main_text`, web
+    pages of folders are read without their menus, heads and feet.
     """
     made: dict[str, Any] = {}
     readers: dict[str, Any] = {}
@@ -226,6 +231,8 @@ def build_readers(
             given: dict[str, Any] = {}
             if media_type in registry.CONVERTING_READERS:
                 given["markdown"] = registry.load(registry.READERS["text/markdown"])()
+            if media_type in registry.WEB_READERS and main_text:
+                given["main_text"] = True
             made[target] = registry.load(target)(**given)
         readers[media_type] = made[target]
     return readers
@@ -245,7 +252,7 @@ def build_library(settings: Settings, *, start: Start | None = None) -> SharedLi
     base = build_base(settings, surface="rag", start=start)
     ocr = build_ocr(settings)
     pipeline = Pipeline(
-        build_readers(ocr, {**registry.READERS, **registry.DOCUMENT_READERS}, build_passwords(settings)),
+        build_readers(ocr, registry.READERS, build_passwords(settings)),
         registry.load(registry.CHUNKERS["rag"])(),
         DocumentClassifier(),
         ocr,
@@ -266,7 +273,7 @@ def build_conversion(settings: Settings, roots: Sequence[Path] | None) -> Any:
     from knowledge_mcp.remote.client import from_options as remote_library
 
     ocr = build_ocr(settings)
-    readers = build_readers(ocr, {**registry.READERS, **registry.DOCUMENT_READERS}, build_passwords(settings))
+    readers = build_readers(ocr, registry.READERS, build_passwords(settings))
     return ConversionDesk(readers, roots=roots, library=lambda: remote_library(settings), ocr=ocr)
 
 
@@ -354,7 +361,7 @@ def build_knowledge(
     )
     classify = DocumentClassifier()
     ocr = build_ocr(settings)
-    readers = build_readers(ocr, registry.READERS, build_passwords(settings, ask_password))
+    readers = build_readers(ocr, registry.READERS, build_passwords(settings, ask_password), main_text=True)
     pipeline = Pipeline(readers, chunker, classify, ocr)
     return LocalKnowledge(base, pipeline, health_threshold_ms=settings.health_latency_threshold_ms)
 
@@ -365,17 +372,19 @@ def _filing_desk(settings: Settings, base: Base, roots: Sequence[Path] | None, p
     from knowledge_mcp.engine.planning.desk import FilingDesk
     from knowledge_mcp.language.document_types import PlanningClassifier
     from knowledge_mcp.model.extraction import ScanOptions
-    from knowledge_mcp.readers.scans.judging import FilingReader
+    from knowledge_mcp.readers.scans.judging import CountingReader, FilingReader
 
     ocr = build_ocr(settings)
-    readers = {
+    readers: dict[str, Any] = {
         media_type: FilingReader(
             reader,
             threshold=settings.image_ratio_threshold,
             strict=settings.image_skip == "strict",
             options=ScanOptions(enabled=settings.enable_ocr),
         )
-        for media_type, reader in build_readers(ocr, registry.SEEING_READERS, passwords).items()
+        if media_type in registry.SEEING_READERS
+        else CountingReader(reader)
+        for media_type, reader in build_readers(ocr, registry.READERS, passwords, main_text=True).items()
     }
     chunker = registry.load(registry.CHUNKERS["planning"])()
     classify = PlanningClassifier()
@@ -429,10 +438,8 @@ def build_repositories(settings: Settings, *, start: Start | None = None) -> Rep
     )
 
 
-def build_source(
-    path: Path, *, recursive: bool = True, patterns: Sequence[str] = ("*.pdf", "*.docx", "*.md")
-) -> Source:
-    """Find the files to ingest below a path, or the one file that it names."""
+def build_source(path: Path, *, recursive: bool = True, patterns: Sequence[str] | None = None) -> FileSource:
+    """Find the files to ingest below a path (None: every document), or the one file that it names."""
     from knowledge_mcp.sources.files import FileSource
 
-    return FileSource(path, recursive=recursive, patterns=tuple(patterns))
+    return FileSource(path, recursive=recursive, patterns=patterns)

@@ -48,7 +48,7 @@ def _sentences(count: int, words: str = "grey pumps hum all day") -> str:
 
 @pytest.mark.requirement("A-REQ-INGEST-005")
 def test_defaults_are_those_of_the_specification() -> None:
-    assert ClauseChunker().version == "clauses/3 min=200 max=800 overlap=100"
+    assert ClauseChunker().version == "clauses/4 min=200 max=800 overlap=100"
 
 
 @pytest.mark.requirement("A-REQ-INGEST-005")
@@ -97,11 +97,22 @@ def test_small_clauses_stay_apart() -> None:
     ]
 
 
-def test_small_unnumbered_sections_side_by_side_are_merged_until_the_minimum() -> None:
-    parts = [part for n in range(12) for part in (_heading(f"Part {n}"), _text(_sentences(2)))]
-    chunks = _cut(*parts)
-    assert 1 < len(chunks) < 12
-    assert all(c.token_count >= 50 for c in chunks)
+def test_short_sections_with_headings_of_their_own_stay_apart_and_are_cited_each() -> None:
+    parts = [part for n in range(12) for part in (_heading(f"Part {n}", level=2), _text(f"It is number {n}."))]
+    chunks = _cut(_heading("Parts"), _text("They are these."), *parts)
+    assert [c.section_title for c in chunks] == ["Parts", *(f"Part {n}" for n in range(12))]
+    assert [c.content for c in chunks[1:]] == [f"Part {n}\n\nIt is number {n}." for n in range(12)]
+
+
+def test_short_sections_under_guessed_headings_are_merged_and_cited_by_the_section_around_them() -> None:
+    parts = [part for n in range(12) for part in (_heading(f"Part {n}", level=2), _text(_sentences(2)))]
+    document = build_document([_heading("Parts"), _text(_sentences(2)), *parts])
+    guessed = tuple(
+        replace(section, confidence=0.6 if section.parent is not None else 1.0) for section in document.sections
+    )
+    chunks = ClauseChunker(50, 200, 20).chunk(replace(document, sections=guessed), "standard", _WIDE)
+    assert 1 < len(chunks) < 13
+    assert {c.section_title for c in chunks} == {"Parts"}
 
 
 def test_unnumbered_sections_are_not_merged_into_another_chapter() -> None:

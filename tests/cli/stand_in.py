@@ -19,7 +19,7 @@ from pathlib import Path
 from knowledge_mcp import wiring
 from knowledge_mcp.model.errors import AuthError, ConnectionFailedError, KnowledgeError, QuotaExceededError
 from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, IngestReport, SkippedFile
-from knowledge_mcp.model.source import SourceItem
+from knowledge_mcp.model.source import DOCUMENT_PATTERNS, SourceItem
 from knowledge_mcp.ports import Knowledge, Source
 from knowledge_mcp.settings import Settings
 from knowledge_mcp.testing.knowledge import FakeKnowledge
@@ -27,6 +27,8 @@ from knowledge_mcp.testing.knowledge import FakeKnowledge
 
 class Files:
     """Find files; what they begin with decides whether they can be read."""
+
+    left_out = ()
 
     def __init__(self, path: Path, patterns: Sequence[str], *, recursive: bool) -> None:
         self._path = path
@@ -123,8 +125,8 @@ def _knowledge(
     return FakeKnowledge(()) if settings.collection == "empty" else Fickle(ask_password)
 
 
-def _source(path: Path, *, recursive: bool = True, patterns: Sequence[str] = ()) -> Source:
-    return Files(path, patterns, recursive=recursive)
+def _source(path: Path, *, recursive: bool = True, patterns: Sequence[str] | None = None) -> Source:
+    return Files(path, DOCUMENT_PATTERNS if patterns is None else patterns, recursive=recursive)
 
 
 def _try_start(settings: Settings, *, surfaces: Sequence[str] = ("standards",)) -> wiring.Start:

@@ -16,6 +16,9 @@ from knowledge_mcp.cli import ingest as ingest_command
 from knowledge_mcp.settings import Settings
 from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.cli.conftest import Command
+from tests.readers.docx_files import docx_bytes, heading, p, run
+from tests.readers.office_files import epub, odt, presentation, workbook
+from tests.readers.ole_files import message, text_property, xls
 
 STANDARD = """\
 # Widget Standard
@@ -66,6 +69,114 @@ def test_what_is_ingested_is_found_and_removed_again(home: Path, real: Command, 
     assert knowledge("doctor", "--json").code == 0
     assert knowledge("documents", "remove", "widget", "--yes").code == 0
     assert json.loads(knowledge("stats", "--json").out)["knowledge_base"]["total_chunks"] == 0
+
+
+def _deck(made: Any) -> None:
+    for title, words in (("Opening", "Welcome to the review."), ("Rotor limits", "The rotor shall stop in time.")):
+        slide = made.slides.add_slide(made.slide_layouts[1])
+        slide.shapes.title.text, slide.placeholders[1].text = title, words
+
+
+def _book(made: Any) -> None:
+    made.active.title = "Limits"
+    for row in (["Id", "Limit"], ["R1", "The gearbox shall withstand frost."], ["R2", "Nothing else matters."]):
+        made.active.append(row)
+
+
+FORMATS: dict[str, tuple[bytes, str, str]] = {
+    "deck.pptx": (presentation(_deck), "rotor stop", "Rotor limits, p. 2 [deck.pptx]"),
+    "book.xlsx": (workbook(_book), "gearbox frost", "Limits, rows 1-3 [book.xlsx]"),
+    "old.xls": (
+        xls({"Rooms": [["Room", "Use"], ["A1", "kiln chamber"]]}),
+        "kiln chamber",
+        "Rooms, rows 1-2 [old.xls]",
+    ),
+    "text.odt": (
+        odt('<text:h text:outline-level="1">Anchors</text:h><text:p>An anchor shall hold the mast.</text:p>'),
+        "anchor mast",
+        "Anchors [text.odt",
+    ),
+    "novel.epub": (
+        epub("<h1>Tides</h1><p>The harbour freezes in winter.</p>"),
+        "harbour freezes",
+        "Tides [novel.epub",
+    ),
+    "page.html": (
+        b"<title>Pumps</title><nav>Home Products</nav><h1>Pumps</h1><h2>Seals</h2><p>A seal shall be greased.</p>",
+        "seal greased",
+        "Seals [page.html",
+    ),
+    "parts.csv": (b"part,note\nvalve,opens under vacuum\n", "valve vacuum", "parts, rows 1-2 [parts.csv]"),
+    "mail.eml": (
+        b"From: a@example.org\nSubject: Crane survey\nContent-Type: text/plain\n\nThe crane was surveyed at dawn.\n",
+        "crane dawn",
+        "Crane survey [mail.eml",
+    ),
+    "mail.msg": (
+        message(text_property("0037", "Dredging"), text_property("1000", "The channel was dredged.")),
+        "channel dredged",
+        "Dredging [mail.msg",
+    ),
+    "notes.txt": (b"The lantern burns paraffin.\n", "lantern paraffin", "notes, line 1 [notes.txt]"),
+    "spec.rst": (
+        b"Beacons\n=======\n\nRange\n-----\n\nA beacon shall reach ten miles.\n",
+        "beacon miles",
+        "Range [spec.rst",
+    ),
+    "spec.adoc": (
+        b"= Buoys\n\n== Colour\n\nA buoy shall be painted scarlet.\n",
+        "buoy scarlet",
+        "Colour [spec.adoc",
+    ),
+    "tree.xml": (b"<rules><title>Knots</title><rule>Tie the bowline twice.</rule></rules>", "bowline", "[tree.xml]"),
+    "tree.json": (b'{"title": "Sails", "rule": "Reef the topsail early."}', "topsail", "[tree.json]"),
+    "paper.docx": (docx_bytes(heading(1, "Oars") + p(run("An oar shall be varnished."))), "oar varnished", "Oars"),
+}
+
+
+@pytest.mark.requirement("A-REQ-INGEST-001", "A-REQ-CLI-001")
+def test_every_format_goes_in_and_is_cited_by_its_place(home: Path, real: Command, knowledge: Command) -> None:
+    for name, (data, _, _) in FORMATS.items():
+        (home / "docs" / name).write_bytes(data)
+    done = real("--json", "docs")
+    report = json.loads(done.out)
+    assert report["skipped"] == report["failed"] == []
+    assert done.code == 0
+    taken = {Path(each["source_path"]).name for each in report["documents"]}
+    assert taken == {*FORMATS, "widget.md"}
+    for name, (_, question, place) in FORMATS.items():
+        best = json.loads(knowledge("search", question, "--json").out)["results"][0]["source"]
+        assert Path(best["source_path"]).name == name
+        assert place in best["citation"]
+
+
+@pytest.mark.requirement("A-REQ-CLI-001")
+def test_what_is_not_taken_is_named_with_the_reason(home: Path, real: Command) -> None:
+    docs = home / "docs"
+    for name in ("letter.doc", "deck.ppt", "main.py", "figure.png", "disk.zip", ".hidden.md", "tool.bin", "README"):
+        (docs / name).write_bytes(b"x")
+    (docs / "node_modules").mkdir()
+    done = real("docs")
+    assert done.code == 1
+    assert "letter.doc: Files of this kind are not read" in done.out
+    assert "save it as .docx" in done.out
+    assert "save it as .pptx" in done.out
+    for line in (
+        "2 source code",
+        "1 pictures, e.g.",
+        "1 archives, e.g.",
+        "1 hidden files, e.g.",
+        "1 .bin files, e.g.",
+        "1 folders that tools fill, e.g.",
+    ):
+        assert line in done.out
+    report = json.loads(real("--json", "--pattern", "*.md", "docs").out)
+    assert {each["what"]: each["count"] for each in report["left_out"]} == {
+        "files that fit no pattern": 7,
+        "hidden files": 1,
+        "folders that tools fill": 1,
+    }
+    assert report["exit_code"] == 0
 
 
 @pytest.mark.requirement("A-REQ-CLI-001")

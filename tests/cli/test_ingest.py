@@ -22,7 +22,7 @@ def folder(home: Path) -> Path:
     (docs / "deep").mkdir(parents=True)
     (docs / "one.md").write_text("The supplier shall plan.\n\nMore text.")
     (docs / "deep" / "two.md").write_text("The board must decide.")
-    (docs / "notes.txt").write_text("not wanted")
+    (docs / "notes.log").write_text("not wanted")
     return docs
 
 
@@ -39,10 +39,10 @@ def test_a_folder_is_ingested_with_progress_on_stderr_and_the_summary_on_stdout(
 
 
 def test_recursion_and_pattern_choose_the_files_and_json_goes_alone_to_stdout(folder: Path, ingest: Command) -> None:
-    done = ingest("--no-recursive", "--pattern", "*.md, *.txt", "--json", "docs")
+    done = ingest("--no-recursive", "--pattern", "*.md, *.log", "--json", "docs")
     report = json.loads(done.out)
     assert done.code == report["exit_code"] == 0
-    assert sorted(Path(each["source_path"]).name for each in report["documents"]) == ["notes.txt", "one.md"]
+    assert sorted(Path(each["source_path"]).name for each in report["documents"]) == ["notes.log", "one.md"]
     assert report["files_processed"] == 2
 
 
@@ -63,7 +63,8 @@ def test_a_dry_run_counts_without_storing(folder: Path, ingest: Command) -> None
 def test_a_folder_without_matching_files_is_a_complete_failure(home: Path, ingest: Command) -> None:
     done = ingest(".")
     assert done.code == 2
-    assert "No files match *.pdf,*.docx,*.md" in done.err
+    assert "There are no documents in '.'" in done.err
+    assert "No files match *.pdf,*.docx in '.'" in ingest("--pattern", "*.pdf,*.docx", ".").err
     assert "Next: Give another folder, or the names to look for with --pattern." in done.err
 
 

@@ -143,8 +143,8 @@ def test_each_failure_of_an_ingest_has_its_error_type(world: World) -> None:
     assert error_type(world.papers / "nowhere.pdf") == "file_not_found"
     (world.papers / "folder.pdf").mkdir()
     assert error_type(world.papers / "folder.pdf") == "file_not_found"
-    (world.papers / "letter.docx").write_bytes(b"PK")
-    assert error_type(world.papers / "letter.docx") == "unsupported_file_type"
+    (world.papers / "letter.doc").write_bytes(b"PK")
+    assert error_type(world.papers / "letter.doc") == "unsupported_file_type"
     (world.papers / "damaged.pdf").write_bytes(b"{")
     assert error_type(world.papers / "damaged.pdf") == "extraction_failed"
     (world.papers / "empty.pdf").write_bytes(b"")

@@ -51,7 +51,7 @@ def test_a_csv_file_is_one_table() -> None:
     document = read('name,note\n"a, b","x|y\nz"\nc,\n', "list.csv")
     assert document.text == "| name | note |\n| --- | --- |\n| a, b | x\\|y z |\n| c |"
     assert [block.kind for block in document.blocks] == [BlockKind.TABLE]
-    assert document.blocks[0].lines is None
+    assert document.blocks[0].lines == (1, 3)
     assert document.title == "list"
     assert dict(document.metadata) == {"rows": "3", "columns": "2"}
 

@@ -7,7 +7,7 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -29,13 +29,14 @@ from knowledge_mcp.cli.shared.failures import (
 from knowledge_mcp.cli.shared.progress import BarProgress, IngestTally, LineProgress, ProgressBars
 from knowledge_mcp.cli.shared.report import (
     exit_code_for,
+    left_out_lines,
     print_dry_run,
     print_summary,
     report_as_json,
     unreadable_lines,
 )
 from knowledge_mcp.model.errors import InternalError, KnowledgeError, reason_of
-from knowledge_mcp.model.ingest import IngestEvent, IngestOptions, IngestReport, SkippedFile
+from knowledge_mcp.model.ingest import IngestEvent, IngestOptions, IngestReport, LeftOut, SkippedFile
 
 if TYPE_CHECKING:
     from knowledge_mcp.settings import Settings
@@ -58,7 +59,7 @@ class IngestChoices:
 
     source: Path
     recursive: bool = True
-    patterns: tuple[str, ...] = ("*.pdf", "*.docx", "*.md")
+    patterns: tuple[str, ...] | None = None
     dry_run: bool = False
     force: bool = False
     verbose: bool = False
@@ -77,6 +78,7 @@ class IngestRun:
         self._tally = IngestTally()
         self._progress: ProgressBars = LineProgress(verbose=choices.verbose)
         self._aborted = False
+        self._left_out: tuple[LeftOut, ...] = ()
 
     def run(self) -> ExitCode:
         """Do it, and tell how it went; returns the exit code."""
@@ -126,6 +128,7 @@ class IngestRun:
             )
         finally:
             knowledge.close()
+            self._left_out = source.left_out
 
     def _on_event(self, event: IngestEvent) -> None:
         self._tally.note(event)
@@ -176,12 +179,16 @@ class IngestRun:
                 )
             elif report.documents or report.skipped or report.failed:
                 print_summary(console, report, aborted=self._aborted)
+            for line in left_out_lines(self._left_out):
+                console.print(line, markup=False, highlight=False, soft_wrap=True)
         self._tell_what_failed()
         if self._aborted:
             say("Aborted: nothing was ingested.")
         elif not (report.documents or report.planned or report.skipped or report.failed):
             place = "" if self._choices.recursive else " (subfolders were left out)"
-            say(f"No files match {','.join(self._choices.patterns)} in '{one_line(str(self._choices.source))}'{place}.")
+            wanted = self._choices.patterns
+            what = f"No files match {','.join(wanted)}" if wanted is not None else "There are no documents"
+            say(f"{what} in '{one_line(str(self._choices.source))}'{place}.")
             say("Next: Give another folder, or the names to look for with --pattern.")
         return code
 
@@ -221,6 +228,7 @@ class IngestRun:
 
     def _write_json(self, report: IngestReport, code: ExitCode, error: KnowledgeError | None = None) -> None:
         content = report_as_json(report, source=str(self._choices.source), exit_code=code, aborted=self._aborted)
+        content["left_out"] = [asdict(each) for each in self._left_out]
         if error is not None:
             from knowledge_mcp.surfaces.answers import render_error
 
@@ -246,13 +254,13 @@ def _ask(files: Sequence[SkippedFile], readable: int) -> bool:
             return False
 
 
-DEFAULT_PATTERN = "*.pdf,*.docx,*.md"
-
 HELP = """\
 Take documents into the knowledge base.
 
-PDF, Word (.docx) and Markdown files are read with their structure, cut into chunks, embedded and stored. Files that
-have not changed are left alone. Every file is checked before the first one is embedded.
+Documents are read with their structure, cut into chunks, embedded and stored: PDF, Word (.docx), Markdown, AsciiDoc,
+reStructuredText, HTML, presentations, workbooks, OpenDocument texts, e-books, mails, CSV, JSON, XML and plain text.
+Pictures are read where --pattern names them. Files that have not changed are left alone. Every file is checked before
+the first one is embedded, and what is not taken is named with the reason.
 
 \b
 Examples:
@@ -279,7 +287,9 @@ class OnError(StrEnum):
 def ingest(
     source: Annotated[Path, typer.Argument(metavar="SOURCE", readable=False, help="File or folder to ingest.")],
     recursive: Annotated[bool, typer.Option("--recursive/--no-recursive", help="Look into subfolders too.")] = True,
-    pattern: Annotated[str, typer.Option(help="Comma-separated file patterns.")] = DEFAULT_PATTERN,
+    pattern: Annotated[
+        str | None, typer.Option(help="Comma-separated file patterns, as '*.pdf,*.docx'. Default: every document.")
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be ingested, with chunks, tokens, cost and time.")
     ] = False,
@@ -310,7 +320,7 @@ def ingest(
     choices = IngestChoices(
         source=source,
         recursive=recursive,
-        patterns=tuple(part.strip() for part in pattern.split(",") if part.strip()),
+        patterns=None if pattern is None else tuple(part.strip() for part in pattern.split(",") if part.strip()),
         dry_run=dry_run,
         force=force,
         verbose=verbose,

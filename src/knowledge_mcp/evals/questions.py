@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from knowledge_mcp.model.source import SourceItem
+from knowledge_mcp.model.source import DOCUMENT_PATTERNS, SourceItem
 
 __all__ = ["AnswerPlace", "EvalSet", "Kind", "Question"]
 
@@ -80,5 +80,5 @@ class EvalSet:
     documents: tuple[SourceItem, ...] = ()
     keys: Mapping[str, str] = field(default_factory=dict[str, str])
     files: Path | None = None
-    patterns: tuple[str, ...] = ("*.pdf", "*.docx", "*.md")
+    patterns: tuple[str, ...] = DOCUMENT_PATTERNS
     notes: tuple[str, ...] = ()

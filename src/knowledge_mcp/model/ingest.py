@@ -15,6 +15,7 @@ __all__ = [
     "IngestReport",
     "IngestedDocument",
     "Inspection",
+    "LeftOut",
     "PlannedDocument",
     "SkippedFile",
 ]
@@ -36,6 +37,23 @@ class SkippedFile:
     message: str
     suggestion: str = ""
     facts: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Count the files of a folder that were left alone because they are no documents, or none that were asked for.
+
+    Attributes:
+        what: what they are, e.g. `source code`, `pictures`, `hidden files`.
+        count: how many.
+        examples: the first few, as paths.
+        advice: what to do where they are wanted all the same.
+    """
+
+    what: str
+    count: int
+    examples: tuple[str, ...] = ()
+    advice: str = ""
 
 
 @dataclass(frozen=True, slots=True)

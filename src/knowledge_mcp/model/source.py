@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-__all__ = ["MEDIA_TYPES", "MOST_BYTES", "UNKNOWN", "SourceItem", "extension_of", "media_type_of"]
+__all__ = [
+    "DOCUMENT_PATTERNS",
+    "MEDIA_TYPES",
+    "MOST_BYTES",
+    "UNKNOWN",
+    "SourceItem",
+    "advice_on_kind",
+    "extension_of",
+    "is_unread_document",
+    "media_type_of",
+]
 
 MOST_BYTES = 1 << 30
 """Size from which on a file is refused before its content is looked at: no reader has memory for more."""
@@ -54,9 +64,12 @@ UNKNOWN = "application/octet-stream"
 _OFFICE = "application/vnd.openxmlformats-officedocument"
 
 MEDIA_TYPES: Mapping[str, str] = {
+    ".adoc": "text/asciidoc",
+    ".asciidoc": "text/asciidoc",
     ".bmp": "image/bmp",
     ".csv": "text/csv",
     ".docx": f"{_OFFICE}.wordprocessingml.document",
+    ".eml": "message/rfc822",
     ".epub": "application/epub+zip",
     ".htm": "text/html",
     ".html": "text/html",
@@ -71,6 +84,7 @@ MEDIA_TYPES: Mapping[str, str] = {
     ".pdf": "application/pdf",
     ".png": "image/png",
     ".pptx": f"{_OFFICE}.presentationml.presentation",
+    ".rst": "text/x-rst",
     ".tif": "image/tiff",
     ".tiff": "image/tiff",
     ".txt": "text/plain",
@@ -80,6 +94,19 @@ MEDIA_TYPES: Mapping[str, str] = {
     ".xml": "application/xml",
 }
 """Media type by lower-case extension with its dot."""
+
+DOCUMENT_PATTERNS = tuple(f"*{extension}" for extension, kind in MEDIA_TYPES.items() if not kind.startswith("image/"))
+"""Names of the files that are taken from a folder where nothing else is asked for: documents, and no pictures."""
+
+_SAVED_AS: Mapping[str, str] = {
+    **dict.fromkeys((".doc", ".dot", ".docm", ".fodt", ".pages", ".rtf", ".wpd", ".wps"), ".docx"),
+    **dict.fromkeys((".fodp", ".key", ".odp", ".pot", ".pps", ".ppsx", ".ppt", ".pptm"), ".pptx"),
+    **dict.fromkeys((".fods", ".numbers", ".ods", ".xlsb", ".xlsm"), ".xlsx"),
+    **dict.fromkeys((".djvu", ".ps", ".vsd", ".vsdx", ".xps"), ".pdf"),
+    ".mht": ".html",
+    ".mhtml": ".html",
+}
+"""Documents that nothing here reads, and what their programs save them as."""
 
 _FIRST = {media_type: extension for extension, media_type in reversed(MEDIA_TYPES.items())}
 _COMMON = {"image/jpeg": ".jpg", "text/html": ".html", "text/markdown": ".md", "image/tiff": ".tif"}
@@ -93,3 +120,17 @@ def media_type_of(name: str) -> str:
 def extension_of(media_type: str) -> str:
     """Give the extension, with its dot, that files of a media type usually have; empty where it is not known."""
     return _COMMON.get(media_type) or _FIRST.get(media_type, "")
+
+
+def is_unread_document(name: str) -> bool:
+    """Tell a document of a kind that nothing here reads, but that its program can save as one that is read."""
+    return PurePosixPath(name).suffix.lower() in _SAVED_AS
+
+
+def advice_on_kind(name: str, readable: Iterable[str]) -> str:
+    """Say what to do with a file of a kind that is not read; `readable` are the extensions that are."""
+    saved_as = _SAVED_AS.get(PurePosixPath(name).suffix.lower())
+    if saved_as is not None:
+        return f"Open it in its program and save it as {saved_as}."
+    known = ", ".join(sorted(readable))
+    return f"Give it its right extension, or convert it to a kind that is read here: {known}."

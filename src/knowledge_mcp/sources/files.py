@@ -1,4 +1,7 @@
-"""Files of the local machine: one file, or a folder with everything below it that fits the patterns."""
+"""Files of the local machine: one file, or a folder with all documents below it.
+
+Whatever is found is accounted for: it is taken, skipped with its reason, or counted as something that is no document.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,24 @@ import fnmatch
 import functools
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path, PurePath
 
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError, UnreadableReason
-from knowledge_mcp.model.ingest import SkippedFile
-from knowledge_mcp.model.source import MEDIA_TYPES, MOST_BYTES, SourceItem, media_type_of
+from knowledge_mcp.model.ingest import LeftOut, SkippedFile
+from knowledge_mcp.model.source import (
+    DOCUMENT_PATTERNS,
+    MEDIA_TYPES,
+    MOST_BYTES,
+    SourceItem,
+    is_unread_document,
+    media_type_of,
+)
+from knowledge_mcp.sources.scan.files import DEFAULT_EXTENSIONS, DEFAULT_NAMES
 from knowledge_mcp.support.files import NotRegularError, identity_of, open_beneath, open_same, path_text
 
-__all__ = ["DEFAULT_PATTERNS", "FileSource"]
-
-DEFAULT_PATTERNS = ("*.pdf", "*.docx", "*.md")
-"""What is ingested when nothing else is asked for."""
+__all__ = ["FileSource"]
 
 PDF = MEDIA_TYPES[".pdf"]
 DOCX = MEDIA_TYPES[".docx"]
@@ -28,6 +37,28 @@ _HEAD = 1024
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ZIP = b"PK\x03\x04"
 
+_CODE = frozenset(DEFAULT_EXTENSIONS) - frozenset(MEDIA_TYPES)
+_PROJECT_FILES = frozenset(
+    "cmakelists.txt composer.json package-lock.json package.json pom.xml requirements.txt tsconfig.json".split()
+)
+"""Names that only tools read, though they end like documents."""
+_WRITTEN_BY_TOOLS = frozenset({"__pycache__", "bower_components", "node_modules", "site-packages"})
+_PICTURES = frozenset(
+    {extension for extension, kind in MEDIA_TYPES.items() if kind.startswith("image/")}
+    | set(".emf .eps .gif .heic .ico .psd .raw .svg .webp .wmf".split())
+)
+_ARCHIVES = frozenset(".7z .bz2 .gz .rar .tar .tgz .xz .zip".split())
+_MOST_EXAMPLES = 3
+"""Paths named for each kind of files that were left alone."""
+_MOST_KINDS = 20
+"""Kinds named of a folder; further ones are counted together."""
+
+_ADVICE: Mapping[str, str] = {
+    "source code": "Index repositories with pk-mcp.",
+    "pictures": "Name them with --pattern to have them read by OCR.",
+    "archives": "Unpack them to have their documents read.",
+}
+
 
 class FileSource:
     """Find files to ingest.
@@ -35,7 +66,8 @@ class FileSource:
     Args:
         path: a file, or a folder.
         recursive: for a folder, whether folders below it count too.
-        patterns: file name patterns (`*`, `?`, `[...]`) without regard to case; a single file needs to fit none.
+        patterns: file name patterns (`*`, `?`, `[...]`) without regard to case; a single file needs to fit none. None
+            takes every document, of kinds that are not read too: these are refused by name.
 
     Folders behind symbolic links are entered only where they lie inside `path`, and no folder twice; hidden files and
     folders (leading dot) are left out.
@@ -46,11 +78,14 @@ class FileSource:
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], *, recursive: bool = True, patterns: Sequence[str] = DEFAULT_PATTERNS
+        self, path: str | os.PathLike[str], *, recursive: bool = True, patterns: Sequence[str] | None = None
     ) -> None:
         self._path = Path(os.path.abspath(Path(path).expanduser()))  # noqa: PTH100 - keeps links as the user wrote them
         self._recursive = recursive
-        self._patterns = tuple(pattern.lower() for pattern in patterns)
+        self._asked = patterns is not None
+        self._patterns = tuple(pattern.lower() for pattern in (DOCUMENT_PATTERNS if patterns is None else patterns))
+        self._left: dict[str, list[str]] = {}
+        self._counts: Counter[str] = Counter()
         if not self._patterns:
             raise InvalidInputError("No file name pattern was given.", suggestion="Give one such as '*.pdf'.")
         if not os.path.lexists(self._path):
@@ -61,8 +96,20 @@ class FileSource:
                 f"{path_text(self._path)} is neither a file nor a folder.", suggestion="Give a file or folder."
             )
 
+    @property
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """Count what the last run of `items` left alone, most first: no document, or none that was asked for."""
+        ranked = self._counts.most_common()
+        named = [
+            LeftOut(what, count, tuple(self._left[what]), _ADVICE.get(what, "")) for what, count in ranked[:_MOST_KINDS]
+        ]
+        more = sum(count for _, count in ranked[_MOST_KINDS:])
+        return (*named, *([LeftOut("files of other kinds", more)] if more else []))
+
     def items(self) -> Iterator[SourceItem | SkippedFile]:
         """Yield files and skipped files, each folder's files by name first, then the folders below it by name."""
+        self._left.clear()
+        self._counts.clear()
         if not self._path.is_dir():
             yield _item(self._path, None)
             return
@@ -73,12 +120,18 @@ class FileSource:
             folder = waiting.pop()
             try:
                 with os.scandir(folder) as found:
-                    entries = sorted((each for each in found if not each.name.startswith(".")), key=lambda e: e.name)
+                    entries = sorted(found, key=lambda e: e.name)
             except OSError as error:
                 yield _inaccessible(folder, error, "folder")
                 continue
+            entries = [each for each in entries if not self._is_passed_over(each)]
             for entry in entries:
-                if self._fits(entry.name) and not _is_folder(entry):
+                if _is_folder(entry):
+                    continue
+                why = self._objection(entry.name)
+                if why:
+                    self._leave(why, entry.path)
+                else:
                     # a link to a file is followed, its maker's will; any other file is had beneath the root only
                     yield _item(Path(entry.path), None if entry.is_symlink() else root)
             if self._recursive:
@@ -93,12 +146,48 @@ class FileSource:
                     seen.add(identity)
                     yield Path(entry.path)
 
-    def _fits(self, name: str) -> bool:
-        return any(fnmatch.fnmatchcase(name.lower(), pattern) for pattern in self._patterns)
+    def _is_passed_over(self, entry: os.DirEntry[str]) -> bool:
+        """Leave alone and count what is hidden, and folders that tools fill."""
+        is_folder = _is_folder(entry)
+        if entry.name.startswith((".", "~$")):
+            self._leave("hidden folders" if is_folder else "hidden files", entry.path)
+            return True
+        if is_folder and self._recursive and entry.name in _WRITTEN_BY_TOOLS:
+            self._leave("folders that tools fill", entry.path)
+            return True
+        return False
+
+    def _leave(self, what: str, path: str) -> None:
+        self._counts[what] += 1
+        examples = self._left.setdefault(what, [])
+        if len(examples) < _MOST_EXAMPLES:
+            examples.append(path_text(Path(path)))
+
+    def _objection(self, name: str) -> str:
+        """Say what a file is that is not taken; empty for one that is."""
+        lower = name.lower()
+        fits = any(fnmatch.fnmatchcase(lower, pattern) for pattern in self._patterns)
+        if self._asked:
+            return "" if fits else "files that fit no pattern"
+        if lower in _PROJECT_FILES:
+            return "source code"
+        return "" if fits or is_unread_document(name) else _kind_of(name)
 
     def _is_inside(self, path: str) -> bool:
         # realpath, not Path.resolve, which raises on loops
         return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(self._path))
+
+
+def _kind_of(name: str) -> str:
+    """Name what a file is that is no document."""
+    extension = PurePath(name).suffix.lower()
+    if extension in _CODE or name in DEFAULT_NAMES:
+        return "source code"
+    if extension in _PICTURES:
+        return "pictures"
+    if extension in _ARCHIVES:
+        return "archives"
+    return f"{extension} files" if extension else "files without an extension"
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

@@ -161,10 +161,13 @@ class LinePlaces:
             ends = re.compile("\n").finditer(self._text, block.span.start, block.span.end)
             self._ends = array("q", (end.start() for end in ends))
         first, last = lines
-        if len(self._ends) != last - first:
+        # the rows of a sheet are written with a rule below the first one, which is no row
+        rule = int(block.kind is BlockKind.TABLE and len(self._ends) == last - first + 1)
+        if len(self._ends) != last - first + rule:
             return lines
         above = bisect_left(self._ends, max(block.span.start, span.start))
         below = bisect_left(self._ends, min(block.span.end, span.end))
+        above, below = max(above - rule, 0), max(below - rule, 0)
         return first + above, first + max(above, below)
 
 

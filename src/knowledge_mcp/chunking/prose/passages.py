@@ -229,7 +229,10 @@ def merge_small(
     minimum: int,
     capacity: Callable[[int | None], int],
 ) -> list[BlockRun]:
-    """Merge neighbours until they reach the minimum: inside one clause, or among unnumbered sections side by side.
+    """Merge neighbours until they reach the minimum, where a heading that parts them is only guessed.
+
+    Sections that the document itself marks stay apart, however short: each passage is cited by the section in which its
+    words stand. What is merged is cited by the section around it.
 
     Args:
         document: whose passages they are.
@@ -242,8 +245,12 @@ def merge_small(
     def may_join(last: BlockRun, passage: BlockRun) -> bool:
         return _may_join(document, last, passage, facts, capacity)
 
-    merged = joined(passages, lambda last, passage: last.tokens < minimum and may_join(last, passage), _join)
-    return joined(merged, lambda last, passage: passage.tokens < minimum and may_join(last, passage), _join)
+    def join(last: BlockRun, passage: BlockRun) -> BlockRun:
+        section = document.common(last.section, passage.section)
+        return BlockRun(section, last.clause, [*last.blocks, *passage.blocks], last.tokens + passage.tokens)
+
+    merged = joined(passages, lambda last, passage: last.tokens < minimum and may_join(last, passage), join)
+    return joined(merged, lambda last, passage: passage.tokens < minimum and may_join(last, passage), join)
 
 
 def joined(
@@ -274,11 +281,16 @@ def _may_join(
         return False
     if facts.role(first.section) is not facts.role(second.section):
         return False
+    if second.section is not None and document.sections[second.section].confidence >= _MARKED:
+        return False
     if first.section is None or second.section is None:
         return True
     beside = document.sections[first.section].parent == document.sections[second.section].parent
     return beside or document.common(first.section, second.section) == first.section
 
+
+_MARKED = 0.75
+"""Confidence of a heading from which on it is one: its file marks it, it is numbered, or a bookmark names it."""
 
 _NAMESPACE = uuid.UUID("6f1d7c0e-2b0a-5d55-9a3e-6c7d3f0b8e21")
 """Namespace of all chunk ids."""

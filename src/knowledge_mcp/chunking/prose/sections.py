@@ -76,7 +76,7 @@ class ClauseChunker:
     the minimum to half where it would exceed the maximum.
 
     Args:
-        size_min: below this, neighbours inside one clause, or unnumbered sections side by side, are merged (50..500).
+        size_min: below this, neighbours are merged where the heading between them is only guessed (50..500).
         size_max: no chunk is longer (200..2000).
         overlap: tokens of whole sentences that parts of one clause may share (0..500, less than `size_min`).
 
@@ -87,7 +87,7 @@ class ClauseChunker:
     def __init__(self, size_min: int = 200, size_max: int = 800, overlap: int = 100) -> None:
         self._sizes = _Sizes(size_min, size_max, overlap)
         self._sizes.check()
-        self.version = f"clauses/3 min={size_min} max={size_max} overlap={overlap}"
+        self.version = f"clauses/4 min={size_min} max={size_max} overlap={overlap}"
 
     def chunk(self, document: Document, document_type: str, measure: TokenMeasure) -> list[Chunk]:
         """Cut, classify and describe every passage, in order."""

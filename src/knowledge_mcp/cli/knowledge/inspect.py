@@ -25,7 +25,7 @@ from knowledge_mcp.model.chunk import Chunk, Definition, Modality, Statement
 from knowledge_mcp.model.collection import DocumentStructure, PageCoverage
 from knowledge_mcp.model.document import BlockKind, Classification, Document, Reference, Span
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError, UnreadableDocumentError, UnreadableReason
-from knowledge_mcp.model.source import MOST_BYTES, UNKNOWN, SourceItem, media_type_of
+from knowledge_mcp.model.source import MEDIA_TYPES, MOST_BYTES, UNKNOWN, SourceItem, advice_on_kind, media_type_of
 from knowledge_mcp.support.files import NotRegularError, identity_of, open_beneath, open_same
 
 if TYPE_CHECKING:
@@ -422,7 +422,7 @@ def _reader_of(path: Path, ocr: Any, passwords: Passwords, *, ignore_outline: bo
     from knowledge_mcp.wiring import build_readers
 
     media_type = media_type_of(path.name)
-    targets = {**registry.READERS, **registry.DOCUMENT_READERS}
+    targets = registry.READERS
     if media_type == _PDF and ignore_outline:
         return media_type, lambda: registry.load(targets[_PDF])(ocr=ocr, passwords=passwords, use_outline=False)
     if media_type in targets:
@@ -438,7 +438,7 @@ def _reader_of(path: Path, ocr: Any, passwords: Passwords, *, ignore_outline: bo
         f"Files of this kind are not read: {path.name}",
         reason=UnreadableReason.UNSUPPORTED,
         source=str(path),
-        suggestion="Give the file its right extension, or convert it first.",
+        suggestion=advice_on_kind(path.name, MEDIA_TYPES),
     )
 
 

@@ -24,6 +24,7 @@ from knowledge_mcp.model.errors import (
     NotFoundError,
 )
 from knowledge_mcp.model.extraction import LOW_CONFIDENCE
+from knowledge_mcp.model.source import advice_on_kind, is_unread_document
 from knowledge_mcp.support.files import open_beneath
 from knowledge_mcp.support.sandbox import Given, Limits, Refusal, Sandbox, SandboxFailure
 
@@ -58,18 +59,24 @@ class FileOutcome:
 
 
 def documents_in(place: Path, *, recursive: bool = True) -> list[Path]:
-    """List the files below a folder that can be filed, or the one file that is named; hidden ones are left out.
+    """List the documents below a folder, or the one file that is named; hidden ones are left out.
+
+    A document of a kind that is not read is among them: filing it answers what it is to be saved as.
 
     Raises:
         NotFoundError: there is nothing at the place.
         InvalidInputError: it is one file of a kind that cannot be filed.
     """
-    return [path for path in _files(place, recursive=recursive) if path.suffix.lower() in EXTENSIONS]
+    return [path for path in _files(place, recursive=recursive) if _is_document(path)]
 
 
 def unsupported_in(place: Path, *, recursive: bool = True) -> list[Path]:
-    """List the files below a folder that cannot be filed for what they are; hidden ones are left out."""
-    return [path for path in _files(place, recursive=recursive) if path.suffix.lower() not in EXTENSIONS]
+    """List the files below a folder that are no documents; hidden ones are left out."""
+    return [path for path in _files(place, recursive=recursive) if not _is_document(path)]
+
+
+def _is_document(path: Path) -> bool:
+    return path.suffix.lower() in EXTENSIONS or is_unread_document(path.name)
 
 
 def closed_in(place: Path, *, recursive: bool = True) -> list[Path]:
@@ -85,7 +92,7 @@ def _files(place: Path, *, recursive: bool, on_closed: Callable[[Path], None] = 
     if folder.is_file():
         if folder.suffix.lower() not in EXTENSIONS:
             raise InvalidInputError(
-                f"{folder.name} cannot be filed.", suggestion=f"Supported are {', '.join(sorted(EXTENSIONS))}."
+                f"{folder.name} cannot be filed.", suggestion=advice_on_kind(folder.name, EXTENSIONS)
             )
         yield folder
         return

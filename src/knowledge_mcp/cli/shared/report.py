@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.cli.shared.failures import ExitCode, one_line
-from knowledge_mcp.model.ingest import IngestReport, PlannedDocument, SkippedFile
+from knowledge_mcp.model.ingest import IngestReport, LeftOut, PlannedDocument, SkippedFile
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -16,6 +18,7 @@ __all__ = [
     "cost_of",
     "duration",
     "exit_code_for",
+    "left_out_lines",
     "local_seconds",
     "print_dry_run",
     "print_summary",
@@ -25,6 +28,10 @@ __all__ = [
 
 CHUNKS_PER_CORE_SECOND = {"int8": 32.0, "fp32": 15.0}
 """Chunks of about 200 tokens that the local model embeds per second and core (docs/decisions, local embeddings)."""
+
+
+_MOST_NAMED = 50
+"""Files named one by one in a summary for people: about three screens."""
 
 
 def exit_code_for(report: IngestReport, *, aborted: bool = False) -> ExitCode:
@@ -60,14 +67,28 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
-def unreadable_lines(files: tuple[SkippedFile, ...] | list[SkippedFile]) -> list[str]:
-    """Write each unreadable file with its reason and what can be done about it."""
+def unreadable_lines(files: Sequence[SkippedFile]) -> list[str]:
+    """Write the first unreadable files with their reasons and what can be done; the others as counts by reason."""
     lines: list[str] = []
-    for each in files:
+    for each in files[:_MOST_NAMED]:
         lines.append(f"  {each.source}")
         lines.append(f"    {each.reason}: {each.message}")
         if each.suggestion:
             lines.append(f"    {each.suggestion}")
+    left = Counter(each.reason for each in files[_MOST_NAMED:])
+    if left:
+        told = ", ".join(f"{count} {reason}" for reason, count in left.most_common())
+        lines.append(f"  … and {left.total()} more: {told}. --json names them all.")
+    return [one_line(line) for line in lines]
+
+
+def left_out_lines(left_out: Sequence[LeftOut]) -> list[str]:
+    """Write what was left alone in a folder: how many files of each kind, an example, what to do."""
+    lines = ["Not taken, for these are no documents or none that were asked for:"] if left_out else []
+    for each in left_out:
+        example = f", e.g. {each.examples[0]}" if each.examples else ""
+        advice = f". {each.advice}" if each.advice else ""
+        lines.append(f"  {each.count} {each.what}{example}{advice}")
     return [one_line(line) for line in lines]
 
 

@@ -29,7 +29,7 @@ from knowledge_mcp.model.errors import (
     UnreadableReason,
 )
 from knowledge_mcp.model.library import DEFAULT_COLLECTION, Converted, Deposit, Deposited
-from knowledge_mcp.model.source import MEDIA_TYPES, UNKNOWN, SourceItem, media_type_of
+from knowledge_mcp.model.source import MEDIA_TYPES, UNKNOWN, SourceItem, advice_on_kind, media_type_of
 from knowledge_mcp.ports import Library, OcrEngine, Reader
 from knowledge_mcp.support.checkpoints import watched
 from knowledge_mcp.support.distribution import install_command
@@ -255,14 +255,14 @@ class ConversionDesk:
             media_type = media_type_of(given)
         if media_type in self._readers:
             return media_type
-        known = ", ".join(sorted(name for name, kind in MEDIA_TYPES.items() if kind in self._readers))
+        readable = sorted(name for name, kind in MEDIA_TYPES.items() if kind in self._readers)
         extension = path.suffix or "no extension"
         raise UnreadableDocumentError(
             f"Files of this kind cannot be converted: {path.name} ({extension})",
             reason=UnreadableReason.UNSUPPORTED,
             source=given,
-            details=f"Can be converted: {known}.",
-            suggestion="Give the file its right extension, or convert it to one of those kinds first."
+            details=f"Can be converted: {', '.join(readable)}.",
+            suggestion=advice_on_kind(path.name, readable)
             if media_type == UNKNOWN
             else f"Install the readers of office documents: {install_command('office')}",
         )

@@ -13,6 +13,7 @@ from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentRecord, Documen
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.errors import DamagedError
 from knowledge_mcp.model.evidence import Excerpt, Locator
+from knowledge_mcp.model.source import MEDIA_TYPES
 
 __all__ = [
     "cite",
@@ -20,11 +21,13 @@ __all__ = [
     "passage",
 ]
 
+_SHEETS = frozenset(MEDIA_TYPES[extension] for extension in (".csv", ".xls", ".xlsx"))
+"""Media types whose lines are rows of a sheet."""
 _EDITION_KEYS = ("edition", "version")
 
 
 def cite(chunk: Chunk, record: DocumentRecord | None) -> str:
-    """Name a chunk by title, edition, clause and title, and page or lines, with the file that says so.
+    """Name a chunk by title, edition, clause and title, and page, lines or rows, with the file that says so.
 
     A title that only the file's front matter or properties give, but not its text, is marked as claimed.
 
@@ -43,7 +46,7 @@ def cite_statement(statement: Statement, chunk: Chunk, record: DocumentRecord | 
 def _join(chunk: Chunk, record: DocumentRecord | None, clause: str) -> str:
     if chunk.clause_number and not _names(clause, chunk.clause_number):
         clause = f"{chunk.clause_number} {chunk.section_title}".strip()
-    parts = [_title(chunk, record), clause, _place(chunk)]
+    parts = [_title(chunk, record), clause, _place(chunk, "row" if _has_rows(record) else "line")]
     return ", ".join(part for part in parts if part) + _origin(chunk.source_path, record)
 
 
@@ -70,13 +73,17 @@ def _title(chunk: Chunk, record: DocumentRecord | None) -> str:
     return f"{chunk.document_title} ({edition})"
 
 
-def _place(chunk: Chunk) -> str:
+def _has_rows(record: DocumentRecord | None) -> bool:
+    return record is not None and record.media_type in _SHEETS
+
+
+def _place(chunk: Chunk, unit: str) -> str:
     labels = chunk.page_labels or tuple(str(number) for number in chunk.page_numbers)
     if labels:
         return f"p. {labels[0]}" if len(labels) == 1 else f"pp. {labels[0]}-{labels[-1]}"
     if chunk.lines:
         first, last = chunk.lines
-        return f"line {first}" if first == last else f"lines {first}-{last}"
+        return f"{unit} {first}" if first == last else f"{unit}s {first}-{last}"
     return ""
 
 

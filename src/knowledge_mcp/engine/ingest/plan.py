@@ -20,7 +20,7 @@ from knowledge_mcp.model.collection import CLAIMED, FILE_NAME_KEYS, DocumentReco
 from knowledge_mcp.model.document import Classification, Document
 from knowledge_mcp.model.errors import KnowledgeError, UnreadableDocumentError, UnreadableReason, noticing
 from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, SkippedFile
-from knowledge_mcp.model.source import SourceItem, extension_of
+from knowledge_mcp.model.source import MEDIA_TYPES, SourceItem, advice_on_kind
 from knowledge_mcp.ports import Chunker, Classifier, OcrEngine, Reader, Source
 
 __all__ = [
@@ -158,12 +158,12 @@ def _numbers(release: str) -> tuple[int, ...]:
 def _reader(pipeline: Pipeline, item: SourceItem) -> Reader:
     reader = pipeline.readers.get(item.media_type)
     if reader is None:
-        known = sorted({extension for each in pipeline.readers if (extension := extension_of(each))})
+        known = (extension for extension, kind in MEDIA_TYPES.items() if kind in pipeline.readers)
         raise UnreadableDocumentError(
-            f"No reader for {item.media_type}.",
+            f"{item.name}: Files of this kind are not read ({item.media_type}).",
             reason=UnreadableReason.UNSUPPORTED,
             source=item.uri,
-            suggestion=f"Convert it to a kind that is read here: {', '.join(known)}." if known else None,
+            suggestion=advice_on_kind(item.name, known),
         )
     return reader
 

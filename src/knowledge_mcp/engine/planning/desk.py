@@ -39,7 +39,7 @@ from knowledge_mcp.model.errors import (
     reason_of,
 )
 from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, IngestReport, SkippedFile
-from knowledge_mcp.model.source import MEDIA_TYPES, SourceItem
+from knowledge_mcp.model.source import MEDIA_TYPES, SourceItem, advice_on_kind
 from knowledge_mcp.support.files import path_text
 from knowledge_mcp.support.locks import locked
 
@@ -47,10 +47,8 @@ __all__ = ["EXTENSIONS", "FilingDesk", "sanitized"]
 
 _logger = logging.getLogger(__name__)
 
-EXTENSIONS: Mapping[str, str] = {
-    extension: MEDIA_TYPES[extension] for extension in (".bmp", ".jpeg", ".jpg", ".pdf", ".png", ".tif", ".tiff")
-}
-"""Media types of what can be filed, by extension (B-FR-005)."""
+EXTENSIONS: Mapping[str, str] = MEDIA_TYPES
+"""Media types of what can be filed, by extension: what B-FR-005 names, and every other document."""
 
 
 _ERROR_TYPES = {
@@ -123,11 +121,10 @@ class FilingDesk(LocalKnowledge):
             kind = "This is no file" if os.path.isdir(path) else "File not found"  # noqa: PTH112
             raise FilingError("file_not_found", f"{kind}: {request.file_path}", suggestion="Check the path.")
         if path.suffix.lower() not in EXTENSIONS:
-            known = ", ".join(sorted(EXTENSIONS))
             raise FilingError(
                 "unsupported_file_type",
                 f"Unsupported file type: {path.suffix or path.name}",
-                suggestion=f"Supported are {known}.",
+                suggestion=advice_on_kind(path.name, EXTENSIONS),
             )
         return path
 

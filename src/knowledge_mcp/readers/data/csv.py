@@ -13,7 +13,7 @@ from typing import Any
 
 from knowledge_mcp.readers.html.job import text_of
 from knowledge_mcp.readers.office.sheets import MOST_COLUMNS
-from knowledge_mcp.readers.shared.pieces import Piece, facts, messages, table_piece
+from knowledge_mcp.readers.shared.pieces import Piece, at_lines, facts, messages, table_piece
 from knowledge_mcp.support.sandbox_worker import Refusal
 
 __all__ = ["delimiter_of", "table"]
@@ -44,7 +44,8 @@ def _pieces(text: str, warning: str) -> Iterator[Piece]:
     named = _SEPARATOR_LINE.match(text)
     delimiter = named.group(1) if named else delimiter_of(text)
     rows = _Rows(text[named.end() :] if named else text, delimiter)
-    yield table_piece(rows)
+    written = table_piece(rows)
+    yield at_lines(written, 1, rows.count) if rows.count == rows.read else written
     warnings = [warning] if warning else []
     if not rows.strict:
         warnings.append("The quotation marks in the file do not match; some cells may have been read as one.")
@@ -62,7 +63,7 @@ class _Rows:
         for width in _widths(text, delimiter, whole=True):
             _bound(width)
         self.strict = True
-        self.count = self.width = self.widest = self.uneven = 0
+        self.count = self.read = self.width = self.widest = self.uneven = 0
         try:
             for _ in self._read():
                 pass
@@ -72,6 +73,7 @@ class _Rows:
     def __iter__(self) -> Iterator[list[str]]:
         try:
             for row in self._read():
+                self.read += 1
                 if not any(cell.strip() for cell in row):
                     continue
                 self.width = self.width or len(row)

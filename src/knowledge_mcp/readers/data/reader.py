@@ -19,7 +19,7 @@ class DataReader(ConvertingReader):
     Ours and not MarkItDown's, which gives JSON and XML as they stand and decodes western CSV files wrongly.
     """
 
-    label = "data-1"
+    label = "data-2"
     jobs: ClassVar[Mapping[str, str]] = {
         "text/csv": "knowledge_mcp.readers.data.csv:table",
         "application/json": "knowledge_mcp.readers.data.trees:json_tree",

@@ -32,6 +32,12 @@ _HELD = 0.9
 _MOST_TEXT, _MOST_DEPTH = 2_000_000, 150
 _AROUND = frozenset({"nav", "aside", "footer", "form", "dialog"})
 _PARTS = frozenset({"div", "ul", "ol", "section", "table", "header", "p", "menu"})
+_AROUND_ROLES = frozenset({"banner", "contentinfo", "navigation", "search"})
+_AROUND_NAMES = frozenset(
+    "breadcrumb breadcrumbs footer menu nav navbar navigation navpath site-footer site-header sidebar sphinxsidebar"
+    " related topnav".split()
+)
+_MOST_NAMES = 500
 _MENU_WORDS, _MENU_LINKS, _MENU_FOREIGN = 6, 0.6, 0.5
 
 
@@ -167,8 +173,10 @@ def text_of(path: str, wanted: str, *, markup: bool = False, most: int = MOST_BY
     return decoded.text, decoded.warning
 
 
-def page(path: str, *, check: bool, uri: str = "") -> Iterator[dict[str, Any]]:
+def page(path: str, *, check: bool, uri: str = "", main_text: bool = False) -> Iterator[dict[str, Any]]:
     """Yield a web page's messages; of one whose address begins with https:// those of its main content.
+
+    With `main_text`, menus, heads and feet of other pages are left out where their marks tell them.
 
     Raises:
         Refusal: it is no web page, or empty, or more than can be read.
@@ -180,10 +188,10 @@ def page(path: str, *, check: bool, uri: str = "") -> Iterator[dict[str, Any]]:
             raise Refusal("empty", "The page has no text.")
         yield {"pages": None}
         return
-    yield from messages(_pieces(root, text, warning, uri))
+    yield from messages(_pieces(root, text, warning, uri, main_text=main_text))
 
 
-def _pieces(root: Element, text: str, warning: str, uri: str) -> Iterator[Piece]:
+def _pieces(root: Element, text: str, warning: str, uri: str, *, main_text: bool) -> Iterator[Piece]:
     from lxml import etree
 
     title, metadata = _described(root)
@@ -196,10 +204,42 @@ def _pieces(root: Element, text: str, warning: str, uri: str) -> Iterator[Piece]
             warnings.append(why)
         yield from pieces
     else:
+        left = _take_out_surroundings(root) if main_text else 0
+        if left:
+            warnings.append(f"{left} words around the page's text were left out: menus, heads, feet.")
         yield from walk_html(root)
     if hidden:
         yield hidden_piece(hidden)
     yield facts(title=title, metadata=metadata, warnings=warnings)
+
+
+def _take_out_surroundings(root: Element) -> int:
+    """Take menus, heads and feet out of a page by its elements, roles and names; returns how many words went.
+
+    Nothing is taken where less than half of the words would stay: then the marks mean something else here.
+    """
+    body = next(root.iter("body", "{*}body"), root)
+    around = [element for element in body.iter("*") if element is not body and _is_around(element, body)]
+    outermost = [element for element in around if not any(above in around for above in element.iterancestors())]
+    whole = len(_said(body).split())
+    left = sum(len(_said(element).split()) for element in outermost)
+    if not left or 2 * left > whole:
+        return 0
+    for element in outermost:
+        element.clear(keep_tail=True)
+    return left
+
+
+def _is_around(element: Element, body: Element) -> bool:
+    name = local_name(element).lower()
+    if name == "nav" or (element.get("role") or "").lower() in _AROUND_ROLES:
+        return True
+    if name in {"header", "footer"}:  # of the page; an article's own belongs to it
+        return element.getparent() is body
+    if name not in {"div", "ul", "ol", "table", "section", "aside"}:
+        return False
+    words = f"{element.get('id') or ''} {element.get('class') or ''}".lower()
+    return len(words) <= _MOST_NAMES and not _AROUND_NAMES.isdisjoint(words.split())
 
 
 def _described(root: Element) -> tuple[str, dict[str, str]]:

@@ -1,16 +1,19 @@
-"""In the child: Outlook messages (.msg): sender, receivers, date, subject and body; attachments are named, not opened.
+"""In the child: mails (.msg, .eml): sender, receivers, date, subject and body; attachments are named, not opened.
 
-Ours and not MarkItDown's, which leaves out copies, date and attachments, finds nothing in a message that has only an
-HTML body, and hands a plain text on as if it were Markdown. The container is opened by olefile.
+For Outlook's .msg ours and not MarkItDown's, which leaves out copies, date and attachments, finds nothing in a message
+that has only an HTML body, and hands a plain text on as if it were Markdown. The container is opened by olefile.
 """
 
 from __future__ import annotations
 
 import codecs
 import datetime as dt
+import email.policy
 import re
 import struct
 from collections.abc import Iterator
+from email.message import EmailMessage
+from email.parser import BytesParser
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +23,9 @@ from knowledge_mcp.readers.shared.pieces import Piece, facts, heading, messages,
 from knowledge_mcp.readers.shared.text import NotTextError, decode_text
 from knowledge_mcp.support.sandbox_worker import Refusal
 
-__all__ = ["msg"]
+__all__ = ["eml", "msg"]
 
-_WANTED = "an Outlook message"
+_WANTED, _MAIL = "an Outlook message", "a mail"
 _PROPERTIES = "__properties_version1.0"
 _HEADER, _ENTRY = 32, 16
 _FREE = 0xFFFFFFFF
@@ -180,25 +183,33 @@ class _Message:
 
 
 def _pieces(message: _Message) -> Iterator[Piece]:
-    subject = " ".join(message.text(_SUBJECT).split())
-    attachments = message.attachments()
     told = {
         "from": message.sender(),
         "to": message.text(_TO),
         "cc": message.text(_CC),
         "date": message.sent(),
-        "attachments": ", ".join(attachments),
     }
-    metadata = {key: " ".join(value.split())[:4000] for key, value in told.items() if value.strip()}
+    body = message.text(_BODY, body=True)
+    html = "" if body.strip() else message.html()
     warnings: list[str] = []
+    if not body.strip() and not html.strip() and message.data(f"__substg1.0_{_RTF}0102"):
+        warnings.append("The message has its text only in Outlook's own rich text format, which is not read.")
+    yield from _written(message.text(_SUBJECT), told, message.attachments(), body, html, warnings)
+
+
+def _written(
+    subject: str, told: dict[str, str], attachments: list[str], body: str, html: str, warnings: list[str]
+) -> Iterator[Piece]:
+    """Write a mail: its subject as heading, who and when, then its plain text, or its HTML where that is empty."""
+    subject = " ".join(subject.split())
+    told["attachments"] = ", ".join(attachments)
+    metadata = {key: " ".join(value.split())[:4000] for key, value in told.items() if value.strip()}
     if attachments:
         warnings.append(f"Attachments are not read: {metadata['attachments'][:500]}.")
     if subject:
         yield heading(subject, 1, plain=True)
     for key, value in metadata.items():
         yield piece(BlockKind.PARAGRAPH, f"{key.capitalize()}: {value}")
-    body = message.text(_BODY, body=True)
-    html = "" if body.strip() else message.html()
     if body.strip():
         for part in re.split(r"\n\s*\n", body.replace("\r\n", "\n")):
             yield piece(BlockKind.PARAGRAPH, part)
@@ -206,6 +217,54 @@ def _pieces(message: _Message) -> Iterator[Piece]:
         from knowledge_mcp.readers.html.walk import html_pieces
 
         yield from html_pieces(html)
-    elif message.data(f"__substg1.0_{_RTF}0102"):
-        warnings.append("The message has its text only in Outlook's own rich text format, which is not read.")
     yield facts(title=subject, metadata=metadata, warnings=warnings)
+
+
+# ---- mails as they are sent (RFC 5322) ------------------------------------------------------------------------------
+
+
+def eml(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
+    """Yield the messages of a mail as it was sent.
+
+    Raises:
+        Refusal: it is none, damaged, empty or too large.
+    """
+    what = foreign(magic_of(path))
+    if what:
+        raise mislabelled(_MAIL, what)
+    if Path(path).stat().st_size > _MOST_BYTES:
+        raise Refusal("too_large", f"It holds more than {_MOST_BYTES // 1_000_000} MB.", suggestion="Split it.")
+    try:
+        mail = BytesParser(policy=email.policy.default).parsebytes(Path(path).read_bytes())
+        if not any(mail.get(name) for name in ("from", "to", "date", "subject", "message-id", "received")):
+            raise corrupted(_MAIL, "it has no header")
+        if check:
+            yield {"pages": None}
+            return
+        yield from messages(_mail_pieces(mail))
+    except RecursionError as error:
+        raise Refusal("unsupported", "It nests its parts deeper than can be read.") from error
+    except (ValueError, IndexError, KeyError, TypeError, AttributeError, LookupError) as error:
+        raise corrupted(_MAIL, error) from error
+
+
+def _mail_pieces(mail: EmailMessage) -> Iterator[Piece]:
+    plain, html = mail.get_body(("plain",)), mail.get_body(("html",))
+    body = _content(plain)
+    names = [" ".join((part.get_filename() or part.get_content_type()).split()) for part in mail.iter_attachments()]
+    told = {name: str(mail.get(name, "")) for name in ("from", "to", "cc", "date")}
+    yield from _written(str(mail.get("subject", "")), told, names, body, "" if body.strip() else _content(html), [])
+
+
+def _content(part: Any) -> str:
+    """Decode a part's text by the encoding that it names, else by what the bytes look like."""
+    if part is None:
+        return ""
+    data: bytes = part.get_payload(decode=True) or b""
+    try:
+        return data.decode(part.get_content_charset("utf-8"))
+    except (LookupError, UnicodeDecodeError):
+        try:
+            return decode_text(data).text
+        except NotTextError:
+            return data.decode("latin-1")

@@ -1,4 +1,4 @@
-"""Office files to `Document`: presentations, workbooks, e-books, OpenDocument texts, Outlook messages.
+"""Office files to `Document`: presentations, workbooks, e-books, OpenDocument texts, mails.
 
 What converts them is named by media type below and runs in a child process; the heavy libraries are imported there.
 """
@@ -24,8 +24,9 @@ _XLS = "application/vnd.ms-excel"
 _MSG = "application/vnd.ms-outlook"
 _ODT = "application/vnd.oasis.opendocument.text"
 _EPUB = "application/epub+zip"
+_EML = "message/rfc822"
 
-MEDIA_TYPES = {".epub": _EPUB, ".msg": _MSG, ".odt": _ODT, ".pptx": _PPTX, ".xls": _XLS, ".xlsx": _XLSX}
+MEDIA_TYPES = {".eml": _EML, ".epub": _EPUB, ".msg": _MSG, ".odt": _ODT, ".pptx": _PPTX, ".xls": _XLS, ".xlsx": _XLSX}
 """Media types of the files that this reader reads, by extension."""
 
 _NEEDS: Mapping[str, tuple[str, ...]] = {
@@ -44,7 +45,7 @@ def is_installed(module: str) -> bool:
 
 
 class OfficeReader(ConvertingReader):
-    """Read .pptx, .xlsx, .xls, .epub, .odt and .msg files; slides are pages, the others have none. Thread-safe.
+    """Read .pptx, .xlsx, .xls, .epub, .odt, .msg and .eml files; slides are pages, the others have none. Thread-safe.
 
     Args:
         markdown: reads what MarkItDown makes of presentations and e-books; it stays its giver's to close.
@@ -53,8 +54,9 @@ class OfficeReader(ConvertingReader):
         installed: tells whether a module is there.
     """
 
-    label = "office-3"
+    label = "office-4"
     jobs: ClassVar[Mapping[str, str]] = {
+        _EML: f"{_ROOM}.mail:eml",
         _EPUB: f"{_ROOM}.markitdown:epub",
         _MSG: f"{_ROOM}.mail:msg",
         _ODT: f"{_ROOM}.odt:odt",

@@ -27,7 +27,16 @@ from knowledge_mcp.readers.office.sheets_hidden import (
 )
 from knowledge_mcp.readers.shared.assembly import MOST_TEXT
 from knowledge_mcp.readers.shared.containers import OLE, core_properties, corrupted, magic_of, ole_refusal, open_archive
-from knowledge_mcp.readers.shared.pieces import Piece, facts, heading, hidden_piece, messages, piece, table_piece
+from knowledge_mcp.readers.shared.pieces import (
+    Piece,
+    at_lines,
+    facts,
+    heading,
+    hidden_piece,
+    messages,
+    piece,
+    table_piece,
+)
 from knowledge_mcp.support.sandbox_worker import Refusal
 
 __all__ = [
@@ -39,12 +48,13 @@ __all__ = [
 MOST_COLUMNS = 16_384
 """Most cells of a row: what Excel has."""
 
+_Numbered: TypeAlias = tuple[int, list[str]]
 _MOST_LINES = 20
 _NUMBER = re.compile(r"[-+(]?(?=[.,\s]*\d)[\d.,\s]*+%?\)?")
 
 
-def regions(rows: Iterable[Sequence[str]]) -> Iterator[Piece]:
-    """Write rows as tables and paragraphs: a blank row ends a table, a single cell above one is its title.
+def regions(rows: Iterable[tuple[int, Sequence[str]]]) -> Iterator[Piece]:
+    """Write numbered rows as tables and paragraphs: a blank row ends a table, a single cell above one is its title.
 
     A table that goes on behind blank rows stays one table: where what follows stands in its columns and begins with
     numbers, while its header has none.
@@ -52,10 +62,10 @@ def regions(rows: Iterable[Sequence[str]]) -> Iterator[Piece]:
     Raises:
         Refusal: a row has more cells than a sheet can have, or the text is more than a document may hold.
     """
-    table: list[list[str]] = []
+    table: list[_Numbered] = []
     gap = False
     size = 0
-    for row in rows:
+    for number, row in rows:
         cells = _trimmed(row)
         if not cells:
             gap = bool(table)
@@ -66,7 +76,7 @@ def regions(rows: Iterable[Sequence[str]]) -> Iterator[Piece]:
             yield from _region(table)
             table = []
         gap = False
-        table.append(cells)
+        table.append((number, cells))
         size += sum(map(len, cells)) + len(cells)
         if size > 2 * MOST_TEXT:
             raise Refusal("too_large", "The table holds more text than a document may.", suggestion="Split it.")
@@ -80,8 +90,8 @@ def _trimmed(row: Sequence[str]) -> list[str]:
     return list(row[:last])
 
 
-def _goes_on(table: Sequence[Sequence[str]], cells: Sequence[str]) -> bool:
-    header = next((row for row in table if _filled(row) > 1), None)
+def _goes_on(table: Sequence[_Numbered], cells: Sequence[str]) -> bool:
+    header = next((row for _, row in table if _filled(row) > 1), None)
     if header is None or len(cells) > len(header) or _filled(cells) < 2:
         return False
     return any(map(_is_number, cells)) and not any(map(_is_number, header))
@@ -95,21 +105,25 @@ def _filled(row: Sequence[str]) -> int:
     return sum(1 for cell in row if cell.strip())
 
 
-def _region(table: list[list[str]]) -> Iterator[Piece]:
+def _region(table: list[_Numbered]) -> Iterator[Piece]:
     """Write one run of rows without a gap: single cells before the first fuller row are lines of text."""
     start = 0
-    while start < len(table) and _filled(table[start]) == 1:
+    while start < len(table) and _filled(table[start][1]) == 1:
         start += 1
     if start == len(table) > _MOST_LINES:
-        yield table_piece(table)  # one long column is a list
+        yield _table(table)  # one long column is a list
         return
-    for row in table[:start]:
-        yield piece(BlockKind.PARAGRAPH, " ".join(cell for cell in row if cell.strip()))
+    for number, row in table[:start]:
+        yield at_lines(piece(BlockKind.PARAGRAPH, " ".join(cell for cell in row if cell.strip())), number, number)
     body = table[start:]
     if not body:
         return
-    empty = min(next((k for k, cell in enumerate(row) if cell.strip()), 0) for row in body)
-    yield table_piece(row[empty:] for row in body)
+    empty = min(next((k for k, cell in enumerate(row) if cell.strip()), 0) for _, row in body)
+    yield _table([(number, row[empty:]) for number, row in body])
+
+
+def _table(rows: Sequence[_Numbered]) -> Piece:
+    return at_lines(table_piece(row for _, row in rows), rows[0][0], rows[-1][0])
 
 
 _WANTED = "an Excel workbook"
@@ -315,7 +329,7 @@ def _old_date(value: float, mode: Any) -> Any:
 # ---- both -----------------------------------------------------------------------------------------------------------
 
 
-def _sheet(title: str, rows: Iterable[Sequence[str]]) -> Iterator[Piece]:
+def _sheet(title: str, rows: Iterable[tuple[int, Sequence[str]]]) -> Iterator[Piece]:
     """Write a sheet: its name, then its tables and lines of text; an empty one leaves no trace."""
     found = regions(rows)
     first = next(found, None)

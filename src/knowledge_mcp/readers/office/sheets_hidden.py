@@ -68,17 +68,17 @@ class Sieve:
         self.rows = 0
         self.columns: set[int] = set()
 
-    def sift(self, rows: Iterator[tuple[list[str], Sequence[SheetLook | None]]]) -> Iterator[list[str]]:
-        """Yield what is seen of rows of texts, each given with the looks of its cells."""
+    def sift(self, rows: Iterator[tuple[list[str], Sequence[SheetLook | None]]]) -> Iterator[tuple[int, list[str]]]:
+        """Yield the number from 1 and what is seen of rows of texts, each given with the looks of its cells."""
         for number, (texts, looks) in enumerate(rows, 1):
             if self._all_hidden or number in self._marks.rows:
                 count = sum(map(shown_length, texts))
                 self.hidden[HiddenReason.NOT_DISPLAYED] += count
                 self.rows += bool(count)
             elif self._marks.columns or any(looks):
-                yield self._seen(texts, looks)
+                yield number, self._seen(texts, looks)
             else:
-                yield texts
+                yield number, texts
 
     def _seen(self, texts: Sequence[str], looks: Sequence[SheetLook | None]) -> list[str]:
         cells: list[str] = []

@@ -24,9 +24,11 @@ from knowledge_mcp.model.extraction import (
 )
 from knowledge_mcp.model.ingest import Inspection
 from knowledge_mcp.model.source import SourceItem
+from knowledge_mcp.ports import Reader
 from knowledge_mcp.readers.scans.recognition import Recognition
 
 __all__ = [
+    "CountingReader",
     "FilingReader",
     "JudgingReader",
     "SurveyingReader",
@@ -204,8 +206,7 @@ class FilingReader(JudgingReader):
             if error.reason is UnreadableReason.IMAGE_BASED:
                 error.facts["page_coverage"] = self._skipped_pages(item)
             raise
-        told = {"total_chars": str(len(document.text)), "total_words": str(len(document.text.split()))}
-        return dataclasses.replace(document, metadata=tuple((dict(document.metadata) | told).items()))
+        return _with_sizes(document)
 
     def _skipped_pages(self, item: SourceItem) -> str:
         pages = [
@@ -213,3 +214,36 @@ class FilingReader(JudgingReader):
             for page in self._reader.survey(item).pages
         ]
         return json.dumps(pages, separators=(",", ":"))
+
+
+class CountingReader:
+    """Read documents that have no pictures of pages, and keep the sizes that filing tells (`ports.Reader`).
+
+    Args:
+        reader: who reads; closed with this one.
+    """
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    @property
+    def version(self) -> str:
+        """Name the reader behind it."""
+        return self._reader.version
+
+    def check(self, item: SourceItem) -> Inspection:
+        """Open the file; raises what the reader behind it raises."""
+        return self._reader.check(item)
+
+    def read(self, item: SourceItem, progress: Callable[[int, int], None] | None = None) -> Document:
+        """Read the document; `total_chars` and `total_words` are added to its metadata."""
+        return _with_sizes(self._reader.read(item, progress))
+
+    def close(self) -> None:
+        """End the idle child processes of the reader behind it."""
+        self._reader.close()
+
+
+def _with_sizes(document: Document) -> Document:
+    told = {"total_chars": str(len(document.text)), "total_words": str(len(document.text.split()))}
+    return dataclasses.replace(document, metadata=tuple((dict(document.metadata) | told).items()))

@@ -174,7 +174,7 @@ class ConvertingReader:
     def _prepare(self, media_type: str) -> None:
         """Make sure that what a media type needs is installed; raises ConfigError."""
 
-    def _arguments(self, item: SourceItem) -> dict[str, str]:
+    def _arguments(self, item: SourceItem) -> dict[str, Any]:
         """Give what a job must know besides its file."""
         return {}
 

@@ -29,6 +29,7 @@ __all__ = [
     "MOST_BLOCKS",
     "Laying",
     "Piece",
+    "at_lines",
     "counting",
     "escaped",
     "facts",
@@ -72,6 +73,12 @@ def piece(kind: BlockKind, text: str, *, marker: str = "", depth: int = 0) -> Pi
         written["marker"] = marker
     if depth:
         written["depth"] = depth
+    return written
+
+
+def at_lines(written: Piece, first: int, last: int) -> Piece:
+    """Say on which lines of its file, or rows of its sheet, a block stands, from 1."""
+    written["lines"] = [first, last]
     return written
 
 
@@ -248,7 +255,8 @@ class Laying:
                 self._anchors.setdefault(name.lower(), captioned)
         links = each.get("links")
         if not links:
-            self._name(names, self.builder.block(kind, text, marker=marker, depth=each.get("depth", 0)))
+            lines = (int(each["lines"][0]), int(each["lines"][1])) if "lines" in each else None
+            self._name(names, self.builder.block(kind, text, marker=marker, depth=each.get("depth", 0), lines=lines))
             return
         rich = RichText(text, verbatim=True)
         for start, end, target in links:

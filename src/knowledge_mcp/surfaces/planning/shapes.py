@@ -56,7 +56,7 @@ class IngestDocumentRequest(Request):
     SUBJECT = "file_path"
 
     file_path: Annotated[Text, Field(min_length=1, max_length=4096)] = Field(
-        description="Absolute path of the file: .pdf, .png, .jpg, .jpeg, .tiff, .tif or .bmp."
+        description="Absolute path of the file: PDF, image (.png, .jpg, .tiff, .bmp), or office, web or text document."
     )
     application_ref: ApplicationRef = Field(description="Planning application, e.g. 25/01178/REM.")
     document_type: TypeName | None = Field(

@@ -1,0 +1,1 @@
+"""Reader of the text formats that specifications are written in, besides Markdown."""

@@ -1,0 +1,441 @@
+"""In the child: AsciiDoc as specifications use it, line by line; nothing is included, executed or fetched.
+
+Read are the header with its attributes, sections (numbered where the file asks for it, appendices by letter), block
+titles, anchors, delimited blocks, admonitions, lists with continuations, description lists and tables with spans. What
+belongs to a macro that is not known stays as it is written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from knowledge_mcp.model.document import BlockKind
+from knowledge_mcp.readers.html.job import text_of
+from knowledge_mcp.readers.markup.asciidoc_inline import Inline
+from knowledge_mcp.readers.markup.asciidoc_table import table_of
+from knowledge_mcp.readers.shared.pieces import Piece, facts, heading, messages, named, piece, rich_piece
+from knowledge_mcp.readers.shared.richtext import RichText
+from knowledge_mcp.support.sandbox_worker import Refusal
+
+__all__ = ["asciidoc"]
+
+_WANTED = "an AsciiDoc file"
+_MOST_BYTES = 16_000_000
+_MOST_DEPTH = 20
+"""Blocks within blocks that are read; deeper ones are refused."""
+_MOST_TOLD = 5
+
+_SECTION = re.compile(r"(?P<marks>={1,6}|#{1,6})[ \t]+(?P<title>\S.*)")
+_ATTRIBUTE = re.compile(r":(?P<off>!?)(?P<name>\w[\w-]{0,60})!?:(?:[ \t]+(?P<value>.*))?")
+_BLOCK_TITLE = re.compile(r"\.(?P<title>[^\s.].{0,500})")
+_ANCHOR = re.compile(r"\[\[(?P<id>[^\[\],]{1,200})(?:,[^\[\]]{0,500})?\]\]")
+_ATTRIBUTES = re.compile(r"\[(?P<inside>[^\[\]]{0,1000})\]")
+_DELIMITER = re.compile(r"(?:-{4,}|\.{4,}|={4,}|\*{4,}|_{4,}|\+{4,}|/{4,}|--|[|,:!]={3,}|`{3,}[\w+-]{0,40})")
+_DIRECTIVE = re.compile(
+    r"(?P<name>include|ifdef|ifndef|ifeval|endif)::(?P<target>[^\[]{0,500})\[(?P<inside>.{0,500})\]"
+)
+_MACRO = re.compile(r"(?P<name>image|video|audio|toc|plantuml)::(?P<target>[^\[]{0,1000})\[(?P<inside>.{0,1000})\]")
+_ITEM = re.compile(r"[ \t]{0,200}(?P<marks>\*{1,5}|-|\.{1,5}|\d{1,6}\.|[a-zA-Z]\.|<[\d.]{1,5}>)[ \t]+(?P<words>\S.*)")
+_TERM = re.compile(
+    r"[ \t]{0,200}(?P<term>[^\s:;][^\n]{0,500}?)(?P<marks>:{2,4}|;;)(?:[ \t]+(?P<words>\S.*))?[ \t]{0,200}"
+)
+_ADMONITION = re.compile(r"(?P<label>NOTE|TIP|IMPORTANT|WARNING|CAUTION):[ \t]+(?P<words>\S.*)")
+_CHECK = re.compile(r"\[(?P<mark>[ xX*])\][ \t]+")
+_UNDERLINES = {"=": 0, "-": 1, "~": 2, "^": 3, "+": 4}
+_UNDERLINE = re.compile(r"(?:={4,}|-{4,}|~{4,}|\^{4,}|\+{4,})")
+_RULES = frozenset({"'''", "***", "---", "* * *", "- - -", "<<<"})
+_LABELS = {"NOTE": "Note", "TIP": "Note", "IMPORTANT": "Important", "WARNING": "Warning", "CAUTION": "Caution"}
+_REVISION = re.compile(r"v?(?P<version>\d[\w.-]{0,30})?,?[ \t]{0,5}(?P<date>\d{4}-\d{2}-\d{2})?(?::.{0,200})?")
+_VARIANTS = "Its conditions (ifdef and the like) were not judged: every variant is read."
+_BULLET = "•"
+
+
+def asciidoc(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
+    """Yield the messages of an AsciiDoc file.
+
+    Raises:
+        Refusal: it is no text, empty, too large or nested too deep.
+    """
+    text, warning = text_of(path, _WANTED, most=_MOST_BYTES)
+    if not text.strip():
+        raise Refusal("empty", "The file has no text.")
+    if check:
+        yield {"pages": None}
+        return
+    yield from messages(_Walk(text, warning).pieces())
+
+
+@dataclass(slots=True)
+class _Marks:
+    """What stands before a block: its title, its names, its style and attributes."""
+
+    title: str = ""
+    names: list[str] = field(default_factory=list[str])
+    style: str = ""
+    attributes: dict[str, str] = field(default_factory=dict[str, str])
+
+    def take(self, inside: str) -> None:
+        """Read an attribute list: `NOTE`, `source,c`, `#id.role`, `cols="1,2",options=header`."""
+        for place, part in enumerate(re.findall(r'[^,"]*"[^"]*"|[^,]+', inside)):
+            name, equals, value = part.strip().partition("=")
+            if equals:
+                self.attributes[name.strip().lower()] = value.strip().strip('"')
+            elif not place:
+                self._shorthand(part.strip())
+            else:
+                self.attributes.setdefault(str(place + 1), part.strip())
+        if self.attributes.get("id"):
+            self.names.append(self.attributes["id"])
+
+    def _shorthand(self, part: str) -> None:
+        pieces = re.split(r"([#.%])", part)
+        self.style = pieces[0] or self.style
+        for mark, value in zip(pieces[1::2], pieces[2::2], strict=False):
+            if mark == "#" and value:
+                self.names.append(value)
+            elif mark == "%" and value:
+                known = self.attributes.get("options", "")
+                self.attributes["options"] = f"{known},{value}".strip(",")
+
+
+class _Walk:
+    """Go over the lines of a file; used once."""
+
+    def __init__(self, text: str, warning: str) -> None:
+        self._lines = text.expandtabs(4).splitlines()
+        self._inline = Inline()
+        self._title = ""
+        self._metadata: dict[str, str] = {}
+        self._warnings = [warning] if warning else []
+        self._unread: list[str] = []
+        self._counters: list[int] = []
+        self._appendix = 0
+        self._inline.titles = dict(self._titles())
+
+    def pieces(self) -> Iterator[Piece]:
+        """Write the whole file."""
+        yield from self._block_list(self._header(), depth=0)
+        if self._unread:
+            more = f" and {len(self._unread) - _MOST_TOLD} more" if len(self._unread) > _MOST_TOLD else ""
+            self._warnings.append(f"Files that it includes are not read: {', '.join(self._unread[:_MOST_TOLD])}{more}.")
+        yield facts(title=self._title[:300], metadata=self._metadata, warnings=self._warnings)
+
+    def _titles(self) -> Iterator[tuple[str, str]]:
+        """Give the titles of the sections by their names, so that a bare reference shows one."""
+        names: list[str] = []
+        for line in self._lines:
+            if found := _ANCHOR.fullmatch(line.strip()):
+                names.append(found["id"].strip())
+            elif (found := _ATTRIBUTES.fullmatch(line.strip())) is not None:
+                marks = _Marks()
+                marks.take(found["inside"])
+                names += marks.names
+            elif (found := _SECTION.fullmatch(line)) is not None:
+                title = self._inline.plain(found["title"])
+                yield from ((name, title) for name in (*names, _auto_name(title), title))
+                names = []
+            elif line.strip():
+                names = []
+
+    def _header(self) -> list[str]:
+        """Read title, author, revision and attributes; returns the lines after them."""
+        lines = self._lines
+        at = 0
+        while at < len(lines) and (not lines[at].strip() or lines[at].startswith("//")):
+            at += 1
+        found = _SECTION.fullmatch(lines[at]) if at < len(lines) else None
+        if found is None or len(found["marks"]) != 1:
+            return lines
+        self._title = self._inline.plain(found["title"])
+        first = at
+        at += 1
+        plain = 0
+        while at < len(lines) and lines[at].strip():
+            line = lines[at]
+            if (attribute := _ATTRIBUTE.fullmatch(line)) is not None:
+                self._set(attribute)
+            elif not line.startswith("//"):
+                plain += 1
+                if plain == 1 and not _REVISION.fullmatch(line.strip()):
+                    self._metadata["author"] = " ".join(re.sub(r"<[^>]{0,200}>", "", line).split())[:400]
+                elif (revision := _REVISION.fullmatch(line.strip())) is not None:
+                    self._metadata |= {key: value for key, value in revision.groupdict().items() if value}
+                else:
+                    break  # no header any more, but text
+            at += 1
+        return [lines[first], "", *lines[at:]]
+
+    def _set(self, attribute: re.Match[str]) -> None:
+        name, value = attribute["name"].lower(), (attribute["value"] or "").strip()
+        if attribute["off"] or attribute.group().rstrip().endswith("!:"):
+            self._inline.attributes.pop(name, None)
+            return
+        self._inline.attributes[name] = value
+        key = {"revnumber": "version", "revdate": "date", "author": "author", "doctype": ""}.get(name, "")
+        if name in {"document_id", "document_type", "docnumber", "edition"}:
+            key = name
+        if key and value:
+            self._metadata[key] = self._inline.plain(value)[:400]
+
+    # ---- blocks
+
+    def _block_list(self, lines: Sequence[str], *, depth: int) -> Iterator[Piece]:
+        if depth > _MOST_DEPTH:
+            raise Refusal("unsupported", f"It nests its blocks more than {_MOST_DEPTH} deep.")
+        at, marks = 0, _Marks()
+        while at < len(lines):
+            line = lines[at]
+            stripped = line.strip()
+            if not stripped or stripped in _RULES or (stripped.startswith("//") and not stripped.startswith("////")):
+                at += 1
+                continue
+            if self._is_mark(stripped, marks):
+                at += 1
+                continue
+            found, marks_now, marks = line, marks, _Marks()
+            if (section := _SECTION.fullmatch(found)) is not None:
+                yield self._section(section["title"], len(section["marks"]) - 1, marks_now)
+                at += 1
+                continue
+            under = lines[at + 1].rstrip() if at + 1 < len(lines) else ""
+            if _is_underlined(stripped, under):
+                yield self._section(stripped, _UNDERLINES[under[0]], marks_now)
+                at += 2
+                continue
+            taken = yield from self._block(lines, at, marks_now, depth)
+            at += taken
+
+    def _is_mark(self, line: str, marks: _Marks) -> bool:
+        """Take a line that says something of the block below it, or of the file."""
+        if (attribute := _ATTRIBUTE.fullmatch(line)) is not None:
+            self._set(attribute)
+        elif (anchor := _ANCHOR.fullmatch(line)) is not None:
+            marks.names.append(anchor["id"].strip())
+        elif (attributes := _ATTRIBUTES.fullmatch(line)) is not None:
+            marks.take(attributes["inside"])
+        elif (title := _BLOCK_TITLE.fullmatch(line)) is not None and not _DELIMITER.fullmatch(line):
+            marks.title = title["title"]
+        elif (directive := _DIRECTIVE.fullmatch(line)) is not None:
+            if directive["name"] == "include":
+                self._unread.append(directive["target"])
+            elif directive["name"] != "endif" and _VARIANTS not in self._warnings:
+                self._warnings.append(_VARIANTS)
+        else:
+            return False
+        return True
+
+    def _section(self, title: str, level: int, marks: _Marks) -> Piece:
+        words = self._inline.rich(title)
+        plain = " ".join(words.text.split())
+        level = max(level, 0) if self._title or not level else level
+        if level == 0 and plain == self._title:
+            return named(heading(plain, 1), marks.names)
+        number = self._number(level, marks.style)
+        shown = f"{number} {plain}" if number else plain
+        return named(heading(shown, level + 1 if self._title else max(level, 1)), [*marks.names, _auto_name(plain)])
+
+    def _number(self, level: int, style: str) -> str:
+        """Count a section where the file has its sections numbered; an appendix always."""
+        if style == "appendix":
+            self._appendix += 1
+            self._counters = [-self._appendix]
+            return f"Appendix {chr(64 + min(self._appendix, 26))}"
+        is_numbered = "sectnums" in self._inline.attributes or "numbered" in self._inline.attributes
+        deepest = self._inline.attributes.get("sectnumlevels", "3")
+        if not is_numbered or not 1 <= level <= (int(deepest) if deepest.isdecimal() and len(deepest) < 3 else 3):
+            return ""
+        if style in {"abstract", "preface", "dedication", "colophon", "glossary", "bibliography", "index", "discrete"}:
+            return ""
+        if level == 1 and self._counters and self._counters[0] < 0:
+            self._counters = []
+        self._counters = [*self._counters[:level], *[0] * (level - len(self._counters))]
+        self._counters[level - 1] += 1
+        first, *others = self._counters
+        return ".".join([chr(64 + min(-first, 26)) if first < 0 else str(first), *map(str, others)])
+
+    def _block(self, lines: Sequence[str], at: int, marks: _Marks, depth: int) -> Generator[Piece, None, int]:
+        """Write one block; returns how many lines it has."""
+        line = lines[at].strip()
+        if marks.title:
+            yield named(rich_piece(BlockKind.CAPTION, self._inline.rich(marks.title)), marks.names)
+            marks.names = []
+        if _DELIMITER.fullmatch(line):
+            end = next((k for k in range(at + 1, len(lines)) if lines[k].rstrip() == _closing(line)), len(lines))
+            yield from self._delimited(line, lines[at + 1 : end], marks, depth)
+            return end + 1 - at
+        if (macro := _MACRO.fullmatch(line)) is not None:
+            words = self._inline.plain(macro["inside"].split(",")[0].strip('"'))
+            if words and macro["name"] == "image":
+                yield named(piece(BlockKind.PARAGRAPH, words), marks.names)
+            return 1
+        if _ITEM.fullmatch(lines[at]) or (_TERM.fullmatch(lines[at]) and not lines[at].startswith(("http", "|"))):
+            return (yield from self._list(lines, at, marks, depth))
+        end = at + 1
+        while end < len(lines) and _goes_on(lines[end]):
+            end += 1
+        yield from self._paragraph(lines[at:end], marks)
+        return end - at
+
+    def _paragraph(self, lines: Sequence[str], marks: _Marks) -> Iterator[Piece]:
+        if lines[0].startswith(" ") or marks.style in {"source", "listing", "literal"}:
+            yield named(piece(BlockKind.CODE, "\n".join(lines)), marks.names)
+            return
+        text = "\n".join(line.strip().removesuffix(" +") for line in lines)
+        found = _ADMONITION.match(text)
+        style = found["label"] if found else marks.style.upper()
+        if found:
+            text = text[found.start("words") :]
+        kind = BlockKind.QUOTE if marks.style in {"quote", "verse"} else BlockKind.PARAGRAPH
+        yield named(self._labelled(kind, _LABELS.get(style, ""), text), marks.names)
+
+    def _labelled(self, kind: BlockKind, label: str, text: str) -> Piece:
+        rich = RichText(f"{label}: " if label else "")
+        rich.extend(self._inline.rich(text))
+        return rich_piece(kind, rich)
+
+    def _delimited(self, line: str, inside: Sequence[str], marks: _Marks, depth: int) -> Iterator[Piece]:
+        mark = line[0] if line != "--" else "--"
+        style = marks.style
+        if mark == "/" or style == "comment":
+            return
+        if line[1:2] == "=" and mark in {"|", ",", ":", "!"}:
+            yield named(table_of(line, inside, marks.attributes, self._inline), marks.names)
+        elif mark in {"-", ".", "`", "+"} or (mark == "--" and style in {"source", "listing", "literal"}):
+            yield named(piece(BlockKind.CODE, "\n".join(inside)), marks.names)
+        else:
+            label = _LABELS.get(style.upper(), "")
+            for place, each in enumerate(self._block_list(inside, depth=depth + 1)):
+                if not place:
+                    named(each, [*marks.names, *each.get("anchors", ())])
+                    if label and each.get("kind") == BlockKind.PARAGRAPH:
+                        _put_before(each, f"{label}: ")
+                if mark == "_" and each.get("kind") == BlockKind.PARAGRAPH:
+                    each["kind"] = BlockKind.QUOTE.value
+                yield each
+
+    # ---- lists
+
+    def _list(self, lines: Sequence[str], at: int, marks: _Marks, depth: int) -> Generator[Piece, None, int]:
+        """Write a list to its end, each item with what is attached to it; returns how many lines it has."""
+        start, levels, counts = at, list[str](), dict[int, int]()
+        while at < len(lines):
+            item, term = _ITEM.fullmatch(lines[at]), None
+            if item is None:
+                term = _TERM.fullmatch(lines[at])
+            if item is None and term is None:
+                break
+            found = item if item is not None else term
+            assert found is not None
+            key = _key_of(found["marks"])
+            level = levels.index(key) if key in levels else len(levels)
+            levels = [*levels[:level], key]
+            counts = {k: v for k, v in counts.items() if k <= level}
+            counts[level] = counts.get(level, 0) + 1
+            words, at = self._words_of(lines, at, found["words"] or "")
+            names, marks.names = marks.names, []
+            if term is not None:
+                yield named(self._described(term["term"], words), [*names, *_ids_in(term["term"])])
+            else:
+                yield named(self._item(found["marks"], counts[level], words, level), names)
+            taken = yield from self._attached(lines, at, depth)
+            at += taken
+            following = at
+            while following < len(lines) and not lines[following].strip():
+                following += 1
+            if following < len(lines) and (_ITEM.fullmatch(lines[following]) or _TERM.fullmatch(lines[following])):
+                at = following
+            elif following > at:
+                break
+        return max(at - start, 1)
+
+    def _words_of(self, lines: Sequence[str], at: int, words: str) -> tuple[str, int]:
+        """Collect an item's lines; a term's definition may begin on the line after it, a blank one between."""
+        at += 1
+        parts = [words] if words else []
+        if not words:
+            after = at
+            while after < len(lines) and not lines[after].strip():
+                after += 1
+            if after < len(lines) and _goes_on(lines[after]) and not _starts_block(lines[after]):
+                at = after
+        while at < len(lines) and _goes_on(lines[at]) and not _starts_block(lines[at]) and lines[at].strip() != "+":
+            parts.append(lines[at].strip().removesuffix(" +"))
+            at += 1
+        return "\n".join(parts), at
+
+    def _attached(self, lines: Sequence[str], at: int, depth: int) -> Generator[Piece, None, int]:
+        """Write the blocks that `+` attaches to an item; returns how many lines they have."""
+        start = at
+        while at < len(lines) and lines[at].strip() == "+":
+            at += 1
+            marks = _Marks()
+            while at < len(lines) and self._is_mark(lines[at].strip(), marks):
+                at += 1
+            if at >= len(lines) or not lines[at].strip():
+                break
+            taken = yield from self._block(lines, at, marks, depth + 1)
+            at += taken
+        return at - start
+
+    def _item(self, mark: str, count: int, words: str, level: int) -> Piece:
+        shown = _BULLET if mark[0] in "*-" else f"{count}." if mark[0] in ".<" else mark
+        text = _CHECK.sub("", words, count=1)
+        return rich_piece(BlockKind.LIST_ITEM, self._inline.rich(text), marker=shown, depth=level)
+
+    def _described(self, term: str, words: str) -> Piece:
+        rich = self._inline.rich(term)
+        if words:
+            rich.add(": ")
+            rich.extend(self._inline.rich(words))
+        return rich_piece(BlockKind.PARAGRAPH, rich)
+
+
+def _closing(line: str) -> str:
+    return "```" if line.startswith("```") else line
+
+
+def _put_before(written: Piece, words: str) -> None:
+    written["text"] = words + written["text"]
+    written["links"] = [[start + len(words), end + len(words), to] for start, end, to in written.get("links", ())]
+
+
+def _auto_name(title: str) -> str:
+    """Write the name that AsciiDoc gives a section by its title."""
+    return "_" + re.sub(r"[ .-]+", "_", re.sub(r"[^\w .-]", "", title.lower())).strip("_")
+
+
+def _ids_in(text: str) -> list[str]:
+    return [found["id"].strip() for found in _ANCHOR.finditer(text)]
+
+
+def _key_of(mark: str) -> str:
+    """Tell one level of a list from another by its marks."""
+    return "1." if mark[0].isdigit() else "a." if mark[0].isalpha() else mark if mark[0] != "<" else "<1>"
+
+
+def _is_underlined(title: str, under: str) -> bool:
+    """Tell a section of the older form: its title, and a line of marks of nearly its length."""
+    return bool(_UNDERLINE.fullmatch(under)) and abs(len(under) - len(title)) <= 1 and title[0].isalnum()
+
+
+def _starts_block(line: str) -> bool:
+    stripped = line.strip()
+    return bool(
+        _ITEM.fullmatch(line) or _TERM.fullmatch(line) or _DELIMITER.fullmatch(stripped) or _SECTION.fullmatch(line)
+    )
+
+
+def _goes_on(line: str) -> bool:
+    """Tell a line that belongs to the paragraph above it."""
+    stripped = line.strip()
+    return not (
+        not stripped
+        or _DELIMITER.fullmatch(stripped)
+        or _ATTRIBUTES.fullmatch(stripped)
+        or _ANCHOR.fullmatch(stripped)
+        or _DIRECTIVE.fullmatch(stripped)
+        or stripped == "+"
+    )

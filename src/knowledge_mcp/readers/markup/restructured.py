@@ -1,0 +1,260 @@
+"""In the child: reStructuredText by docutils, with file insertion and raw output switched off.
+
+Directives and roles that docutils does not know (those of Sphinx and its extensions) keep their words: an unknown
+directive gives its argument and its content, an unknown role its text. What docutils cannot make sense of stays as it
+is written, and is told in a warning.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from docutils import core, nodes
+from docutils.parsers.rst import Directive, directives, roles
+from docutils.utils import SystemMessage
+
+from knowledge_mcp.readers.html.job import text_of
+from knowledge_mcp.readers.html.walk import html_pieces
+from knowledge_mcp.readers.shared.containers import corrupted
+from knowledge_mcp.readers.shared.pieces import Piece, facts, messages
+from knowledge_mcp.support.sandbox_worker import Refusal
+
+__all__ = ["restructured"]
+
+_WANTED = "a reStructuredText file"
+_MOST_BYTES = 16_000_000
+_MOST_LINE = 100_000
+"""Characters of one line up to which docutils reads it; beyond, its patterns take too long."""
+_SETTINGS: Mapping[str, Any] = {
+    "_disable_config": True,
+    "file_insertion_enabled": False,
+    "raw_enabled": False,
+    "embed_stylesheet": False,
+    "stylesheet_path": None,
+    "halt_level": 5,
+    "report_level": 2,
+    "syntax_highlight": "none",
+    "math_output": "LaTeX",
+    "smart_quotes": False,
+    "line_length_limit": _MOST_LINE,
+    "input_encoding": "unicode",
+    "output_encoding": "unicode",
+    "toc_backlinks": False,
+    "footnote_backlinks": False,
+    "dump_settings": False,
+    "dump_internals": False,
+    "dump_transforms": False,
+    "dump_pseudo_xml": False,
+    "record_dependencies": None,
+}
+_CODE = frozenset({"code-block", "sourcecode", "literalinclude", "highlight", "productionlist", "prompt", "doctest"})
+_LABELS: Mapping[str, str] = {
+    "attention": "Warning",
+    "caution": "Caution",
+    "danger": "Warning",
+    "error": "Warning",
+    "hint": "Note",
+    "important": "Important",
+    "note": "Note",
+    "tip": "Note",
+    "warning": "Warning",
+    "seealso": "See also",
+}
+_NO_WORDS = frozenset({"index", "tabularcolumns", "toctree", "contents", "meta", "currentmodule", "default-domain"})
+_REFERRING = frozenset({"need", "numref", "ref", "req", "term"})
+_ROLE = re.compile(r"(?P<words>[^<]{1,1000})<(?P<target>[^<>]{1,1000})>")
+_MOST_TOLD = 5
+
+
+def restructured(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
+    """Yield the messages of a reStructuredText file.
+
+    Raises:
+        Refusal: it is no text, empty, too large or nested too deep.
+    """
+    text, warning = text_of(path, _WANTED, most=_MOST_BYTES)
+    if not text.strip():
+        raise Refusal("empty", "The file has no text.")
+    if check:
+        yield {"pages": None}
+        return
+    yield from messages(_pieces(text, warning))
+
+
+def _pieces(text: str, warning: str) -> Iterator[Piece]:
+    _keep_unknown_words()
+    publishing: Any = core  # its types are not known in part
+    told = io.StringIO()
+    try:
+        tree: Any = publishing.publish_doctree(text, settings_overrides={**_SETTINGS, "warning_stream": told})
+        metadata = _described(tree)
+        unread = _settled(tree)
+        page: Any = publishing.publish_from_doctree(
+            tree, writer="html5", settings_overrides={**_SETTINGS, "warning_stream": told}
+        )
+    except RecursionError as error:
+        raise Refusal("unsupported", "It nests its parts deeper than can be read.") from error
+    except (SystemMessage, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise corrupted(_WANTED, error) from error
+    yield from html_pieces(str(page))
+    warnings = [warning] if warning else []
+    if unread:
+        more = f" and {len(unread) - _MOST_TOLD} more" if len(unread) > _MOST_TOLD else ""
+        warnings.append(f"Not read as markup, and kept as written: {'; '.join(unread[:_MOST_TOLD])}{more}.")
+    yield facts(title=str(tree.get("title", ""))[:300], metadata=metadata, warnings=warnings)
+
+
+def _described(tree: Any) -> dict[str, str]:
+    """Return what the file says of itself in the fields at its head."""
+    metadata: dict[str, str] = {}
+    for info in list(tree.findall(nodes.docinfo)):
+        for field in info.children:
+            if isinstance(field, nodes.field):
+                name, words = field.children[0].astext(), field.children[1].astext()
+            else:
+                name, words = field.tagname, field.astext()
+            key = "_".join(name.lower().split())[:60]
+            if key and words.strip():
+                metadata.setdefault(key, " ".join(words.split())[:4000])
+        info.parent.remove(info)
+    return metadata
+
+
+def _settled(tree: Any) -> list[str]:
+    """Label notes in their words, and put what was not understood back as it is written; tells what that is."""
+    for note in list(tree.findall(nodes.Admonition)):
+        label = _LABELS.get(note.tagname)
+        first = next((child for child in note.children if isinstance(child, nodes.paragraph)), None)
+        if label and first is not None:
+            first.insert(0, nodes.Text(f"{label}: "))
+            note.replace_self(note.children)
+    for listed in [each for each in tree.findall(nodes.topic) if "contents" in each.get("classes", ())]:
+        listed.parent.remove(listed)
+    for image in [each for each in tree.findall(nodes.image) if not each.get("alt")]:
+        image.parent.remove(image)
+    _part_again(tree)
+    _lead_where_they_can(tree)
+    unread: list[str] = []
+    for message in list(tree.findall(nodes.system_message)):
+        if message.get("level", 0) >= 2:
+            said = message.children[0].astext() if message.children else ""
+            unread.append(f"line {message.get('line', '?')}: {' '.join(said.split())[:120].rstrip('.')}")
+        kept = [child for child in message.children if isinstance(child, nodes.literal_block)]
+        message.replace_self(kept)
+    for section in list(tree.findall(nodes.section)):
+        if not any(not isinstance(child, nodes.title) for child in section.children) and not section.astext().strip():
+            section.parent.remove(section)
+    return unread
+
+
+def _part_again(tree: Any) -> None:
+    """Make a section of a subtitle, which docutils takes from the only section below the title."""
+    subtitle = next(iter(tree.findall(nodes.subtitle)), None)
+    if subtitle is None:
+        return
+    after = tree.children[tree.index(subtitle) + 1 :]
+    section: Any = nodes.section("", nodes.title("", "", *subtitle.children), *after, ids=subtitle["ids"])
+    tree.children = [*tree.children[: tree.index(subtitle)], section]
+    section.parent = tree
+
+
+def _lead_where_they_can(tree: Any) -> None:
+    """Have references of unknown roles bear their section's title; those that lead nowhere here are words."""
+    places: dict[str, Any] = {name: node for node in tree.findall(nodes.Element) for name in node.get("ids", ())}
+    places |= {name: tree.ids[node_id] for name, node_id in tree.nameids.items() if node_id in tree.ids}
+    for reference in [each for each in tree.findall(nodes.reference) if each.get("asks")]:
+        place = places.get(reference["refid"])
+        if place is None:
+            reference.replace_self(nodes.Text(reference.astext()))
+        elif reference["asks"] == "title" and isinstance(place, nodes.section):
+            reference.children = [nodes.Text(place.children[0].astext())]
+
+
+# ---- what docutils does not know ------------------------------------------------------------------------------------
+
+
+class _Unknown(Directive):
+    """Keep the words of a directive that is not known: its argument, then its content as markup."""
+
+    has_content = True
+    optional_arguments = 1
+    final_argument_whitespace = True
+
+    def run(self) -> list[nodes.Node]:
+        name = self.name.lower()
+        own = str(self.options.pop("id", "")).strip()
+        words = ": ".join(part for part in (own, " ".join(self.arguments).strip()) if part)
+        if name in _NO_WORDS:
+            return []
+        if name in _CODE:
+            text = "\n".join(self.content)
+            return [nodes.literal_block(text, text)] if text.strip() else self._argument(words)
+        label = _LABELS.get(name, "")
+        made: Any = nodes.container()
+        made += self._argument(f"{label}: {words}" if label and words else words)
+        if own and made.children:
+            made.children[0]["ids"].append(nodes.make_id(own))
+        told = [f"{option}: {' '.join(value.split())}" for option, value in self.options.items() if value]
+        made += self._argument("; ".join(told)) if own else []
+        self.state.nested_parse(self.content, self.content_offset, made)
+        if label and not words and made.children and isinstance(made.children[0], nodes.paragraph):
+            made.children[0].insert(0, nodes.Text(f"{label}: "))
+        return made.children
+
+    def _argument(self, words: str) -> list[nodes.Node]:
+        if not words:
+            return []
+        found, problems = self.state.inline_text(words, self.lineno)
+        paragraph = nodes.paragraph(words, "", *found)
+        return [paragraph, *problems]
+
+
+class _Options(dict[str, Callable[[str | None], str]]):
+    """Know every option of a directive."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __getitem__(self, name: str) -> Callable[[str | None], str]:
+        return lambda words: words or ""
+
+
+_Unknown.option_spec = cast("Any", _Options())
+
+
+def _unknown_role(
+    name: str, raw: str, text: str, line: int, inliner: Any, options: Any = None, content: Sequence[str] = ()
+) -> tuple[list[nodes.Node], list[nodes.Node]]:
+    """Keep the words of a role; one that refers leads to the label of that name in this file."""
+    del raw, line, inliner, options, content
+    found = _ROLE.fullmatch(text)
+    words = found["words"].strip() if found else text.lstrip("~!")
+    target = (found["target"] if found else text).strip()
+    label = nodes.make_id(target) if name.rpartition(":")[2] in _REFERRING else ""
+    if not label:
+        return [nodes.Text(words)], []
+    return [nodes.reference("", words, refid=label, asks="words" if found else "title")], []
+
+
+def _keep_unknown_words() -> None:
+    """Have docutils ask here where it does not know a directive or a role."""
+    known_directive, known_role = directives.directive, roles.role
+    if getattr(known_directive, "keeps_words", False):
+        return
+
+    def directive(name: str, language: Any, document: Any) -> Any:
+        found, said = known_directive(name, language, document)
+        return (found, said) if found is not None else (_Unknown, [])
+
+    def role(name: str, language: Any, line: int, reporter: Any) -> Any:
+        found, said = known_role(name, language, line, reporter)
+        return (found, said) if found is not None else (_unknown_role, [])
+
+    directive.keeps_words = True  # type: ignore[attr-defined]
+    directives.directive, roles.role = directive, role
