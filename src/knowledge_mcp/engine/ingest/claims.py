@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import PurePath
 
+from knowledge_mcp.language.titles import plain_name
 from knowledge_mcp.model.collection import CLAIMED, DESIGNATION_KEYS
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.source import SourceItem
@@ -35,7 +36,7 @@ def claims_of(document: Document, item: SourceItem) -> tuple[tuple[str, str], ..
     told = dict(item.labels)
     beginning = _plain(document.text[:_BEGINNING])
     found: list[str] = []
-    if item.title is None and document.title not in {item.name, PurePath(item.name).stem}:
+    if item.title is None and document.title not in {item.name, PurePath(item.name).stem, plain_name(item.name)}:
         title = document.title.removesuffix(" …")
         is_printed = _plain(title) in beginning or _words(title) <= _words(document.text[:_COVER])
         found += [] if is_printed else ["title"]

@@ -57,7 +57,7 @@ class ImageReader:
     @property
     def version(self) -> str:
         """Name the reader and its version; a change of what it produces must change this."""
-        return f"image-2{options_version(self._ocr, self._options)}"
+        return f"image-3{options_version(self._ocr, self._options)}"
 
     def with_options(self, options: ScanOptions) -> ImageReader:
         """Return a reader with other options; it shares this one's children; do not close it."""
@@ -105,7 +105,7 @@ class ImageReader:
                 suggestion="Set ENABLE_OCR to true, then ingest again.",
             )
         assembly, recognition = self._scans().run(item, f"{_JOB}:read", {}, progress)
-        return assembly.build(item, recognition, title=assembly.headline, metadata={})
+        return assembly.build(item, recognition, metadata={})
 
     def close(self) -> None:
         """End the idle child processes."""

@@ -113,6 +113,7 @@ def compose(
         Refusal: there is no text on any page.
     """
     textless = [page.number for page in pages if not page.elements]
+    running = _running_line(pages)
     bare = remove_furniture(without_copies(pages, taken) if taken else pages)
     pictured = _pictured(path, {*textless, *bare}.difference(taken, unread))
     _restore(pages, bare, pictured)
@@ -128,7 +129,7 @@ def compose(
     contents = take_contents(pages)
     body = body_of(pages)
     headings = _headings(pages, body, outline, tagged, listed_headings(contents.entries, pages))
-    yield {"facts": described["facts"], "headline": _headline(pages)}
+    yield {"facts": described["facts"], "headlines": _headlines(pages), "running": running}
     items = blocks_of(pages, headings, body)
     while some := list(itertools.islice(items, _PER_MESSAGE)):
         yield {"items": some}
@@ -169,14 +170,41 @@ def _restore(pages: Sequence[PageLayout], bare: Mapping[int, list[Line | Table]]
             page.elements = textual.get(page.number, page.elements)
 
 
-def _headline(pages: Sequence[PageLayout]) -> str:
-    """Return the largest print on the first page that has text: most likely the title; empty where none stands out."""
+_PRINTS, _TITLE_LINES = 4, 6
+"""Sizes of print looked at on a cover, and lines that one of them may have there: a title, not a text."""
+_LEAST_PAGES = 4
+_EDGE = 0.1
+"""Pages from which on a line is a running one, and the part of a page's height that its head and foot take."""
+
+
+def _headlines(pages: Sequence[PageLayout]) -> list[str]:
+    """Return the prints on the first page that has text, by size, the largest first: the title is among them.
+
+    Each is what stands in one size together, up to four lines. Nothing where all is of one size.
+    """
     for page in pages:
         lines = [line for line in page.lines if not line.rotated and sum(map(str.isalpha, line.text)) > 2]
         if not lines:
             continue
-        size = max(line.size for line in lines)
-        largest = [line for line in lines if line.size >= size - 0.3]
-        text = " ".join(line.text for line in largest[:4])
-        return text if len(text) <= 200 and len(largest) < max(len(lines), 2) else ""
-    return ""
+        found: list[str] = []
+        for size in sorted({round(line.size) for line in lines}, reverse=True)[:_PRINTS]:
+            alike = [line for line in lines if round(line.size) == size]
+            if len(alike) == len(lines) > 1 or len(alike) > _TITLE_LINES:
+                break  # the running text
+            text = " ".join(line.text for line in alike)
+            if len(text) <= 200:
+                found.append(text)
+        return found
+    return []
+
+
+def _running_line(pages: Sequence[PageLayout]) -> str:
+    """Return the line that most pages bear at their head or foot; empty where none does."""
+    if len(pages) < _LEAST_PAGES:
+        return ""
+    counted: Counter[str] = Counter()
+    for page in pages:
+        edge = _EDGE * page.height
+        counted.update({line.text.strip() for line in page.lines if line.y1 < edge or line.y0 > page.height - edge})
+    text, count = next(iter(counted.most_common(1)), ("", 0))
+    return text if 2 * count > len(pages) and sum(map(str.isalpha, text)) > 2 else ""

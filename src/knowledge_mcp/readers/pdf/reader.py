@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import PurePath
 from typing import TypeVar
 
 from knowledge_mcp.model.document import Document
@@ -27,10 +26,6 @@ _JOB = "knowledge_mcp.readers.pdf.job"
 _RENDER = "knowledge_mcp.readers.pdf.rendering:render"
 _PDF_DATE = re.compile(r"(?:D:)?(\d{4})(\d\d)?(\d\d)?")
 _KEYS = {"Author": "author", "Subject": "subject", "Keywords": "keywords"}
-_NO_TITLE = re.compile(
-    r"untitled.*|microsoft word.*|document\d*|title|.*\.(?:docx?|pdf|dvi|tex|indd|fm|book|qxd|odt|rtf)|[\W\d_]*",
-    re.IGNORECASE,
-)
 
 
 class PdfReader:
@@ -66,7 +61,7 @@ class PdfReader:
     @property
     def version(self) -> str:
         """Name the reader and its version; a change of what it produces must change this."""
-        return f"pdf-5{options_version(self._ocr, self._options)}"
+        return f"pdf-6{options_version(self._ocr, self._options)}"
 
     def with_options(self, options: ScanOptions) -> PdfReader:
         """Return a reader that treats scanned pages otherwise; it shares this one's children; do not close it."""
@@ -136,8 +131,8 @@ class PdfReader:
     def _read(self, item: SourceItem, progress: Callable[[int, int], None] | None) -> Document:
         arguments = {"use_outline": self._use_outline}
         assembly, recognition = self._scans().run(item, f"{_JOB}:read", arguments, progress)
-        title = _title(assembly.facts.get("Title", ""), assembly.headline, item.name)
-        return assembly.build(item, recognition, title=title, metadata=_metadata(assembly.facts))
+        stated = assembly.facts.get("Title", "")
+        return assembly.build(item, recognition, stated=stated, metadata=_metadata(assembly.facts))
 
     def _scans(self) -> ScanReading:
         return ScanReading(self._sandbox, self._limits, self._ocr, self._options, _RENDER)
@@ -161,14 +156,6 @@ def _check_magic(item: SourceItem) -> None:
             details=f"no PDF header in the first {len(head)} bytes",
             suggestion="Give the file its true extension, or export it as PDF.",
         )
-
-
-def _title(stated: str, headline: str, name: str) -> str:
-    """Choose the title: the file's metadata unless a program made it up, else the largest print on page 1."""
-    stem = PurePath(name).stem
-    if 3 < len(stated) <= 250 and not _NO_TITLE.fullmatch(stated) and stated.lower() != stem.lower():
-        return stated
-    return headline or stem
 
 
 def _metadata(facts: Mapping[str, str]) -> dict[str, str]:

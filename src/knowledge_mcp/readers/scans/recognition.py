@@ -17,12 +17,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from knowledge_mcp.language.titles import TitleCandidate, TitleSource, choose_title
 from knowledge_mcp.model.document import BlockKind, Document, HeadingSource, Page, Span
 from knowledge_mcp.model.errors import KnowledgeError, UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.extraction import LOW_CONFIDENCE, OcrPage, RecognisedPage, ScanOptions
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import OcrEngine
-from knowledge_mcp.readers.shared.assembly import DocumentBuilder
+from knowledge_mcp.readers.shared.assembly import DocumentBuilder, short_title
 from knowledge_mcp.readers.shared.isolation import run_isolated, unreadable
 from knowledge_mcp.readers.shared.layout import unpacked
 from knowledge_mcp.support.events import log_event
@@ -245,13 +246,18 @@ def options_version(engine: OcrEngine | None, options: ScanOptions) -> str:
     return f" ({version}, {options.language}, {options.dpi} dpi{forced})"
 
 
+_BEGINNING = 50_000
+"""Characters of a text whose words speak for a title: about twenty printed pages."""
+
+
 @dataclasses.dataclass(slots=True)
 class Assembly:
     """Take a child's messages and build the document of them."""
 
     builder: DocumentBuilder = dataclasses.field(default_factory=DocumentBuilder)
     facts: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
-    headline: str = ""
+    headlines: Sequence[str] = ()
+    running: str = ""
     scans: dict[int, str] = dataclasses.field(default_factory=dict[int, str])
     pages: int = 0
 
@@ -267,20 +273,40 @@ class Assembly:
             elif "hidden" in message:
                 self.builder.leave_out(message["hidden"])
             elif "facts" in message:
-                self.facts, self.headline = message["facts"], message["headline"]
+                self.facts, self.headlines = message["facts"], message["headlines"]
+                self.running = message["running"]
             elif "items" in message:
                 for fields in message["items"]:
                     _lay_down(self.builder, fields)
             else:
                 _name_pages(self.builder, message, recognition)
 
-    def build(self, item: SourceItem, recognition: Recognition, *, title: str, metadata: Mapping[str, str]) -> Document:
-        """Make the document, with what recognition says of its pages."""
-        document = self.builder.build(item, title=title, metadata=metadata)
+    def build(
+        self, item: SourceItem, recognition: Recognition, *, metadata: Mapping[str, str], stated: str = ""
+    ) -> Document:
+        """Make the document, with what recognition says of its pages; `stated` is its title by its own properties."""
+        document = self.builder.build(item, metadata=metadata)
+        document = dataclasses.replace(document, title=short_title(self._title(document, item.name, stated)))
         if not recognition.readings:
             return document
         pages, warnings = coverage(document, recognition)
         return dataclasses.replace(document, pages=pages, warnings=(*document.warnings, *warnings))
+
+    def _title(self, document: Document, name: str, stated: str) -> str:
+        first = next((page for page in document.pages if len(page.span)), None)
+        recognised = first is not None and first.method == "ocr"
+        sections = (each for each in document.sections if each.level == 1 and each.number is None)
+        first_heading = next(sections, None)
+        candidates = [
+            TitleCandidate(stated, TitleSource.STATED),
+            *(
+                TitleCandidate(print_, TitleSource.SMALLER if place else TitleSource.LARGEST, recognised)
+                for place, print_ in enumerate(self.headlines)
+            ),
+            TitleCandidate(first_heading.title if first_heading else "", TitleSource.HEADING, recognised),
+            TitleCandidate(self.running, TitleSource.RUNNING, recognised),
+        ]
+        return choose_title(candidates, name, document.text[:_BEGINNING])
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from knowledge_mcp.language.openings import NumberedTitle, split_clause_number
+from knowledge_mcp.language.titles import plain_name
 from knowledge_mcp.model.document import (
     Anchor,
     Block,
@@ -298,7 +299,7 @@ class DocumentBuilder:
         text = "".join(self._parts)
         return Document(
             id=id or document_id(item.name),
-            title=short_title(" ".join(normalise_text(title).split())) or PurePath(item.name).stem or item.name,
+            title=short_title(" ".join(normalise_text(title).split())) or plain_name(item.name),
             document_type=document_type,
             text=text,
             sections=self._sections(len(text)),

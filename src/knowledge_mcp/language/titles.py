@@ -1,0 +1,177 @@
+"""What a document is called: candidates from its file, its cover and its running lines, judged, and put to the vote.
+
+A candidate is judged as words first: scans and programs leave scraps that are none. What is convincing is weighed by
+where it stands, by whether the text has its words, and by who agrees. Where nothing convinces, the file's name is what
+everybody knows the document by.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import PurePath
+
+__all__ = ["TitleCandidate", "TitleSource", "choose_title", "plain_name"]
+
+
+class TitleSource(IntEnum):
+    """Where a candidate stands; the value is its weight: what was written as a title counts before what looks so."""
+
+    RUNNING = 2
+    SMALLER = 3
+    """Print of the cover that is not its largest."""
+    HEADING = 4
+    LARGEST = 5
+    """The largest print of the first page with text."""
+    STATED = 6
+    """The file's own property."""
+
+
+@dataclass(frozen=True, slots=True)
+class TitleCandidate:
+    """Hold what may be a title, and where it stands; `recognised` where its letters were read by OCR."""
+
+    text: str
+    source: TitleSource
+    recognised: bool = False
+
+
+_MADE_UP = re.compile(
+    r"untitled.*|microsoft (?:word|powerpoint|excel).*|powerpoint.presentation|adobe .{1,40}|slide ?\d*|document ?\d*"
+    r"|title|cover|scan(?:ned)?.{0,40}|image ?\d*|print|.*\.(?:docx?|pdf|dvi|tex|indd|fm|book|qxd|odt|rtf|pptx?|xlsx?)",
+    re.IGNORECASE,
+)
+_LABEL = re.compile(
+    r"(?:attn|cc|date|edition|fax|from|issue|no|page|phone|re|ref|rev|revision|subject|tel|to|version|vol)\b[ .:]",
+    re.IGNORECASE,
+)
+_EDGES = " \t-–—•*:;,|_"
+_OPEN_ENDS = frozenset("a an and as at by for from in is of on or said says that the to was were with".split())
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_VOWEL = re.compile(r"[aeiouyàáâãäåæèéêëìíîïòóôõöøœùúûüý]", re.IGNORECASE)
+_SENTENCE = re.compile(r"[.!?]\s+[A-Z][a-z]+\s+[a-z]+\s+[a-z]+")
+_LONGEST, _SHORTEST = 250, 3
+_WORDY = 0.7
+"""Share of words with a vowel that print has in every language written in Latin letters, abbreviations apart."""
+_LETTERS = 0.5
+"""Share of signs that are letters: designations with a date lie above, scraps of drawings and barcodes below."""
+_KNOWN = 0.5
+"""Share of a property's words that the text must have; templates and programs leave titles of other documents."""
+_ENOUGH_TEXT = 100
+"""Different words of a text from which on it can speak against a property; a drawing has fewer."""
+_VOTE = 1.5
+"""What one that agrees is worth: more than one step between the places where candidates stand, less than two."""
+_AGREES = 0.6
+"""Share of the shorter candidate's words that two candidates have in common where they name the same thing."""
+
+
+def plain_name(file_name: str) -> str:
+    """Write a file's name as a title: without its extension, blanks for underscores."""
+    stem = PurePath(file_name).stem
+    return " ".join(stem.replace("_", " ").split()) or stem or file_name
+
+
+def choose_title(candidates: Sequence[TitleCandidate], file_name: str, text: str) -> str:
+    """Choose a document's title.
+
+    Args:
+        candidates: in order of preference where they weigh the same.
+        file_name: what it falls back to, in plain form.
+        text: the document's text, or its beginning, whose words speak for and against.
+    """
+    known = {word.casefold() for word in _WORD.findall(text)}
+    designations = [found for each in candidates if (found := _designation_alone(each.text))]
+    worded = (each for each in candidates if not _designation_alone(each.text))
+    judged = [(each, words) for each in worded if (words := _judged(each, file_name, known))]
+    best, most = "", 0.0
+    for each, words in judged:
+        agreeing = sum(other is not each and _agree(words, theirs) for other, theirs in judged)
+        weight = each.source.value + _VOTE * (agreeing + _is_printed(each, words, known))
+        if weight > most:
+            best, most = words, weight
+    if not best:
+        return designations[0] if designations else plain_name(file_name)
+    is_named = any(each.casefold() in best.casefold() for each in designations)
+    return best if is_named or not designations else f"{designations[0]} {best}"
+
+
+def _judged(candidate: TitleCandidate, file_name: str, known: set[str]) -> str:
+    """Return a candidate's words without what hangs on them; empty where they are no title."""
+    words = " ".join(candidate.text.split()).strip(_EDGES)
+    if not _SHORTEST <= len(words) <= _LONGEST or _MADE_UP.fullmatch(words) or _LABEL.match(words):
+        return ""
+    if candidate.text.rstrip().endswith(",") or words.split()[-1].casefold().strip(".") in _OPEN_ENDS:
+        return ""
+    if words[0] in "([" and words[-1] in ")]":
+        return ""
+    if candidate.source is not TitleSource.STATED and _SENTENCE.search(words):
+        return ""
+    letters = sum(map(str.isalpha, words))
+    if letters < _SHORTEST or letters < _LETTERS * len(words.replace(" ", "")):
+        return ""
+    if not _reads(words, recognised=candidate.recognised):
+        return ""
+    if candidate.source is TitleSource.STATED and not _fits(words, file_name, known):
+        return ""
+    return words
+
+
+def _reads(words: str, *, recognised: bool) -> bool:
+    """Tell words from scraps."""
+    found = _WORD.findall(words)
+    if words.islower() and len(found) < 3:  # a name in small letters, or the end of a line
+        return False
+    latin = [word for word in found if word.isascii()]
+    real = [word for word in latin if _VOWEL.search(word) or (word.isupper() and len(word) <= 6)]
+    if len(real) < _WORDY * len(latin):
+        return False
+    if not recognised:
+        return True
+    # what OCR makes of dirt are short pieces; two whole words are none of it
+    return sum(len(word) > 3 for word in found) >= 2 and 2 * sum(map(len, found)) > len(words)
+
+
+def _fits(words: str, file_name: str, known: set[str]) -> bool:
+    """Tell a property that was written for this document: no name of a file, and its words are in the text."""
+    if "_" in words or words.casefold() == PurePath(file_name).stem.casefold():
+        return False
+    own = {word.casefold() for word in _WORD.findall(words) if len(word) > 3}
+    return len(known) < _ENOUGH_TEXT or not own or len(own & known) >= _KNOWN * len(own)
+
+
+def _is_printed(candidate: TitleCandidate, words: str, known: set[str]) -> bool:
+    """Tell a property whose every word the text has: the text speaks for it as another candidate does."""
+    own = {word.casefold() for word in _WORD.findall(words) if len(word) > 3}
+    return candidate.source is TitleSource.STATED and bool(own) and own <= known
+
+
+def _agree(one: str, other: str) -> bool:
+    first, second = ({word.casefold() for word in _WORD.findall(each) if len(word) > 2} for each in (one, other))
+    least = min(len(first), len(second))
+    return least > 0 and len(first & second) >= _AGREES * least
+
+
+_DESIGNATION = re.compile(
+    r"(?=[^ ]{0,40}[A-Z]{2})(?P<body>[A-Z][A-Za-z]{0,11})(?:/[A-Z]{2,8}){0,3}[ -]"
+    r"(?:[A-Z][A-Za-z]{0,11}(?:/[A-Z]{2,8}){0,3}[ -]){0,3}(?:[A-Z]{1,5}[ -]?)?\d{2,6}(?:[-.:/]\w{1,8}){0,4}"
+)
+_DATE_AFTER = re.compile(r"\s+(?:\d{1,2} \w{3,9} \d{2,4}|\d{4}-\d\d-\d\d|\([^()]{1,60}\))")
+_NO_BODIES = frozenset(
+    "annex appendix april august box chapter december february figure january july june march may november october"
+    " page part room section september sheet table volume".split()
+)
+"""Words in capitals before a number that name no issuer."""
+
+
+def _designation_alone(text: str) -> str:
+    """Return the designation that a candidate is, but for a date or a remark behind it; empty where it is more."""
+    words = " ".join(text.split()).strip(_EDGES)
+    found = _DESIGNATION.match(words)
+    if found is None or found["body"].casefold() in _NO_BODIES:
+        return ""
+    rest = words[found.end() :]
+    while (date := _DATE_AFTER.match(rest)) is not None:
+        rest = rest[date.end() :]
+    return "" if rest.strip(_EDGES) else found.group()

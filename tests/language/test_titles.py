@@ -1,0 +1,81 @@
+"""What a document is called: scraps are no titles, those who agree win, and the file's name is what is left."""
+
+from __future__ import annotations
+
+import pytest
+
+from knowledge_mcp.language.titles import TitleCandidate, TitleSource, choose_title, plain_name
+
+TEXT = "The harbour crane standard tells how harbour cranes are inspected. " + " ".join(
+    f"{first}{second}a" for first in "bcdfghklmn" for second in "bcdfghklmnprst"
+)
+
+
+def chosen(*candidates: tuple[TitleSource, str], name: str = "some_file-2.pdf", ocr: bool = False) -> str:
+    return choose_title([TitleCandidate(text, source, ocr) for source, text in candidates], name, TEXT)
+
+
+@pytest.mark.parametrize(
+    "scrap",
+    [
+        "says,",
+        "crane",
+        "0-e-el-k- 5.A.:01.6e.e.",
+        "Date: 0 ot July",
+        "The crane is",
+        "(Version 1.3)",
+        "| | —— 12",
+        "xq zrtk wvb",
+        "Untitled-1",
+        "Microsoft Word - final.doc",
+        "Adobe Photoshop PDF",
+    ],
+)
+def test_scraps_give_way_to_the_name_of_the_file_in_plain_form(scrap: str) -> None:
+    assert chosen((TitleSource.LARGEST, scrap), (TitleSource.STATED, scrap)) == "some file-2"
+
+
+def test_one_word_that_was_recognised_on_a_scan_is_no_title_but_a_printed_one_is() -> None:
+    assert chosen((TitleSource.LARGEST, "Harbour"), ocr=True) == "some file-2"
+    assert chosen((TitleSource.LARGEST, "Harbour Cranes"), ocr=True) == "Harbour Cranes"
+    assert chosen((TitleSource.LARGEST, "Harbour")) == "Harbour"
+
+
+def test_a_property_that_the_text_bears_out_wins_over_print_and_one_of_another_document_does_not() -> None:
+    printed = (TitleSource.LARGEST, "Inspected Cranes")
+    assert chosen((TitleSource.STATED, "Harbour Crane Standard"), printed) == "Harbour Crane Standard"
+    assert chosen((TitleSource.STATED, "Quarterly Marmalade Report"), printed) == "Inspected Cranes"
+    assert chosen((TitleSource.STATED, "crane_final_v3"), printed) == "Inspected Cranes"
+
+
+def test_candidates_that_agree_win_over_one_that_stands_alone() -> None:
+    found = chosen(
+        (TitleSource.LARGEST, "National Harbour Board"),
+        (TitleSource.SMALLER, "Inspection of Cranes"),
+        (TitleSource.HEADING, "Inspection of Cranes"),
+        (TitleSource.RUNNING, "Inspection of Cranes"),
+    )
+    assert found == "Inspection of Cranes"
+
+
+def test_a_standard_is_called_by_designation_and_title() -> None:
+    title = (TitleSource.LARGEST, "Harbour Cranes")
+    for designation in ("ISO 12345:2019", "MIL-STD-498", "NIST SP 800-207", "EN ISO 9001:2015", "DI-IPSC-81435"):
+        assert chosen(title, (TitleSource.SMALLER, designation)) == f"{designation} Harbour Cranes"
+    dated = (TitleSource.STATED, "MIL-STD-498 5 Dec 94 (PDF version 7/1/95)")
+    assert chosen(dated, title) == "MIL-STD-498 Harbour Cranes"
+    assert chosen(dated) == "MIL-STD-498"
+    assert chosen(title, (TitleSource.SMALLER, "DECEMBER 1994")) == "Harbour Cranes"
+    assert chosen((TitleSource.STATED, "ISO 12345 Harbour Cranes"), (TitleSource.RUNNING, "ISO 12345")) == (
+        "ISO 12345 Harbour Cranes"
+    )
+
+
+def test_what_hangs_on_a_title_is_left_out() -> None:
+    assert chosen((TitleSource.STATED, "- Harbour Cranes –")) == "Harbour Cranes"
+
+
+def test_a_file_s_name_is_put_plainly() -> None:
+    assert plain_name("crane_report_v2.pdf") == "crane report v2"
+    assert plain_name("800-63b usability.docx") == "800-63b usability"
+    assert plain_name(".hidden") == ".hidden"
