@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import errno
 import io
 import json
@@ -17,14 +18,26 @@ from typer.testing import CliRunner
 
 from knowledge_mcp import wiring
 from knowledge_mcp.cli.planning import planning
-from knowledge_mcp.cli.planning.folder import FileOutcome, FolderWatch, documents_in, pages_to_show, report_html
+from knowledge_mcp.cli.planning.folder import (
+    FileOutcome,
+    FolderWatch,
+    documents_in,
+    file_one,
+    pages_to_show,
+    report_html,
+)
 from knowledge_mcp.cli.planning.planning import FolderChoices, FolderRun
 from knowledge_mcp.cli.shared.failures import ExitCode
-from knowledge_mcp.engine.planning.desk import FilingDesk
+from knowledge_mcp.engine.planning.desk import EXTENSIONS, FilingDesk
+from knowledge_mcp.engine.planning.values import FilingRequest
+from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.errors import ConnectionFailedError, InvalidInputError, NotFoundError
+from knowledge_mcp.readers.docx import DocxReader
+from knowledge_mcp.readers.scans.judging import CountingReader
 from knowledge_mcp.settings import Settings
 from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.planning.world import REF, Sheet, World, paper, report
+from tests.readers.docx_files import docx_bytes, heading, p, run
 
 
 class Lasting(FilingDesk):
@@ -263,3 +276,27 @@ def test_a_watched_folder_is_the_only_one_that_is_read(filled: World, monkeypatc
         fates = {Path(each["file"]).name: each["status"] for each in json.loads(ended.stdout)["documents"]}
         assert fates["link.pdf"] == fate
     assert given == [(filled.papers,), None]
+
+
+def test_every_document_of_a_watched_folder_is_due_and_one_that_is_not_read_says_what_to_save_it_as(
+    tmp_path: Path,
+) -> None:
+    world = World(tmp_path)
+    kind = EXTENSIONS[".docx"]
+    world.pipeline = dataclasses.replace(
+        world.pipeline, readers={**world.pipeline.readers, kind: CountingReader(DocxReader())}
+    )
+    watch = FolderWatch(world.papers)
+    assert watch.due(settled=False) == []
+    words = docx_bytes(heading(1, "Drainage") + p(run("The pond shall hold all surface water.")))
+    (world.papers / "statement.docx").write_bytes(words)
+    (world.papers / "letter.doc").write_bytes(b"x")
+    (world.papers / "notes.log").write_bytes(b"x")
+    due = watch.due(settled=False)
+    assert [path.name for path in due] == ["letter.doc", "statement.docx"]
+    desk = FilingDesk(world.base, world.pipeline, folder=world.data, roots=None)
+    letter, statement = (file_one(desk, FilingRequest(str(path), REF), Call(), lambda: 0.0) for path in due)
+    assert letter.answer["error_type"] == "unsupported_file_type"
+    assert "save it as .docx" in letter.answer["suggestion"]
+    assert (statement.status, statement.answer["extraction_method"]) == ("success", "text_layer")
+    assert statement.answer["total_words"] == len("1 Drainage The pond shall hold all surface water.".split())

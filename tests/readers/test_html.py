@@ -255,3 +255,27 @@ def test_without_trafilatura_the_whole_page_is_kept_and_that_is_told(monkeypatch
     document = read(_CRAWLED, uri=_URI)
     assert "Menu entry 3" in document.text
     assert any('pip install "clausewise[office]"' in warning for warning in document.warnings)
+
+
+# ---- pages of a folder of documents ---------------------------------------------------------------------------------
+
+
+def test_a_page_of_a_folder_is_read_without_menus_heads_and_feet() -> None:
+    reader = HtmlReader(main_text=True, sandbox=InProcessSandbox())
+    page = (
+        "<header>Site name</header><nav>Home About</nav><div class='sidebar left'>Other pages</div>"
+        "<main><h1>Pumps</h1><article><header>By A. Writer</header><p>A pump shall be greased each day, "
+        "and its seals are to be looked at by whoever greases it.</p></article></main><footer>Imprint</footer>"
+    )
+    document = reader.read(item_of(page.encode(), "page.html"))
+    assert [words for _, words in blocks(document)][:2] == ["Pumps", "By A. Writer"]
+    assert not {"Site", "Home", "Other", "Imprint"} & set(document.text.split())
+    assert document.warnings == ("7 words around the page's text were left out: menus, heads, feet.",)
+    assert "Imprint" in read(page).text
+
+
+def test_a_page_that_is_mostly_a_menu_is_read_whole() -> None:
+    reader = HtmlReader(main_text=True, sandbox=InProcessSandbox())
+    document = reader.read(item_of(b"<nav>One two three four five</nav><p>Six</p>", "page.html"))
+    assert "three" in document.text
+    assert document.warnings == ()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from knowledge_mcp.model.document import BlockKind, Document, ReferenceKind
-from knowledge_mcp.model.errors import ConfigError
+from knowledge_mcp.model.errors import ConfigError, UnreadableDocumentError
 from knowledge_mcp.readers.markdown import MarkdownReader
 from knowledge_mcp.readers.office.reader import MEDIA_TYPES, OfficeReader
 from tests.readers.in_process import InProcessSandbox
@@ -376,3 +376,41 @@ def test_the_version_names_the_markdown_reader_s_too() -> None:
 
 def test_all_media_types_are_the_product_s() -> None:
     assert all(item_of(b"", f"a{extension}").media_type == kind for extension, kind in MEDIA_TYPES.items())
+
+
+# ---- mails as they are sent -----------------------------------------------------------------------------------------
+
+MAIL = (
+    b"From: =?utf-8?q?B=C3=A4r?= <b@example.org>\r\nTo: c@example.org\r\nSubject: Crane\r\n survey\r\n"
+    b"Date: Mon, 6 May 2024 10:00:00 +0000\r\nMIME-Version: 1.0\r\n"
+    b'Content-Type: multipart/mixed; boundary="x"\r\n\r\n--x\r\nContent-Type: text/plain; charset=latin-1\r\n'
+    b"Content-Transfer-Encoding: quoted-printable\r\n\r\nThe gr=FCn crane.\r\n\r\nIs old.\r\n"
+    b'--x\r\nContent-Type: application/pdf\r\nContent-Disposition: attachment; filename="plan.pdf"\r\n\r\nJVBERg==\r\n'
+    b"--x--\r\n"
+)
+
+
+def test_a_mail_gives_its_heads_its_text_and_the_names_of_its_attachments() -> None:
+    document = read(MAIL, "survey.eml")
+    assert document.title == "Crane survey"
+    assert [block.span.of(document.text) for block in document.blocks] == [
+        "Crane survey",
+        "From: Bär <b@example.org>",
+        "To: c@example.org",
+        "Date: Mon, 06 May 2024 10:00:00 +0000",
+        "Attachments: plan.pdf",
+        "The grün crane.",
+        "Is old.",
+    ]
+    assert document.warnings == ("Attachments are not read: plan.pdf.",)
+
+
+def test_a_mail_that_has_only_html_is_read_as_a_page() -> None:
+    mail = b"Subject: x\nContent-Type: text/html\n\n<p>A <b>seal</b> leaks.</p>"
+    assert "A seal leaks." in read(mail, "a.eml").text
+
+
+@pytest.mark.parametrize("data", [b"just words without any header", b"%PDF-1.7 x", b" \n"])
+def test_what_is_no_mail_is_refused(data: bytes) -> None:
+    with pytest.raises(UnreadableDocumentError):
+        read(data, "a.eml")

@@ -47,7 +47,7 @@ STANDARDS: tuple[Requirement, ...] = (
     _must(
         "A-REQ-INGEST-005",
         "chunks keep to a minimum, a maximum and an overlap of tokens, each configurable within its bounds",
-        "the clause outranks the minimum: it governs splits and merges inside a clause or among unnumbered passages; "
+        "the section outranks the minimum, which governs splits and what stands under headings that are only guessed; "
         "the maximum is also capped by what the embedding model reads, with a line in the log",
     ),
     _should(

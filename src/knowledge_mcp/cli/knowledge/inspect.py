@@ -152,7 +152,9 @@ def _outline(inspected: Inspected) -> Tree:
         if section.informative:
             line.append(" (informative)", "dim")
         if entry.page is not None:
-            line.append(f"  p. {harmless(labels.get(entry.page, str(entry.page)))}", "cyan")
+            label = harmless(labels.get(entry.page, ""))
+            both = f"p. {label} (page {entry.page} of the file)"
+            line.append(f"  {f'p. {entry.page}' if label in {'', str(entry.page)} else both}", "cyan")
         branches.append(above.add(line))
     return root
 

@@ -29,7 +29,8 @@ _EDITION_KEYS = ("edition", "version")
 def cite(chunk: Chunk, record: DocumentRecord | None) -> str:
     """Name a chunk by title, edition, clause and title, and page, lines or rows, with the file that says so.
 
-    A title that only the file's front matter or properties give, but not its text, is marked as claimed.
+    Where pages are printed with other numbers than the file counts, both are named. A title that only the file's front
+    matter or properties give, but not its text, is marked as claimed.
 
     Example: `Weather stations (2nd edition), 5.3.1 Wind load, p. 12 [weather.pdf]`.
     """
@@ -78,13 +79,21 @@ def _has_rows(record: DocumentRecord | None) -> bool:
 
 
 def _place(chunk: Chunk, unit: str) -> str:
-    labels = chunk.page_labels or tuple(str(number) for number in chunk.page_numbers)
+    numbers = tuple(str(number) for number in chunk.page_numbers)
+    labels = chunk.page_labels or numbers
     if labels:
-        return f"p. {labels[0]}" if len(labels) == 1 else f"pp. {labels[0]}-{labels[-1]}"
+        printed = f"p. {labels[0]}" if len(labels) == 1 else f"pp. {labels[0]}-{labels[-1]}"
+        if numbers in {(), labels}:
+            return printed
+        return f"{printed} ({_pages(numbers)} of the file)"
     if chunk.lines:
         first, last = chunk.lines
         return f"{unit} {first}" if first == last else f"{unit}s {first}-{last}"
     return ""
+
+
+def _pages(numbers: Sequence[str]) -> str:
+    return f"page {numbers[0]}" if len(numbers) == 1 else f"pages {numbers[0]}-{numbers[-1]}"
 
 
 def passage(

@@ -97,7 +97,7 @@ def _pieces(text: str, warning: str) -> Iterator[Piece]:
         )
     except RecursionError as error:
         raise Refusal("unsupported", "It nests its parts deeper than can be read.") from error
-    except (SystemMessage, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+    except (SystemMessage, AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise corrupted(_WANTED, error) from error
     yield from html_pieces(str(page))
     warnings = [warning] if warning else []
@@ -130,7 +130,7 @@ def _settled(tree: Any) -> list[str]:
         first = next((child for child in note.children if isinstance(child, nodes.paragraph)), None)
         if label and first is not None:
             first.insert(0, nodes.Text(f"{label}: "))
-            note.replace_self(note.children)
+            _put_in_place(note, note.children)
     for listed in [each for each in tree.findall(nodes.topic) if "contents" in each.get("classes", ())]:
         listed.parent.remove(listed)
     for image in [each for each in tree.findall(nodes.image) if not each.get("alt")]:
@@ -143,11 +143,20 @@ def _settled(tree: Any) -> list[str]:
             said = message.children[0].astext() if message.children else ""
             unread.append(f"line {message.get('line', '?')}: {' '.join(said.split())[:120].rstrip('.')}")
         kept = [child for child in message.children if isinstance(child, nodes.literal_block)]
-        message.replace_self(kept)
+        _put_in_place(message, kept)
     for section in list(tree.findall(nodes.section)):
         if not any(not isinstance(child, nodes.title) for child in section.children) and not section.astext().strip():
             section.parent.remove(section)
     return unread
+
+
+def _put_in_place(node: Any, others: Sequence[Any]) -> None:
+    """Put other nodes where one stands; the first that can takes over its names."""
+    heir = next((each for each in others if isinstance(each, nodes.Element)), None)
+    if heir is not None:
+        heir["ids"].extend(node.get("ids", ()))
+    at = node.parent.index(node)
+    node.parent[at : at + 1] = list(others)
 
 
 def _part_again(tree: Any) -> None:
@@ -168,7 +177,7 @@ def _lead_where_they_can(tree: Any) -> None:
     for reference in [each for each in tree.findall(nodes.reference) if each.get("asks")]:
         place = places.get(reference["refid"])
         if place is None:
-            reference.replace_self(nodes.Text(reference.astext()))
+            _put_in_place(reference, [nodes.Text(reference.astext())])
         elif reference["asks"] == "title" and isinstance(place, nodes.section):
             reference.children = [nodes.Text(place.children[0].astext())]
 

@@ -1,0 +1,233 @@
+"""reStructuredText and AsciiDoc: what specifications use of them is read, nothing else is opened, no word is lost."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from knowledge_mcp.model.document import Document, ReferenceKind
+from knowledge_mcp.model.errors import ConfigError, UnreadableDocumentError, UnreadableReason
+from knowledge_mcp.readers.markup.reader import MarkupReader
+from tests.readers.in_process import InProcessSandbox
+from tests.readers.office_files import item_of
+
+READER = MarkupReader(sandbox=InProcessSandbox())
+
+RST = """\
+============
+Crane Rules
+============
+:Version: 1.2
+
+.. _scope:
+
+1 Scope
+=======
+
+A crane shall be greased, see `2 Terms`_, :ref:`scope` and :doc:`other <other>`. Also :rfc:`2119`.
+
+.. note:: Keep it dry.
+
+.. req:: A crane shall stop
+   :id: REQ-7
+   :status: open
+
+   Within *three* seconds.
+
+2 Terms
+=======
+
+hook
+   thing that holds
+
+.. list-table:: Limits
+   :header-rows: 1
+
+   * - Id
+     - Limit
+   * - A
+     - 12 t
+
+.. include:: /etc/passwd
+
+.. raw:: html
+
+   <script>x</script>
+"""
+
+ADOC = """\
+= Crane Rules
+A. Writer <a@example.org>
+v1.2, 2024-05-01
+:sectnums:
+:thing: crane
+
+[[scope]]
+== Scope
+
+A {thing} *shall* be greased, see <<terms>>, <<req-7,the stop>> and https://example.org/a[the site].
+A snake_case_name stays.
+
+NOTE: Keep it dry.
+
+.Limits
+[cols="1,2",options="header"]
+|===
+| Id | Limit
+
+.2+| A | 12 t
+| 13 t
+2+| Both
+|===
+
+[#terms]
+== Terms
+
+[[req-7]]hook:: thing that holds
+
+* one
+** two
++
+----
+code here
+----
+
+include::/etc/passwd[]
+
+[appendix]
+== Forms
+
+=== Inner
+
+Last words.
+"""
+
+
+def read(text: str, name: str) -> Document:
+    item = item_of(text.encode(), name)
+    READER.check(item)
+    return READER.read(item)
+
+
+def blocks(document: Document) -> list[tuple[str, str]]:
+    return [(block.kind.value, block.span.of(document.text)) for block in document.blocks]
+
+
+def led(document: Document) -> dict[str, tuple[ReferenceKind, str]]:
+    return {each.text: (each.kind, each.target) for each in document.references}
+
+
+def test_restructured_text_gives_sections_notes_terms_tables_and_references() -> None:
+    document = read(RST, "rules.rst")
+    assert document.title == "Crane Rules"
+    assert dict(document.metadata) == {"version": "1.2"}
+    assert [(each.number, each.title) for each in document.sections] == [
+        (None, "Crane Rules"),
+        ("1", "Scope"),
+        ("2", "Terms"),
+    ]
+    found = blocks(document)
+    assert ("note", "Note: Keep it dry.") in found
+    assert ("paragraph", "hook: thing that holds") in found
+    assert ("caption", "Limits") in found
+    assert ("table", "| Id | Limit |\n| --- | --- |\n| A | 12 t |") in found
+    assert led(document)["2 Terms"] == (ReferenceKind.CLAUSE, "2")
+    assert led(document)["1 Scope"] == (ReferenceKind.CLAUSE, "1")
+
+
+def test_a_directive_that_nobody_knows_keeps_its_words_and_its_identifier() -> None:
+    document = read(RST, "rules.rst")
+    text = [words for _, words in blocks(document)]
+    at = text.index("REQ-7: A crane shall stop")
+    assert text[at + 1 : at + 3] == ["status: open", "Within three seconds."]
+    assert "req-7" in {each.name for each in document.anchors}
+
+
+@pytest.mark.requirement("A-REQ-SEC-001")
+def test_restructured_text_opens_no_other_file_and_says_so() -> None:
+    document = read(RST, "rules.rst")
+    assert "root:" not in document.text
+    assert ".. include:: /etc/passwd" in document.text
+    assert any('"include" directive disabled' in warning for warning in document.warnings)
+    assert any('"raw" directive disabled' in warning for warning in document.warnings)
+    table = read("T\n=\n\n.. csv-table:: x\n   :file: /etc/passwd\n", "t.rst")
+    assert "root:" not in table.text
+
+
+def test_restructured_text_keeps_a_lone_section_below_the_title() -> None:
+    document = read("Title\n=====\n\nPart\n----\n\nWords.\n", "a.rst")
+    assert [(each.level, each.title) for each in document.sections] == [(1, "Title"), (2, "Part")]
+
+
+def test_without_docutils_the_install_line_is_named() -> None:
+    reader = MarkupReader(sandbox=InProcessSandbox(), installed=lambda _: False)
+    with pytest.raises(ConfigError) as caught:
+        reader.check(item_of(b"x", "a.rst"))
+    assert "[office]" in (caught.value.suggestion or "")
+
+
+def test_asciidoc_gives_numbered_sections_notes_terms_tables_and_references() -> None:
+    document = read(ADOC, "rules.adoc")
+    assert document.title == "Crane Rules"
+    assert dict(document.metadata) == {"author": "A. Writer", "version": "1.2", "date": "2024-05-01"}
+    assert [(each.number, each.title) for each in document.sections] == [
+        (None, "Crane Rules"),
+        ("1", "Scope"),
+        ("2", "Terms"),
+        ("A", "Forms"),
+        ("A.1", "Inner"),
+    ]
+    found = blocks(document)
+    assert found[2] == (
+        "paragraph",
+        "A crane shall be greased, see Terms, the stop and the site. A snake_case_name stays.",
+    )
+    assert ("note", "Note: Keep it dry.") in found
+    assert ("table", "| Id | Limit |\n| --- | --- |\n| A | 12 t |\n| | 13 t |\n| Both | |") in found
+    assert ("paragraph", "hook: thing that holds") in found
+    assert [words for kind, words in found if kind in {"list_item", "code"}] == ["• one", "• two", "code here"]
+    assert led(document) == {
+        "Terms": (ReferenceKind.CLAUSE, "2"),
+        "the stop": (ReferenceKind.LINK, "#req-7"),
+        "the site": (ReferenceKind.LINK, "https://example.org/a"),
+    }
+    assert "root:" not in document.text
+    assert any("/etc/passwd" in warning for warning in document.warnings)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Title\n=====\n\nPart\n----\n\nOld form.\n", ["Title", "Part", "Old form."]),
+        ("[NOTE]\n====\nFirst.\n\nSecond.\n====\n", ["Note: First.", "Second."]),
+        ("[quote]\n____\nSaid so.\n____\n", ["Said so."]),
+        ("[source,c]\n----\nint *x; // <<a>>\n----\n", ["int *x; // <<a>>"]),
+        ("////\nhidden\n////\nShown.\n", ["Shown."]),
+        (",===\na,b\nc,d\n,===\n", ["| a | b |\n| --- | --- |\n| c | d |"]),
+        (". first\n. second\n", ["1. first", "2. second"]),
+        ("term::\n+\n--\nBody.\n--\n", ["term", "Body."]),
+        ("Use `*a*` and *b* and _c_ and \\*d*.\n", ["Use *a* and b and c and *d*."]),
+    ],
+)
+def test_asciidoc_blocks_and_marks(text: str, words: list[str]) -> None:
+    assert [found for _, found in blocks(read(text, "a.adoc"))] == words
+
+
+def outcome(text: str, name: str) -> str:
+    try:
+        return read(text, name).text
+    except UnreadableDocumentError as error:
+        return error.reason
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text(st.sampled_from("=-*.|+_`~:#[]<>{}(),;/!^ \nabAB1x"), max_size=200))
+def test_whatever_asciidoc_holds_it_ends_in_a_document_or_is_empty(text: str) -> None:
+    assert outcome(f"A{text}", "a.adoc")
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(st.sampled_from("=-*.|+_`~:#[]<>{}()\n abAB1x"), max_size=200))
+def test_whatever_restructured_text_holds_it_ends_in_a_document_or_is_empty(text: str) -> None:
+    assert outcome(f"A{text}", "a.rst") != UnreadableReason.CORRUPTED
