@@ -334,8 +334,9 @@ def test_a_defect_in_one_file_does_not_stop_the_others(world: World, monkeypatch
 def test_a_file_of_a_kind_without_a_reader_is_skipped_with_the_kinds_that_are_read(world: World) -> None:
     path = world.write("figures.csv", "a,b\n")
     (skipped,) = world.knowledge.ingest(FileSource(path), IngestOptions()).skipped
-    assert (skipped.reason, skipped.message) == ("unsupported", "No reader for text/csv.")
-    assert skipped.suggestion == "Convert it to a kind that is read here: .md."
+    told = "figures.csv: Files of this kind are not read (text/csv)."
+    assert (skipped.reason, skipped.message) == ("unsupported", told)
+    assert skipped.suggestion.endswith("convert it to a kind that is read here: .markdown, .md, .mdx.")
 
 
 def test_an_ingest_that_is_cancelled_while_a_document_is_read_ends_before_it_is_cut(world: World) -> None:

@@ -283,5 +283,5 @@ def test_a_passage_has_the_pages_and_lines_of_its_own_chunks_only(world: World) 
     )
     paged = passage(records, "pumps", text, Span(30, 70), chunks, DocumentStructure((), pages))
     assert (paged.locator.page_numbers, paged.locator.page_labels) == ((2, 3), ("ii", "1"))
-    assert paged.citation.endswith("pp. ii-1 [pumps.md]")
+    assert paged.citation.endswith("pp. ii-1 (pages 2-3 of the file) [pumps.md]")
     assert passage(records, "pumps", text, Span(0, 0), ()).citation == "Pumping stations [pumps.md]"

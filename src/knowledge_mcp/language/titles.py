@@ -123,6 +123,8 @@ def _reads(words: str, *, recognised: bool) -> bool:
     found = _WORD.findall(words)
     if words.islower() and len(found) < 3:  # a name in small letters, or the end of a line
         return False
+    if not any(len(word) > 3 for word in found) and len(set(found)) < 2:  # labels of a drawing: "USR0 USR1"
+        return False
     latin = [word for word in found if word.isascii()]
     real = [word for word in latin if _VOWEL.search(word) or (word.isupper() and len(word) <= 6)]
     if len(real) < _WORDY * len(latin):
