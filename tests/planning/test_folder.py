@@ -300,3 +300,10 @@ def test_every_document_of_a_watched_folder_is_due_and_one_that_is_not_read_says
     assert "save it as .docx" in letter.answer["suggestion"]
     assert (statement.status, statement.answer["extraction_method"]) == ("success", "text_layer")
     assert statement.answer["total_words"] == len("1 Drainage The pond shall hold all surface water.".split())
+
+
+def test_the_report_of_the_command_is_no_document_of_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "report.html").write_text("<p>Report</p>")
+    (tmp_path / "page.html").write_text("<p>Page</p>")
+    watch = FolderWatch(tmp_path, report=tmp_path / "report.html")
+    assert [path.name for path in watch.due(settled=False)] == ["page.html"]

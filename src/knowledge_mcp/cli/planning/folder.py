@@ -123,10 +123,12 @@ class FolderWatch:
     Args:
         place: folder, or one file.
         recursive: whether folders below it count too.
+        report: a file that the command writes itself, which is no document of the case; None for none.
     """
 
-    def __init__(self, place: Path, *, recursive: bool = True) -> None:
+    def __init__(self, place: Path, *, recursive: bool = True, report: Path | None = None) -> None:
         self._place = place
+        self._report = Path(os.path.realpath(report)) if report is not None else None
         self._recursive = recursive
         self._before: dict[Path, Signature] = {}
         self._handled: dict[Path, Signature] = {}
@@ -150,7 +152,7 @@ class FolderWatch:
 
     def _listed(self) -> list[Path]:
         try:
-            return documents_in(self._place, recursive=self._recursive)
+            return [path for path in documents_in(self._place, recursive=self._recursive) if path != self._report]
         except NotFoundError:  # moved away for a moment, or a network drive that is not there now
             return []
 

@@ -92,7 +92,7 @@ class FolderRun:
         self._pause = pause or _wait
         self._outcomes: dict[Path, FileOutcome] = {}
         self._is_whole = True
-        self._watch = FolderWatch(choices.folder, recursive=choices.recursive)
+        self._watch = FolderWatch(choices.folder, recursive=choices.recursive, report=choices.report)
 
     def run(self) -> ExitCode:
         """File, summarize, report, watch.
