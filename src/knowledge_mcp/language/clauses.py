@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from knowledge_mcp.model.document import Document, Section
 
-__all__ = ["SectionFacts", "SectionRole"]
+__all__ = ["SectionFacts", "SectionRole", "role_of_title"]
 
 
 class SectionRole(StrEnum):
@@ -18,6 +18,7 @@ class SectionRole(StrEnum):
     DEFINITIONS = "definitions"
     ABBREVIATIONS = "abbreviations"
     REFERENCES = "references"
+    INDEX = "index"
     EXAMPLE = "example"
     ANNEX = "annex"
 
@@ -29,6 +30,13 @@ _TITLES: tuple[tuple[SectionRole, re.Pattern[str]], ...] = (
             r"(?:normative |informative |external |applicable |related |cited |list of )*"
             r"(?:references?|bibliography|documents|referenced documents|works cited|literature)"
             r"(?: documents)?(?: \((?:normative|informative)\))?"
+        ),
+    ),
+    (
+        SectionRole.INDEX,
+        re.compile(
+            r"(?:(?:general|alphabetical|subject|keyword|cumulative) )*index"
+            r"(?: of (?:(?:key |defined )?terms|subjects|concepts|definitions))?"
         ),
     ),
     (
@@ -47,7 +55,7 @@ _TITLES: tuple[tuple[SectionRole, re.Pattern[str]], ...] = (
             r"|terminology|concepts))*(?:,? (?:definitions|acronyms|symbols|abbreviations|abbreviated terms|and)+)*"
             r"(?: used in .*)?|definitions?,? acronyms,? (?:and|&) abbreviations|terms,? definitions .*"
             r"|(?:glossary|vocabulary|definitions?) of .{1,60}|.{1,60}\b(?:glossary|terminology|terms and definitions)"
-            r"|interpretation"
+            r"|interpretation|termes(?:(?:,| et) (?:définitions|symboles|abréviations|termes abrégés))+|begriffe"
         ),
     ),
     (
@@ -107,6 +115,8 @@ class SectionFacts:
                 role = self.roles[above]
             if role is SectionRole.OVERVIEW and above is not None and self.roles[above] is not SectionRole.BODY:
                 role = self.roles[above]
+            if above is not None and self.roles[above] is SectionRole.DEFINITIONS and _names_entry(section, role):
+                role = SectionRole.DEFINITIONS
             self.roles.append(role)
             self.informative.append(_is_informative(section, title, above is not None and self.informative[above]))
             self.prefatory.append(_is_prefatory(section, title) or (above is not None and self.prefatory[above]))
@@ -134,6 +144,11 @@ class SectionFacts:
         return None if clause is None else self.sections[clause].number
 
 
+def role_of_title(title: str) -> SectionRole:
+    """Tell what a section is for by its title alone."""
+    return _role(_plain(title), annex=False)
+
+
 def _plain(title: str) -> str:
     return _NOISE.sub(" ", title).strip(" .:–—-").lower()
 
@@ -144,6 +159,13 @@ def _role(title: str, annex: bool) -> SectionRole:
         if pattern.fullmatch(bare):
             return role
     return SectionRole.ANNEX if annex else SectionRole.BODY
+
+
+def _names_entry(section: Section, role: SectionRole) -> bool:
+    """Tell an entry of a terms clause ("3.4 reference", "3.5 example") from a part of it ("3.2 Abbreviated terms")."""
+    if section.number is None:
+        return False
+    return section.title[:1].islower() or role not in {SectionRole.DEFINITIONS, SectionRole.ABBREVIATIONS}
 
 
 def _is_informative(section: Section, title: str, inherited: bool) -> bool:

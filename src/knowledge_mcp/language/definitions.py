@@ -14,11 +14,15 @@ from knowledge_mcp.language.entries import (
     is_meaning,
     is_origin,
     make_definition,
+    pointed_at,
     split_term,
+    with_abbreviations,
+    with_names,
     with_notes,
     without_pointers,
 )
 from knowledge_mcp.language.sentences import row_cells, sentence_spans
+from knowledge_mcp.language.terms import entry_number, read_entry, says
 from knowledge_mcp.model.chunk import Definition
 from knowledge_mcp.model.document import Block, BlockKind, Document, Span
 from knowledge_mcp.support.checkpoints import checked
@@ -40,7 +44,8 @@ _DEFINED_AS = re.compile(
 _ENTRY = re.compile(
     r"\s*(?:[-*•–]\s+)?(?:(?P<number>[A-Z]?\d{1,2}(?:\.\d{1,3}){1,4})\s+)?"
     r"(?:\*\*(?P<bold>[^*\n]{1,80}?):?\*\*:?|__(?P<under>[^_\n]{2,80}?):?__:?|[“\"](?P<quoted>[^”\"\n]{2,80})[”\"]:?"
-    r"|(?P<plain>[^\W_](?:[^\n:—–.;]|\.(?=\w)){0,70}?)|(?P<symbol>[^\w\s•–—-][^\n:—–]{0,24}?(?=:\s|\s[—–-]\s|[ ]*\n)))"
+    r"|(?P<plain>[^\W_](?:[^\n:—–.;]|\.(?=\w)|;(?=\s\w)){0,70}?)"
+    r"|(?P<symbol>[^\w\s•–—-][^\n:—–]{0,24}?(?=:\s|\s[—–-]\s|[ ]*\n)))"
     r"(?P<sep>(?(number)\.\s+(?=[A-Z])|(?!))|\s*:\s+|\s+[—–-]\s+|\s*\n|\s+(?=means\b)|(?<=\*)\s+|(?<=”)\s+)(?P<text>\S)"
 )
 _NUMBER_LINE = re.compile(
@@ -62,9 +67,15 @@ _MEANING_HEADER = re.compile(
 )
 _ELSEWHERE = re.compile(r"\s*See\s+(?:Appendix|Annex|Section|Clause|Table|Figure|\d)", re.IGNORECASE)
 _PAIRED_TERM = re.compile(r"[^\W_][^\n.:;!?]{1,70}\Z")
+_PAGES = re.compile(r",\s?\d{1,4}(?:[–-]\d{1,4})?\Z")
+"""The end of an index's entry."""
 _TERM_GROUPS = ("bold", "under", "quoted", "plain", "symbol")
 _LEAST_PAIRS = 3
 _LONGEST_TERM = 12
+_SYNONYM = 5
+"""Words of each of several terms that stand side by side, at most; more are the parts of a sentence."""
+_HEAD_WORDS = 5
+"""Words with which a table's head names its second column at most."""
 _GLOSSARY = 15
 """Sections below one of terms from which on they are entries, whatever their first words."""
 _GENERIC = frozenset(
@@ -85,7 +96,7 @@ def find_definitions(document: Document, *, facts: SectionFacts | None = None) -
     facts = facts or SectionFacts(document)
     finder = _Finder(document, facts)
     found = [one for one in finder.run() if one.term and is_meaning(one.text)]
-    return without_pointers(sorted(found, key=lambda one: one.span))
+    return with_abbreviations(without_pointers(sorted(found, key=lambda one: one.span)))
 
 
 class _Finder:
@@ -105,6 +116,10 @@ class _Finder:
             entry = self._headed_entry(section, blocks) if role is SectionRole.DEFINITIONS else None
             if entry is not None:
                 yield entry
+                continue
+            printed = self._numbered_paragraphs(blocks) if role is SectionRole.DEFINITIONS else []
+            if printed:
+                yield from printed
                 continue
             pairs = role is SectionRole.DEFINITIONS and self._alternates(blocks)
             taken = -1
@@ -138,27 +153,57 @@ class _Finder:
         body = [block for block in blocks if block.kind is not BlockKind.HEADING]
         if node.parent is None or self.facts.role(node.parent) is not SectionRole.DEFINITIONS:
             return None
-        if not body or body[0].kind not in _PROSE or _ELSEWHERE.match(body[0].span.of(self.text)):
+        inline = ": " in node.title and (not body or body[0].kind in _NOTES)
+        if not inline and (not body or body[0].kind not in _PROSE or _ELSEWHERE.match(body[0].span.of(self.text))):
             return None
-        begin = node.heading.start if node.heading else body[0].span.start
-        span = Span(min(begin, body[0].span.start), body[-1].span.end)
+        begin, end = node.heading.start, max(node.heading.end, body[-1].span.end if body else 0)
+        printed = entry_number(node.heading.of(self.text))
+        if printed is not None:
+            return self._printed_entry(printed, body, begin)
         numbered = self._numbers_entries(node.parent)
         title = (node.title if numbered else node.label).strip().strip("*_")
-        leading = list(takewhile(lambda block: block.kind in _PROSE, body))
-        words = "\n".join(block.span.of(self.text) for block in leading)
-        if not title:
-            title, _, words = words.partition("\n")
-        elif title.lower() in _GENERIC or title.endswith("."):
-            return None
+        rest = ""
         if ": " in title:
             title, _, rest = title.partition(": ")
-            words = f"{rest} {words}"
+        if title.lower() in _GENERIC or title.endswith("."):
+            return None
+        if not rest and numbered and node.number is not None:
+            made = self._printed_entry(node.number, body, begin, title)
+            sure = self._is_glossary(node.parent) or (made is not None and is_defining(made.term, made.text))
+            return made if made is not None and sure and len(title.split()) <= _LONGEST_TERM else None
+        leading = list(takewhile(lambda block: block.kind in _PROSE, body))
+        words = "\n".join(filter(None, (rest, *(block.span.of(self.text) for block in leading))))
+        if not title:
+            title, _, words = words.partition("\n")
         if len(title.split()) > _LONGEST_TERM or not (self._is_glossary(node.parent) or is_defining(title, words)):
             return None
         number = node.number if numbered else self.facts.clause_number(node.parent)
         behind = ((block.kind, block.span.of(self.text)) for block in body[len(leading) :])
         notes = [text for kind, text in behind if kind in _NOTES or is_origin(text)]
-        return with_notes(make_definition(title, words, span, number), notes)
+        return with_notes(make_definition(title, words, Span(begin, end), number), notes)
+
+    def _printed_entry(self, number: str, body: Sequence[Block], begin: int, first: str = "") -> Definition | None:
+        """Read the blocks below an entry's number, or below its number and first term, as terms clauses print them."""
+        entry = read_entry([(block.kind, block.span.of(self.text)) for block in body], first)
+        if entry is None:
+            return None
+        span = Span(begin, body[entry.count - 1].span.end)
+        made = make_definition(entry.names[0], entry.words, span, number)
+        return with_notes(with_names(made, entry.names[1:]), entry.behind)
+
+    def _numbered_paragraphs(self, blocks: Sequence[Block]) -> list[Definition]:
+        """Read entries whose numbers are paragraphs of their own, in a format that knows no headings of that kind."""
+        starts = [
+            place
+            for place, block in enumerate(blocks)
+            if block.kind is BlockKind.PARAGRAPH and entry_number(block.span.of(self.text)) is not None
+        ]
+        found: list[Definition] = []
+        for start, stop in zip(starts, [*starts, len(blocks)][1:], strict=True):
+            number = entry_number(blocks[start].span.of(self.text)) or ""
+            made = self._printed_entry(number, blocks[start + 1 : stop], blocks[start].span.start)
+            found += [made] if made is not None else []
+        return found
 
     def _numbers_entries(self, parent: int) -> bool:
         """Tell whether entries below a section are numbered; else "X.509 certificate" is a term that begins so."""
@@ -184,7 +229,7 @@ class _Finder:
             return None
         term, words = block.span.of(self.text), after.span.of(self.text)
         if alternates:
-            if not _stands_alone(term) or _stands_alone(words):
+            if not _stands_alone(term) or (_stands_alone(words) and not _says_what(words)):
                 return None
         elif (
             not _PAIRED_TERM.match(term)
@@ -234,6 +279,8 @@ class _Finder:
     def _opens_entry(self, match: re.Match[str], term: str) -> bool:
         """Tell whether an unmarked term is one: after its separator comes a definition, not the rest of a sentence."""
         separator = match.group("sep")
+        if ";" in term and (":" not in separator or any(len(part.split()) > _SYNONYM for part in term.split(";"))):
+            return False
         if separator.startswith(".") or ":" in separator or "—" in separator or "–" in separator or "-" in separator:
             return True
         if "\n" in separator:
@@ -252,13 +299,14 @@ class _Finder:
                 fits = expansion_fits(term, words) and (len(words.split()) <= 10 or not (sure or match["sep"] == " "))
                 if fits or (not sure and match.group("sep") != " " and _is_abbreviation(term)):
                     span = Span(position + len(line) - len(line.lstrip()), position + len(line.rstrip()))
-                    yield make_definition(term, words, span, number, expansion=fits)
+                    yield make_definition(term, words, span, number, expansion=fits or not sure)
             position += len(line) + 1
 
     def _table(self, block: Block, role: SectionRole) -> Iterator[Definition]:
         lines = block.span.of(self.text).split("\n")
         header = [cell.of(lines[0]).strip().strip("*_") for cell in row_cells(0, lines[0])]
         columns = _glossary_columns(header)
+        headed = columns is not None
         if columns is None:
             if role not in {SectionRole.DEFINITIONS, SectionRole.ABBREVIATIONS} or len(header) != 2:
                 return
@@ -270,9 +318,11 @@ class _Finder:
             if line.strip(" |:-") and len(cells) > max(columns):
                 term, words = cells[columns[0]], cells[columns[1]]
                 fits = expansion_fits(term.strip("*_`"), words)
-                if words and _is_term(term.strip("*_`"), True) and (row > 0 or fits):
+                spells = fits or (role is SectionRole.ABBREVIATIONS and _is_abbreviation(term.strip("*_`")))
+                entry = row > 0 or fits or (not headed and _is_row(term, words))
+                if words and _is_term(term.strip("*_`"), True) and entry:
                     span = Span(position + len(line) - len(line.lstrip()), position + len(line.rstrip()))
-                    yield make_definition(term, words, span, number, expansion=fits)
+                    yield make_definition(term, words, span, number, expansion=spells)
             position += len(line) + 1
 
     def _sentences(self, block: Block, role: SectionRole) -> Iterator[Definition]:
@@ -295,13 +345,24 @@ class _Finder:
 def _stands_alone(words: str) -> bool:
     """Tell whether a paragraph may be a term and nothing else: short, on one line, no sentence."""
     words = words.strip()
-    return 0 < len(words) <= 80 and "\n" not in words and len(words.split()) <= 8 and words[-1] not in ".:;,!?"
+    short = 0 < len(words) <= 80 and "\n" not in words and len(words.split()) <= 8
+    return short and words[-1] not in ".:;,!?" and _PAGES.search(words) is None
+
+
+def _says_what(words: str) -> bool:
+    """Tell a short definition from a term: in small letters with a clause or many words, or it points at a term."""
+    return pointed_at(words) is not None or (words[:1].islower() and (len(words.split()) > _SYNONYM or says(words)))
 
 
 def _glossary_columns(header: list[str]) -> tuple[int, int] | None:
     term = next((i for i, cell in enumerate(header) if _TERM_HEADER.fullmatch(cell)), None)
     meaning = next((i for i, cell in enumerate(header) if _MEANING_HEADER.fullmatch(cell)), None)
     return None if term is None or meaning is None or term >= meaning else (term, meaning)
+
+
+def _is_row(term: str, words: str) -> bool:
+    """Tell the first entry of a glossary without a head from a head that names its columns in words of its own."""
+    return words[:1].islower() or len(words.split()) > _HEAD_WORDS or _is_abbreviation(term.strip("*_`"))
 
 
 def _is_abbreviation(term: str) -> bool:

@@ -15,7 +15,10 @@ __all__ = [
     "is_meaning",
     "is_origin",
     "make_definition",
+    "pointed_at",
     "split_term",
+    "with_abbreviations",
+    "with_names",
     "with_notes",
     "without_pointers",
 ]
@@ -23,9 +26,9 @@ __all__ = [
 _WHITE = re.compile(r"\s+")
 _DOMAIN = re.compile(r"(?:(?<!\s)\s++)?[<⟨〈](?P<domain>[^<>⟩〉\n]{2,60})[>⟩〉]\s*+")
 _NOTE = re.compile(
-    r"(?:(?<!\s)\s++)?(?:\[SOURCE:|\(SOURCE:|\bSOURCE:|\bNotes?\s+\d+\s+to\s+entry\b|\bNOTE(?:\s+\d+)?\b\s*[:.–—]?\s|\bNotes?(?:\s+\d+)?\s*:\s|\bEXAMPLE(?:\s+\d+)?\b\s*[:.–—]?\s)"
+    r"(?:(?<!\s)\s++)?(?:\[SOURCE\s?:|\(SOURCE\s?:|\bSOURCE\s?:|\bNotes?\s+\d+\s+to\s+entry\b|\bNOTE(?:\s+\d+)?\b\s*[:.–—]?\s|\bNotes?(?:\s+\d+)?\s*:\s|\bExamples?(?:\s+\d+)?\s*:\s|\bEXAMPLE(?:\s+\d+)?\b\s*[:.–—]?\s)"
 )
-_ORIGIN = re.compile(r"\W{0,3}SOURCE:\s*(?P<origin>\S.*)")
+_ORIGIN = re.compile(r"\W{0,3}SOURCE\s?:\s*(?P<origin>\S.*)")
 _LABEL_ALONE = re.compile(r"\W*+(?:notes?|example)\b[\s\d]*+(?:to\s+entry)?\W*+", re.IGNORECASE)
 _PARENTHESIS = re.compile(r"(?:(?<!\s)\s++)?\((?P<inner>[^()]{1,60})\)\s*+\Z")
 _ALSO = re.compile(
@@ -42,7 +45,7 @@ _SMALL = frozenset("a an and for in of on or the to with by at from".split())
 def split_term(printed: str) -> tuple[str, tuple[str, ...]]:
     """Split what is printed as term into the term and its synonyms: "mean time to repair (MTTR); repair time"."""
     bare = _WHITE.sub(" ", printed).strip()
-    words = (_MARKS.sub("", bare) or bare).strip(" :,–—").removesuffix(".")
+    words = (_MARKS.sub("", bare) or bare).strip(" :,–—«»").removesuffix(".")
     aliases: list[str] = []
     also = _ALSO.search(words)
     if also is not None and also.start() > 0:
@@ -108,6 +111,15 @@ def make_definition(
             aliases = (*aliases, spelled)
     made = Definition(term, text, span, tuple(dict.fromkeys(aliases)), clause_number, domain)
     return with_notes(made, [behind]) if behind else made
+
+
+def with_names(definition: Definition, names: Iterable[str]) -> Definition:
+    """Add further terms that stand above a definition, each as printed, subject field and synonyms beside it."""
+    aliases = list(definition.aliases)
+    for printed in names:
+        name, others = split_term(_DOMAIN.sub(" ", printed))
+        aliases += [name, *others]
+    return replace(definition, aliases=tuple(dict.fromkeys(a for a in aliases if a and a != definition.term)))
 
 
 def with_notes(definition: Definition, texts: Iterable[str]) -> Definition:
@@ -176,16 +188,19 @@ _OPENING = re.compile(
 )
 _CALLED = r"(?:called|termed|known\s+as|named|referred\s+to\s+as|said\s+to\s+be)\s+(?:an?\s+|the\s+)?\W*"
 _POINTER = re.compile(
-    r"\W*(?:see|see\s+also|same\s+as|synonym\s+(?:for|of))\s+(?P<term>[^.;]{2,80}?)\W*\Z", re.IGNORECASE
+    r"\W*(?:see|see\s+also|same\s+as|synonym\s+(?:for|of)|voir)\s+(?P<term>[^.;(]{2,80})(?:\((?:[A-Z]\.)?[\d.-]{1,20}\))?\W*\Z",
+    re.IGNORECASE,
 )
 _LONGEST_POINTER = 300
 _LINK = re.compile(r"(?:#\S*|<?https?://\S+|\S+\.(?:md|html?|xml|json)\S*)\Z")
 _WORDS = re.compile(r"[^\W_]{2}")
+_ADDRESS = re.compile(r"(?:is |are )?available (?:at|from|under)\b.{0,20}(?:https?://|www\.)", re.IGNORECASE)
 
 
 def is_meaning(words: str) -> bool:
     """Tell whether what stands behind a term can be a meaning at all: words, not a sign, a number or a link."""
-    return _WORDS.search(words) is not None and _LINK.match(words.strip()) is None
+    bare = words.strip()
+    return _WORDS.search(bare) is not None and _LINK.match(bare) is None and _ADDRESS.match(bare) is None
 
 
 def is_defining(term: str, words: str) -> bool:
@@ -216,14 +231,14 @@ def without_pointers(definitions: Sequence[Definition]) -> list[Definition]:
     """Turn entries that only point at another ("See database.") into other names of that one, where it is defined."""
     by_name = {each.term.casefold(): each for each in definitions}
     pointers: dict[int, str] = {}
-    targets = [_pointed_at(each.text) for each in definitions]
+    targets = [pointed_at(each.text) for each in definitions]
     pointing = {id(each) for each, target in zip(definitions, targets, strict=True) if target is not None}
     for place, (each, target) in enumerate(zip(definitions, targets, strict=True)):
         if target in by_name and id(by_name[target]) not in pointing and target != each.term.casefold():
             pointers[place] = target
     more: dict[str, list[str]] = {}
     for place, target in pointers.items():
-        more.setdefault(target, []).append(definitions[place].term)
+        more.setdefault(target, []).extend((definitions[place].term, *definitions[place].aliases))
     return [
         replace(each, aliases=tuple(dict.fromkeys((*each.aliases, *more.get(each.term.casefold(), ())))))
         if by_name[each.term.casefold()] is each
@@ -233,7 +248,22 @@ def without_pointers(definitions: Sequence[Definition]) -> list[Definition]:
     ]
 
 
-def _pointed_at(words: str) -> str | None:
+def with_abbreviations(definitions: Sequence[Definition]) -> list[Definition]:
+    """Give terms the abbreviations that are spelled out elsewhere in the document, so that look-up finds both."""
+    short: dict[str, list[str]] = {}
+    for each in definitions:
+        for alias in each.aliases:
+            if alias.casefold() == each.text.casefold():
+                short.setdefault(alias.casefold(), []).append(each.term)
+    return [
+        replace(each, aliases=tuple(dict.fromkeys((*each.aliases, *short[each.term.casefold()]))))
+        if each.term.casefold() in short
+        else each
+        for each in definitions
+    ]
+
+
+def pointed_at(words: str) -> str | None:
     """Return the term that a meaning only points at, folded for comparison; None where it says more."""
     match = _POINTER.match(words) if len(words) <= _LONGEST_POINTER else None
     return match.group("term").strip("\"“”'‘’ ").casefold() if match else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -204,14 +204,26 @@ class _Open:
     code: list[Line] = field(default_factory=list[Line])
 
 
-def blocks_of(pages: Sequence[PageLayout], headings: Sequence[Heading], body: Body) -> Iterator[dict[str, Any]]:
-    """Yield headings and blocks as keyword arguments of `DocumentBuilder.heading` and `.block`."""
-    return _Stream(pages, headings, body).run()
+def blocks_of(
+    pages: Sequence[PageLayout], headings: Sequence[Heading], body: Body, begins: Mapping[int, bool] | None = None
+) -> Iterator[dict[str, Any]]:
+    """Yield headings and blocks as keyword arguments of `DocumentBuilder.heading` and `.block`.
+
+    Args:
+        pages: what stands on them.
+        headings: in reading order.
+        body: what running text is set in.
+        begins: by id of a line, whether it begins a paragraph or goes on with the one before it, where that is known.
+    """
+    return _Stream(pages, headings, body, begins or {}).run()
 
 
 class _Stream:
-    def __init__(self, pages: Sequence[PageLayout], headings: Sequence[Heading], body: Body) -> None:
+    def __init__(
+        self, pages: Sequence[PageLayout], headings: Sequence[Heading], body: Body, begins: Mapping[int, bool]
+    ) -> None:
         self._pages = pages
+        self._begins = begins
         self._body = body
         self._geometry = Geometry(pages)
         self._words = Vocabulary(line for page in pages for line in page.lines)
@@ -283,6 +295,9 @@ class _Stream:
         kind = current.opening.kind
         if current.last.rotated or line.rotated:
             return False
+        known = self._begins.get(id(line))
+        if known is not None and (known or kind is BlockKind.PARAGRAPH):
+            return not known
         if kind is BlockKind.CODE:
             return line.code and (line.page != current.last.page or line.y0 - current.last.y0 < 3 * line.size)
         on = self._geometry.goes_on(current.last, line, current.text, kind, current.hang)

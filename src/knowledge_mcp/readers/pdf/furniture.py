@@ -10,6 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
+from knowledge_mcp.language.terms import entry_number
 from knowledge_mcp.readers.pdf.headings.candidates import body_of
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table
 
@@ -18,6 +19,8 @@ __all__ = ["remove_furniture"]
 _ZONE = 0.13
 _STANDS_OUT = 1.4
 _COUNTED = 3
+_MOST = 0.6
+"""Share of the pages that carry a page number at least: some have none."""
 _LONG, _LINE_OFF = 24, 15
 _NUMBERS = re.compile(r"\d+|\b[ivxlc]+\b", re.IGNORECASE)
 _NUMBER = re.compile(r"\d{1,4}")
@@ -34,13 +37,15 @@ def remove_furniture(pages: Sequence[PageLayout]) -> dict[int, list[Line | Table
     large = body_of(pages).size + _STANDS_OUT
     height = {page.number: page.height for page in pages}
     places: defaultdict[tuple[str, str], list[Line]] = defaultdict(list)
+    paged = _paged_by_chapter(pages)
     for page in pages:
         for line in page.lines:
             zone = _zone(line, height[page.number])
             if zone:
                 # "5.1 General" and "6.1 General" are two clauses, and print that stands out is a title: running lines
-                # only where they are repeated to the letter
-                literal = line.size >= large or _CLAUSE.match(line.text)
+                # only where they are repeated to the letter; so is the number of an entry that a page begins with
+                entry = entry_number(line.text) is not None and zone not in paged
+                literal = line.size >= large or entry or _CLAUSE.match(line.text)
                 places[zone, line.text if literal else _shape(line.text)].append(line)
     enough = 2 if 2 <= len(pages) <= 4 else max(3, round(0.02 * len(pages)))
     gone: set[int] = set()
@@ -60,6 +65,16 @@ def remove_furniture(pages: Sequence[PageLayout]) -> dict[int, list[Line | Table
             bare[page.number] = page.elements
         page.elements = kept
     return bare
+
+
+def _paged_by_chapter(pages: Sequence[PageLayout]) -> set[str]:
+    """Tell in which margins most pages have a number like "5.12" alone: pages that are counted chapter by chapter."""
+    found: defaultdict[str, set[int]] = defaultdict(set)
+    for page in pages:
+        for line in page.lines:
+            if entry_number(line.text) is not None:
+                found[_zone(line, page.height)].add(page.number)
+    return {zone for zone, numbers in found.items() if len(numbers) > _MOST * len(pages)}
 
 
 def _zone(line: Line, height: float) -> str:

@@ -14,9 +14,11 @@ from typing import Any
 
 from knowledge_mcp.readers.pdf import engine
 from knowledge_mcp.readers.pdf.blocks import blocks_of
+from knowledge_mcp.readers.pdf.columns import take_columns
 from knowledge_mcp.readers.pdf.furniture import remove_furniture
 from knowledge_mcp.readers.pdf.headings.candidates import Body, body_of, settle_code
 from knowledge_mcp.readers.pdf.headings.contents import take_contents
+from knowledge_mcp.readers.pdf.headings.entries import terms_pages
 from knowledge_mcp.readers.pdf.headings.numbered import Heading, detect_headings
 from knowledge_mcp.readers.pdf.headings.outline import (
     listed_headings,
@@ -128,9 +130,10 @@ def compose(
     settle_code(pages)
     contents = take_contents(pages)
     body = body_of(pages)
-    headings = _headings(pages, body, outline, tagged, listed_headings(contents.entries, pages))
+    found = terms_pages(pages, _headings(pages, body, outline, tagged, listed_headings(contents.entries, pages)))
+    found.begins.update(take_columns(pages, found.headings))
     yield {"facts": described["facts"], "headlines": _headlines(pages), "running": running}
-    items = blocks_of(pages, headings, body)
+    items = blocks_of(pages, found.headings, body, found.begins)
     while some := list(itertools.islice(items, _PER_MESSAGE)):
         yield {"items": some}
     yield {

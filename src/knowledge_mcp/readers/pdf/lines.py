@@ -300,6 +300,7 @@ def _line(items: Sequence[TextItem], page: int, places: dict[int, float]) -> Lin
     where: dict[float, int] = {}
     bold = code = total = 0
     gap = 0.0
+    split: tuple[int, float] | None = None
     text = ""
     faces: list[tuple[int, bool]] = []
     previous: TextItem | None = None
@@ -310,7 +311,8 @@ def _line(items: Sequence[TextItem], page: int, places: dict[int, float]) -> Lin
         words = " ".join(_despaced(item.text).split())
         if previous is not None:
             text += _joint(previous, item, size)
-            gap = max(gap, x - previous.x - previous.width)
+            if x - previous.x - previous.width > gap:
+                gap, split = x - previous.x - previous.width, (len(text), x)
             x0, y0, x1, y1 = min(x0, x), min(y0, y), max(x1, x + item.width), max(y1, y + item.height)
         text += words
         previous = item
@@ -338,6 +340,7 @@ def _line(items: Sequence[TextItem], page: int, places: dict[int, float]) -> Lin
         font=max(fonts, key=fonts.__getitem__),
         code=code > 0.85 * total,
         gap=gap,
+        split=split,
         block=max(where, key=where.__getitem__),
         rotated=_is_rotated(items[0]),
         marked=frozenset(item.mcid for item in items if item.mcid is not None),

@@ -7,6 +7,7 @@ Records") and of a file name that all formats need alike.
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
 from collections import Counter
@@ -16,6 +17,7 @@ from pathlib import PurePath
 
 from knowledge_mcp.language.openings import NumberedTitle, split_clause_number
 from knowledge_mcp.language.titles import plain_name
+from knowledge_mcp.language.terms import TermsClause, entry_number
 from knowledge_mcp.model.document import (
     Anchor,
     Block,
@@ -77,6 +79,8 @@ MOST_TEXT = 32_000_000
 """Most characters of one document's text; about eight million tokens."""
 
 _LONGEST_TITLE = 2000
+_LONGEST_TERM = 120
+"""Characters of a paragraph below an entry's number up to which it names the entry in outlines."""
 _MOST_ANCHORS, _LONGEST_ANCHOR = 50_000, 200
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LINE_END_BLANKS = re.compile(r"(?<![ \t])[ \t]+(?=\n|\Z)")
@@ -158,6 +162,8 @@ class DocumentBuilder:
         self._anchors: dict[str, int] = {}
         self._warnings: dict[str, None] = {}
         self._hidden: Counter[str] = Counter()
+        self._terms = TermsClause()
+        self._entries: set[int] = set()
 
     @property
     def length(self) -> int:
@@ -185,6 +191,8 @@ class DocumentBuilder:
     ) -> Span | None:
         """Open a section and lay down its heading line.
 
+        In a terms clause a number alone is the number of an entry; its title is the term in the paragraph below.
+
         Args:
             title: heading text without the number.
             level: depth from 1, never truncated; the parent is the last section of a smaller level.
@@ -200,12 +208,19 @@ class DocumentBuilder:
         Returns:
             The heading's span in the canonical text; None where its text is empty, and then there is no section.
         """
+        entry = entry_number(title)
+        is_entry = entry is not None and number in {None, entry} and self._terms.level_of(entry) is not None
+        if is_entry:
+            number, printed = entry, printed or title
         line = printed if printed is not None else f"{number} {title}" if number else title
+        self._terms.heading(number, title, level)
         span = self.block(BlockKind.HEADING, " ".join(line.split()), pages=pages, lines=lines, boxes=boxes)
         if span is not None:
             clean = short_title(" ".join(normalise_text(title).split()))
             self._headings.append(_Heading(max(level, 1), number, clean, span, source, confidence, informative))
             self._blocks[-1] = replace(self._blocks[-1], section=len(self._headings) - 1)
+            if is_entry:
+                self._entries.add(len(self._headings) - 1)
         return span
 
     def block(
@@ -222,6 +237,8 @@ class DocumentBuilder:
     ) -> Span | None:
         """Lay down one block; a list item's marker is put before its text unless it stands there already.
 
+        In a terms clause a paragraph that opens an entry, by its number or its number and term, opens a section.
+
         Args:
             kind: what it is.
             text: its text; leading blanks of a first line are kept in code only.
@@ -236,6 +253,8 @@ class DocumentBuilder:
         Returns:
             The block's span in the canonical text, None where the text is empty.
         """
+        if kind is BlockKind.PARAGRAPH and (opened := self._terms.opens(text)) is not None:
+            return self._open_entry(opened, text, pages, lines, boxes)
         if kind is BlockKind.LIST_ITEM and marker and not text.lstrip().startswith(marker):
             breaks = [offset + len(marker) + 1 for offset in breaks]
             text = f"{marker} {text}"
@@ -257,6 +276,21 @@ class DocumentBuilder:
         self._blocks.append(Block(kind, span, section, tuple(pages), lines, marker, depth, tuple(boxes)))
         self._extend_pages(span, pages, offsets)
         return span
+
+    def _open_entry(
+        self,
+        opened: tuple[str, str, int],
+        text: str,
+        pages: Sequence[int],
+        lines: tuple[int, int] | None,
+        boxes: Sequence[Box],
+    ) -> Span | None:
+        """Open the section of an entry of a terms clause whose number was laid down as a paragraph."""
+        number, title, level = opened
+        source = HeadingSource.NUMBERING
+        return self.heading(
+            title, level=level, source=source, number=number, printed=text, pages=pages, lines=lines, boxes=boxes
+        )
 
     def page(self, number: int, label: str = "", *, method: str = "text_layer", note: str = "") -> None:
         """Name a physical page; pages without any text must be named too."""
@@ -302,7 +336,7 @@ class DocumentBuilder:
             title=short_title(" ".join(normalise_text(title).split())) or plain_name(item.name),
             document_type=document_type,
             text=text,
-            sections=self._sections(len(text)),
+            sections=self._sections(text),
             blocks=tuple(self._blocks),
             pages=self._build_pages(),
             source_uri=item.uri,
@@ -335,8 +369,9 @@ class DocumentBuilder:
             built.append(Page(number, note.label, span, note.method, note.note))
         return tuple(built)
 
-    def _sections(self, length: int) -> tuple[Section, ...]:
-        stops = self._stops(length)
+    def _sections(self, text: str) -> tuple[Section, ...]:
+        stops = self._stops(len(text))
+        names = self._entry_names(text)
         built: list[Section] = []
         path: list[int] = []
         for index, heading in enumerate(self._headings):
@@ -349,7 +384,7 @@ class DocumentBuilder:
                 parent=parent,
                 level=heading.level,
                 number=heading.number,
-                title=heading.title,
+                title=names.get(index, heading.title),
                 heading=heading.span,
                 span=Span(heading.span.start, stops[index]),
                 informative=inherited if heading.informative is None else heading.informative,
@@ -359,6 +394,16 @@ class DocumentBuilder:
             built.append(section)
             path.append(index)
         return tuple(built)
+
+    def _entry_names(self, text: str) -> dict[int, str]:
+        """Name the entries whose heading is a number alone by the first line of the paragraph below: the term."""
+        names: dict[int, str] = {}
+        for block, below in itertools.pairwise(self._blocks):
+            if block.kind is BlockKind.HEADING and block.section in self._entries:
+                name = below.span.of(text).partition("\n")[0] if below.kind is BlockKind.PARAGRAPH else ""
+                if 0 < len(name) <= _LONGEST_TERM:
+                    names[block.section or 0] = name
+        return names
 
     def _stops(self, length: int) -> list[int]:
         """Tell where each section ends: before the next heading that is no deeper, else with the text."""

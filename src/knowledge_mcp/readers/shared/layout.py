@@ -85,6 +85,7 @@ class Line:
         font: name of the font of most of its characters.
         code: whether nearly all of it is set in a typewriter face, and the document's running text is not.
         gap: widest gap between two of its words, in points, as far as the engine tells them apart.
+        split: characters before that gap, and where what follows it begins; None where there is no gap.
         block: position of the layout block it belongs to, the reading order on the page.
         rotated: it runs up, down or upside down.
         marked: ids of marked content, for tagged documents.
@@ -103,6 +104,7 @@ class Line:
     font: str
     code: bool = False
     gap: float = 0.0
+    split: tuple[int, float] | None = None
     block: float = 0.0
     rotated: bool = False
     marked: frozenset[int] = frozenset()

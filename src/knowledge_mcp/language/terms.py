@@ -1,0 +1,239 @@
+"""Terms clauses as ISO and IEC print them: a number alone, the terms below it, the definition, notes and source.
+
+One grammar for all formats: readers tell by `TermsClause` which lines are numbers of entries, `read_entry` tells what
+the paragraphs below such a number are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from knowledge_mcp.language.clauses import SectionRole, role_of_title
+from knowledge_mcp.language.entries import is_origin
+from knowledge_mcp.model.document import BlockKind
+
+__all__ = ["Paragraph", "TermEntry", "TermsClause", "entry_number", "read_entry", "says"]
+
+Paragraph = tuple[BlockKind, str]
+"""Kind and words of one block."""
+
+_NUMBER = re.compile(r"(?:(?:\d{1,3}|[A-Z])(?:\.\d{1,3}){1,6}|\d{3}-\d{2}-\d{2,3})\.?")
+"""A number of an entry: "3.1", "3.1.4", "A.2.1", "112-01-01"."""
+_NUMBERED_TERM = re.compile(
+    r"(?P<number>(?:\d{1,3}|[A-Z])(?:\.\d{1,3}){1,6}|\d{3}-\d{2}-\d{2,3})\s+(?P<title>[^\W\d_A-Z][^\n.:;]{0,90}[^\W_]\)?)"
+)
+_LONGEST_NUMBER = 24
+_PARTS = re.compile(r"[.-]")
+
+
+def entry_number(text: str) -> str | None:
+    """Return the number of an entry where it is all that a line or a paragraph says, without the stop behind it."""
+    bare = text.strip(" *_") if len(text) <= _LONGEST_NUMBER else ""
+    return bare.rstrip(".") if _NUMBER.fullmatch(bare) else None
+
+
+class TermsClause:
+    """Follow the headings of a document and know where a terms clause is open, and which numbers its entries have."""
+
+    __slots__ = ("_level", "_number", "is_open")
+
+    def __init__(self) -> None:
+        self.is_open = False
+        self._number = ""
+        self._level = 0
+
+    def heading(self, number: str | None, title: str, level: int) -> None:
+        """Take the next heading: one no deeper than the clause ends it, and may open another."""
+        if self.is_open and (level > self._level or self._holds(number or "")):
+            return
+        self.is_open = role_of_title(title) is SectionRole.DEFINITIONS
+        self._number, self._level = number or "", level
+
+    def level_of(self, number: str) -> int | None:
+        """Return the level of the entry with a number; None where no clause is open that could have it."""
+        if not self.is_open:
+            return None
+        if self._holds(number):
+            return self._level + len(_PARTS.findall(number)) - len(_PARTS.findall(self._number))
+        return None if self._number and "-" not in number else self._level + 1
+
+    def opens(self, text: str) -> tuple[str, str, int] | None:
+        """Read a paragraph that opens an entry: its number, its title and its level; None where it is none.
+
+        It says a number alone, which is its title too, or a number and a term in small letters.
+        """
+        if not self.is_open or len(text) > _LONGEST:
+            return None
+        number, title = entry_number(text), text.strip(" *_")
+        if number is None:
+            match = _NUMBERED_TERM.fullmatch(title)
+            if match is None or len(title.split()) > _MOST_WORDS or not self._holds(match["number"]):
+                return None
+            number, title = match["number"].rstrip("."), match["title"]
+        else:
+            title = number
+        level = self.level_of(number)
+        return None if level is None else (number, title, level)
+
+    def _holds(self, number: str) -> bool:
+        return bool(self._number) and number.startswith((f"{self._number}.", f"{self._number}-"))
+
+
+@dataclass(frozen=True, slots=True)
+class TermEntry:
+    """Hold what the paragraphs of one entry are.
+
+    Attributes:
+        names: preferred terms, then admitted, deprecated and short ones, as printed without their labels.
+        words: the definition, its list included.
+        behind: notes, examples and the source, each with the list that belongs to it.
+        count: how many paragraphs belong to the entry.
+    """
+
+    names: tuple[str, ...]
+    words: str
+    behind: tuple[str, ...]
+    count: int
+
+
+_PROSE = frozenset({BlockKind.PARAGRAPH, BlockKind.LIST_ITEM})
+_NOTES = frozenset({BlockKind.NOTE, BlockKind.EXAMPLE})
+_LABEL = re.compile(
+    r"(?:deprecated|admitted|preferred|obsolete|superseded|abbreviated|abbreviation|acronym|symbol|synonym|déconseillé)"
+    r"(?:\s+(?:term|form|name))?s?\s*:\s*",
+    re.IGNORECASE,
+)
+_GRAMMAR = re.compile(
+    r",\s+(?:<[^<>]{2,60}>|noun|verb|adj(?:ective|\.)?|adv(?:erb|\.)?|n\.?|v\.?|[mfn]\.?|(?:m|f|n)\s+pl\.?)\Z"
+)
+_DOMAIN_ALONE = re.compile(r"<[^<>\n]{2,60}>")
+_DOMAIN_BEHIND = re.compile(r"\S\s*<[^<>\n]{2,60}>\Z")
+_OPENS_WORDS = re.compile(r"(?:<|«\s|(?:an?|the|any|each|see|cf\.?|same as|voir|un|une|le|la|les)\s)", re.IGNORECASE)
+_SAYS = re.compile(
+    r"\b(?:that|which|who|whose|whom|where|when|whereby|is|are|was|were|has|have|can|may|shall|must|used|intended|qui|que|dont)\b"
+)
+_TO_ENTRY = re.compile(r"Notes?\s+\d+\s+to\s+entry", re.IGNORECASE)
+_SOON = 4
+"""Paragraphs behind a note among which another note or the source shows that they are the note's."""
+_JOINED = re.compile(r"\s(?:of|at|in|on|for|to|from|by|with|without|or|and|the|an?|de|du|des)\s")
+_MOST_WORDS, _LONGEST, _FEW_WORDS = 10, 100, 4
+"""Words and characters of a term at most, and words up to which a line is too short to be a definition's sentence."""
+
+
+def read_entry(paragraphs: Sequence[Paragraph], first: str = "") -> TermEntry | None:
+    """Tell terms, definition and notes among the paragraphs of an entry; None where there is no definition.
+
+    A line above the definition is a name where it is labelled as one ("DEPRECATED:") or reads like one: short, without
+    a stop, no clause of a sentence. The definition is one paragraph, with the list it leads into and what goes on with
+    a small letter; of what stands behind the notes nothing belongs to the entry.
+
+    Args:
+        paragraphs: in order, up to the next number or heading.
+        first: the term that stands beside the number; "" where the first paragraph has it.
+    """
+    lines = _lines(paragraphs, of_first=not first)
+    prose = 0
+    while prose < len(lines) and lines[prose].kind in _PROSE and not is_origin(lines[prose].text):
+        prose += 1
+    place = 0 if first else 1
+    if prose <= place or (not first and not _may_be_term(lines[0])):
+        return None
+    while place + 1 < prose and _is_name(lines[place], lines[place + 1]):
+        place += 1
+    if _LABEL.match(lines[place].text):
+        return None
+    names = [first] if first else []
+    names += [line.text for line in lines[:place]]
+    words = [lines[place].text]
+    if _DOMAIN_ALONE.fullmatch(words[0]) and place + 1 < prose:
+        place += 1
+        words.append(lines[place].text)
+    place += 1
+    while place < prose and _goes_on(words[-1], lines[place - 1], lines[place]):
+        words.append(lines[place].text)
+        place += 1
+    behind, place = _behind(lines, place)
+    clean = [_without_grammar(name) for name in names]
+    return TermEntry(tuple(clean), "\n".join(words), tuple(behind), lines[place - 1].paragraph + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One paragraph, or one line of the first: there terms and definition may be parted by line ends only."""
+
+    kind: BlockKind
+    text: str
+    paragraph: int
+
+
+def _lines(paragraphs: Sequence[Paragraph], *, of_first: bool) -> list[_Line]:
+    found: list[_Line] = []
+    for place, (kind, text) in enumerate(paragraphs):
+        parts = text.split("\n") if place == 0 and of_first else [text]
+        found += [_Line(kind, part.strip(), place) for part in parts if part.strip()]
+    return found
+
+
+def _may_be_term(line: _Line) -> bool:
+    bare = _without_grammar(line.text)
+    return len(bare) <= 2 * _LONGEST and line.kind is BlockKind.PARAGRAPH and bare[-1:] not in {"", ".", ":"}
+
+
+def _without_grammar(name: str) -> str:
+    """Take off what the label and the grammar say of a term: "DEPRECATED: gadget", "audit, verb"."""
+    bare = _LABEL.sub("", name, count=1).strip(" *_")
+    grammar = _GRAMMAR.search(bare)
+    if grammar is not None:
+        bare = bare[: grammar.start()] + (f" {grammar.group().lstrip(', ')}" if "<" in grammar.group() else "")
+    return bare
+
+
+def _is_name(line: _Line, following: _Line) -> bool:
+    """Tell whether a line between the first term and the last paragraph is one more term."""
+    text = line.text
+    if _LABEL.match(text):
+        return True
+    if line.kind is not BlockKind.PARAGRAPH or _DOMAIN_ALONE.fullmatch(text):
+        return False
+    if following.kind is BlockKind.LIST_ITEM or len(text) > _LONGEST or len(text.split()) > _MOST_WORDS:
+        return False
+    if text[-1] in ".:;,!?" or _OPENS_WORDS.match(text):
+        return False
+    if text[0].islower() and following.text[0].isupper() and following.text.endswith(".") and _JOINED.search(text):
+        return False  # a definition in small letters; the sentence after it is no part of the entry
+    return len(text.split()) <= _FEW_WORDS or not says(text) or _DOMAIN_BEHIND.search(text) is not None
+
+
+def says(words: str) -> bool:
+    """Tell whether words have a verb or a relative, as definitions do and terms hardly ever."""
+    return _SAYS.search(words) is not None
+
+
+def _goes_on(words: str, before: _Line, line: _Line) -> bool:
+    """Tell whether a paragraph behind the definition's first belongs to it still."""
+    if line.kind is BlockKind.LIST_ITEM:
+        return before.kind is BlockKind.LIST_ITEM or words.endswith((":", "—", "following"))
+    return line.paragraph == before.paragraph or line.text[0].islower() or words.endswith(":")
+
+
+def _behind(lines: Sequence[_Line], place: int) -> tuple[list[str], int]:
+    """List notes, examples and source from a place on, and tell where they end."""
+    behind: list[str] = []
+    while place < len(lines):
+        kind, text = lines[place].kind, lines[place].text
+        if kind in _NOTES or is_origin(text):
+            behind.append(text)
+        elif behind and (kind is BlockKind.LIST_ITEM or behind[-1].endswith((":", ";")) or _is_inside(lines, place)):
+            behind[-1] += f" {text}"
+        else:
+            break
+        place += 1
+    return behind, place
+
+
+def _is_inside(lines: Sequence[_Line], place: int) -> bool:
+    """Tell a note's further paragraphs from what follows the entry: another note to it, or its source, comes soon."""
+    soon = lines[place + 1 : place + _SOON]
+    return any(is_origin(line.text) or _TO_ENTRY.match(line.text) is not None for line in soon)
