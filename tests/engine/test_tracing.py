@@ -8,7 +8,7 @@ import numpy as np
 
 from knowledge_mcp.engine.tracing.links import Trace, TraceItem, Verdict, trace
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
-from knowledge_mcp.ranking.linking import Linker, cut_of, probabilities, ratings
+from knowledge_mcp.ranking.linking import WEIGHTS, Linker, cut_of, probabilities, ratings
 from knowledge_mcp.testing.embedders import HashingEmbedder
 
 REQUIREMENTS = [
@@ -28,6 +28,7 @@ def embed(texts: Sequence[str]) -> np.ndarray[tuple[int, int], np.dtype[np.float
 
 
 LINKER = Linker(EnglishAnalyser().document_terms, embed)
+TRACED = trace(REQUIREMENTS, TESTS, LINKER)
 
 
 def sure(found: Trace) -> set[tuple[str, str, str]]:
@@ -77,11 +78,31 @@ def test_nothing_links_to_nothing() -> None:
     assert len(found.untraced_sources) == 3
 
 
-def test_probabilities_add_up_to_the_number_of_items_and_keep_the_order_of_ratings() -> None:
+def test_probabilities_keep_the_order_of_ratings_and_what_shares_no_word_has_none() -> None:
     rated = np.random.default_rng(4).normal(size=(40, 25)).astype(np.float32)
+    rated[3, 4] = -np.inf
     chances = probabilities(rated)
-    assert abs(float(chances.sum()) - 65) < 0.5
-    assert (np.argsort(chances, axis=None, kind="stable") == np.argsort(rated, axis=None, kind="stable")).mean() > 0.99
+    assert (np.argsort(chances, axis=None, kind="stable") == np.argsort(rated, axis=None, kind="stable")).all()
+    assert chances[3, 4] == 0
+    assert chances[rated > 0].min() >= 0.5 > chances[rated < 0].max()
+
+
+def test_links_are_the_same_whichever_side_is_first() -> None:
+    forth = {(link.source.id, link.target.id, round(link.probability, 3)) for link in TRACED.links}
+    back = trace(TESTS, REQUIREMENTS, LINKER)
+    assert forth == {(link.target.id, link.source.id, round(link.probability, 3)) for link in back.links}
+
+
+def test_long_texts_are_linked_more_often_than_short_ones() -> None:
+    words = "pump tank valve login audit report colour print sensor cable".split()
+    short, long = ("The pump stops.", " ".join(words)), ("The pump stops the tank valve.", " ".join(words[:6]))
+    rated = [LINKER.closeness(side, ("the pump stops", "print the report")) for side in (short, long)]
+    assert rated[0].sizes[0][0] < rated[1].sizes[0][0]
+    odds = ratings(list(long), ["the pump stops", "print the report"], EnglishAnalyser().document_terms, embed)
+    assert np.allclose(
+        odds[0, 0],
+        WEIGHTS[0] + WEIGHTS[1] * rated[1].nearer[0, 0] + WEIGHTS[2] * (rated[1].sizes[0][0] + rated[1].sizes[1][0]),
+    )
 
 
 def test_the_cut_is_where_the_expected_f1_is_greatest() -> None:

@@ -1,9 +1,10 @@
 """How probable it is that two texts of two sets belong together, from words, meanings, and the rest of the sets.
 
-A cosine means little by itself: some texts are near to everything. So each is told in standard deviations of its row
-and of its column, and these are added. One slope turns the sum into a probability, and the sets themselves say how many
-links to expect: about as many as there are items. Both were checked with whole sets left out
-(`python -m benchmarks.tracing`).
+A cosine means little by itself: some texts are near to everything. So a pair is told by how much nearer it is than the
+nearest few of its row and of its column are on average (cross-domain similarity local scaling, Conneau et al. 2018).
+And a long text has more links than a short one, however near. A logistic regression over these two, with the same three
+numbers for all sets, gives the probability: how many links to expect follows from it. `python -m benchmarks.tracing`
+fits the numbers with each set left out.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -18,20 +20,40 @@ from numpy.typing import NDArray
 
 from knowledge_mcp.support.checkpoints import checked, checkpoint
 
-__all__ = ["Linker", "cut_of", "probabilities", "ratings"]
+__all__ = ["WEIGHTS", "Linker", "Rated", "closeness", "cut_of", "parted", "probabilities", "ratings"]
 
 Matrix = NDArray[np.float32]
-_SLOPE = 0.4
-"""Log-odds for one standard deviation; fitted on five of six public sets at a time it is .35 to .5."""
+WEIGHTS = (-3.90, 0.463, 0.415)
+"""Log-odds at zero, for one unit of closeness, and for one of the logarithm of both texts' terms: fitted on all six
+public sets by `python -m benchmarks.tracing`, which also shows how little they move with any one left out."""
+_NEAREST = 6
+"""Neighbours that a pair is held against; 4 to 8 do alike."""
 _PIECE = 60
-"""Words of a piece of a long text, whose best one counts beside the whole."""
+"""Words of a piece of a long text, whose best one counts beside the whole; 30 to 60 do alike."""
 _MOST_PIECES = 200
 _BLOCK = 512
+_LEAST = 0.01
+"""Pairs less probable than that cannot be above the cut; only their sum counts for it."""
 _WORD = re.compile(r"[A-Za-z0-9_]+")
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 Terms = Callable[[str], Sequence[str]]
 Embed = Callable[[Sequence[str]], Matrix]
+Bags = Sequence[Counter[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rated:
+    """Hold what is told of all pairs.
+
+    Attributes:
+        nearer: how much nearer than its neighbours each pair is, shape (sources, targets); -inf where no term is
+            shared, as nothing could be shown that speaks for it.
+        sizes: logarithm of one more than the different terms of each source, and of each target.
+    """
+
+    nearer: Matrix
+    sizes: tuple[Matrix, Matrix]
 
 
 class Linker:
@@ -53,63 +75,89 @@ class Linker:
             return [], 1.0
         chances = probabilities(ratings(sources, targets, self._terms, self._embed))
         threshold = cut_of(chances)
-        rows, columns = np.nonzero(chances >= least * threshold)
-        found = sorted(
-            ((int(row), int(column), float(chances[row, column])) for row, column in zip(rows, columns, strict=True)),
-            key=lambda pair: (-pair[2], pair[0], pair[1]),
-        )
-        return found, threshold
+        rows, columns = np.nonzero(chances >= max(least * threshold, _LEAST))
+        values = chances[rows, columns]
+        order = np.lexsort((columns, rows, -values))
+        return [(int(rows[each]), int(columns[each]), float(values[each])) for each in order], threshold
+
+    def closeness(self, sources: Sequence[str], targets: Sequence[str]) -> Rated:
+        """Tell what the probabilities come from, as the function of that name does."""
+        return closeness(sources, targets, self._terms, self._embed)
 
 
 def ratings(sources: Sequence[str], targets: Sequence[str], terms: Terms, embed: Embed) -> Matrix:
-    """Rate all pairs, shape (sources, targets): the sum of standard scores by row and by column of three cosines.
+    """Return the log-odds that each pair belongs together, shape (sources, targets)."""
+    rated = closeness(sources, targets, terms, embed)
+    start, near, long = (np.float32(each) for each in WEIGHTS)
+    odds = rated.nearer
+    odds *= near
+    odds += start + long * rated.sizes[0][:, None]
+    odds += long * rated.sizes[1][None, :]
+    return odds
 
-    Pairs without any term in common are rated -inf: nothing could be shown that speaks for them.
-    """
-    ours, theirs = [_parted(text) for text in sources], [_parted(text) for text in targets]
-    shared = _words(ours, theirs, terms)
-    rated = _standard(shared)
+
+def closeness(sources: Sequence[str], targets: Sequence[str], terms: Terms, embed: Embed) -> Rated:
+    """Tell how near all pairs are: three cosines, each in standard deviations, beside those of their neighbours."""
+    ours, theirs = [parted(text) for text in sources], [parted(text) for text in targets]
+    bags = ([Counter(terms(text)) for text in checked(ours)], [Counter(terms(text)) for text in checked(theirs)])
+    total = _words(*bags)
+    apart = total == 0
+    _standardise(total)
     here, there = embed(ours), embed(theirs)
-    rated += _standard(here @ there.T)
-    rated += _standard(_best_pieces(here, theirs, there, embed))
-    rated[shared == 0] = -np.inf
-    return rated
+    cosines = here @ there.T
+    best = _best_pieces(cosines.copy(), (here, there), (ours, theirs), embed)
+    for each in (cosines, best):
+        _standardise(each)
+        total += each
+    del cosines, best
+    checkpoint()
+    near = [_nearest(total, axis) for axis in (0, 1)]
+    total *= 2
+    total -= near[0]
+    total -= near[1]
+    total[apart] = -np.inf
+    sizes = [np.log1p(np.array([len(bag) for bag in side], np.float32)) for side in bags]
+    return Rated(total, (sizes[0], sizes[1]))
 
 
 def probabilities(rated: Matrix) -> Matrix:
-    """Turn ratings into probabilities that add up to the number of items, at most to a third of the pairs rated."""
-    odds = rated * np.float32(_SLOPE)
-    wanted = min(sum(rated.shape), int(np.isfinite(rated).sum()) / 3)
-    low, high = -60.0, 60.0
-    for _ in range(40):
+    """Turn log-odds into probabilities."""
+    found = np.empty_like(rated)
+    for at in range(0, len(rated), _BLOCK):
         checkpoint()
-        middle = (low + high) / 2
-        total = sum(float(_chance(odds[at : at + _BLOCK] + middle).sum()) for at in range(0, len(odds), _BLOCK))
-        low, high = (middle, high) if total < wanted else (low, middle)
-    return _chance(odds + np.float32((low + high) / 2))
+        with np.errstate(over="ignore"):  # 1 / (1 + inf) is the 0 that is meant
+            found[at : at + _BLOCK] = 1 / (1 + np.exp(-rated[at : at + _BLOCK]))
+    return found
 
 
 def cut_of(chances: Matrix) -> float:
-    """Return the probability to cut at, so that the F1 to be expected is greatest."""
-    ordered = np.sort(chances, axis=None)[::-1]
+    """Return the probability to cut at, so that the F1 to be expected is greatest; 1 where no pair is probable."""
+    ordered = np.sort(chances[chances >= _LEAST])[::-1]
+    if not ordered.size:
+        return 1.0
     hits = np.cumsum(ordered, dtype=np.float64)
-    expected = 2 * hits / (np.arange(1, len(ordered) + 1) + hits[-1])
+    expected = 2 * hits / (np.arange(1, len(ordered) + 1) + float(chances.sum(dtype=np.float64)))
     return float(ordered[int(expected.argmax())])
 
 
-def _chance(odds: Matrix) -> Matrix:
-    return (1 / (1 + np.exp(-odds))).astype(np.float32, copy=False)
+def _standardise(cosines: Matrix) -> None:
+    """Turn cosines into standard deviations from their mean, in place."""
+    cosines -= cosines.mean(dtype=np.float64)
+    cosines /= np.sqrt(np.vdot(cosines, cosines) / cosines.size) + np.float32(1e-6)
 
 
-def _standard(cosines: Matrix) -> Matrix:
-    """Add each pair's standard scores by row and by column."""
-    total = np.zeros_like(cosines)
-    for axis in (0, 1):
-        total += (cosines - cosines.mean(axis, keepdims=True)) / (cosines.std(axis, keepdims=True) + np.float32(1e-6))
-    return total
+def _nearest(rated: Matrix, axis: int) -> Matrix:
+    """Return the mean of the highest of each row (1) or column (0), to be taken from the matrix."""
+    most = min(_NEAREST, rated.shape[axis])
+    lines = rated if axis else rated.T
+    blocks = [
+        np.partition(lines[at : at + _BLOCK], -most, axis=1)[:, -most:].mean(1) for at in range(0, len(lines), _BLOCK)
+    ]
+    means = np.concatenate(blocks)
+    return means[:, None] if axis else means[None, :]
 
 
-def _parted(text: str) -> str:
+def parted(text: str) -> str:
     """Put the parts of identifiers behind them: "maxRetries" is read as "maxRetries max Retries" too."""
     return _WORD.sub(lambda match: " ".join([match.group(), *_parts(match.group())]), text)
 
@@ -120,21 +168,20 @@ def _parts(word: str) -> list[str]:
     return parts if len(parts) > 1 and (capital or "_" in word) else []
 
 
-def _words(sources: Sequence[str], targets: Sequence[str], terms: Terms) -> Matrix:
+def _words(sources: Bags, targets: Bags) -> Matrix:
     """Return the TF-IDF cosines of all pairs."""
-    bags = [[Counter(terms(text)) for text in checked(texts)] for texts in (sources, targets)]
-    frequency = Counter(term for side in bags for bag in side for term in bag)
+    frequency = Counter(term for side in (sources, targets) for bag in side for term in bag)
     count = len(sources) + len(targets)
     rarity = {term: np.log1p(count / times) for term, times in frequency.items()}
     postings: dict[str, tuple[list[int], list[float]]] = {}
-    for place, weights in enumerate(_unit(bag, rarity) for bag in bags[1]):
+    for place, weights in enumerate(_unit(bag, rarity) for bag in targets):
         for term, weight in weights.items():
             rows, values = postings.setdefault(term, ([], []))
             rows.append(place)
             values.append(weight)
     arrays = {term: (np.array(rows), np.array(values, np.float32)) for term, (rows, values) in postings.items()}
     cosines = np.zeros((len(sources), len(targets)), np.float32)
-    for row, bag in enumerate(checked(bags[0])):
+    for row, bag in enumerate(checked(sources)):
         for term, weight in _unit(bag, rarity).items():
             if term in arrays:
                 places, values = arrays[term]
@@ -148,12 +195,15 @@ def _unit(bag: Counter[str], rarity: dict[str, float]) -> dict[str, float]:
     return {term: float(weight / length) for term, weight in weights.items()}
 
 
-def _best_pieces(here: Matrix, targets: Sequence[str], there: Matrix, embed: Embed) -> Matrix:
-    """Return for each pair the cosine of the target's best piece; a short target is its only one."""
-    cosines = here @ there.T
-    for place, text in enumerate(checked(targets)):
-        words = text.split()
-        if len(words) > _PIECE:
-            pieces = [" ".join(words[at : at + _PIECE]) for at in range(0, len(words), _PIECE)][:_MOST_PIECES]
-            cosines[:, place] = (here @ embed(pieces).T).max(axis=1)
+def _best_pieces(
+    cosines: Matrix, vectors: tuple[Matrix, Matrix], texts: tuple[Sequence[str], Sequence[str]], embed: Embed
+) -> Matrix:
+    """Raise each pair's cosine to that of the best piece of either text with the whole of the other."""
+    for side, lines in ((1, cosines.T), (0, cosines)):
+        others = vectors[1 - side]
+        for place, text in enumerate(checked(texts[side])):
+            words = text.split()
+            if len(words) > _PIECE:
+                pieces = [" ".join(words[at : at + _PIECE]) for at in range(0, len(words), _PIECE)][:_MOST_PIECES]
+                np.maximum(lines[place], (others @ embed(pieces).T).max(axis=1), out=lines[place])
     return cosines
