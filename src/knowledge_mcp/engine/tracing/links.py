@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
@@ -42,6 +42,7 @@ class TraceItem:
         text: its words.
         citation: where it stands: file and line, page, or the set's name.
         links: ids of other items that it declares itself linked to.
+        attributes: what else its file says of it, by name.
     """
 
     id: str
@@ -49,6 +50,7 @@ class TraceItem:
     text: str
     citation: str
     links: tuple[str, ...] = ()
+    attributes: Mapping[str, str] = field(default_factory=dict[str, str], hash=False)
 
     @property
     def words(self) -> str:

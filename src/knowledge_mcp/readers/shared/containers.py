@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MAX_TOTAL_BYTES",
     "OLE",
+    "ZIP",
     "core_properties",
     "corrupted",
     "foreign",

@@ -1,0 +1,278 @@
+"""What one side of a trace, a check or a search for conflicts is made of: files, folders, and ingested documents."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from knowledge_mcp.cli.shared.failures import say
+from knowledge_mcp.engine.tracing.links import TraceItem
+from knowledge_mcp.model.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
+from knowledge_mcp.model.source import UNKNOWN, media_type_of
+
+if TYPE_CHECKING:
+    from knowledge_mcp.readers.requirements.reader import RequirementReader
+    from knowledge_mcp.settings import Settings
+
+__all__ = ["columns_given", "items_of"]
+
+_ITEMS = frozenset({".jsonl", ".ndjson", ".json", ".csv", ".tsv"})
+_REQUIREMENTS = frozenset({".reqif", ".reqifz", ".sdoc"})
+_SOME = frozenset({".rst", ".xlsx"})
+"""Hold requirements in some cases, and are documents like others else."""
+_MOST_BYTES = 200_000_000
+_MOST_NAMED = 5
+
+
+def columns_given(text: str | None) -> dict[str, str]:
+    """Read `id=Key,text=Description`.
+
+    Raises:
+        InvalidInputError: it is written otherwise, or names what is no part of an item.
+    """
+    found: dict[str, str] = {}
+    for part in (text or "").split(",") if text else ():
+        role, mark, name = part.partition("=")
+        if not mark or not name.strip() or role.strip() not in {"id", "title", "text", "links"}:
+            raise InvalidInputError(
+                f"'{part}' names no column.", suggestion="Write id=Key,text=Description; title and links may follow."
+            )
+        found[role.strip()] = name.strip()
+    return found
+
+
+def items_of(settings: Settings, name: str, columns: Mapping[str, str] | None = None) -> list[TraceItem]:
+    """Read one side.
+
+    Args:
+        settings: which readers and collection are meant.
+        name: a file, a folder, or the id of an ingested document.
+        columns: what the columns of `id`, `title`, `text` and `links` are called, in tables that call them otherwise.
+
+    Raises:
+        NotFoundError: it is no file, no folder and no document.
+        InvalidInputError: there is no item in it, or two have one id.
+        UnreadableDocumentError: the file cannot be read.
+    """
+    path = Path(name)
+    if not path.exists():
+        items = _ingested(settings, name)
+    else:
+        from knowledge_mcp.readers.requirements.reader import RequirementReader
+
+        reader = RequirementReader()
+        try:
+            items = _of_path(settings, path, reader, columns or {})
+        finally:
+            reader.close()
+    if not items:
+        raise InvalidInputError(f"There are no items in {name}.", suggestion="Give items with `id` and `text`.")
+    twice = [each for each, count in Counter(item.id for item in items).items() if count > 1]
+    if twice:
+        raise InvalidInputError(
+            f"{name}: the id '{twice[0]}' stands {Counter(item.id for item in items)[twice[0]]} times.",
+            suggestion="Give each item an id of its own.",
+        )
+    return items
+
+
+def _of_path(settings: Settings, path: Path, reader: RequirementReader, columns: Mapping[str, str]) -> list[TraceItem]:
+    if path.is_dir():
+        return list(_of_folder(settings, path, reader))
+    suffix = path.suffix.lower()
+    if suffix in _ITEMS:
+        return _of_file(path, reader, columns)
+    found = _stated(path, path.name, reader, columns) if _states(path) else None
+    return _of_document(settings, path) if found is None else found
+
+
+def _states(path: Path) -> bool:
+    """Tell whether a file is one of requirements by its name, or by what stands beside it."""
+    suffix = path.suffix.lower()
+    is_doorstop = suffix == ".yml" and (path.parent / ".doorstop.yml").exists()
+    return suffix in _REQUIREMENTS | _SOME or is_doorstop or path.name == "needs.json"
+
+
+def _stated(path: Path, name: str, reader: RequirementReader, columns: Mapping[str, str]) -> list[TraceItem] | None:
+    """Return the items of a file of requirements, None where it turns out to be a document."""
+    from knowledge_mcp.cli.knowledge.inspect import file_item
+
+    found = reader.read(file_item(path), columns).items
+    if not found and path.suffix.lower() in _SOME:
+        if columns and path.suffix.lower() == ".xlsx":
+            raise InvalidInputError(
+                f"{name}: no sheet has columns {', '.join(columns.values())}.",
+                suggestion="The header has to stand in one of the first rows; check the names.",
+            )
+        return None
+    return [
+        TraceItem(
+            each.id,
+            each.title,
+            each.text or each.title,
+            f"{name}:{each.line}" if each.line else name,
+            tuple(link.target for link in each.links),
+            each.attributes,
+        )
+        for each in found
+    ]
+
+
+def _of_file(path: Path, reader: RequirementReader, columns: Mapping[str, str]) -> list[TraceItem]:
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise InvalidInputError(f"{path} has more than {_MOST_BYTES >> 20} MiB.", suggestion="Split it.")
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as exc:
+        raise InvalidInputError(f"{path} cannot be read: {exc}.", suggestion="Give a UTF-8 file.") from exc
+    suffix = path.suffix.lower()
+    if suffix in {".csv", ".tsv"}:
+        rows = [
+            (number, {(key or "").strip(): value for key, value in row.items() if isinstance(value, str)})
+            for number, row in enumerate(csv.DictReader(io.StringIO(text), dialect=_dialect(text, suffix)), 2)
+        ]
+    else:
+        rows = list(_json_rows(path, text, lines=suffix != ".json"))
+        if suffix == ".json" and len(rows) == 1 and "versions" in rows[0][1]:
+            return _stated(path, path.name, reader, {}) or []
+    return [_item(path, number, row, columns) for number, row in rows]
+
+
+def _dialect(text: str, suffix: str) -> type[csv.Dialect]:
+    try:
+        return csv.Sniffer().sniff(text[:8192], ",;\t|")
+    except csv.Error:
+        return csv.excel_tab if suffix == ".tsv" else csv.excel
+
+
+def _json_rows(path: Path, text: str, *, lines: bool) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    try:
+        if not lines:
+            held: Any = json.loads(text)
+            values = list(enumerate(cast("list[Any]", held) if isinstance(held, list) else [held], 1))
+        else:
+            values = [(place, json.loads(line)) for place, line in enumerate(text.splitlines(), 1) if line.strip()]
+    except (json.JSONDecodeError, RecursionError) as exc:
+        where = f" (line {exc.lineno})" if isinstance(exc, json.JSONDecodeError) else ""
+        raise InvalidInputError(f"{path} is no valid JSON{where}.", suggestion="One object a line, or a list.") from exc
+    for number, value in values:
+        if not isinstance(value, dict):
+            raise InvalidInputError(f"{path}: item {number} is no object.", suggestion="Give `id` and `text`.")
+        yield number, cast("dict[str, Any]", value)
+
+
+def _item(path: Path, number: int, row: Mapping[str, Any], columns: Mapping[str, str]) -> TraceItem:
+    from knowledge_mcp.readers.requirements.workbooks import columns_of
+
+    keys = list(row)
+    places = columns_of(keys, columns)
+
+    def cell(role: str) -> Any:
+        found = row[keys[places[role]]] if role in places else None
+        return "" if found is None else found
+
+    name, title, text = (str(cell(role)).strip() for role in ("id", "title", "text"))
+    if not name or not (title or text):
+        raise InvalidInputError(
+            f"{path}: item {number} has no {'id' if not name else 'text'}.",
+            details=f"It has {', '.join(sorted(map(str, row))) or 'nothing'}.",
+            suggestion="Items have `id`, `text`, and may have `title` and `links`; --columns names other columns.",
+        )
+    links = cell("links")
+    declared = links.replace(";", ",").split(",") if isinstance(links, str) else cast("list[Any]", links)
+    attributes = {key: str(value) for key, value in row.items() if value not in (None, "", [])}
+    targets = tuple(str(each).strip() for each in declared if str(each).strip())
+    return TraceItem(name, title, text or title, f"{path.name}:{number}", targets, attributes)
+
+
+def _of_folder(settings: Settings, folder: Path, reader: RequirementReader) -> Iterator[TraceItem]:
+    """Yield the items of the requirement files in a folder, and every other file as one."""
+    left: list[str] = []
+    for path in sorted(folder.rglob("*")):
+        inside = path.relative_to(folder)
+        if not path.is_file() or any(part.startswith(".") for part in inside.parts):
+            continue
+        name = inside.as_posix()
+        try:
+            found = _stated(path, name, reader, {}) if _states(path) else None
+            if found is None:
+                yield TraceItem(name, name, _text_of(settings, path), name)
+            else:
+                yield from found
+        except (UnreadableDocumentError, InvalidInputError) as exc:
+            left.append(f"{name} ({exc.message})")
+    if left:
+        more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
+        say(f"Not traced: {', '.join(left[:_MOST_NAMED])}{more}.")
+
+
+def _text_of(settings: Settings, path: Path) -> str:
+    from knowledge_mcp.cli.knowledge.inspect import inspect_file
+
+    if media_type_of(path.name) != UNKNOWN:
+        return inspect_file(settings, path).document.text
+    data = path.read_bytes()[:_MOST_BYTES]
+    if b"\0" in data[:8192]:
+        raise InvalidInputError("not text")
+    return data.decode("utf-8", "replace")
+
+
+def _of_document(settings: Settings, path: Path) -> list[TraceItem]:
+    """Take a document's requirements as items; its clauses where it has none, the whole text where it has neither."""
+    from knowledge_mcp.cli.knowledge.inspect import inspect_file
+
+    if media_type_of(path.name) == UNKNOWN:
+        return [TraceItem(path.name, path.name, _text_of(settings, path), path.name)]
+    inspected = inspect_file(settings, path)
+    values = inspected.as_values()
+    text = inspected.document.text
+    items = [(each["id"] or "", "", each["text"]) for each in values["requirements"]]
+    if not items:
+        items = [
+            (each["number"] or "", each["title"], text[slice(*each["span"])])
+            for each in values["sections"]
+            if text[slice(*each["span"])].strip()
+        ]
+    return _numbered(items or [("", path.name, text)], path.name)
+
+
+def _numbered(items: Sequence[tuple[str, str, str]], citation: str) -> list[TraceItem]:
+    """Give items ids: their own; where several have one, or none has any, with a number behind it."""
+    counts = Counter(name for name, _, _ in items)
+    seen: Counter[str] = Counter()
+    found: list[TraceItem] = []
+    for name, title, text in items:
+        seen[name] += 1
+        own = name if name and counts[name] == 1 else f"{name}#{seen[name]}"
+        found.append(TraceItem(own, title, text, f"{citation}, {name}" if name else citation))
+    return found
+
+
+def _ingested(settings: Settings, document_id: str) -> list[TraceItem]:
+    from knowledge_mcp import wiring
+    from knowledge_mcp.engine.search.requirements import requirement_records
+
+    knowledge = wiring.build_knowledge(settings)
+    try:
+        record = knowledge.document(document_id)
+        chunks = knowledge.document_chunks(document_id)
+        structure = knowledge.document_structure(document_id)
+        text = knowledge.document_text(document_id)
+        records = requirement_records(record, chunks, text, structure)
+        items = [(each.identifier, "", each.text) for each in records]
+        if not items:
+            items = [(each.number or "", each.title, each.span.of(text)) for each in structure.sections]
+        return _numbered(items or [("", record.title, text)], document_id)
+    except NotFoundError as exc:
+        raise NotFoundError(
+            f"There is no file, no folder and no document '{document_id}'.",
+            details=exc.message,
+            suggestion="Check the path; `knowledge documents list` shows the ids.",
+        ) from exc
+    finally:
+        knowledge.close()

@@ -1,0 +1,1 @@
+"""Readers of requirements as other tools write them: ReqIF, StrictDoc, Doorstop, sphinx-needs, workbooks."""

@@ -1,0 +1,86 @@
+"""Requirement files to `RequirementSet`: each is read in a child process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from knowledge_mcp.model.errors import UnreadableReason
+from knowledge_mcp.model.requirement import DeclaredLink, RequirementItem, RequirementSet
+from knowledge_mcp.model.source import SourceItem
+from knowledge_mcp.readers.shared.isolation import LIMITS, run_isolated, unreadable
+from knowledge_mcp.support.sandbox import Limits, Sandbox
+
+__all__ = ["SUFFIXES", "RequirementReader"]
+
+_HERE = "knowledge_mcp.readers.requirements"
+SUFFIXES: Mapping[str, str] = MappingProxyType(
+    {
+        ".reqif": f"{_HERE}.reqif:reqif",
+        ".reqifz": f"{_HERE}.reqif:reqif",
+        ".sdoc": f"{_HERE}.texts:strictdoc",
+        ".yml": f"{_HERE}.texts:doorstop",
+        ".rst": f"{_HERE}.texts:sphinx_needs",
+        ".json": f"{_HERE}.texts:needs_json",
+        ".xlsx": f"{_HERE}.workbooks:workbook",
+    }
+)
+"""The job for each extension."""
+
+
+class RequirementReader:
+    """Read requirement files. Thread-safe.
+
+    Args:
+        sandbox: where jobs run; None makes one that this reader owns and closes.
+        limits: memory and time for one file.
+    """
+
+    def __init__(self, *, sandbox: Sandbox | None = None, limits: Limits | None = None) -> None:
+        self._sandbox = sandbox or Sandbox()
+        self._owned = sandbox is None
+        self._limits = limits or LIMITS
+
+    def read(self, item: SourceItem, columns: Mapping[str, str] | None = None) -> RequirementSet:
+        """Read a file; one that is of the right kind and holds no items gives none.
+
+        Args:
+            item: the file.
+            columns: of a workbook: what the columns of `id`, `title`, `text` and `links` are called.
+
+        Raises:
+            UnreadableDocumentError: it is not what its extension says, damaged, too large, or a library is missing.
+        """
+        suffix = item.name[item.name.rfind(".") :].lower()
+        job = SUFFIXES.get(suffix)
+        if job is None:
+            raise unreadable(item, UnreadableReason.UNSUPPORTED, f"Requirements are not read from {suffix} files.")
+        arguments: dict[str, Any] = {"columns": dict(columns or {})} if suffix == ".xlsx" else {}
+        title, items = "", list[RequirementItem]()
+        for message in run_isolated(self._sandbox, job, item, arguments, limits=self._limits):
+            if "title" in message and "id" not in message:
+                title = message["title"]
+            else:
+                items.append(_item(message, item.name))
+        return RequirementSet(title or item.name, tuple(items))
+
+    def close(self) -> None:
+        """End the idle child processes."""
+        if self._owned:
+            self._sandbox.close()
+
+
+def _item(message: Mapping[str, Any], name: str) -> RequirementItem:
+    """Make an item of what a job tells; one without an id has the file's name, as Doorstop has it."""
+    links = tuple(DeclaredLink(target, kind) for target, kind in message.get("links", ()))
+    return RequirementItem(
+        message["id"] or name[: name.rfind(".")],
+        message.get("heading", ""),
+        message.get("text", ""),
+        message.get("level", ""),
+        message.get("kind", ""),
+        message.get("attributes", {}),
+        links,
+        message.get("line", 0),
+    )

@@ -1,0 +1,253 @@
+"""In the child: requirements that are kept as text: StrictDoc, Doorstop, sphinx-needs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from knowledge_mcp.readers.shared.containers import corrupted, mislabelled, too_large
+from knowledge_mcp.readers.shared.text import NotTextError, decode_text
+from knowledge_mcp.support.sandbox_worker import Refusal
+
+__all__ = ["doorstop", "needs_json", "sphinx_needs", "strictdoc"]
+
+_MOST_BYTES = 64_000_000
+
+
+def _text_of(path: str, wanted: str) -> str:
+    if Path(path).stat().st_size > _MOST_BYTES:
+        raise too_large(f"the file has more than {_MOST_BYTES} bytes")
+    try:
+        return decode_text(Path(path).read_bytes()).text
+    except NotTextError as error:
+        raise corrupted(wanted, error) from error
+
+
+# ---- StrictDoc
+
+_OPENED = re.compile(r"\[(\[?)(/?)([A-Z][A-Z0-9_]*)\]{1,2}\s*")
+_FIELD = re.compile(r"([A-Z][A-Za-z0-9_]*):(?: (.*))?")
+_RELATION = re.compile(r"\s*(?:- )?(TYPE|VALUE|ROLE): (.*)")
+_HELD = frozenset({"DOCUMENT", "GRAMMAR", "SECTION", "COMPOSITE", "DOCUMENT_FROM_FILE", "VIEWS"})
+
+
+def strictdoc(path: str) -> Iterator[dict[str, Any]]:
+    """Yield the title, then every node that is no section, with the sections' numbers as levels.
+
+    A node without UID has its MID as id, one without both its place.
+
+    Raises:
+        Refusal: it is no .sdoc file.
+    """
+    lines = _text_of(path, "a StrictDoc file").split("\n")
+    if not any(line.strip() == "[DOCUMENT]" for line in lines):
+        raise mislabelled("a StrictDoc file", "a text without [DOCUMENT]")
+    counts = [0]
+    place = 0
+    while place < len(lines):
+        opened = _OPENED.fullmatch(lines[place])
+        place += 1
+        if opened is None:
+            continue
+        begun, (doubled, closing, tag) = place, opened.groups()
+        if closing:
+            counts = counts[:-1] or [0]
+            continue
+        fields, links, place = _fields(lines, place)
+        if tag == "DOCUMENT":
+            yield {"title": fields.get("TITLE", "")}
+        if tag in {"DOCUMENT", "GRAMMAR", "VIEWS", "DOCUMENT_FROM_FILE"}:
+            continue
+        counts[-1] += 1
+        level = ".".join(map(str, counts))
+        if tag not in _HELD:
+            yield {
+                "id": fields.get("UID") or fields.get("MID") or f"{tag}-{level}",
+                "heading": fields.get("TITLE", ""),
+                "text": fields.get("STATEMENT") or fields.get("CONTENT", ""),
+                "level": level,
+                "kind": tag,
+                "attributes": fields,
+                "links": links,
+                "line": begun,
+            }
+        if doubled:
+            counts.append(0)
+
+
+def _fields(lines: Sequence[str], place: int) -> tuple[dict[str, str], list[list[str]], int]:
+    """Read the fields below a node's opening line; returns them, its relations, and the place behind."""
+    fields: dict[str, str] = {}
+    links: list[list[str]] = []
+    relation: dict[str, str] = {}
+    listing = False
+    while place < len(lines) and _OPENED.fullmatch(lines[place]) is None:
+        line = lines[place]
+        place += 1
+        field = _FIELD.fullmatch(line)
+        if field is not None:
+            name, value = field[1], field[2] or ""
+            listing = name in {"RELATIONS", "REFS"}
+            if value.strip() == ">>>":
+                end = next((at for at in range(place, len(lines)) if lines[at].rstrip() == "<<<"), len(lines))
+                value, place = "\n".join(lines[place:end]), end + 1
+            fields[name] = f"{fields[name]}\n\n{value}" if fields.get(name) else value
+        elif listing and (part := _RELATION.fullmatch(line)) is not None:
+            if part[1] == "TYPE":
+                relation = {}
+            relation[part[1]] = part[2].strip()
+            if part[1] == "VALUE":
+                links.append([relation["VALUE"], relation.get("TYPE", "")])
+            elif part[1] == "ROLE" and links:
+                links[-1][1] = f"{relation.get('TYPE', '')} {relation['ROLE']}".strip()
+        if listing and field is None and line.strip():
+            fields["RELATIONS"] = f"{fields.get('RELATIONS', '')}\n{line}".strip("\n")
+    return fields, links, place
+
+
+# ---- Doorstop
+
+
+def doorstop(path: str) -> Iterator[dict[str, Any]]:
+    """Yield the item of a Doorstop file, without an id, which is the file's name; none where it is inactive.
+
+    Raises:
+        Refusal: it is no YAML, or no item.
+    """
+    import yaml
+
+    text = _text_of(path, "a Doorstop item")
+    try:
+        # every scalar stays as it is written: level 1.10 is not 1.1
+        found: Any = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506 - makes strings, lists and mappings only
+    except (yaml.YAMLError, RecursionError) as error:
+        raise corrupted("a Doorstop item", error) from error
+    if not isinstance(found, dict) or "text" not in found:
+        raise mislabelled("a Doorstop item", "other YAML")
+    fields = cast("dict[str, Any]", found)
+    if str(fields.get("active", "true")).lower() == "false":
+        return
+    named = [next(iter(each)) if isinstance(each, dict) else each for each in fields.get("links") or ()]
+    yield {
+        "id": "",
+        "heading": str(fields.get("header") or "").strip(),
+        "text": str(fields["text"]).strip(),
+        "level": str(fields.get("level", "")),
+        "kind": "normative" if str(fields.get("normative", "true")).lower() == "true" else "informative",
+        "attributes": {name: _written(value) for name, value in fields.items()},
+        "links": [[str(each), "parent"] for each in named],
+        "line": 1,
+    }
+
+
+def _written(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+# ---- sphinx-needs
+
+_DIRECTIVE = re.compile(r"( {0,60})\.\. ([A-Za-z][A-Za-z0-9_-]{0,60})::(?: +(\S.*))?")
+_OPTION = re.compile(r" +:([A-Za-z0-9_-]+):(?: +(.*))?")
+_NEED = re.compile(r"[A-Z0-9_]{5,}")
+"""What sphinx-needs lets ids be where a project says nothing else; options that hold such ids are links."""
+_NO_LINKS = frozenset({"id", "status", "tags", "title"})
+_REPORTS = frozenset({"test-report", "test-file"})
+"""Have an id and stand for files of results that are read when the pages are built."""
+_TOLD = frozenset({"id", "title", "content", "description", "type", "sections", "docname", "lineno"})
+
+
+def sphinx_needs(path: str) -> Iterator[dict[str, Any]]:
+    """Yield the needs of a page: directives with a title and the option `id`, one within another too.
+
+    Raises:
+        Refusal: it is no text.
+    """
+    lines = _text_of(path, "a reStructuredText file").split("\n")
+    for place, line in enumerate(lines):
+        opened = _DIRECTIVE.fullmatch(line.rstrip())
+        if opened is None or opened[2] in _REPORTS:
+            continue
+        inside = len(opened[1]) + 1
+        options, body = _options(lines, place + 1, inside)
+        if "id" not in options:
+            continue
+        text: list[str] = []
+        for each in lines[body:]:
+            if each.strip() and (len(each) - len(each.lstrip(" ")) < inside or _DIRECTIVE.fullmatch(each.rstrip())):
+                break
+            text.append(each.strip())
+        yield {
+            "id": options["id"],
+            "heading": options.get("title") or opened[3] or "",
+            "text": "\n".join(text).strip(),
+            "kind": opened[2],
+            "attributes": options,
+            "links": [[target, name] for name, value in options.items() for target in _targets(name, value)],
+            "line": place + 1,
+        }
+
+
+def _options(lines: Sequence[str], place: int, inside: int) -> tuple[dict[str, str], int]:
+    """Read the options below a directive; a value may go on in deeper lines."""
+    options: dict[str, str] = {}
+    last = ""
+    while place < len(lines) and lines[place].strip():
+        line = lines[place].rstrip()
+        deep = len(line) - len(line.lstrip(" "))
+        option = _OPTION.fullmatch(line)
+        if option is not None and deep >= inside:
+            last = option[1]
+            options[last] = option[2] or ""
+        elif last and deep > inside:
+            options[last] = f"{options[last]} {line.strip()}".strip()
+        else:
+            break
+        place += 1
+    return options, place
+
+
+def _targets(name: str, value: str) -> list[str]:
+    parts = [part.strip() for part in re.split("[,;]", value) if part.strip()]
+    if name in _NO_LINKS or (name != "links" and not all(map(_NEED.fullmatch, parts))):
+        return []
+    return parts
+
+
+def needs_json(path: str) -> Iterator[dict[str, Any]]:
+    """Yield the needs of a `needs.json`, of the version that it calls current.
+
+    Raises:
+        Refusal: it is no JSON, or holds no needs.
+    """
+    try:
+        found: Any = json.loads(_text_of(path, "a needs.json"))
+        versions: dict[str, Any] = found["versions"]
+        current = versions.get(found.get("current_version", "")) or next(iter(versions.values()))
+        needs: dict[str, dict[str, Any]] = current["needs"]
+        names = {name for need in needs.values() for name in (need["id"],)}
+    except (ValueError, TypeError, KeyError, AttributeError, StopIteration, RecursionError) as error:
+        raise corrupted("a needs.json", error) from error
+    if not all(isinstance(each, dict) for each in needs.values()):
+        raise Refusal("corrupted", "Its needs are no objects.", suggestion="Build it anew.")
+    yield {"title": str(found.get("project", ""))}
+    for need in needs.values():
+        yield {
+            "id": str(need["id"]),
+            "heading": str(need.get("title", "")),
+            "text": str(need.get("content") or need.get("description") or ""),
+            "kind": str(need.get("type", "")),
+            "attributes": {name: _written(value) for name, value in need.items() if value not in (None, "", [], {})},
+            "links": list(_json_links(need, names)),
+        }
+
+
+def _json_links(need: Mapping[str, Any], names: set[str]) -> Iterator[list[str]]:
+    """Yield links: lists of ids; those that sphinx-needs made for the way back are left out."""
+    for name, value in need.items():
+        if isinstance(value, list) and name not in _TOLD and name != "tags" and not name.endswith("_back"):
+            targets = [str(each) for each in cast("list[Any]", value)]
+            if name == "links" or (targets and all(each.partition(".")[0] in names for each in targets)):
+                yield from ([each, name] for each in targets)

@@ -1,0 +1,81 @@
+"""In the child: workbooks (.xlsx) with a requirement a row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from knowledge_mcp.readers.office.sheets import MOST_COLUMNS
+from knowledge_mcp.readers.shared.containers import open_archive
+from knowledge_mcp.support.sandbox_worker import Refusal
+
+__all__ = ["COLUMNS", "columns_of", "workbook"]
+
+COLUMNS: Mapping[str, Sequence[str]] = {
+    "id": ("id", "_id", "identifier", "uid", "key", "req id", "requirement id"),
+    "title": ("title", "name", "heading", "summary"),
+    "text": ("text", "description", "statement", "requirement", "requirement text", "content"),
+    "links": ("links", "link", "traces to", "parent", "parents", "satisfies", "verifies", "refines"),
+}
+"""What columns are called, where nobody says it."""
+_MOST_LEADING = 50
+"""Rows in which a header is looked for."""
+
+
+def columns_of(header: Sequence[str], given: Mapping[str, str]) -> dict[str, int]:
+    """Return the place of each column that there is; `given` names win. Every link column is its own."""
+    places = {name.strip().lower(): place for place, name in reversed(list(enumerate(header))) if name.strip()}
+    found: dict[str, int] = {}
+    for role, names in COLUMNS.items():
+        wanted = [given[role].strip().lower()] if role in given else names
+        place = next((places[name] for name in wanted if name in places), None)
+        if place is not None:
+            found[role] = place
+    return found
+
+
+def workbook(path: str, *, columns: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """Yield the items of every sheet that has a header with an id and a text or title; nothing where none has.
+
+    Raises:
+        Refusal: it is no workbook, or the extra that reads them is missing.
+    """
+    import warnings
+
+    try:
+        import openpyxl
+    except ImportError as error:
+        raise Refusal(
+            "unsupported", "Workbooks need the extra `office`.", suggestion="pip install 'clausewise[office]'"
+        ) from error
+    with open_archive(path, "an Excel workbook", needs=("xl/workbook.xml",)), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # openpyxl tells of extensions that it leaves aside
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+        for sheet in book.worksheets:
+            header, found = list[str](), dict[str, int]()
+            for number, row in enumerate(sheet.iter_rows(values_only=True, max_col=MOST_COLUMNS), 1):
+                cells = ["" if cell is None else str(cell).strip() for cell in row]
+                if "id" not in found or not {"title", "text"} & found.keys():
+                    header, found = cells, columns_of(cells, columns)
+                    if number > _MOST_LEADING:
+                        break
+                elif any(cells):
+                    yield _item(header, found, cells, number, sheet.title)
+
+
+def _item(
+    header: Sequence[str], found: Mapping[str, int], cells: Sequence[str], number: int, sheet: str
+) -> dict[str, Any]:
+    def cell(role: str) -> str:
+        return cells[found[role]] if role in found and found[role] < len(cells) else ""
+
+    targets = [part.strip() for part in cell("links").replace(";", ",").replace("\n", ",").split(",")]
+    return {
+        "id": cell("id") or f"{sheet}:{number}",
+        "heading": cell("title"),
+        "text": cell("text"),
+        "kind": sheet,
+        "attributes": {name: value for name, value in zip(header, cells, strict=False) if name and value},
+        "links": [[part, header[found["links"]]] for part in targets if part],
+        "line": number,
+    }
