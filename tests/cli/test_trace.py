@@ -5,16 +5,21 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from knowledge_mcp import wiring
+from knowledge_mcp.cli.knowledge.inspect import file_item
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.ranking.linking import Linker
+from knowledge_mcp.readers.requirements.reader import RequirementReader
 from knowledge_mcp.settings import Settings
 from tests.cli.conftest import Command
 from tests.engine.test_tracing import REQUIREMENTS, TESTS, embed
+from tests.readers.requirement_files import REQIF, RST, SDOC, zipped
 
 
 @pytest.fixture(autouse=True)
@@ -127,3 +132,113 @@ def test_a_decision_needs_a_place_to_be_kept(knowledge: Command, sides: tuple[st
     done = knowledge("trace", *sides, "--accept", "REQ-1=t_audit")
     assert done.code == 1
     assert "Add --decisions FILE." in done.err
+
+
+# ---- requirements of other tools, and back to them
+
+
+def test_declared_links_of_requirement_files_come_first(knowledge: Command, tmp_path: Path) -> None:
+    (tmp_path / "a.reqif").write_text(REQIF)
+    (tmp_path / "b.sdoc").write_text(SDOC)
+    answer = json.loads(knowledge("trace", str(tmp_path / "a.reqif"), str(tmp_path / "b.sdoc"), "--json").out)
+    links = {(each["from"], each["to"]): each for each in answer["links"]}
+    assert links["o1", "SW-1"]["verdict"] == "declared"
+    assert links["o1", "SW-1"]["evidence"]["to"]["citation"] == "b.sdoc:8"
+    assert links["o2", "SW-2"]["verdict"] in {"likely", "uncertain"}
+
+
+def test_reqif_is_kept_byte_by_byte_and_relations_are_added(knowledge: Command, tmp_path: Path) -> None:
+    (tmp_path / "a.reqif").write_text(REQIF)
+    (tmp_path / "b.sdoc").write_text(SDOC)
+    out = tmp_path / "out.reqif"
+    knowledge("trace", str(tmp_path / "a.reqif"), str(tmp_path / "b.sdoc"), "--reqif", str(out))
+    written = out.read_text()
+    place = 0
+    for part in filter(
+        str.strip, re.findall("<[^>]+>|[^<>]+", REQIF)
+    ):  # what was there is there, in its order; what is new stands between
+        found = written.find(part, place)
+        assert found >= 0, part
+        place = found + len(part)
+    reader = RequirementReader()
+    before, after = (reader.read(file_item(tmp_path / name)).items for name in ("a.reqif", "out.reqif"))
+    reader.close()
+    kept = {each.id: each for each in after}
+    for each in before:
+        assert (kept[each.id].text, kept[each.id].attributes, kept[each.id].level) == (
+            each.text,
+            each.attributes,
+            each.level,
+        )
+        assert set(each.links) <= set(kept[each.id].links)
+    assert ("SW-1", "Trace link") in {(link.target, link.kind) for link in kept["o1"].links}
+    assert kept["SW-1"].text == "The software shall stop the pump\n\nwhen the tank is full."
+    assert kept["SW-1"].attributes["STATUS"] == "Active"
+
+
+def test_an_archive_keeps_its_attachments(knowledge: Command, sides: tuple[str, str], tmp_path: Path) -> None:
+    zipped(tmp_path / "a.reqifz", spec__reqif=REQIF, picture__png=b"\x89PNG")
+    knowledge("trace", str(tmp_path / "a.reqifz"), sides[1], "--reqif", str(tmp_path / "out.reqifz"))
+    with zipfile.ZipFile(tmp_path / "out.reqifz") as archive:
+        assert archive.read("picture.png") == b"\x89PNG"
+        assert b"t_audit" in archive.read("spec.reqif")
+
+
+def test_sets_of_any_kind_become_reqif_and_come_back_the_same(
+    knowledge: Command, sides: tuple[str, str], tmp_path: Path
+) -> None:
+    knowledge("trace", *sides, "--reqif", str(tmp_path / "out.reqif"))
+    reader = RequirementReader()
+    found = {each.id: each for each in reader.read(file_item(tmp_path / "out.reqif")).items}
+    reader.close()
+    assert {each.id: each.text for each in (*REQUIREMENTS, *TESTS)} == {name: each.text for name, each in found.items()}
+    assert [link.target for link in found["REQ-1"].links] == ["t_overflow"]
+
+
+def test_a_needs_json_holds_both_sets_and_is_read_again(
+    knowledge: Command, sides: tuple[str, str], tmp_path: Path
+) -> None:
+    knowledge("trace", *sides, "--needs", str(tmp_path / "needs.json"))
+    needs = json.loads((tmp_path / "needs.json").read_text())["versions"]["1"]["needs"]
+    assert needs["REQ-1"]["links"] == ["t_overflow"]
+    answer = json.loads(knowledge("trace", str(tmp_path / "needs.json"), sides[1], "--json").out)
+    assert ("REQ-1", "t_overflow", "declared") in {(e["from"], e["to"], e["verdict"]) for e in answer["links"]}
+
+
+def test_a_workbook_has_links_and_gaps_and_no_formula(
+    knowledge: Command, sides: tuple[str, str], tmp_path: Path
+) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    with Path(sides[0]).open("a") as stream:
+        stream.write("=1+1,The valve shall open.\n")
+    knowledge("trace", *sides, "--xlsx", str(tmp_path / "links.xlsx"))
+    book = openpyxl.load_workbook(tmp_path / "links.xlsx")
+    links = [[cell.value for cell in row] for row in book["Links"].iter_rows(min_row=2, max_col=4)]
+    assert ["REQ-1", "t_overflow", "likely"] in [row[:3] for row in links]
+    assert all(isinstance(row[3], float) for row in links)
+    gaps = {cell.value: cell.data_type for row in book["Gaps"].iter_rows(min_row=2, max_col=1) for cell in row}
+    assert gaps["=1+1"] == "s"
+
+
+def test_a_folder_of_doorstop_files_and_pages_with_needs_gives_their_items(
+    knowledge: Command, sides: tuple[str, str], tmp_path: Path
+) -> None:
+    folder = tmp_path / "spec"
+    folder.mkdir()
+    (folder / ".doorstop.yml").write_text("settings:\n  prefix: SW\n")
+    (folder / "SW001.yml").write_text("level: 1.0\nlinks:\n- REQ-1: null\ntext: |\n  Stop the pump.\n")
+    (folder / "needs.rst").write_text(RST)
+    answer = json.loads(knowledge("trace", sides[0], str(folder), "--json").out)
+    assert ("REQ-1", "SW001", "declared") in {(e["from"], e["to"], e["verdict"]) for e in answer["links"]}
+    seen = {each["to"] for each in answer["links"]} | {each["id"] for each in answer["gaps"]["to"]}
+    assert seen == {"SW001", "SW_STOP", "SW_AUDIT"}
+
+
+def test_columns_of_tables_may_be_called_otherwise(knowledge: Command, sides: tuple[str, str], tmp_path: Path) -> None:
+    table = tmp_path / "a.csv"
+    table.write_text("Key;Wording\nA-1;The pump shall stop when the tank is full.\n")
+    done = knowledge("trace", str(table), sides[1], "--json")
+    assert "item 2 has no text" in done.err
+    answer = json.loads(knowledge("trace", str(table), sides[1], "--columns", "id=Key,text=wording", "--json").out)
+    assert answer["links"][0]["from"] == "A-1"
+    assert "names no column" in knowledge("trace", str(table), sides[1], "--columns", "number=Key").err

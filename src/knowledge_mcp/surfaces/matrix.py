@@ -10,7 +10,7 @@ from typing import Any
 
 from knowledge_mcp.engine.tracing.links import Trace, TraceItem, TraceLink, Verdict
 
-__all__ = ["as_csv", "as_html", "as_values", "harmless"]
+__all__ = ["as_csv", "as_html", "as_values", "harmless", "table_of"]
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _COLUMNS = ("from", "to", "verdict", "probability", "words", "from_text", "to_text", "from_citation", "to_citation")
@@ -45,18 +45,21 @@ def _gap(item: TraceItem) -> dict[str, str]:
     return {"id": item.id, "title": item.title, "citation": item.citation, "verdict": Verdict.NONE.value}
 
 
-def as_csv(found: Trace) -> str:
-    """Write one row a link, and one for every item without any."""
-    stream = io.StringIO()
-    writer = csv.writer(stream)
-    writer.writerow(_COLUMNS)
-    for link in found.links:
-        writer.writerow([harmless(cell) for cell in _row(link)])
+def table_of(found: Trace) -> list[list[str]]:
+    """Return a header, one row a link, and one for every item without any."""
+    rows = [list(_COLUMNS), *(_row(link) for link in found.links)]
     for place, items in enumerate((found.untraced_sources, found.untraced_targets)):
         for item in items:
             cells = [""] * len(_COLUMNS)
             cells[place], cells[2], cells[7 + place] = item.id, Verdict.NONE.value, item.citation
-            writer.writerow([harmless(cell) for cell in cells])
+            rows.append(cells)
+    return rows
+
+
+def as_csv(found: Trace) -> str:
+    """Write the table."""
+    stream = io.StringIO()
+    csv.writer(stream).writerows([harmless(cell) for cell in row] for row in table_of(found))
     return stream.getvalue()
 
 

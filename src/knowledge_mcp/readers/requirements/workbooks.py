@@ -23,11 +23,11 @@ _MOST_LEADING = 50
 
 
 def columns_of(header: Sequence[str], given: Mapping[str, str]) -> dict[str, int]:
-    """Return the place of each column that there is; `given` names win. Every link column is its own."""
+    """Return the place of each column that there is; `given` names win, the usual ones count too."""
     places = {name.strip().lower(): place for place, name in reversed(list(enumerate(header))) if name.strip()}
     found: dict[str, int] = {}
     for role, names in COLUMNS.items():
-        wanted = [given[role].strip().lower()] if role in given else names
+        wanted = [given.get(role, "").strip().lower(), *names]
         place = next((places[name] for name in wanted if name in places), None)
         if place is not None:
             found[role] = place

@@ -114,7 +114,7 @@ def _stated(path: Path, name: str, reader: RequirementReader, columns: Mapping[s
         TraceItem(
             each.id,
             each.title,
-            each.text or each.title,
+            each.text or each.title or each.id,
             f"{name}:{each.line}" if each.line else name,
             tuple(link.target for link in each.links),
             each.attributes,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,7 +26,7 @@ from knowledge_mcp.cli.shared.session import (
 )
 from knowledge_mcp.engine.tracing.links import Trace, Verdict, trace
 from knowledge_mcp.model.errors import InvalidInputError
-from knowledge_mcp.surfaces import matrix
+from knowledge_mcp.surfaces import interchange, matrix
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -42,9 +43,19 @@ def trace_command(
     as_csv: Annotated[
         Path | None, typer.Option("--csv", metavar="FILE", help="Write one row a link.", dir_okay=False)
     ] = None,
+    as_xlsx: Annotated[
+        Path | None, typer.Option("--xlsx", metavar="FILE", help="Write a workbook of links and gaps.", dir_okay=False)
+    ] = None,
     as_html: Annotated[
         Path | None,
         typer.Option("--html", metavar="FILE", help="Write the matrix, to sort, filter and print.", dir_okay=False),
+    ] = None,
+    as_reqif: Annotated[
+        Path | None,
+        typer.Option("--reqif", metavar="FILE", help="Write ReqIF with the links as relations.", dir_okay=False),
+    ] = None,
+    as_needs: Annotated[
+        Path | None, typer.Option("--needs", metavar="FILE", help="Write a needs.json with the links.", dir_okay=False)
     ] = None,
     decisions: Annotated[
         Path | None,
@@ -84,14 +95,27 @@ def trace_command(
         from knowledge_mcp.wiring import build_linker
 
         found = trace(sources, targets, build_linker(settings), decided)
-        if as_csv is not None:
-            _write(as_csv, matrix.as_csv(found))
-        if as_html is not None:
-            _write(as_html, matrix.as_html(source, target, found))
+        sides = ((source, sources), (target, targets))
+        writers: list[tuple[Path | None, Callable[[], str | bytes]]] = [
+            (as_csv, lambda: matrix.as_csv(found)),
+            (as_xlsx, lambda: interchange.as_xlsx(found)),
+            (as_html, lambda: matrix.as_html(source, target, found)),
+            (as_needs, lambda: interchange.as_needs(sources, targets, found)),
+            (as_reqif, lambda: interchange.as_reqif(sides, found, _base(source, target), dt.datetime.now(dt.UTC))),
+        ]
+        for path, content in writers:
+            if path is not None:
+                _write(path, content())
         if as_json:
             write_json(matrix.as_values(found))
-        elif as_csv is None and as_html is None:
+        elif not any(path is not None for path, _ in writers):
             _print(found)
+
+
+def _base(*names: str) -> bytes | None:
+    """Return the bytes of the side that is ReqIF, which relations are added to; the reader has checked them."""
+    path = next((Path(name) for name in names if Path(name).suffix.lower() in {".reqif", ".reqifz"}), None)
+    return None if path is None else path.read_bytes()
 
 
 # ---- decisions
@@ -127,9 +151,9 @@ def _decided(path: Path | None, accept: Sequence[str], reject: Sequence[str]) ->
 # ---- showing
 
 
-def _write(path: Path, content: str) -> None:
+def _write(path: Path, content: str | bytes) -> None:
     try:
-        path.write_text(content, encoding="utf-8")
+        path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8", "replace"))
     except OSError as exc:
         raise InvalidInputError(
             f"{path} cannot be written: {exc.strerror or exc}.", suggestion="Choose another place."

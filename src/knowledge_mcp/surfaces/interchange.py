@@ -1,0 +1,300 @@
+"""Links between two sets of items for other tools: a workbook, ReqIF with relations, and a `needs.json`."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import io
+import json
+import re
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from pathlib import PurePosixPath
+
+from knowledge_mcp.engine.tracing.links import Trace, TraceItem, TraceLink, Verdict
+from knowledge_mcp.model.errors import ConfigError, InvalidInputError
+from knowledge_mcp.surfaces.matrix import table_of
+
+__all__ = ["as_needs", "as_reqif", "as_xlsx"]
+
+Side = tuple[str, Sequence[TraceItem]]
+"""A set's name and items."""
+_SURE = frozenset({Verdict.DECLARED, Verdict.LIKELY})
+_LONGEST_CELL = 32_767
+"""Characters that a cell of a workbook can hold."""
+
+
+def as_xlsx(found: Trace) -> bytes:
+    """Write a workbook: a row a link, a row a gap, to sort and filter; no cell is taken for a formula.
+
+    Raises:
+        ConfigError: the extra that writes workbooks is not installed.
+    """
+    try:
+        from openpyxl import Workbook
+        from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
+    except ImportError as exc:
+        raise ConfigError(
+            "Workbooks need the extra `office`.", suggestion="pip install 'clausewise[office]', or use --csv."
+        ) from exc
+    header, *rows = table_of(found)
+    book = Workbook()
+    for name, kept in (
+        ("Links", [r for r in rows if r[0] and r[1]]),
+        ("Gaps", [r for r in rows if not (r[0] and r[1])]),
+    ):
+        sheet = book.create_sheet(name)
+        for number, row in enumerate([header, *kept], 1):
+            for column, value in enumerate(row, 1):
+                cell = sheet.cell(number, column)
+                if number > 1 and header[column - 1] == "probability" and value:
+                    cell.value = float(value)
+                elif value:
+                    cell.value = ILLEGAL_CHARACTERS_RE.sub("", value)[:_LONGEST_CELL]
+                    cell.data_type = "s"
+        sheet.freeze_panes = "A2"
+        sheet.auto_filter.ref = sheet.dimensions
+    book.remove(book.worksheets[0])
+    stream = io.BytesIO()
+    book.save(stream)
+    return stream.getvalue()
+
+
+def as_needs(sources: Sequence[TraceItem], targets: Sequence[TraceItem], found: Trace) -> str:
+    """Write a `needs.json` that sphinx-needs imports: the items of both sets, links where they are declared or likely.
+
+    Raises:
+        InvalidInputError: an id stands in both sets.
+    """
+    both = {each.id for each in sources} & {each.id for each in targets}
+    if both:
+        raise InvalidInputError(
+            f"The id '{min(both)}' stands in both sets; needs have one id each.",
+            suggestion="Give the items of one set other ids, or use --csv.",
+        )
+    links: dict[str, list[str]] = {}
+    for link in found.links:
+        if link.verdict in _SURE:
+            links.setdefault(link.source.id, []).append(link.target.id)
+    needs = {
+        each.id: {
+            **each.attributes,
+            "id": each.id,
+            "title": each.title or each.id,
+            "content": each.text,
+            "type": each.attributes.get("type", "req"),
+            "links": links.get(each.id, []),
+        }
+        for each in (*sources, *targets)
+    }
+    version = {"needs": needs, "needs_amount": len(needs)}
+    return json.dumps({"current_version": "1", "versions": {"1": version}}, indent=1, ensure_ascii=False) + "\n"
+
+
+# ---- ReqIF
+
+_SECTIONS = ("DATATYPES", "SPEC-TYPES", "SPEC-OBJECTS", "SPEC-RELATIONS", "SPECIFICATIONS", "SPEC-RELATION-GROUPS")
+_ROOT = re.compile(r"<((?:[A-Za-z_][\w.-]{0,60}:)?)REQ-IF[\s>]")
+_IDENTIFIER = re.compile(r"\bIDENTIFIER\s{0,9}=\s{0,9}[\"']([^\"'<>]{1,500})[\"']")
+_NAME = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
+_EMPTY = """<?xml version="1.0" encoding="UTF-8"?>
+<REQ-IF xmlns="http://www.omg.org/spec/ReqIF/20110401/reqif.xsd">
+<THE-HEADER><REQ-IF-HEADER IDENTIFIER="clausewise-header"><CREATION-TIME>{now}</CREATION-TIME>
+<REQ-IF-TOOL-ID>clausewise</REQ-IF-TOOL-ID><REQ-IF-VERSION>1.0</REQ-IF-VERSION>
+<SOURCE-TOOL-ID>clausewise</SOURCE-TOOL-ID><TITLE>{title}</TITLE></REQ-IF-HEADER></THE-HEADER>
+<CORE-CONTENT><REQ-IF-CONTENT>
+</REQ-IF-CONTENT></CORE-CONTENT></REQ-IF>
+"""
+
+
+def as_reqif(sides: Sequence[Side], found: Trace, base: bytes | None, now: dt.datetime) -> bytes:
+    """Write ReqIF with a relation for each declared or likely link.
+
+    Args:
+        sides: the two sets.
+        found: their links.
+        base: a .reqif or .reqifz file that holds one of the sets: it is kept byte by byte, and what is missing is put
+            in: the other set and the relations. None begins a new file.
+        now: when.
+    """
+    if base is not None and base.startswith(b"PK"):
+        return _archive_with(sides, found, base, now)
+    moment = now.isoformat(timespec="milliseconds")
+    if base is None:
+        base = _EMPTY.format(now=moment, title=escape(" → ".join(name for name, _ in sides))).encode(
+            "ascii", "xmlcharrefreplace"
+        )
+    # as Latin-1 every byte of an ASCII-compatible encoding is one character, and comes back as it was
+    encoding = "utf-16" if base.startswith((b"\xff\xfe", b"\xfe\xff")) else "latin-1"
+    text = base.decode(encoding)
+    root = _ROOT.search(text)
+    prefix = root[1] if root else ""
+    for section, content in _Parts(text, prefix, moment).of(sides, found):
+        text = _inserted(text, prefix, section, content.encode("ascii", "xmlcharrefreplace").decode("ascii"))
+    return text.encode(encoding)
+
+
+def _archive_with(sides: Sequence[Side], found: Trace, base: bytes, now: dt.datetime) -> bytes:
+    """Put what is missing into the first ReqIF of an archive; its other members stay as they are."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(base)) as old, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as new:
+        main = next((each for each in old.infolist() if PurePosixPath(each.filename).suffix.lower() == ".reqif"), None)
+        for each in old.infolist():
+            data = old.read(each)
+            new.writestr(each, as_reqif(sides, found, data, now) if each is main else data)
+    return stream.getvalue()
+
+
+class _Parts:
+    """Make the elements to put in; names never meet those that there are."""
+
+    def __init__(self, text: str, prefix: str, moment: str) -> None:
+        self._known = frozenset(_IDENTIFIER.findall(text))
+        self._prefix, self._moment = prefix, moment
+        number = 1
+        while any(each.startswith(f"clausewise-{number}-") for each in self._known):
+            number += 1
+        self._own = f"clausewise-{number}"
+
+    def of(self, sides: Sequence[Side], found: Trace) -> list[tuple[str, str]]:
+        """Return what belongs into each section."""
+        names: dict[tuple[int, str], str] = {}
+        for side, (_, items) in enumerate(sides):
+            for each in items:
+                names[side, each.id] = self._name(each.id, side, names)
+        kept = [
+            (side, name, [each for each in items if names[side, each.id] not in self._known])
+            for side, (name, items) in enumerate(sides)
+        ]
+        new = [(side, name, items) for side, name, items in kept if items]
+        every = [each for _, _, items in new for each in items]
+        attributes = ["ReqIF.ForeignID", "ReqIF.Name", "ReqIF.Text"]
+        attributes += [
+            name for name in dict.fromkeys(name for each in every for name in each.attributes) if name not in attributes
+        ]
+        places = {name: f"a{place}" for place, name in enumerate(attributes)}
+        objects = [self._object(each, names[side, each.id], places) for side, _, items in new for each in items]
+        relations = [
+            self._relation(place, link, names)
+            for place, link in enumerate(found.links)
+            if link.verdict in _SURE and not self._stands(link)
+        ]
+        return [
+            ("DATATYPES", self._element("DATATYPE-DEFINITION-STRING", "string", 'MAX-LENGTH="1000000"')),
+            ("SPEC-TYPES", self._types(places, specified=bool(new))),
+            ("SPEC-OBJECTS", "".join(objects)),
+            ("SPEC-RELATIONS", "".join(relations)),
+            (
+                "SPECIFICATIONS",
+                "".join(
+                    self._specification(side, name, [names[side, each.id] for each in items])
+                    for side, name, items in new
+                ),
+            ),
+        ]
+
+    def _name(self, own: str, side: int, names: Mapping[tuple[int, str], str]) -> str:
+        """Return an item's identifier: its own where that is one and free, else one made of it."""
+        if own in self._known or (_NAME.fullmatch(own) is not None and names.get((1 - side, own)) != own):
+            return own
+        return f"{self._own}-{hashlib.sha256(f'{side} {own}'.encode('utf-8', 'surrogatepass')).hexdigest()[:20]}"
+
+    def _stands(self, link: TraceLink) -> bool:
+        """Tell whether the file that is added to has the relation already, whichever way round."""
+        one, other = link.source, link.target
+        return (one.id in self._known and other.id in one.links) or (other.id in self._known and one.id in other.links)
+
+    def _element(self, name: str, own: str, more: str = "", content: str = "", *, called: str = "") -> str:
+        tag = f"{self._prefix}{name}"
+        label = f' LONG-NAME="{_quoted(called)}"' if called else ""
+        begun = f'{tag} IDENTIFIER="{self._own}-{own}"'
+        return f'<{begun} LAST-CHANGE="{self._moment}"{label} {more}>{content}</{tag}>\n'
+
+    def _wrapped(self, *names: str, content: str) -> str:
+        for name in reversed(names):
+            content = f"<{self._prefix}{name}>{content}</{self._prefix}{name}>"
+        return content
+
+    def _types(self, places: Mapping[str, str], *, specified: bool) -> str:
+        def definitions(names: Iterable[tuple[str, str]]) -> str:
+            kind = self._wrapped("TYPE", "DATATYPE-DEFINITION-STRING-REF", content=f"{self._own}-string")
+            each = [self._element("ATTRIBUTE-DEFINITION-STRING", own, "", kind, called=name) for name, own in names]
+            return self._wrapped("SPEC-ATTRIBUTES", content="".join(each))
+
+        links = definitions([("Verdict", "verdict"), ("Probability", "probability")])
+        found = self._element("SPEC-RELATION-TYPE", "link", "", links, called="Trace link")
+        if specified:
+            found += self._element("SPEC-OBJECT-TYPE", "item", "", definitions(places.items()), called="Traced item")
+            found += self._element("SPECIFICATION-TYPE", "set", "", "", called="Traced set")
+        return found
+
+    def _value(self, own: str, value: str) -> str:
+        definition = self._wrapped("DEFINITION", "ATTRIBUTE-DEFINITION-STRING-REF", content=f"{self._own}-{own}")
+        tag = f"{self._prefix}ATTRIBUTE-VALUE-STRING"
+        return f'<{tag} THE-VALUE="{_quoted(value)}">{definition}</{tag}>'
+
+    def _object(self, item: TraceItem, name: str, places: Mapping[str, str]) -> str:
+        values = {"ReqIF.ForeignID": item.id, "ReqIF.Name": item.title, "ReqIF.Text": item.text, **item.attributes}
+        content = self._wrapped("TYPE", "SPEC-OBJECT-TYPE-REF", content=f"{self._own}-item")
+        content += self._wrapped(
+            "VALUES", content="".join(self._value(places[name], value) for name, value in values.items() if value)
+        )
+        tag = f"{self._prefix}SPEC-OBJECT"
+        return f'<{tag} IDENTIFIER="{name}" LAST-CHANGE="{self._moment}">{content}</{tag}>\n'
+
+    def _relation(self, place: int, link: TraceLink, names: Mapping[tuple[int, str], str]) -> str:
+        values = self._value("verdict", link.verdict.value) + self._value("probability", f"{link.probability:.4f}")
+        content = self._wrapped("VALUES", content=values)
+        content += self._wrapped("TYPE", "SPEC-RELATION-TYPE-REF", content=f"{self._own}-link")
+        content += self._wrapped("SOURCE", "SPEC-OBJECT-REF", content=names[0, link.source.id])
+        content += self._wrapped("TARGET", "SPEC-OBJECT-REF", content=names[1, link.target.id])
+        return self._element("SPEC-RELATION", f"l{place}", "", content)
+
+    def _specification(self, place: int, title: str, names: Sequence[str]) -> str:
+        content = self._wrapped("TYPE", "SPECIFICATION-TYPE-REF", content=f"{self._own}-set")
+        rows = [
+            self._element(
+                "SPEC-HIERARCHY", f"s{place}-{row}", "", self._wrapped("OBJECT", "SPEC-OBJECT-REF", content=name)
+            )
+            for row, name in enumerate(names)
+        ]
+        content += self._wrapped("CHILDREN", content="".join(rows))
+        return self._element("SPECIFICATION", f"s{place}", "", content, called=title)
+
+
+def _inserted(text: str, prefix: str, section: str, content: str) -> str:
+    """Put elements at the end of a section, which is made where it is missing."""
+    if not content:
+        return text
+    bare = _without_comments(text)
+    opened, closed = f"<{prefix}{section}>", f"</{prefix}{section}>"
+    end = bare.rfind(closed)
+    if end >= 0:
+        return text[:end] + content + text[end:]
+    empty = re.search(rf"<{re.escape(prefix)}{section}\s{{0,99}}/>", bare)
+    if empty is not None:
+        return text[: empty.start()] + opened + content + closed + text[empty.end() :]
+    later = [bare.find(f"<{prefix}{name}>") for name in _SECTIONS[_SECTIONS.index(section) + 1 :]]
+    place = min([at for at in later if at >= 0], default=bare.rfind(f"</{prefix}REQ-IF-CONTENT>"))
+    return text[:place] + opened + content + closed + text[place:] if place >= 0 else text
+
+
+def _without_comments(text: str) -> str:
+    """Blank comments out, every other character where it was."""
+    parts: list[str] = []
+    place = 0
+    while (begun := text.find("<!--", place)) >= 0:
+        ended = text.find("-->", begun)
+        ended = len(text) if ended < 0 else ended + 3
+        parts += [text[place:begun], " " * (ended - begun)]
+        place = ended
+    return "".join([*parts, text[place:]])
+
+
+_CONTROL = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def _quoted(value: str) -> str:
+    """Write a value as XML takes it in an attribute, line breaks and all; what XML cannot hold is left out."""
+    return escape(_CONTROL.sub("", value)).replace("\r", "&#13;").replace("\n", "&#10;").replace("\t", "&#9;")
