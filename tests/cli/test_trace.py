@@ -128,10 +128,24 @@ def test_wrong_items_are_refused_with_where_and_why(
     assert said in done.err
 
 
-def test_a_decision_needs_a_place_to_be_kept(knowledge: Command, sides: tuple[str, str]) -> None:
-    done = knowledge("trace", *sides, "--accept", "REQ-1=t_audit")
+def test_decisions_without_a_file_are_kept_for_these_two_sets(
+    knowledge: Command, sides: tuple[str, str], tmp_path: Path
+) -> None:
+    done = knowledge("trace", *sides, "--reject", "REQ-1=t_overflow")
+    assert "Decisions kept: 1, in" in done.err
+    later = knowledge("trace", *sides, "--json")
+    assert "Decisions respected: 1, of" in later.err
+    assert ("REQ-1", "t_overflow") not in {(each["from"], each["to"]) for each in json.loads(later.out)["links"]}
+    other = tmp_path / "other.csv"
+    other.write_bytes(Path(sides[0]).read_bytes())
+    answer = json.loads(knowledge("trace", str(other), sides[1], "--json").out)
+    assert ("REQ-1", "t_overflow") in {(each["from"], each["to"]) for each in answer["links"]}
+
+
+def test_a_decision_about_no_link_is_refused(knowledge: Command, sides: tuple[str, str]) -> None:
+    done = knowledge("trace", *sides, "--accept", "REQ-1")
     assert done.code == 1
-    assert "Add --decisions FILE." in done.err
+    assert "names no link" in done.err
 
 
 # ---- requirements of other tools, and back to them

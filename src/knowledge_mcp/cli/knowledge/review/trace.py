@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from knowledge_mcp.cli.knowledge.review.decisions import decided_links, decisions_file
 from knowledge_mcp.cli.knowledge.review.items import columns_given, items_of
 from knowledge_mcp.cli.shared.failures import say
 from knowledge_mcp.cli.shared.session import (
@@ -59,13 +59,15 @@ def trace_command(
     ] = None,
     decisions: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="File of accepted and rejected links; they are respected.", dir_okay=False),
+        typer.Option(
+            metavar="FILE", help="File of accepted and rejected links, instead of one in DATA_PATH.", dir_okay=False
+        ),
     ] = None,
     accept: Annotated[
-        list[str] | None, typer.Option(metavar="FROM=TO", help="Accept a link; kept in --decisions; repeatable.")
+        list[str] | None, typer.Option(metavar="FROM=TO", help="Accept a link, for later runs too; repeatable.")
     ] = None,
     reject: Annotated[
-        list[str] | None, typer.Option(metavar="FROM=TO", help="Reject a link; kept in --decisions; repeatable.")
+        list[str] | None, typer.Option(metavar="FROM=TO", help="Reject a link, for later runs too; repeatable.")
     ] = None,
     columns: Annotated[
         str | None,
@@ -85,11 +87,12 @@ def trace_command(
 
     Example: knowledge trace system.reqif software.sdoc --columns id=Key,text=Description
 
-    Example: knowledge trace srs.csv tests.jsonl --decisions links.json --reject "SRS-4=test_stop"
+    Example: knowledge trace srs.csv tests.jsonl --reject "SRS-4=test_stop" --accept "SRS-4=test_halt"
     """
     with guarded(verbose=verbose, as_json=as_json):
         settings = settings_of(config, collection, verbose=verbose)
-        decided = _decided(decisions, accept or (), reject or ())
+        kept = decisions or decisions_file(settings, source, target)
+        decided = decided_links(kept, accept or (), reject or ())
         named = columns_given(columns)
         sources, targets = items_of(settings, source, named), items_of(settings, target, named)
         from knowledge_mcp.wiring import build_linker
@@ -116,36 +119,6 @@ def _base(*names: str) -> bytes | None:
     """Return the bytes of the side that is ReqIF, which relations are added to; the reader has checked them."""
     path = next((Path(name) for name in names if Path(name).suffix.lower() in {".reqif", ".reqifz"}), None)
     return None if path is None else path.read_bytes()
-
-
-# ---- decisions
-
-
-def _decided(path: Path | None, accept: Sequence[str], reject: Sequence[str]) -> dict[tuple[str, str], bool]:
-    """Read what a person decided, add what is decided now, and keep it.
-
-    Raises:
-        InvalidInputError: there is no file to keep it in, or it holds something else.
-    """
-    if path is None:
-        if accept or reject:
-            raise InvalidInputError("Where is that to be kept?", suggestion="Add --decisions FILE.")
-        return {}
-    try:
-        held: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
-        decided = {(str(each["from"]), str(each["to"])): bool(each["accepted"]) for each in held}
-    except (OSError, ValueError, TypeError, KeyError) as exc:
-        raise InvalidInputError(f"{path} holds no decisions: {exc}.", suggestion="Choose another file.") from exc
-    for pairs, accepted in ((accept, True), (reject, False)):
-        for pair in pairs:
-            source, mark, target = pair.partition("=")
-            if not mark or not source.strip() or not target.strip():
-                raise InvalidInputError(f"'{pair}' names no link.", suggestion="Write FROM=TO with the items' ids.")
-            decided[source.strip(), target.strip()] = accepted
-    if accept or reject:
-        rows = [{"from": one, "to": other, "accepted": yes} for (one, other), yes in sorted(decided.items())]
-        _write(path, json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
-    return decided
 
 
 # ---- showing
