@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from pathlib import Path
+from typing import Any
 
 __all__ = ["NEEDS", "REQIF", "RST", "SDOC", "zipped"]
 
@@ -105,7 +106,7 @@ RST = """Software
    :alt: no need
 """
 
-NEEDS = {
+NEEDS: dict[str, Any] = {
     "project": "Pump",
     "current_version": "2",
     "versions": {

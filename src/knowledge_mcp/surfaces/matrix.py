@@ -47,7 +47,7 @@ def _gap(item: TraceItem) -> dict[str, str]:
 
 def table_of(found: Trace) -> list[list[str]]:
     """Return a header, one row a link, and one for every item without any."""
-    rows = [list(_COLUMNS), *(_row(link) for link in found.links)]
+    rows: list[list[str]] = [[*_COLUMNS], *(_row(link) for link in found.links)]
     for place, items in enumerate((found.untraced_sources, found.untraced_targets)):
         for item in items:
             cells = [""] * len(_COLUMNS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
@@ -19,6 +19,9 @@ _UNCERTAIN = 0.5
 """Share of the threshold's probability from which on a pair is still shown, as uncertain."""
 _MOST_WORDS = 8
 _LONGEST = 400
+_MOST_SENTENCES = 200
+_MOST_KEPT = 1_000_000
+"""Words of sentences held at once: about 100 MB."""
 _WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 _CODED = re.compile(r"(?=[^\s]{0,40}\d)[A-Za-z][\w.:/-]{2,60}\w")
 
@@ -128,7 +131,7 @@ def trace(
     pairs, threshold = propose([each.words for each in sources], [each.words for each in targets], _UNCERTAIN)
     proposed = {(sources[one].id, targets[other].id): share for one, other, share in pairs}
     by_id = ({each.id: each for each in sources}, {each.id: each for each in targets})
-    weigh = _weights([*sources, *targets])
+    witness = _Witness([*sources, *targets])
     found: list[TraceLink] = []
     for one, other in checked(sorted(declared | proposed.keys())):
         if one not in by_id[0] or other not in by_id[1] or decided.get((one, other)) is False:
@@ -137,7 +140,7 @@ def trace(
         likely = Verdict.LIKELY if share >= threshold else Verdict.UNCERTAIN
         verdict = Verdict.DECLARED if (one, other) in declared else likely
         pair = (by_id[0][one], by_id[1][other])
-        found.append(TraceLink(*pair, verdict, share, _evidence(*pair, weigh)))
+        found.append(TraceLink(*pair, verdict, share, witness.evidence(*pair)))
     order = {each.id: place for place, each in enumerate(sources)}
     found.sort(key=lambda link: (order[link.source.id], -link.probability))
     sure = [link for link in found if link.verdict in {Verdict.DECLARED, Verdict.LIKELY}]
@@ -166,35 +169,53 @@ def _declared(sources: Sequence[TraceItem], targets: Sequence[TraceItem]) -> Ite
 # ---- evidence
 
 
-def _weights(items: Sequence[TraceItem]) -> Callable[[str], float]:
-    """Return what weighs a word: the rarer among the items, the more."""
-    frequency = Counter(
-        word for each in checked(items) for word in {found.lower() for found in _WORD.findall(each.words)}
-    )
-    return lambda word: math.log((len(items) + 1) / (frequency[word] or 1))
+class _Witness:
+    """Find what speaks for links: weighs words, the rarer among the items, the more; keeps sentences for the next."""
 
+    def __init__(self, items: Sequence[TraceItem]) -> None:
+        frequency = Counter(
+            word for each in checked(items) for word in {found.lower() for found in _WORD.findall(each.words)}
+        )
+        self._weights = {word: math.log((len(items) + 1) / times) for word, times in frequency.items()}
+        self._kept: dict[int, list[tuple[str, dict[str, str]]]] = {}
+        self._words = 0
 
-def _evidence(source: TraceItem, target: TraceItem, weigh: Callable[[str], float]) -> Evidence:
-    """Choose the two sentences that share the weightiest words; stems stand for words that differ in their ends."""
-    ours, theirs = _sentences(source), _sentences(target)
-    bags = [[{_stem(word): word for word in _WORD.findall(text)} for text in texts] for texts in (ours, theirs)]
-    best, pair = -1.0, (0, 0)
-    for one, bag in enumerate(bags[0]):
-        for other, its in enumerate(bags[1]):
-            shared = bag.keys() & its.keys()
-            worth = sum(weigh(bag[stem].lower()) for stem in shared) / (1 + math.log(1 + len(bag) + len(its)))
-            if worth > best:
-                best, pair = worth, (one, other)
-    if not ours or not theirs:
-        return Evidence("".join(ours[:1]), "".join(theirs[:1]), ())
-    here, there = bags[0][pair[0]], bags[1][pair[1]]
-    words = sorted({here[stem] for stem in here.keys() & there.keys()}, key=lambda word: -weigh(word.lower()))
-    return Evidence(ours[pair[0]], theirs[pair[1]], tuple(words[:_MOST_WORDS]))
+    def evidence(self, source: TraceItem, target: TraceItem) -> Evidence:
+        """Choose the two sentences that share the weightiest words; stems stand for words that differ in their ends."""
+        ours, theirs = self._sentences(source), self._sentences(target)
+        if not ours or not theirs:
+            return Evidence(ours[0][0] if ours else "", theirs[0][0] if theirs else "", ())
+        best, pair = -1.0, (ours[0], theirs[0])
+        for one in ours:
+            for other in theirs:
+                shared = one[1].keys() & other[1].keys()
+                worth = sum(self._weights[one[1][stem].lower()] for stem in shared)
+                worth /= 1 + math.log(1 + len(one[1]) + len(other[1]))
+                if worth > best:
+                    best, pair = worth, (one, other)
+        (here, ours_by), (there, theirs_by) = pair
+        words = sorted(
+            {ours_by[stem] for stem in ours_by.keys() & theirs_by.keys()},
+            key=lambda word: (-self._weights[word.lower()], word),
+        )
+        return Evidence(here, there, tuple(words[:_MOST_WORDS]))
 
+    def _sentences(self, item: TraceItem) -> list[tuple[str, dict[str, str]]]:
+        """Cut an item's words into sentences, each a part of it word for word, none overlong, with words by stem."""
+        found = self._kept.get(id(item))
+        if found is None:
+            texts = [span.of(item.words)[:_LONGEST] for span in sentence_spans(item.words)][:_MOST_SENTENCES]
+            found = [(text, self._stems(text)) for text in texts]
+            self._words += sum(len(words) for _, words in found)
+            if self._words > _MOST_KEPT:
+                self._kept.clear()
+                self._words = sum(len(words) for _, words in found)
+            self._kept[id(item)] = found
+        return found
 
-def _sentences(item: TraceItem) -> list[str]:
-    """Cut an item's words into sentences, each a part of it word for word, none overlong."""
-    return [span.of(item.words)[:_LONGEST] for span in sentence_spans(item.words)][:200]
+    def _stems(self, text: str) -> dict[str, str]:
+        # a sentence that is cut may end within a word, which then stands nowhere
+        return {_stem(word): word for word in _WORD.findall(text) if word.lower() in self._weights}
 
 
 def _stem(word: str) -> str:

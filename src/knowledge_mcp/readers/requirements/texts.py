@@ -10,7 +10,6 @@ from typing import Any, cast
 
 from knowledge_mcp.readers.shared.containers import corrupted, mislabelled, too_large
 from knowledge_mcp.readers.shared.text import NotTextError, decode_text
-from knowledge_mcp.support.sandbox_worker import Refusal
 
 __all__ = ["doorstop", "needs_json", "sphinx_needs", "strictdoc"]
 
@@ -130,7 +129,8 @@ def doorstop(path: str) -> Iterator[dict[str, Any]]:
     fields = cast("dict[str, Any]", found)
     if str(fields.get("active", "true")).lower() == "false":
         return
-    named = [next(iter(each)) if isinstance(each, dict) else each for each in fields.get("links") or ()]
+    listed = cast("list[str | dict[str, Any]]", fields.get("links") or [])
+    named = [name for each in listed for name in ([each] if isinstance(each, str) else each)]
     yield {
         "id": "",
         "heading": str(fields.get("header") or "").strip(),
@@ -138,7 +138,7 @@ def doorstop(path: str) -> Iterator[dict[str, Any]]:
         "level": str(fields.get("level", "")),
         "kind": "normative" if str(fields.get("normative", "true")).lower() == "true" else "informative",
         "attributes": {name: _written(value) for name, value in fields.items()},
-        "links": [[str(each), "parent"] for each in named],
+        "links": [[each, "parent"] for each in named],
         "line": 1,
     }
 
@@ -227,11 +227,9 @@ def needs_json(path: str) -> Iterator[dict[str, Any]]:
         versions: dict[str, Any] = found["versions"]
         current = versions.get(found.get("current_version", "")) or next(iter(versions.values()))
         needs: dict[str, dict[str, Any]] = current["needs"]
-        names = {name for need in needs.values() for name in (need["id"],)}
+        names = {str(need["id"]) for need in needs.values()}
     except (ValueError, TypeError, KeyError, AttributeError, StopIteration, RecursionError) as error:
         raise corrupted("a needs.json", error) from error
-    if not all(isinstance(each, dict) for each in needs.values()):
-        raise Refusal("corrupted", "Its needs are no objects.", suggestion="Build it anew.")
     yield {"title": str(found.get("project", ""))}
     for need in needs.values():
         yield {
