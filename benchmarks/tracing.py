@@ -212,7 +212,8 @@ def sized(linker: linking.Linker, count: int) -> str:
     found = trace(sides[0], sides[1], linker)
     spent, used = time.perf_counter() - began, time.process_time() - used
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return f"{count} × {count} items: {spent:.0f} s ({used:.0f} s of processor), {most:.0f} MiB at most, {len(found.links)} links"
+    cost = f"{spent:.0f} s ({used:.0f} s of processor), {most:.0f} MiB at most"
+    return f"{count} × {count} items: {cost}, {len(found.links)} links"
 
 
 def main() -> None:
