@@ -15,7 +15,7 @@ from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.pdf import job
 from knowledge_mcp.readers.pdf.blocks import Geometry, Vocabulary
 from knowledge_mcp.readers.pdf.headings.candidates import best_chain, follows, number_key
-from knowledge_mcp.readers.pdf.lines import lay_out, tables_of
+from knowledge_mcp.readers.pdf.ordering import lay_out, tables_of
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table
 from knowledge_mcp.support.sandbox import Refusal
 from tests.readers.pdf_files import SENTENCE, changed, picture_page, sheet, standard

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -239,7 +239,7 @@ class _Stream:
             for element in page.elements:
                 if isinstance(element, Table):
                     yield from self._close()
-                    yield _table(element)
+                    yield _table(element, self._words.join)
                 elif id(element) in notes:
                     self._take_footnote(element)
                 elif id(element) in self._starts:
@@ -365,9 +365,15 @@ def _begins_footnote(line: Line) -> bool:
     return len(line.text) > len(first) + 1 and (first in {"*", "†", "‡", "**"} or (first.isdigit() and len(first) <= 3))
 
 
-def _table(table: Table) -> dict[str, Any]:
-    boxes = Extent(table.lines, whole=True).packed()
-    return {"kind": BlockKind.TABLE.value, "text": table.markdown(), "pages": [table.page], "boxes": boxes}
+def _table(table: Table, join: Callable[[str, str], str]) -> dict[str, Any]:
+    printed = table.markdown(join)
+    starts = list(itertools.accumulate((len(row) + 1 for row in printed), initial=0))
+    block: dict[str, Any] = {"kind": BlockKind.TABLE.value, "text": "\n".join(printed)}
+    block["pages"] = [table.page, *(page for _, page in table.turns)]
+    block["boxes"] = Extent(table.lines, whole=True).packed()
+    if table.turns:
+        block["breaks"] = [starts[row + 1] for row, _ in table.turns]  # behind the header stands a line of dashes
+    return block
 
 
 def _printed(current: _Open) -> dict[str, Any]:

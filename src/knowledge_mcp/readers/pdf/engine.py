@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.readers.pdf.hidden import HiddenText, hidden_text, is_parsed, leave_out, take_out
-from knowledge_mcp.readers.pdf.lines import lay_out
+from knowledge_mcp.readers.pdf.ordering import lay_out
 from knowledge_mcp.readers.shared.layout import PageLayout
 from knowledge_mcp.support.sandbox_worker import Refusal
 
@@ -188,10 +188,12 @@ def pages(path: str, *, count: int, batch: int = BATCH) -> Iterator[ParsedBatch]
     parser = LiteParse(
         ocr_enabled=False,
         max_pages=count,
-        output_format="text",  # the same items and blocks without writing Markdown, and a box for every word
+        output_format="text",  # the same items and blocks without writing Markdown
         extract_blocks=True,
         extract_text_metadata=True,
         extract_structure_tree=True,
+        extract_vector_graphics=True,
+        emit_word_boxes=True,
         extract_links=False,
         image_mode="off",
         keep_headers_footers=True,

@@ -10,7 +10,7 @@ import functools
 import itertools
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from knowledge_mcp.model.document import Box
@@ -123,17 +123,33 @@ class Line:
 
 @dataclass(slots=True)
 class Table:
-    """Hold one table: rows of cells, the header first, all rows of one length; `lines` is what it was made from."""
+    """Hold one table.
+
+    Attributes:
+        page: physical page from 1, the first one.
+        rows: rows of cells, the header first, all of one length; a cell of several printed lines has line ends.
+        lines: what it was made from.
+        edges: the left edges of its columns and the right edge of the last one, where lines draw them.
+        turns: index of the first row on each further page, with the page.
+    """
 
     page: int
     rows: list[list[str]]
     lines: list[Line]
+    edges: tuple[float, ...] = ()
+    turns: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
 
-    def markdown(self) -> str:
-        """Print it as Markdown rows, header first."""
-        printed = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in self.rows]
+    def markdown(self, join: Callable[[str, str], str] = "{} {}".format) -> list[str]:
+        """Print it as Markdown rows, header first; `join` puts two printed lines of a cell together."""
+        printed = ["| " + " | ".join(_cell(cell, join) for cell in row) + " |" for row in self.rows]
         printed.insert(1, "|" + " --- |" * len(self.rows[0]))
-        return "\n".join(printed)
+        return printed
+
+
+def _cell(text: str, join: Callable[[str, str], str]) -> str:
+    if "\n" in text:
+        text = functools.reduce(join, text.split("\n"))
+    return text.replace("|", "\\|")
 
 
 @dataclass(slots=True)

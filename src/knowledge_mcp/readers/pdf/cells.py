@@ -1,0 +1,212 @@
+"""Words of a page into the cells of its drawn grids; what they tell decides whether a grid is a table.
+
+Words stay literal and are taken by their places: an item that runs over a side of its cell is cut between two words.
+"""
+
+from __future__ import annotations
+
+import itertools
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from knowledge_mcp.readers.pdf.lines import is_rotated, line_of, rows_of
+from knowledge_mcp.readers.pdf.ruled import Cell, Drawn, Grid
+from knowledge_mcp.readers.shared.layout import Line, Table
+
+if TYPE_CHECKING:
+    from liteparse.types import TextItem
+
+__all__ = ["RuledTable", "ruled_tables"]
+
+_FILLED = 0.25
+"""Share of the cells that have words at least: a form has more, the net of a chart has hardly any."""
+_CROSSING = 0.05
+"""Share of the words that may lie over a side of their cell: in a drawing lines run through words."""
+_OVER = 2.0
+"""Points by which a word lies over a side of its cell, and is not only set close to it."""
+_LONG_TEXT = 6
+"""Lines from which on the one cell of a row is running text in a frame, which has headings and lists."""
+_REPEATED = 80
+"""Characters up to which a cell that spans rows is repeated in each: a name, not a text; as in Word tables."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuledTable:
+    """Tables of one grid, with the running text between them, and where the grid stands."""
+
+    elements: list[Line | Table]
+    box: tuple[float, float, float, float]
+    block: float
+
+    @property
+    def top(self) -> float:
+        """Return its upper edge."""
+        return self.box[1]
+
+    @property
+    def left(self) -> float:
+        """Return its left edge."""
+        return self.box[0]
+
+    def overlaps(self, lines: Sequence[Line]) -> bool:
+        """Tell whether any of the lines stands at the height of the table, and within its width."""
+        left, top, right, bottom = self.box
+        return any(top < (line.y0 + line.y1) / 2 < bottom and line.x0 < right and line.x1 > left for line in lines)
+
+
+def ruled_tables(
+    drawn: Drawn, items: list[TextItem], page: int, places: Mapping[int, float]
+) -> tuple[list[RuledTable], list[TextItem]]:
+    """Make the tables that lines draw, and return them with the items that are in none of them; larger grids first."""
+    found: list[RuledTable] = []
+    places = dict(places)
+    for grid in sorted(drawn.grids, key=lambda grid: (grid.box[0] - grid.box[2]) * (grid.box[3] - grid.box[1])):
+        left, top, right, bottom = grid.box
+        inside = [
+            item
+            for item in items
+            if left <= item.x + item.width / 2 <= right and top <= item.y + item.height / 2 <= bottom
+        ]
+        held = _held(grid, inside, places)
+        if held is None or not _is_table(grid, held, drawn):
+            continue
+        found.append(_table(grid, held, page, places))
+        taken = set(map(id, inside))
+        items = [item for item in items if id(item) not in taken]
+    return found, items
+
+
+_Held = dict[int, "list[TextItem]"]
+"""Items by the index of their cell."""
+
+
+def _held(grid: Grid, items: Sequence[TextItem], places: dict[int, float]) -> _Held | None:
+    """Share items out to cells; None where too many words lie over the sides of their cells."""
+    index = {
+        (row, column): at
+        for at, cell in enumerate(grid.cells)
+        for row in range(cell.row, cell.row + cell.down)
+        for column in range(cell.column, cell.column + cell.across)
+    }
+    held: _Held = {}
+    over = total = 0
+    for item in items:
+        row = min(max(bisect_right(grid.tops, item.y + item.height / 2) - 1, 0), len(grid.tops) - 2)
+        whole = index.get((row, _column(grid, item.x + item.width / 2)))
+        total += 1
+        if whole is not None and _is_within(item, grid.cells[whole]):
+            held.setdefault(whole, []).append(item)
+            continue
+        for part in _words(item):
+            places[id(part)] = places[id(item)]
+            at = index.get((row, _column(grid, part.x + part.width / 2)), whole)
+            if at is None:
+                return None
+            over += not _is_within(part, grid.cells[at])
+            held.setdefault(at, []).append(part)
+    return held if over <= max(1.0, _CROSSING * total) else None
+
+
+def _column(grid: Grid, x: float) -> int:
+    return min(max(bisect_right(grid.edges, x) - 1, 0), len(grid.edges) - 2)
+
+
+def _is_within(item: TextItem, cell: Cell) -> bool:
+    return item.x >= cell.box[0] - _OVER and item.x + item.width <= cell.box[2] + _OVER
+
+
+def _words(item: TextItem) -> Iterator[TextItem]:
+    """Cut an item into its words, where the parser says where they are."""
+    if len(item.words) < 2:
+        yield item
+        return
+    for word in item.words:
+        yield replace(
+            item, text=word.text, x=word.x, y=word.y, width=word.width, height=word.height, words=[],
+        )  # fmt: skip
+
+
+def _is_table(grid: Grid, held: _Held, drawn: Drawn) -> bool:
+    """Tell a table from a drawing: words in two rows and columns, in cells enough, and no curve from cell to cell."""
+    filled = [grid.cells[at] for at in held]
+    if len({cell.row for cell in filled}) < 2 or len({cell.column for cell in filled}) < 2:
+        return False
+    return len(filled) >= _FILLED * len(grid.cells) and not drawn.is_crossed(grid)
+
+
+def _table(grid: Grid, held: _Held, page: int, places: Mapping[int, float]) -> RuledTable:
+    lines = {at: list(_lines(items, page, places)) for at, items in held.items()}
+    rows: defaultdict[int, list[int]] = defaultdict(list)
+    for at, cell in enumerate(grid.cells):
+        rows[cell.row].append(at)
+    columns = sorted({grid.cells[at].column for at in lines})
+    elements: list[Line | Table] = []
+    texts: list[list[str]] = []
+    inside: list[Line] = []
+    above: dict[int, tuple[int, str]] = {}
+    for row in sorted(rows):
+        alone = len(rows[row]) == 1 and grid.cells[rows[row][0]].across == len(grid.edges) - 1
+        if alone and len(lines.get(rows[row][0], ())) >= _LONG_TEXT:
+            elements.extend(_closed(texts, inside, grid, columns, page))
+            elements.extend(lines[rows[row][0]])
+            texts, inside = [], []
+            continue
+        texts.append(_row(grid, row, rows[row], columns, lines, above))
+        inside.extend(itertools.chain.from_iterable(lines.get(at, ()) for at in rows[row]))
+    elements.extend(_closed(texts, inside, grid, columns, page))
+    first = next(line for line in _of(elements))
+    return RuledTable(elements, grid.box, first.block)
+
+
+def _of(elements: Iterable[Line | Table]) -> Iterator[Line]:
+    for element in elements:
+        if isinstance(element, Table):
+            yield from element.lines
+        else:
+            yield element
+
+
+def _closed(
+    texts: list[list[str]], inside: list[Line], grid: Grid, columns: Sequence[int], page: int
+) -> list[Line | Table]:
+    """Make a table of rows, those without words left out; lines where there is but one row or one column."""
+    rows = [row for row in texts if any(row)]
+    if len(rows) < 2 or sum(any(row[column] for row in rows) for column in range(len(columns))) < 2:
+        return list(inside)
+    edges = (*(grid.edges[column] for column in columns), grid.edges[-1])
+    return [Table(page, rows, inside, edges=edges)]
+
+
+def _row(
+    grid: Grid,
+    row: int,
+    begun: Sequence[int],
+    columns: Sequence[int],
+    lines: Mapping[int, list[Line]],
+    above: dict[int, tuple[int, str]],
+) -> list[str]:
+    """Return the texts of a row; a short text that spans rows is repeated in each, one that spans columns is not."""
+    texts = [""] * len(columns)
+    own = False
+    for at in begun:
+        cell = grid.cells[at]
+        text = "\n".join(line.text for line in lines.get(at, ()))
+        if text:
+            own = True
+            texts[columns.index(cell.column)] = text
+        if cell.down > 1 and len(text) <= _REPEATED:
+            above[cell.column] = (cell.row + cell.down, text)
+    for column, (end, text) in above.items():
+        if own and row < end and text and not texts[columns.index(column)]:
+            texts[columns.index(column)] = text
+    return texts
+
+
+def _lines(items: Sequence[TextItem], page: int, places: Mapping[int, float]) -> Iterator[Line]:
+    for row in rows_of([item for item in items if not is_rotated(item)]):
+        yield line_of(row, page, places)
+    for item in sorted((item for item in items if is_rotated(item)), key=lambda item: (item.x, item.y)):
+        yield line_of([item], page, places)

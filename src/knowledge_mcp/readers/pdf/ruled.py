@@ -1,0 +1,423 @@
+"""The lines that a page draws to grids of cells; and what else it draws, to tell a drawing from a table.
+
+Lines are level or upright: strokes, edges of boxes and of filled areas; a thin filled area is a line too. Lines that
+stand within `_NEAR` of one another are one line. All work is bounded: what has more lines or crossings is a drawing.
+"""
+
+from __future__ import annotations
+
+import itertools
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from liteparse.types import VectorGraphics, VectorLine, VectorShape
+
+    from knowledge_mcp.readers.shared.layout import Line
+
+__all__ = ["Cell", "Drawn", "Grid", "drawn_of"]
+
+_NEAR = 3.0
+"""Points within which two lines are one: both edges of a thin area, a double line, the frames of two boxes that touch."""
+_SHORT = 6.0
+"""Points below which a line bounds no cell: no row is lower than its type; dots and ticks are shorter."""
+_LEAST_LINES = 4
+_MOST_LINES = 30_000
+"""Lines from which on a page is a drawing; a full page of cells of one letter has some 10,000 edges."""
+_MOST_CROSSINGS = 60_000
+_MOST_CELLS = 20_000
+_COVERED = 0.95
+"""Share of its outline that the cells of a grid fill at least, but for rounding: a table leaves nothing out."""
+
+_SIGNS = 2
+"""Signs of a drawing from which on it is one: one alone may be a mark, a stamp, an icon."""
+_BAND = 0.9
+
+_Box = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell: its place in the grid, how many rows and columns it spans, its box in points from the top left."""
+
+    row: int
+    column: int
+    down: int
+    across: int
+    box: _Box
+
+
+@dataclass(slots=True)
+class Grid:
+    """Cells that fill a rectangle, from the top and the left; `edges` are the places of the upright lines."""
+
+    cells: list[Cell]
+    edges: tuple[float, ...]
+    tops: tuple[float, ...]
+
+    @property
+    def box(self) -> _Box:
+        """Return the outline."""
+        return self.edges[0], self.tops[0], self.edges[-1], self.tops[-1]
+
+
+@dataclass(slots=True)
+class Drawn:
+    """What is drawn on a page.
+
+    Attributes:
+        grids: of two rows and two columns at least; whether they are tables, their words tell.
+        boxes: single boxes, and grids of one row or one column.
+        strokes: boxes around curves and lines that are neither level nor upright.
+        upright: upright lines as x, top, bottom.
+        crowded: there are more lines than a table has.
+    """
+
+    grids: list[Grid] = field(default_factory=list[Grid])
+    boxes: list[_Box] = field(default_factory=list[_Box])
+    strokes: list[_Box] = field(default_factory=list[_Box])
+    upright: list[tuple[float, float, float]] = field(default_factory=list[tuple[float, float, float]])
+    crowded: bool = False
+
+    def is_crossed(self, grid: Grid) -> bool:
+        """Tell whether a curve or a slanted line goes from cell to cell of a grid."""
+        left, top, right, bottom = grid.box
+        for box in self.strokes:
+            x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
+            around = box[0] <= left and box[1] <= top and box[2] >= right and box[3] >= bottom
+            if around or not (left < x < right and top < y < bottom):
+                continue
+            if not any(_holds(cell.box, box) for cell in grid.cells):
+                return True
+        return False
+
+    def is_drawing(self, region: _Box, lines: Sequence[Line]) -> bool:
+        """Tell whether a region without a grid is a part of a drawing.
+
+        Boxes with words in them that stand apart, curves and slanted lines, and short upright lines are signs of it.
+        Bands over the whole width or height are none, unless all words stand in them: rows and columns are shaded so.
+
+        Args:
+            region: box around the lines.
+            lines: the words of the region.
+        """
+        if self.crowded:
+            return True
+        left, top, right, bottom = region
+        if sum(_is_in(box, region) for box in self.strokes) >= _SIGNS:
+            return True
+        wide, high = _BAND * (right - left), _BAND * (bottom - top)
+        boxes = [box for box in self.boxes if _is_in(box, region)]
+        bands = [box for box in boxes if box[2] - box[0] >= wide or box[3] - box[1] >= high]
+        apart = [box for box in boxes if box[2] - box[0] < wide and box[3] - box[1] < high]
+        if _worded(apart, lines) >= _SIGNS:
+            return True
+        if _worded(boxes, lines) >= _SIGNS and all(any(_is_in(_box_of(line), box) for box in boxes) for line in lines):
+            return True
+        short = [
+            line for line in self.upright
+            if line[2] - line[1] < high / 2 and _is_in((line[0], line[1], line[0], line[2]), region)
+        ]  # fmt: skip
+        return sum(not any(_is_in((x, y0, x, y1), box) for box in bands) for x, y0, y1 in short) > _SIGNS
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line: its place across its direction, and from where to where it goes along it."""
+
+    at: float
+    start: float
+    end: float
+
+
+def drawn_of(graphics: VectorGraphics | None) -> Drawn:
+    """Find grids and other drawings among the lines and shapes of a page."""
+    drawn = Drawn()
+    if graphics is None or len(graphics.lines) < _LEAST_LINES:
+        if graphics is not None:
+            drawn.strokes = _strokes(graphics.shapes, [], [])
+        return drawn
+    if len(graphics.lines) > _MOST_LINES:
+        drawn.crowded = True
+        return drawn
+    lines, areas = _edges_apart(graphics.lines)
+    level, upright = _directions(lines)
+    drawn.upright = [(line.at, line.start, line.end) for line in upright]
+    drawn.strokes = _strokes(graphics.shapes, level, upright)
+    for rows, columns in _groups(level, upright, drawn):
+        _cut(rows, columns, drawn)
+    if areas:
+        _add_filled(*_directions([*lines, *areas]), drawn)
+    return drawn
+
+
+def _edges_apart(lines: Sequence[VectorLine]) -> tuple[list[VectorLine], list[VectorLine]]:
+    """Tell strokes and thin filled areas from the edges of wide ones: those of a thin area have short edges at both ends."""
+    ends: set[tuple[int, int]] = set()
+    for line in lines:
+        if not line.stroke and abs(line.x1 - line.x2) + abs(line.y1 - line.y2) <= _NEAR:
+            ends.add((round(line.x1 * 5), round(line.y1 * 5)))
+            ends.add((round(line.x2 * 5), round(line.y2 * 5)))
+    thin: list[VectorLine] = []
+    wide: list[VectorLine] = []
+    for line in lines:
+        corners = ((round(line.x1 * 5), round(line.y1 * 5)), (round(line.x2 * 5), round(line.y2 * 5)))
+        (thin if line.stroke or all(corner in ends for corner in corners) else wide).append(line)
+    return thin, wide
+
+
+def _directions(lines: Sequence[VectorLine]) -> tuple[list[_Line], list[_Line]]:
+    level = _joined((line.y1, line.x1, line.x2) for line in lines if abs(line.y1 - line.y2) <= 1)
+    return level, _joined((line.x1, line.y1, line.y2) for line in lines if abs(line.y1 - line.y2) > 1)
+
+
+def _add_filled(level: list[_Line], upright: list[_Line], drawn: Drawn) -> None:
+    """Add grids and boxes that filled areas make, outside of those that lines alone make."""
+    more = Drawn()
+    for rows, columns in _groups(level, upright, more):
+        _cut(rows, columns, more)
+    drawn.crowded = drawn.crowded or more.crowded
+    known = [grid.box for grid in drawn.grids]
+    drawn.grids += [grid for grid in more.grids if not any(_meet(grid.box, box) for box in known)]
+    known += drawn.boxes
+    drawn.boxes += [box for box in more.boxes if not any(_meet(box, other) for other in known)]
+
+
+def _joined(parts: Iterable[tuple[float, float, float]]) -> list[_Line]:
+    """Join parts of lines of one direction, and leave out what is too short; in the order of their places."""
+    found: list[_Line] = []
+    group: list[tuple[float, float, float]] = []
+    for part in sorted((at, min(start, end), max(start, end)) for at, start, end in parts):
+        if group and part[0] - group[0][0] > _NEAR:
+            found.extend(_run(group))
+            group = []
+        group.append(part)
+    found.extend(_run(group))
+    return found
+
+
+def _run(group: list[tuple[float, float, float]]) -> Iterator[_Line]:
+    if not group:
+        return
+    at = (group[0][0] + group[-1][0]) / 2
+    ends = sorted((start, end) for _, start, end in group)
+    low, high = ends[0]
+    for start, end in [*ends[1:], (float("inf"), 0.0)]:
+        if start > high + _NEAR:
+            if high - low >= _SHORT:
+                yield _Line(at, low, high)
+            low = start
+            high = end
+        high = max(high, end)
+
+
+def _strokes(shapes: Sequence[VectorShape], level: Sequence[_Line], upright: Sequence[_Line]) -> list[_Box]:
+    """List curves, and strokes that have an extent in both directions without a line along their top or side."""
+    tops, sides = [line.at for line in level], [line.at for line in upright]
+    found: list[_Box] = []
+    for shape in shapes:
+        x, y, width, height = shape.bbox
+        if width <= _NEAR + 1 or height <= _NEAR + 1 or not shape.stroke:
+            continue
+        lined = _is_lined(level, tops, y, x, width, height) or _is_lined(upright, sides, x, y, height, width)
+        if shape.has_curve or not lined:
+            found.append((x, y, x + width, y + height))
+    return found
+
+
+def _is_lined(lines: Sequence[_Line], places: Sequence[float], at: float, low: float, long: float, wide: float) -> bool:
+    """Tell whether a line runs within a box; `at` and `wide` are across the lines, `low` and `long` along them."""
+    near = lines[bisect_left(places, at - _NEAR) : bisect_right(places, at + wide + _NEAR)][:50]
+    return any(line.start < low + long and line.end > low for line in near)
+
+
+# ---- crossings ------------------------------------------------------------------------------------------------------
+
+
+def _groups(
+    level: Sequence[_Line], upright: Sequence[_Line], drawn: Drawn
+) -> Iterator[tuple[list[_Line], list[_Line]]]:
+    """Yield lines that hang together, level and upright ones."""
+    places = [line.at for line in upright]
+    home = list(range(len(level) + len(upright)))
+
+    def root(index: int) -> int:
+        while home[index] != index:
+            home[index] = home[home[index]]
+            index = home[index]
+        return index
+
+    looked = 0
+    for row, line in enumerate(level):
+        first, last = bisect_left(places, line.start - _NEAR), bisect_right(places, line.end + _NEAR)
+        looked += last - first
+        if looked > 20 * _MOST_CROSSINGS:
+            drawn.crowded = True
+            return
+        for column in range(first, last):
+            if upright[column].start - _NEAR <= line.at <= upright[column].end + _NEAR:
+                home[root(len(level) + column)] = root(row)
+    rows: defaultdict[int, list[_Line]] = defaultdict(list)
+    columns: defaultdict[int, list[_Line]] = defaultdict(list)
+    for index, line in enumerate(level):
+        rows[root(index)].append(line)
+    for index, line in enumerate(upright, len(level)):
+        columns[root(index)].append(line)
+    for key in rows:
+        if key in columns:
+            yield rows[key], columns[key]
+
+
+def _cut(level: list[_Line], upright: list[_Line], drawn: Drawn) -> None:
+    """Cut what lines enclose into cells, and gather cells that touch to grids and boxes."""
+    level = _with_ends(level, upright)
+    upright = _with_ends(upright, level)
+    xs, ys = sorted({line.at for line in upright}), sorted({line.at for line in level})
+    wide, high = len(xs) - 1, len(ys) - 1
+    if wide < 1 or high < 1:
+        return
+    if wide * high > _MOST_CELLS:
+        drawn.crowded = True
+        return
+    cells = _cells(xs, ys, _barred(upright, xs, ys), _barred(level, ys, xs))
+    for group in _touching(cells):
+        columns = sorted({cell.box[0] for cell in group} | {cell.box[2] for cell in group})
+        rows = sorted({cell.box[1] for cell in group} | {cell.box[3] for cell in group})
+        box = (columns[0], rows[0], columns[-1], rows[-1])
+        filled = sum(_area(cell.box) for cell in group)
+        if filled < _COVERED * _area(box):
+            drawn.boxes.extend(cell.box for cell in group)
+            continue
+        if len(columns) == 2 or len(rows) == 2:
+            drawn.boxes.append(box)
+            continue
+        grid = Grid([_placed(cell, rows, columns) for cell in group], tuple(columns), tuple(rows))
+        grid.cells.sort(key=lambda cell: (cell.row, cell.column))
+        drawn.grids.append(grid)
+
+
+def _with_ends(lines: list[_Line], crossing: list[_Line]) -> list[_Line]:
+    """Add the sides that a table leaves open: where most of the crossing lines end beyond the last line, at one place."""
+    at = [line.at for line in lines]
+    added = list(lines)
+    for outer, ends in (
+        (min(at), sorted(line.start for line in crossing if line.start < min(at) - _SHORT)),
+        (max(at), sorted(line.end for line in crossing if line.end > max(at) + _SHORT)),
+    ):
+        if 2 * len(ends) <= len(crossing) or len(ends) < 2:
+            continue
+        middle = ends[len(ends) // 2]
+        if sum(abs(end - middle) <= _NEAR for end in ends) * 4 >= 3 * len(ends) and middle != outer:
+            added.append(_Line(middle, min(line.at for line in crossing), max(line.at for line in crossing)))
+    return sorted(added, key=lambda line: line.at)
+
+
+def _barred(lines: Sequence[_Line], across: Sequence[float], along: Sequence[float]) -> list[bytearray]:
+    """Tell for each place of a line and each step along it whether the line is drawn there."""
+    index = {at: position for position, at in enumerate(across)}
+    found = [bytearray(len(along) - 1) for _ in across]
+    for line in lines:
+        first, last = bisect_left(along, line.start - _NEAR), bisect_right(along, line.end + _NEAR) - 1
+        if last > first:
+            found[index[line.at]][first:last] = b"\1" * (last - first)
+    return found
+
+
+def _cells(xs: list[float], ys: list[float], upright: list[bytearray], level: list[bytearray]) -> list[Cell]:
+    """Merge the smallest boxes over sides that are not drawn; what is open to the outside or no rectangle goes."""
+    wide, high = len(xs) - 1, len(ys) - 1
+    seen = bytearray(wide * high)
+    cells: list[Cell] = []
+    for begin in range(wide * high):
+        if seen[begin]:
+            continue
+        waiting, members, closed = [begin], list[int](), True
+        seen[begin] = 1
+        while waiting:
+            here = waiting.pop()
+            members.append(here)
+            row, column = divmod(here, wide)
+            for open_, inside, there in (
+                (not upright[column][row], column > 0, here - 1),
+                (not upright[column + 1][row], column + 1 < wide, here + 1),
+                (not level[row][column], row > 0, here - wide),
+                (not level[row + 1][column], row + 1 < high, here + wide),
+            ):
+                if not open_:
+                    continue
+                if not inside:
+                    closed = False
+                elif not seen[there]:
+                    seen[there] = 1
+                    waiting.append(there)
+        rows, columns = [each // wide for each in members], [each % wide for each in members]
+        top, bottom, left, right = min(rows), max(rows) + 1, min(columns), max(columns) + 1
+        if closed and (bottom - top) * (right - left) == len(members):
+            box = (xs[left], ys[top], xs[right], ys[bottom])
+            cells.append(Cell(top, left, bottom - top, right - left, box))
+    return cells
+
+
+def _touching(cells: Sequence[Cell]) -> Iterator[list[Cell]]:
+    """Group cells that share a part of a side."""
+    home = list(range(len(cells)))
+
+    def root(index: int) -> int:
+        while home[index] != index:
+            home[index] = home[home[index]]
+            index = home[index]
+        return index
+
+    taken: dict[tuple[int, int], int] = {}
+    for index, cell in enumerate(cells):
+        for row, column in itertools.product(
+            range(cell.row, cell.row + cell.down), range(cell.column, cell.column + cell.across)
+        ):
+            taken[row, column] = index
+    for (row, column), index in taken.items():
+        for beside in (taken.get((row, column + 1)), taken.get((row + 1, column))):
+            if beside is not None:
+                home[root(beside)] = root(index)
+    groups: defaultdict[int, list[Cell]] = defaultdict(list)
+    for index, cell in enumerate(cells):
+        groups[root(index)].append(cell)
+    yield from groups.values()
+
+
+def _placed(cell: Cell, rows: Sequence[float], columns: Sequence[float]) -> Cell:
+    left, top, right, bottom = cell.box
+    row, column = rows.index(top), columns.index(left)
+    return Cell(row, column, rows.index(bottom) - row, columns.index(right) - column, cell.box)
+
+
+def _holds(outer: _Box, box: _Box) -> bool:
+    return (
+        outer[0] - _NEAR <= box[0] and outer[1] - _NEAR <= box[1]
+        and outer[2] + _NEAR >= box[2] and outer[3] + _NEAR >= box[3]
+    )  # fmt: skip
+
+
+def _meet(one: _Box, other: _Box) -> bool:
+    """Tell whether two boxes share an area."""
+    across = min(one[2], other[2]) - max(one[0], other[0])
+    return across > _NEAR and min(one[3], other[3]) - max(one[1], other[1]) > _NEAR
+
+
+def _is_in(box: _Box, outer: _Box) -> bool:
+    """Tell whether the middle of a box lies in another one."""
+    return outer[0] <= (box[0] + box[2]) / 2 <= outer[2] and outer[1] <= (box[1] + box[3]) / 2 <= outer[3]
+
+
+def _box_of(line: Line) -> _Box:
+    return line.x0, line.y0, line.x1, line.y1
+
+
+def _worded(boxes: Sequence[_Box], lines: Sequence[Line]) -> int:
+    return sum(any(_is_in(_box_of(line), box) for line in lines) for box in boxes)
+
+
+def _area(box: _Box) -> float:
+    return (box[2] - box[0]) * (box[3] - box[1])
