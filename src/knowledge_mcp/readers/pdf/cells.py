@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from knowledge_mcp.readers.pdf.lines import is_rotated, line_of, rows_of
+from knowledge_mcp.readers.pdf.lines import is_rotated, line_of, rows_of, size_of
 from knowledge_mcp.readers.pdf.ruled import Cell, Drawn, Grid
 from knowledge_mcp.readers.shared.layout import Line, Table
 
@@ -70,13 +70,47 @@ def ruled_tables(
             for item in items
             if left <= item.x + item.width / 2 <= right and top <= item.y + item.height / 2 <= bottom
         ]
-        held = _held(grid, inside, places)
-        if held is None or not _is_table(grid, held, drawn):
+        grid = _with_columns(grid, inside)
+        held = _held(grid, inside, places) if grid is not None else None
+        if grid is None or held is None or not _is_table(grid, held, drawn):
             continue
         found.append(_table(grid, held, page, places))
         taken = set(map(id, inside))
         items = [item for item in items if id(item) not in taken]
     return found, items
+
+
+def _with_columns(grid: Grid, items: Sequence[TextItem]) -> Grid | None:
+    """Cut cells that span columns where their words stand in columns: below a head whose sides go no further down.
+
+    Returns:
+        None where all rows below the head stand in one cell: the engine finds rows by their words.
+    """
+    if all(cell.across == 1 for cell in grid.cells):
+        return grid
+    cells: list[Cell] = []
+    for cell in grid.cells:
+        left, top, right, bottom = cell.box
+        within = [
+            item for item in items
+            if left <= item.x + item.width / 2 <= right and top <= item.y + item.height / 2 <= bottom
+        ] if cell.across > 1 else []  # fmt: skip
+        cuts = [edge for edge in range(cell.column + 1, cell.column + cell.across) if _is_gutter(grid.edges[edge], within)]
+        if cuts and len(grid.tops) == 3 and len(rows_of([item for item in within if not is_rotated(item)])) > _LONG_TEXT:
+            return None
+        for first, last in itertools.pairwise([cell.column, *cuts, cell.column + cell.across]):
+            box = (grid.edges[first], top, grid.edges[last], bottom)
+            cells.append(Cell(cell.row, first, cell.down, last - first, box))
+    return Grid(cells, grid.edges, grid.tops) if len(cells) > len(grid.cells) else grid
+
+
+def _is_gutter(edge: float, items: Sequence[TextItem]) -> bool:
+    """Tell whether words stand on both sides of a place, none nearer to those beyond it than a letter is high."""
+    before = max((item.x + item.width for item in items if item.x + item.width / 2 < edge), default=None)
+    after = min((item.x for item in items if item.x + item.width / 2 >= edge), default=None)
+    if before is None or after is None:
+        return False
+    return before <= edge + _OVER and after >= edge - _OVER and after - before >= max(size_of(item) for item in items)
 
 
 _Held = dict[int, "list[TextItem]"]
@@ -130,11 +164,15 @@ def _words(item: TextItem) -> Iterator[TextItem]:
 
 
 def _is_table(grid: Grid, held: _Held, drawn: Drawn) -> bool:
-    """Tell a table from a drawing: words in two rows and columns, in cells enough, and no curve from cell to cell."""
+    """Tell a table from a drawing: two rows with words in two columns, in cells enough, and no line across cells."""
     filled = [grid.cells[at] for at in held]
-    if len({cell.row for cell in filled}) < 2 or len({cell.column for cell in filled}) < 2:
+    beside: defaultdict[int, set[int]] = defaultdict(set)
+    for cell in filled:
+        for row in range(cell.row, cell.row + cell.down):
+            beside[row].add(cell.column)
+    if sum(len(columns) > 1 for columns in beside.values()) < 2 or len({cell.row for cell in filled}) < 2:
         return False
-    return len(filled) >= _FILLED * len(grid.cells) and not drawn.is_crossed(grid)
+    return len(filled) >= _FILLED * len(grid.cells) and not drawn.is_part(grid)
 
 
 def _table(grid: Grid, held: _Held, page: int, places: Mapping[int, float]) -> RuledTable:

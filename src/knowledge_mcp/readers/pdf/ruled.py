@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from liteparse.types import VectorGraphics, VectorLine, VectorShape
+    from liteparse.types import VectorGraphics, VectorShape
 
     from knowledge_mcp.readers.shared.layout import Line
 
@@ -35,6 +35,10 @@ _COVERED = 0.95
 _SIGNS = 2
 """Signs of a drawing from which on it is one: one alone may be a mark, a stamp, an icon."""
 _BAND = 0.9
+_LARGE = 20.0
+"""Points in both directions from which on a filled area with curves is no mark: a round box."""
+_SHEET = 100
+"""Lines outside of grids from which on a page holds a large drawing; a page of boxed text has a few dozen."""
 
 _Box = tuple[float, float, float, float]
 
@@ -70,25 +74,32 @@ class Drawn:
 
     Attributes:
         grids: of two rows and two columns at least; whether they are tables, their words tell.
-        boxes: single boxes, and grids of one row or one column.
+        boxes: single boxes, and grids of one row or one column, that lines make.
+        areas: the same that filled areas make.
         strokes: boxes around curves and lines that are neither level nor upright.
         upright: upright lines as x, top, bottom.
         crowded: there are more lines than a table has.
+        loose: how many lines and strokes there are outside of grids.
+        sheet: the box around all of those.
     """
 
     grids: list[Grid] = field(default_factory=list[Grid])
     boxes: list[_Box] = field(default_factory=list[_Box])
     strokes: list[_Box] = field(default_factory=list[_Box])
     upright: list[tuple[float, float, float]] = field(default_factory=list[tuple[float, float, float]])
+    areas: list[_Box] = field(default_factory=list[_Box])
     crowded: bool = False
+    loose: int = 0
+    sheet: _Box = (0.0, 0.0, 0.0, 0.0)
 
-    def is_crossed(self, grid: Grid) -> bool:
-        """Tell whether a curve or a slanted line goes from cell to cell of a grid."""
+    def is_part(self, grid: Grid) -> bool:
+        """Tell whether a grid is a part of a drawing: it lies within one, or a slanted line goes from cell to cell."""
         left, top, right, bottom = grid.box
+        if self._is_within_sheet(grid.box):
+            return True
         for box in self.strokes:
             x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
-            around = box[0] <= left and box[1] <= top and box[2] >= right and box[3] >= bottom
-            if around or not (left < x < right and top < y < bottom):
+            if _holds(box, grid.box) or not (left < x < right and top < y < bottom):
                 continue
             if not any(_holds(cell.box, box) for cell in grid.cells):
                 return True
@@ -98,30 +109,36 @@ class Drawn:
         """Tell whether a region without a grid is a part of a drawing.
 
         Boxes with words in them that stand apart, curves and slanted lines, and short upright lines are signs of it.
-        Bands over the whole width or height are none, unless all words stand in them: rows and columns are shaded so.
+        Filled areas over the whole width or height are none, unless all words stand in them: rows and columns are
+        shaded so.
 
         Args:
             region: box around the lines.
             lines: the words of the region.
         """
-        if self.crowded:
+        if self.crowded or self._is_within_sheet(region):
             return True
-        left, top, right, bottom = region
         if sum(_is_in(box, region) for box in self.strokes) >= _SIGNS:
             return True
+        if _worded([box for box in self.boxes if not _holds(box, region)], lines) >= _SIGNS:
+            return True
+        left, top, right, bottom = region
         wide, high = _BAND * (right - left), _BAND * (bottom - top)
-        boxes = [box for box in self.boxes if _is_in(box, region)]
-        bands = [box for box in boxes if box[2] - box[0] >= wide or box[3] - box[1] >= high]
-        apart = [box for box in boxes if box[2] - box[0] < wide and box[3] - box[1] < high]
-        if _worded(apart, lines) >= _SIGNS:
+        areas = [box for box in self.areas if not _holds(box, region) and _meet(box, region)]
+        if _worded([box for box in areas if box[2] - box[0] < wide and box[3] - box[1] < high], lines) >= _SIGNS:
             return True
-        if _worded(boxes, lines) >= _SIGNS and all(any(_is_in(_box_of(line), box) for box in boxes) for line in lines):
+        if _worded(areas, lines) >= _SIGNS and all(any(_is_in(_box_of(line), box) for box in areas) for line in lines):
             return True
-        short = [
-            line for line in self.upright
-            if line[2] - line[1] < high / 2 and _is_in((line[0], line[1], line[0], line[2]), region)
-        ]  # fmt: skip
-        return sum(not any(_is_in((x, y0, x, y1), box) for box in bands) for x, y0, y1 in short) > _SIGNS
+        short = (
+            (x, y0, x, y1) for x, y0, y1 in self.upright if y1 - y0 < high / 2 and _is_in((x, y0, x, y1), region)
+        )
+        return sum(not any(_holds(box, line) for box in self.boxes) for line in short) > _SIGNS
+
+    def _is_within_sheet(self, box: _Box) -> bool:
+        """Tell whether a box lies within what the many lines of a drawing reach over: a schematic with its frame."""
+        if self.loose < _SHEET:
+            return False
+        return _holds(self.sheet, box)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +160,7 @@ def drawn_of(graphics: VectorGraphics | None) -> Drawn:
     if len(graphics.lines) > _MOST_LINES:
         drawn.crowded = True
         return drawn
-    lines, areas = _edges_apart(graphics.lines)
+    lines, areas = _edges_apart(graphics)
     level, upright = _directions(lines)
     drawn.upright = [(line.at, line.start, line.end) for line in upright]
     drawn.strokes = _strokes(graphics.shapes, level, upright)
@@ -151,27 +168,53 @@ def drawn_of(graphics: VectorGraphics | None) -> Drawn:
         _cut(rows, columns, drawn)
     if areas:
         _add_filled(*_directions([*lines, *areas]), drawn)
+    _measure_sheet(level, upright, drawn)
     return drawn
 
 
-def _edges_apart(lines: Sequence[VectorLine]) -> tuple[list[VectorLine], list[VectorLine]]:
-    """Tell strokes and thin filled areas from the edges of wide ones: those of a thin area have short edges at both ends."""
+def _measure_sheet(level: Sequence[_Line], upright: Sequence[_Line], drawn: Drawn) -> None:
+    """Count what is drawn outside of grids, and measure how far it reaches."""
+    if len(level) + len(upright) + len(drawn.strokes) < _SHEET:
+        return
+    grids = [grid.box for grid in drawn.grids]
+    boxes = [(line.start, line.at, line.end, line.at) for line in level]
+    boxes += [(line.at, line.start, line.at, line.end) for line in upright]
+    loose = [box for box in [*boxes, *drawn.strokes] if not any(_holds(grid, box) for grid in grids)]
+    drawn.loose = len(loose)
+    if loose:
+        drawn.sheet = (
+            min(box[0] for box in loose), min(box[1] for box in loose),
+            max(box[2] for box in loose), max(box[3] for box in loose),
+        )  # fmt: skip
+
+
+def _edges_apart(graphics: VectorGraphics) -> tuple[list[_Box], list[_Box]]:
+    """Tell lines, thin filled areas among them, from the edges of wide filled areas.
+
+    A path of several thin areas is known by its edges: those of a thin area have short edges at both ends.
+    """
     ends: set[tuple[int, int]] = set()
-    for line in lines:
+    for line in graphics.lines:
         if not line.stroke and abs(line.x1 - line.x2) + abs(line.y1 - line.y2) <= _NEAR:
             ends.add((round(line.x1 * 5), round(line.y1 * 5)))
             ends.add((round(line.x2 * 5), round(line.y2 * 5)))
-    thin: list[VectorLine] = []
-    wide: list[VectorLine] = []
-    for line in lines:
+    thin: list[_Box] = []
+    wide: list[_Box] = []
+    for line in graphics.lines:
         corners = ((round(line.x1 * 5), round(line.y1 * 5)), (round(line.x2 * 5), round(line.y2 * 5)))
-        (thin if line.stroke or all(corner in ends for corner in corners) else wide).append(line)
+        is_thin = line.stroke or all(corner in ends for corner in corners)
+        (thin if is_thin else wide).append((line.x1, line.y1, line.x2, line.y2))
+    for shape in graphics.shapes:
+        x, y, width, height = shape.bbox
+        if shape.fill and not shape.has_curve and min(width, height) <= _NEAR < max(width, height):
+            thin.append((x, y + height / 2, x + width, y + height / 2) if width > height
+                        else (x + width / 2, y, x + width / 2, y + height))  # fmt: skip
     return thin, wide
 
 
-def _directions(lines: Sequence[VectorLine]) -> tuple[list[_Line], list[_Line]]:
-    level = _joined((line.y1, line.x1, line.x2) for line in lines if abs(line.y1 - line.y2) <= 1)
-    return level, _joined((line.x1, line.y1, line.y2) for line in lines if abs(line.y1 - line.y2) > 1)
+def _directions(lines: Sequence[_Box]) -> tuple[list[_Line], list[_Line]]:
+    level = _joined((y0, x0, x1) for x0, y0, x1, y1 in lines if abs(y0 - y1) <= 1)
+    return level, _joined((x0, y0, y1) for x0, y0, x1, y1 in lines if abs(y0 - y1) > 1)
 
 
 def _add_filled(level: list[_Line], upright: list[_Line], drawn: Drawn) -> None:
@@ -182,8 +225,7 @@ def _add_filled(level: list[_Line], upright: list[_Line], drawn: Drawn) -> None:
     drawn.crowded = drawn.crowded or more.crowded
     known = [grid.box for grid in drawn.grids]
     drawn.grids += [grid for grid in more.grids if not any(_meet(grid.box, box) for box in known)]
-    known += drawn.boxes
-    drawn.boxes += [box for box in more.boxes if not any(_meet(box, other) for other in known)]
+    drawn.areas = more.boxes
 
 
 def _joined(parts: Iterable[tuple[float, float, float]]) -> list[_Line]:
@@ -220,8 +262,10 @@ def _strokes(shapes: Sequence[VectorShape], level: Sequence[_Line], upright: Seq
     found: list[_Box] = []
     for shape in shapes:
         x, y, width, height = shape.bbox
-        if width <= _NEAR + 1 or height <= _NEAR + 1 or not shape.stroke:
+        if width <= _NEAR + 1 or height <= _NEAR + 1:
             continue
+        if not shape.stroke and not (shape.has_curve and width > _LARGE and height > _LARGE):
+            continue  # letters, marks and arrow heads are drawn as small areas
         lined = _is_lined(level, tops, y, x, width, height) or _is_lined(upright, sides, x, y, height, width)
         if shape.has_curve or not lined:
             found.append((x, y, x + width, y + height))
