@@ -27,6 +27,8 @@ _CROSSING = 0.05
 """Share of the words that may lie over a side of their cell: in a drawing lines run through words."""
 _OVER = 2.0
 """Points by which a word lies over a side of its cell, and is not only set close to it."""
+_LETTERS = 4
+"""Letters by which a blank may be off the line at which an item is cut: "W" is four times as wide as "i"."""
 _LONG_TEXT = 6
 """Lines from which on the one cell of a row is running text in a frame, which has headings and lists."""
 _REPEATED = 80
@@ -134,7 +136,7 @@ def _held(grid: Grid, items: Sequence[TextItem], places: dict[int, float]) -> _H
         if whole is not None and _is_within(item, grid.cells[whole]):
             held.setdefault(whole, []).append(item)
             continue
-        for part in _words(item):
+        for part in _parts(item, grid.edges):
             places[id(part)] = places[id(item)]
             at = index.get((row, _column(grid, part.x + part.width / 2)), whole)
             if at is None:
@@ -152,15 +154,25 @@ def _is_within(item: TextItem, cell: Cell) -> bool:
     return item.x >= cell.box[0] - _OVER and item.x + item.width <= cell.box[2] + _OVER
 
 
-def _words(item: TextItem) -> Iterator[TextItem]:
-    """Cut an item into its words, where the parser says where they are."""
-    if len(item.words) < 2:
-        yield item
-        return
-    for word in item.words:
-        yield replace(
-            item, text=word.text, x=word.x, y=word.y, width=word.width, height=word.height, words=[],
-        )  # fmt: skip
+def _parts(item: TextItem, edges: Sequence[float]) -> Iterator[TextItem]:
+    """Cut an item at the blanks nearest to the upright lines through it; its letters count as equally wide.
+
+    The parser parts what stands apart; what it leaves together over a line has hardly more than a blank there.
+    """
+    text, step = item.text, item.width / max(len(item.text), 1)
+    start = 0
+    for edge in edges[bisect_right(edges, item.x + _OVER) : bisect_right(edges, item.x + item.width - _OVER)]:
+        at = round((edge - item.x) / step)
+        near = [place for place in range(max(at - _LETTERS, start + 1), at + _LETTERS) if text[place : place + 1] == " "]
+        if near:
+            cut = min(near, key=lambda place: abs(place - at))
+            yield _part(item, start, cut, step)
+            start = cut + 1
+    yield _part(item, start, len(text), step) if start else item
+
+
+def _part(item: TextItem, start: int, end: int, step: float) -> TextItem:
+    return replace(item, text=item.text[start:end], x=item.x + start * step, width=(end - start) * step)
 
 
 def _is_table(grid: Grid, held: _Held, drawn: Drawn) -> bool:

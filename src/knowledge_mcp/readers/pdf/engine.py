@@ -193,7 +193,6 @@ def pages(path: str, *, count: int, batch: int = BATCH) -> Iterator[ParsedBatch]
         extract_text_metadata=True,
         extract_structure_tree=True,
         extract_vector_graphics=True,
-        emit_word_boxes=True,
         extract_links=False,
         image_mode="off",
         keep_headers_footers=True,
