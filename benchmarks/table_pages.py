@@ -147,6 +147,7 @@ class Page:
         rules: str = "grid",
         fill: Callable[[int, int], float | None] = lambda row, column: None,
         known: bool = True,
+        headed: bool = True,
     ) -> float:
         """Draw a table; `rules`: grid, bars, boxes, open, rows, book, none. Returns its bottom."""
         heights = self.measured(rows, widths)
@@ -172,7 +173,9 @@ class Page:
                 elif rules == "rows":
                     self.line(x0, y1, x1, y1)
                 for index, text in enumerate(self.wrapped(cell.text, x1 - x0 - 2 * self.pad)):
-                    self.at(x0 + self.pad, y0 + self.pad + self.size * (0.95 + 1.25 * index), text, bold=row == 0)
+                    self.at(
+                        x0 + self.pad, y0 + self.pad + self.size * (0.95 + 1.25 * index), text, bold=headed and row == 0
+                    )
         if rules == "open":
             self.line(edges[0], tops[0], edges[-1], tops[0])
         if rules == "rows":
@@ -253,7 +256,9 @@ def spans(page: Page) -> None:
     rows: Rows = [*head, [Cell("lowest"), Cell("highest")]]
     for group in range(page.dice.randint(2, 3)):
         count = page.dice.randint(2, 3)
-        rows.append([Cell(f"Class {group}", down=count), Cell(page.number()), Cell(page.number()), Cell(page.words(2, 9))])
+        rows.append(
+            [Cell(f"Class {group}", down=count), Cell(page.number()), Cell(page.number()), Cell(page.words(2, 9))]
+        )
         rows += [[Cell(page.number()), Cell(page.number()), Cell(page.words(2, 9))] for _ in range(count - 1)]
     rows.append([Cell(f"Note: {page.words(10, 20)}", across=4)])
     page.table(rows, widths(page, 4))
@@ -263,7 +268,12 @@ def spans(page: Page) -> None:
 def filled(page: Page) -> None:
     page.paragraph()
     shade = page.dice.choice((0.7, 0.85))
-    page.table(plain(page, 4, 6), widths(page, 4), rules="none", fill=lambda row, _: shade if row == 0 else 0.95 - 0.03 * (row % 2))
+    page.table(
+        plain(page, 4, 6),
+        widths(page, 4),
+        rules="none",
+        fill=lambda row, _: shade if row == 0 else 0.95 - 0.03 * (row % 2),
+    )
     page.paragraph()
 
 
@@ -280,7 +290,9 @@ def several_pages(page: Page, *, again: bool) -> None:
     page.table(rows[:10], wide, known=False)
     for start in (10, 19):
         page.next_page()
-        page.table([rows[0], *rows[start : start + 9]] if again else rows[start : start + 9], wide, known=False)
+        page.table(
+            [rows[0], *rows[start : start + 9]] if again else rows[start : start + 9], wide, known=False, headed=again
+        )
     page.paragraph()
     page.know(rows)
 
@@ -345,7 +357,10 @@ def in_column(page: Page) -> None:
 def form(page: Page) -> None:
     page.paragraph(2)
     rows: Rows = [[Cell("Application for a test permit", across=4)]]
-    rows += [[Cell(f"{page.name()}:"), Cell(page.words(1, 3)), Cell(f"{page.name()}:"), Cell(page.number())] for _ in range(4)]
+    rows += [
+        [Cell(f"{page.name()}:"), Cell(page.words(1, 3)), Cell(f"{page.name()}:"), Cell(page.number())]
+        for _ in range(4)
+    ]
     rows.append([Cell(f"{page.name()}:"), Cell(page.words(8, 20), across=3)])
     page.table(rows, [90, 150, 90, 141])
 

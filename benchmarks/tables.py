@@ -241,7 +241,8 @@ def grids(lines: Sequence[Segment]) -> Iterator[list[tuple[float, float, float, 
                     if level[under][0] > level[row][0] + 3 and first in across.get(under, ())
                     if upright[first][2] >= level[under][0] - NEAR
                     for second in columns[start + 1 :]
-                    if upright[second][0] > upright[first][0] + 3 and second in across[under]
+                    if upright[second][0] > upright[first][0] + 3
+                    and second in across[under]
                     and upright[second][2] >= level[under][0] - NEAR
                 ),
                 None,
@@ -281,7 +282,7 @@ def truths_of(page: Any) -> Iterator[Truth]:
         tops = sorted({cell[1] for cell in cells})
         if len(tops) < 2 or len({cell[0] for cell in cells}) < 2:
             continue
-        words = {cell: "" for cell in cells}
+        words = dict.fromkeys(cells, "")
         for mark, x, y in placed:
             inside = [cell for cell in cells if cell[0] <= x < cell[2] and cell[1] <= y < cell[3]]
             if inside:
@@ -378,5 +379,3 @@ def main(arguments: Sequence[str]) -> int:
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))
-
-

@@ -18,6 +18,7 @@ __all__ = [
     "heading_identifier",
     "identifier_key",
     "identifiers_asked",
+    "is_aside_header",
     "is_below",
     "is_foreign",
     "is_identifier",
@@ -167,10 +168,12 @@ _VOID = re.compile(
     r"|superseded|obsolete|n/?a|tb[dcsr]|none|satisf|see\b|>>)\b",
     re.IGNORECASE,
 )
-_ASIDE = re.compile(
-    r"(?<![^\s|])[*_]*(?:Rationale|Justification|Discussion|Supplemental\s+Guidance|Guidance|Comments?|Remarks?"
-    r"|Verification(?:\s+[Mm]ethods?)?|Acceptance\s+[Cc]riteria|Fit\s+[Cc]riteri(?:on|a)|Trace(?:ability|s)?|Source)[*_]*\s*:"
+_ASIDES = (
+    r"(?:Rationale|Justification|Discussion|Supplemental\s+Guidance|Guidance|Comments?|Remarks?"
+    r"|Verification(?:\s+[Mm]ethods?)?|Acceptance\s+[Cc]riteria|Fit\s+[Cc]riteri(?:on|a)|Trace(?:ability|s)?|Source)"
 )
+_ASIDE = re.compile(rf"(?<![^\s|])[*_]*{_ASIDES}[*_]*\s*:")
+_ASIDE_HEADER = re.compile(rf"[*_]*(?:{_ASIDES}|Method\s+of\s+verification)[*_]*\s*:?", re.IGNORECASE)
 _ID_HEADER = re.compile(
     r"(?:requirements?|reqs?\.?|spec(?:ification)?)?\s*(?:ids?|identifier|number|no\.?|nr\.?|#|key|tag|label)",
     re.IGNORECASE,
@@ -313,6 +316,11 @@ def own_end(text: str, start: int, end: int) -> int:
     """Tell where a paragraph's own words end and its rationale, source or method of verification begins."""
     match = _ASIDE.search(text, start, end)
     return end if match is None else match.start()
+
+
+def is_aside_header(header: str) -> bool:
+    """Tell whether a table's column has what is said of a requirement: its rationale, source, method of verification."""
+    return _ASIDE_HEADER.fullmatch(header.strip()) is not None
 
 
 def is_void(words: str, label: str) -> bool:

@@ -14,6 +14,7 @@ from knowledge_mcp.language.identifiers import (
     cell_label,
     detect_labels,
     heading_identifier,
+    is_aside_header,
     is_void,
     own_end,
     requirement_identifier,
@@ -233,7 +234,8 @@ class _Finder:
         identifier = label or identifier
         convention = self.convention if label is None else self._labelled
         found = False
-        for cell in cells:
+        own = _own_cells(cells, header)
+        for cell in own:
             for span in sentence_spans(self.text, cell.start, own_end(self.text, cell.start, cell.end)):
                 force = force_of(span.of(self.text), convention)
                 if force is not None and not self._is_exempt(span):
@@ -241,7 +243,7 @@ class _Finder:
                     self._add(span, force.modality, force.negated, block.section, identifier, None)
         if label is not None:
             if not found and label not in self._seen and self.labels.knows(label):
-                self._take_labelled(block, cells, label)
+                self._take_labelled(block, own, label)
             self._seen.add(label)
 
     def _take_labelled(self, block: Block, cells: Sequence[Span], label: str) -> None:
@@ -275,6 +277,12 @@ class _Finder:
                 lead_in=lead.span if lead is not None else None,
             )
         )
+
+
+def _own_cells(cells: Sequence[Span], header: Sequence[str]) -> Sequence[Span]:
+    """Leave out cells below "Rationale", "Verification" and the like, unless nothing else is there."""
+    own = [cell for name, cell in zip(header, cells, strict=False) if not is_aside_header(name)]
+    return [*own, *cells[len(header) :]] or cells
 
 
 def _bare_lead(words: str, force: Force) -> bool:

@@ -97,8 +97,14 @@ def _with_columns(grid: Grid, items: Sequence[TextItem]) -> Grid | None:
             item for item in items
             if left <= item.x + item.width / 2 <= right and top <= item.y + item.height / 2 <= bottom
         ] if cell.across > 1 else []  # fmt: skip
-        cuts = [edge for edge in range(cell.column + 1, cell.column + cell.across) if _is_gutter(grid.edges[edge], within)]
-        if cuts and len(grid.tops) == 3 and len(rows_of([item for item in within if not is_rotated(item)])) > _LONG_TEXT:
+        cuts = [
+            edge for edge in range(cell.column + 1, cell.column + cell.across) if _is_gutter(grid.edges[edge], within)
+        ]
+        if (
+            cuts
+            and len(grid.tops) == 3
+            and len(rows_of([item for item in within if not is_rotated(item)])) > _LONG_TEXT
+        ):
             return None
         for first, last in itertools.pairwise([cell.column, *cuts, cell.column + cell.across]):
             box = (grid.edges[first], top, grid.edges[last], bottom)
@@ -163,7 +169,9 @@ def _parts(item: TextItem, edges: Sequence[float]) -> Iterator[TextItem]:
     start = 0
     for edge in edges[bisect_right(edges, item.x + _OVER) : bisect_right(edges, item.x + item.width - _OVER)]:
         at = round((edge - item.x) / step)
-        near = [place for place in range(max(at - _LETTERS, start + 1), at + _LETTERS) if text[place : place + 1] == " "]
+        near = [
+            place for place in range(max(at - _LETTERS, start + 1), at + _LETTERS) if text[place : place + 1] == " "
+        ]
         if near:
             cut = min(near, key=lambda place: abs(place - at))
             yield _part(item, start, cut, step)

@@ -15,6 +15,7 @@ from typing import Any
 from knowledge_mcp.readers.pdf import engine
 from knowledge_mcp.readers.pdf.blocks import blocks_of
 from knowledge_mcp.readers.pdf.columns import take_columns
+from knowledge_mcp.readers.pdf.continued import join_tables
 from knowledge_mcp.readers.pdf.furniture import remove_furniture
 from knowledge_mcp.readers.pdf.headings.candidates import Body, body_of, settle_code
 from knowledge_mcp.readers.pdf.headings.contents import take_contents
@@ -128,6 +129,7 @@ def compose(
             suggestion="Run text recognition (OCR) over it, then ingest the result.",
         )
     settle_code(pages)
+    join_tables(pages)
     contents = take_contents(pages)
     body = body_of(pages)
     found = terms_pages(pages, _headings(pages, body, outline, tagged, listed_headings(contents.entries, pages)))

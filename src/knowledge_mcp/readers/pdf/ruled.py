@@ -129,9 +129,7 @@ class Drawn:
             return True
         if _worded(areas, lines) >= _SIGNS and all(any(_is_in(_box_of(line), box) for box in areas) for line in lines):
             return True
-        short = (
-            (x, y0, x, y1) for x, y0, y1 in self.upright if y1 - y0 < high / 2 and _is_in((x, y0, x, y1), region)
-        )
+        short = ((x, y0, x, y1) for x, y0, y1 in self.upright if y1 - y0 < high / 2 and _is_in((x, y0, x, y1), region))
         return sum(not any(_holds(box, line) for box in self.boxes) for line in short) > _SIGNS
 
     def _is_within_sheet(self, box: _Box) -> bool:
