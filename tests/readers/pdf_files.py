@@ -36,17 +36,17 @@ class Sheet:
         from reportlab.pdfgen import canvas
 
         self._buffer = io.BytesIO()
-        self._canvas: Any = canvas.Canvas(self._buffer, pagesize=(WIDTH, HEIGHT), invariant=1)
-        self._canvas.setTitle(metadata.get("title", "untitled"))
-        self._canvas.setAuthor(metadata.get("author", "anonymous"))
+        self.canvas: Any = canvas.Canvas(self._buffer, pagesize=(WIDTH, HEIGHT), invariant=1)
+        self.canvas.setTitle(metadata.get("title", "untitled"))
+        self.canvas.setAuthor(metadata.get("author", "anonymous"))
         self.y = 90.0
         self.page_number = 1
         self.furniture: Callable[[Sheet], None] = lambda sheet: None
 
     def at(self, x: float, y: float, text: str, size: float = 10, font: str = "Helvetica") -> None:
         """Print text with its baseline `y` points below the top edge."""
-        self._canvas.setFont(font, size)
-        self._canvas.drawString(x, HEIGHT - y, text)
+        self.canvas.setFont(font, size)
+        self.canvas.drawString(x, HEIGHT - y, text)
 
     def line(self, text: str, *, size: float = 10, font: str = "Helvetica", x: float = LEFT, step: float = 13) -> None:
         """Print the next line."""
@@ -58,8 +58,8 @@ class Sheet:
         self.y += 10
         if bookmark is not None:
             key = f"b{self.page_number}-{self.y}"
-            self._canvas.bookmarkHorizontal(key, 0, HEIGHT - self.y + size)
-            self._canvas.addOutlineEntry(text, key, level=bookmark)
+            self.canvas.bookmarkHorizontal(key, 0, HEIGHT - self.y + size)
+            self.canvas.addOutlineEntry(text, key, level=bookmark)
         self.line(text, size=size, font="Helvetica-Bold", step=20)
 
     def paragraph(self, *lines: str, x: float = LEFT, font: str = "Helvetica") -> None:
@@ -79,7 +79,7 @@ class Sheet:
             self.y += 18
         edges = [LEFT + sum(widths[:count]) for count in range(len(widths) + 1)]
         heights = [HEIGHT - (top + 18 * count) for count in range(len(rows) + 1)]
-        self._canvas.grid(edges, heights)
+        self.canvas.grid(edges, heights)
         self.y += 16
 
     def picture(self) -> None:
@@ -87,20 +87,20 @@ class Sheet:
         from PIL import Image
         from reportlab.lib.utils import ImageReader
 
-        self._canvas.drawImage(ImageReader(Image.new("L", (60, 80), 128)), 0, 0, WIDTH, HEIGHT)
+        self.canvas.drawImage(ImageReader(Image.new("L", (60, 80), 128)), 0, 0, WIDTH, HEIGHT)
 
     def next_page(self) -> None:
         """Finish the page."""
         self.furniture(self)
-        self._canvas.showPage()
+        self.canvas.showPage()
         self.page_number += 1
         self.y = 90.0
 
     def done(self) -> bytes:
         """Finish the last page and return the file."""
         self.furniture(self)
-        self._canvas.showPage()
-        self._canvas.save()
+        self.canvas.showPage()
+        self.canvas.save()
         return self._buffer.getvalue()
 
 

@@ -144,12 +144,18 @@ def _counting_lines(pages: Sequence[PageLayout]) -> Iterator[int]:
 
 
 def _open_repeated_tables(pages: Sequence[PageLayout]) -> None:
-    """Turn tables that stand on many pages (frames around heads and feet) back into lines."""
-    shapes = Counter(_table_shape(element) for page in pages for element in page.elements if isinstance(element, Table))
+    """Turn tables that stand in the margins of many pages (frames around heads and feet) back into lines."""
+    framed = {
+        id(element): _table_shape(element)
+        for page in pages
+        for element in page.elements
+        if isinstance(element, Table) and all(_zone(line, page.height) for line in element.lines)
+    }
+    shapes = Counter(framed.values())
     for page in pages:
         opened: list[Line | Table] = []
         for element in page.elements:
-            if isinstance(element, Table) and shapes[_table_shape(element)] >= 3:
+            if isinstance(element, Table) and shapes[framed.get(id(element), "")] >= _COUNTED:
                 opened.extend(element.lines)
             else:
                 opened.append(element)

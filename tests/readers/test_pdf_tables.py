@@ -1,0 +1,272 @@
+"""Tables of PDF files: grids that lines draw, tables over pages, drawings that are none."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from knowledge_mcp.language.statements import find_statements
+from knowledge_mcp.model.document import BlockKind, Document
+from knowledge_mcp.readers.pdf import PdfReader
+from knowledge_mcp.readers.pdf.ruled import drawn_of
+from tests.readers.in_process import InProcessSandbox
+from tests.readers.pdf_files import HEIGHT, LEFT, SENTENCE, Sheet, item_of, sheet
+from tests.readers.page_words import turned
+
+
+def read(pages: Sheet | bytes) -> Document:
+    data = pages if isinstance(pages, bytes) else pages.done()
+    return PdfReader(sandbox=InProcessSandbox()).read(item_of(data))
+
+
+def tables(document: Document) -> list[list[list[str]]]:
+    found: list[list[list[str]]] = []
+    for block in document.blocks:
+        if block.kind is BlockKind.TABLE:
+            lines = block.span.of(document.text).split("\n")
+            found.append([[cell.strip() for cell in line.split("|")[1:-1]] for line in (lines[0], *lines[2:])])
+    return found
+
+
+def lines(pages: Sheet, *ends: tuple[float, float, float, float]) -> None:
+    for x0, y0, x1, y1 in ends:
+        pages.canvas.line(x0, HEIGHT - y0, x1, HEIGHT - y1)
+
+
+def box(pages: Sheet, x: float, y: float, width: float, height: float) -> None:
+    pages.canvas.rect(x, HEIGHT - y - height, width, height)
+
+
+def cells(pages: Sheet, x: float, y: float, rows: Sequence[Sequence[str]], wide: float = 80, high: float = 20) -> None:
+    for row, texts in enumerate(rows):
+        for column, text in enumerate(texts):
+            box(pages, x + wide * column, y + high * row, wide, high)
+            pages.at(x + wide * column + 4, y + high * row + 13, text)
+
+
+ROWS = [["Class", "Lowest", "Highest"], ["A", "10", "20"], ["B", "30", "40"], ["C", "50", "60"]]
+
+
+def test_two_tables_side_by_side_are_two() -> None:
+    other = [["Gauge", "Days", "Place"], ["rain", "7", "roof"], ["snow", "14", "yard"], ["wind", "21", "mast"]]
+    pages = sheet()
+    pages.paragraph(SENTENCE, SENTENCE)
+    cells(pages, LEFT, 130, ROWS, wide=70)
+    cells(pages, LEFT + 225, 130, other, wide=70)
+    assert tables(read(pages)) == [ROWS, other]
+
+
+def test_cells_that_span_rows_and_columns_keep_their_words_whole() -> None:
+    pages = sheet()
+    pages.paragraph(SENTENCE)
+    top, edges = 110.0, (72.0, 152.0, 232.0, 312.0)
+    lines(pages, (72, top, 312, top), (152, top + 20, 312, top + 20), (72, top + 40, 312, top + 40))
+    lines(pages, (152, top + 60, 312, top + 60), (72, top + 80, 312, top + 80), (72, top + 100, 312, top + 100))
+    lines(pages, *((x, top + (20 if x == 232 else 0), x, top + (100 if x in {72, 312} else 80)) for x in edges))
+    for x, y, text in (
+        (76, 13, "Item"), (156, 13, "Limits that hold in use"), (156, 33, "lowest"), (236, 33, "highest"),
+        (76, 53, "Class A"), (156, 53, "10"), (236, 53, "20"), (156, 73, "30"), (236, 73, "40"),
+        (76, 93, "All values are taken at noon"),
+    ):  # fmt: skip
+        pages.at(x, top + y, text)
+    assert tables(read(pages)) == [
+        [
+            ["Item", "Limits that hold in use", ""],
+            ["Item", "lowest", "highest"],
+            ["Class A", "10", "20"],
+            ["Class A", "30", "40"],
+            ["All values are taken at noon", "", ""],
+        ]
+    ]
+
+
+def test_columns_that_only_the_head_rules_go_on_below_it() -> None:
+    pages = sheet()
+    pages.paragraph(SENTENCE)
+    for row, (name, mutable, destroyed) in enumerate((("Record", "Mutable", "Kept"), ("Commit", "No", "Yes"), ("Tag", "No", "No"))):
+        top = 110 + 20 * row
+        box(pages, 72, top, 300, 20)
+        for x, text in ((76, name), (176, mutable), (276, destroyed)):
+            pages.at(x, top + 13, text)
+    lines(pages, (172, 110, 172, 130), (272, 110, 272, 130))
+    assert tables(read(pages)) == [[["Record", "Mutable", "Kept"], ["Commit", "No", "Yes"], ["Tag", "No", "No"]]]
+
+
+def test_words_that_hardly_stand_apart_are_cut_at_the_line_between_them() -> None:
+    numbers = [[f"{10**7 + 1000 * row + column}" for column in range(4)] for row in range(4)]
+    pages = sheet()
+    pages.paragraph(SENTENCE)
+    for row, texts in enumerate(numbers):
+        for column, text in enumerate(texts):
+            box(pages, 72 + 47.5 * column, 110 + 16 * row, 47.5, 16)
+            pages.at(73.5 + 47.5 * column, 121 + 16 * row, text)
+    assert tables(read(pages)) == [numbers]
+
+
+def test_the_text_of_cells_is_what_is_printed() -> None:
+    pages = sheet()
+    pages.paragraph(SENTENCE)
+    for row, (name, sign, limit) in enumerate((("Weight", "w", "8"), ("Height", "h", "9"), ("Depth", "d", "7"))):
+        y = 120 + 20 * row
+        pages.at(72, y, name)
+        pages.at(200, y, sign)
+        pages.at(206, y + 3, "t", 6)
+        pages.at(212, y, f"= {limit}")
+        pages.at(320, y, f"{limit} mm")
+    assert "$" not in read(pages).text
+
+
+def test_a_turned_page_has_the_table_of_an_upright_one() -> None:
+    pages = sheet()
+    pages.paragraph(SENTENCE)
+    cells(pages, LEFT, 110, ROWS, wide=70)
+    cells(pages, LEFT + 225, 110, ROWS, wide=70)
+    assert tables(read(turned(pages.done(), 90, upright=True))) == [ROWS, ROWS]
+
+
+def over_pages(*, again: bool) -> Document:
+    rows = [[f"K{number}", f"{number * 7}", f"place {number}"] for number in range(1, 31)]
+    pages = sheet()
+    pages.paragraph(SENTENCE)
+    for part in range(3):
+        some = rows[10 * part : 10 * part + 10]
+        top = 600.0 if part == 0 else 60.0
+        headed = again or part == 0
+        for row, texts in enumerate([["Key", "Days", "Place"], *some] if headed else some):
+            for column, text in enumerate(texts):
+                box(pages, 72 + 90 * column, top + 18 * row, 90, 18)
+                face = "Helvetica-Bold" if headed and row == 0 else "Helvetica"
+                pages.at(76 + 90 * column, top + 18 * row + 12, text, font=face)
+        pages.y = 300
+        if part < 2:
+            pages.next_page()
+    pages.paragraph(SENTENCE)
+    return read(pages)
+
+
+@pytest.mark.parametrize("again", [True, False], ids=["header again", "header once"])
+def test_a_table_over_pages_is_one_and_each_page_knows_its_rows(*, again: bool) -> None:
+    document = over_pages(again=again)
+    (table,) = tables(document)
+    assert [row[0] for row in table] == ["Key", *(f"K{number}" for number in range(1, 31))]
+    (block,) = [block for block in document.blocks if block.kind is BlockKind.TABLE]
+    assert block.pages == (1, 2, 3)
+    assert {box.page for box in block.boxes} == {1, 2, 3}
+    assert document.pages[1].span.of(document.text).startswith("| K11 |")
+    assert document.pages[2].span.of(document.text).startswith("| K21 |")
+
+
+def test_a_table_with_a_head_of_its_own_on_the_next_page_is_another_one() -> None:
+    pages = sheet()
+    for head in (["Key", "Days"], ["Gauge", "Height"]):
+        for row, texts in enumerate([head, ["a", "1"], ["b", "2"], ["c", "3"]]):
+            for column, text in enumerate(texts):
+                box(pages, 72 + 90 * column, 60 + 18 * row, 90, 18)
+                pages.at(76 + 90 * column, 72 + 18 * row, text, font="Helvetica-Bold" if row == 0 else "Helvetica")
+        if head[0] == "Key":
+            pages.next_page()
+    assert [table[0] for table in tables(read(pages))] == [["Key", "Days"], ["Gauge", "Height"]]
+
+
+# ---- drawings
+
+
+def classes(pages: Sheet) -> None:
+    for column in range(3):
+        x = 72.0 + 150 * column
+        box(pages, x, 120, 110, 100)
+        lines(pages, (x, 140, x + 110, 140), (x, 180, x + 110, 180))
+        pages.at(x + 20, 134, ["Pump", "Valve", "Gauge"][column], font="Helvetica-Bold")
+        for row, text in enumerate(("- rate: int", "- state: int")):
+            pages.at(x + 4, 155 + 14 * row, text)
+        for row, text in enumerate(("+ open(): void", "+ close(): void")):
+            pages.at(x + 4, 195 + 14 * row, text)
+        if column < 2:
+            lines(pages, (x + 110, 160, x + 150, 160))
+
+
+def diagram(pages: Sheet) -> None:
+    for row in range(3):
+        for column in range(3):
+            x, y = 72.0 + 140 * column, 120.0 + 80 * row
+            box(pages, x, y, 100, 44)
+            pages.at(x + 8, y + 18, f"Stage {row}")
+            pages.at(x + 8, y + 32, f"Part {column}")
+            if column < 2:
+                lines(pages, (x + 100, y + 22, x + 140, y + 22), (x + 134, y + 18, x + 140, y + 22))
+
+
+def schematic(pages: Sheet) -> None:
+    box(pages, 30, 60, 535, 740)
+    for chip in range(3):
+        x, y = 200.0, 90.0 + 220 * chip
+        box(pages, x, y, 150, 190)
+        for pin in range(15):
+            at = y + 10 + 12 * pin
+            lines(pages, (x - 50, at, x, at), (x + 150, at, x + 200, at))
+            for dx, text in ((4, f"IN{pin}"), (110, f"OUT{pin}"), (-12, f"{pin}"), (154, f"{30 - pin}"), (-110, f"NET_{pin}")):
+                pages.at(x + dx, at + 2, text, 6)
+    cells(pages, 405, 740, [["Title", "Pump", "A3"], ["Date", "May", "2 of 9"], ["Drawn", "KM", "rev 4"]], 53, 20)
+
+
+@pytest.mark.parametrize("draw", [classes, diagram, schematic])
+def test_a_drawing_is_no_table(draw: Callable[[Sheet], None]) -> None:
+    pages = sheet()
+    draw(pages)
+    pages.y = 820
+    assert tables(read(pages)) == []
+
+
+def test_a_table_below_a_drawing_is_one() -> None:
+    pages = sheet()
+    diagram(pages)
+    cells(pages, LEFT, 420, ROWS)
+    assert tables(read(pages)) == [ROWS]
+
+
+def graphics(count: int, draw: Callable[[int], tuple[float, float, float, float]]) -> Any:
+    from liteparse.types import VectorGraphics, VectorLine
+
+    drawn = [VectorLine(*draw(number), True, 1.0, None, False, None) for number in range(count)]
+    return VectorGraphics([], drawn)
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda number: (number % 600, number % 797, number % 600 + 90, number % 797),
+        lambda number: (number % 600, 10, number % 600, 800) if number % 2 else (10, number % 797, 590, number % 797),
+        lambda number: (number * 0.01, number % 7, number * 0.01, number % 7 + 30),
+    ],
+    ids=["level", "net", "upright"],
+)
+@pytest.mark.parametrize("count", [29_000, 400_000])
+def test_a_page_full_of_lines_is_done_in_time(draw: Callable[[int], tuple[float, float, float, float]], count: int) -> None:
+    page = graphics(count, draw)
+    begun = time.process_time()
+    drawn_of(page)
+    assert time.process_time() - begun < 8
+
+
+# ---- requirements in tables
+
+
+def test_a_rationale_with_must_is_no_requirement() -> None:
+    pages = sheet()
+    pages.heading("1 Requirements")
+    pages.paragraph(SENTENCE)
+    rows = [
+        ["ID", "Requirement", "Rationale", "Verification"],
+        ["R-1", "The pump shall stop.", "Crews must be safe.", "Test"],
+        ["R-2", "The lid shall lock.", "Rain must stay out.", "Analysis"],
+    ]
+    cells(pages, LEFT, 150, rows, wide=112)
+    document = read(pages)
+    found = find_statements(document)
+    assert [each.text for each in found if "shall" in each.text or "must" in each.text][1:] == [
+        "The pump shall stop.",
+        "The lid shall lock.",
+    ]
