@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any, TypeAlias
 
-__all__ = ["SAME", "Matrix", "matrix_of", "placed", "raw", "times"]
+__all__ = ["SAME", "Matrix", "matrix_of", "on_page", "placed", "raw", "times"]
 
 Matrix: TypeAlias = tuple[float, float, float, float, float, float]
 SAME: Matrix = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
@@ -37,3 +38,12 @@ def placed(matrix: Matrix, x: float, y: float) -> tuple[float, float]:
     """Return where a point comes to lie."""
     a, b, c, d, e, f = matrix
     return a * x + c * y + e, b * x + d * y + f
+
+
+def on_page(page: Any, size: tuple[float, float], x: float, y: float) -> tuple[float, float]:
+    """Turn points from the top left of a page as it is shown, `size` of it, into the page's own space."""
+    scale = 16  # the function counts in whole units
+    across, up = ctypes.c_double(), ctypes.c_double()
+    width, height = (round(each * scale) for each in size)
+    raw().FPDF_DeviceToPage(page, 0, 0, width, height, 0, round(x * scale), round(y * scale), across, up)
+    return across.value, up.value

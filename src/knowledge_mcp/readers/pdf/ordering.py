@@ -30,6 +30,9 @@ __all__ = [
 _CLAUSE = re.compile(r"\d{1,3}(?:\.\d{1,3})+\.?|\d{1,2}\.|[A-Z]\.\d+(?:\.\d+)*")
 
 _REPEATED = 1.5
+_WRITTEN = re.compile(r"[$\\\\{}]")
+_AROUND = 2.0
+"""Points by which small and raised letters stand out of the box of their cell."""
 
 
 @dataclass(slots=True)
@@ -42,9 +45,18 @@ class _Row:
     lines: list[Line] = field(default_factory=list[Line])
 
 
-def tables_of(block: LayoutBlock, lines: list[Line], page: int) -> list[Line | Table] | None:
-    """Make the tables of one region, with any heading lines between them; None where the region is no table."""
-    rows = [_row(cells) for cells in [block.header or [], *(block.rows or [])] if cells]
+def tables_of(
+    block: LayoutBlock, lines: list[Line], page: int, items: Sequence[TextItem] = ()
+) -> list[Line | Table] | None:
+    """Make the tables of one region, with any heading lines between them; None where the region is no table.
+
+    Args:
+        block: the engine's table.
+        lines: of the region.
+        page: physical page from 1.
+        items: of the region, from which the words of cells are taken as they are printed.
+    """
+    rows = [_row(cells, items) for cells in [block.header or [], *(block.rows or [])] if cells]
     width = max((len(row.cells) for row in rows), default=0)
     if width < 2 or len(rows) < 2 or sum(line.code for line in lines) > 0.6 * len(lines):
         return None
@@ -65,11 +77,29 @@ def tables_of(block: LayoutBlock, lines: list[Line], page: int) -> list[Line | T
     return found if any(isinstance(element, Table) for element in found) else None
 
 
-def _row(cells: Sequence[LayoutCell]) -> _Row:
+def _row(cells: Sequence[LayoutCell], items: Sequence[TextItem]) -> _Row:
     boxes = [cell.bbox for cell in cells if cell.bbox is not None and cell.text.strip()]
     top = min((box.y for box in boxes), default=0.0)
     bottom = max((box.y + box.height for box in boxes), default=0.0)
-    return _Row([_clean(cell.text) for cell in cells], top, bottom)
+    near = [item for item in items if top - _AROUND <= item.y + item.height / 2 <= bottom + _AROUND]
+    return _Row([_printed(cell, near) for cell in cells], top, bottom)
+
+
+def _printed(cell: LayoutCell, items: Sequence[TextItem]) -> str:
+    """Return a cell's words as they are printed: the engine writes formulas for small and raised letters."""
+    guessed, box = _clean(cell.text), cell.bbox
+    if box is None or not _WRITTEN.search(guessed):
+        return guessed
+    inside = [
+        item
+        for item in items
+        if box.x - _AROUND <= item.x + item.width / 2 <= box.x + box.width + _AROUND
+        and box.y - _AROUND <= item.y + item.height / 2 <= box.y + box.height + _AROUND
+    ]
+    if not inside:
+        return guessed
+    places = dict.fromkeys(map(id, inside), 0.0)
+    return " ".join(line_of(row, 0, places).text for row in rows_of(inside))
 
 
 def _clean(text: str) -> str:
@@ -174,7 +204,7 @@ def lay_out(parsed: ParsedPage) -> PageLayout:
     rows = rows_of([item for item in items if not is_rotated(item)])
     rows_of_lines = [[line_of(part, page.number, places) for part in parts_of(row, places)] for row in rows]
     rotated = [line_of([item], page.number, places) for item in items if is_rotated(item)]
-    guessed = _guessed(rows_of_lines, blocks, drawn, tables, page.number)
+    guessed = _guessed(rows_of_lines, blocks, drawn, tables, page.number, items, places)
     page.elements = [*_in_order(rows_of_lines, tables, guessed, blocks, page.width), *rotated]
     return page
 
@@ -209,6 +239,8 @@ def _guessed(
     drawn: Drawn,
     tables: Sequence[RuledTable],
     page: int,
+    items: Sequence[TextItem],
+    places: Mapping[int, float],
 ) -> dict[int, list[Line | Table]]:
     """Tell what the engine's tables put in place of their lines: the table for the first one, nothing for the others."""
     guesses = [index for index, block in enumerate(blocks) if block.kind == "table"]
@@ -222,7 +254,7 @@ def _guessed(
         taken = inside[float(index)]
         if not taken or any(table.overlaps(taken) for table in tables) or drawn.is_drawing(_around(taken), taken):
             continue
-        found = tables_of(blocks[index], taken, page)
+        found = tables_of(blocks[index], taken, page, [item for item in items if places[id(item)] == index])
         if found is not None:
             replaced.update({id(line): [] for line in taken})
             replaced[id(taken[0])] = found
