@@ -13,7 +13,7 @@ from knowledge_mcp.model.document import BlockKind, Document
 from knowledge_mcp.readers.pdf import PdfReader
 from knowledge_mcp.readers.pdf.ruled import drawn_of
 from tests.readers.in_process import InProcessSandbox
-from tests.readers.pdf_files import HEIGHT, LEFT, SENTENCE, Sheet, item_of, sheet
+from tests.readers.pdf_files import HEIGHT, LEFT, SENTENCE, Sheet, changed, item_of, sheet
 from tests.readers.page_words import turned
 
 
@@ -259,12 +259,21 @@ def test_a_rationale_with_must_is_no_requirement() -> None:
     ]
 
 
-def test_lowered_letters_are_printed_letters_and_no_formula() -> None:
+def test_letters_of_a_mathematical_font_are_printed_letters_and_no_formula() -> None:
+    pikepdf = pytest.importorskip("pikepdf")
+
+    def mathematical(document: Any) -> None:
+        for font in document.pages[0].Resources.Font.values():
+            if font.BaseFont == "/Times-Italic":
+                font.BaseFont = pikepdf.Name("/CMMI10")
+                font.FirstChar, font.LastChar, font.Widths = 32, 126, pikepdf.Array([500] * 95)
+
     pages = sheet()
     pages.paragraph(SENTENCE)
-    pages.at(LEFT, 120, "The weight w")
-    pages.at(LEFT + 58, 122, "t", 6)
-    pages.at(LEFT + 61, 120, "=8 of the pump, as printed, shall hold.")
+    pages.at(LEFT, 120, "The weight")
+    pages.at(LEFT + 51, 120, "w", font="Times-Italic")
+    pages.at(LEFT + 56, 121.5, "t", 7, font="Times-Italic")
+    pages.at(LEFT + 60, 120, "=8 of the pump, as printed, shall hold.")
     pages.y = 140
     pages.paragraph(SENTENCE)
-    assert "The weight wt=8 of the pump, as printed, shall hold." in read(pages).text
+    assert "The weight wt=8 of the pump, as printed, shall hold." in read(changed(pages.done(), mathematical)).text
