@@ -145,7 +145,7 @@ class Page:
         *,
         left: float = LEFT,
         rules: str = "grid",
-        fill: Callable[[int, int], float | None] = lambda row, column: None,
+        fill: Callable[[int, int], float | None] | None = None,
         known: bool = True,
         headed: bool = True,
     ) -> float:
@@ -154,39 +154,37 @@ class Page:
         tops = [self.y + sum(heights[:index]) for index in range(len(rows) + 1)]
         edges = [left + sum(widths[:index]) for index in range(len(widths) + 1)]
         self.canvas.setStrokeGray(0)
-        draw = self.bar if rules == "bars" else self.line
         for row in range(len(rows)):
             for column, cell in places(rows, row):
-                x0, x1, y0, y1 = edges[column], edges[column + cell.across], tops[row], tops[row + cell.down]
-                grey = fill(row, column)
+                sides = (edges[column], tops[row], edges[column + cell.across], tops[row + cell.down])
+                grey = fill(row, column) if fill is not None else None
                 if grey is not None:
-                    self.box(x0, y0, x1, y1, grey, frame=False)
-                if rules in {"grid", "bars"}:
-                    for ends in ((x0, y0, x1, y0), (x0, y1, x1, y1), (x0, y0, x0, y1), (x1, y0, x1, y1)):
-                        draw(*ends)
-                elif rules == "boxes":
-                    self.box(x0 + 0.6, y0 + 0.6, x1 - 0.6, y1 - 0.6)
-                elif rules == "open":
-                    self.line(x0, y1, x1, y1)
-                    if column:
-                        self.line(x0, y0, x0, y1)
-                elif rules == "rows":
-                    self.line(x0, y1, x1, y1)
-                for index, text in enumerate(self.wrapped(cell.text, x1 - x0 - 2 * self.pad)):
-                    self.at(
-                        x0 + self.pad, y0 + self.pad + self.size * (0.95 + 1.25 * index), text, bold=headed and row == 0
-                    )
-        if rules == "open":
-            self.line(edges[0], tops[0], edges[-1], tops[0])
-        if rules == "rows":
-            self.line(edges[0], tops[0], edges[-1], tops[0])
-        if rules == "book":
-            for y in (tops[0], tops[1], tops[-1]):
-                self.line(edges[0], y, edges[-1], y)
+                    self.box(*sides, grey, frame=False)
+                self._sides(rules, sides, first=column == 0)
+                room = sides[2] - sides[0] - 2 * self.pad
+                for index, text in enumerate(self.wrapped(cell.text, room)):
+                    y = sides[1] + self.pad + self.size * (0.95 + 1.25 * index)
+                    self.at(sides[0] + self.pad, y, text, bold=headed and row == 0)
+        over = {"open": tops[:1], "rows": tops[:1], "book": [tops[0], tops[1], tops[-1]]}
+        for y in over.get(rules, ()):
+            self.line(edges[0], y, edges[-1], y)
         self.y = tops[-1] + 2.5 * self.size
         if known:
             self.know(rows)
         return tops[-1]
+
+    def _sides(self, rules: str, sides: tuple[float, float, float, float], *, first: bool) -> None:
+        x0, y0, x1, y1 = sides
+        if rules in {"grid", "bars"}:
+            draw = self.bar if rules == "bars" else self.line
+            for ends in ((x0, y0, x1, y0), (x0, y1, x1, y1), (x0, y0, x0, y1), (x1, y0, x1, y1)):
+                draw(*ends)
+        elif rules == "boxes":
+            self.box(x0 + 0.6, y0 + 0.6, x1 - 0.6, y1 - 0.6)
+        elif rules in {"open", "rows"}:
+            self.line(x0, y1, x1, y1)
+            if rules == "open" and not first:
+                self.line(x0, y0, x0, y1)
 
     def know(self, rows: Rows) -> None:
         own, spanned = texts(rows)
@@ -516,7 +514,7 @@ def callouts(page: Page) -> None:
 
 
 def sequence(page: Page) -> None:
-    """A sequence diagram: heads, life lines, messages."""
+    """Draw a sequence diagram: heads, life lines, messages."""
     page.paragraph()
     top, count = page.y, 4
     for column in range(count):

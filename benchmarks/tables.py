@@ -36,8 +36,8 @@ from knowledge_mcp.readers.pdf import job
 
 Rows = list[list[str]]
 SPACE = re.compile(r"\s+")
-ALIKE = str.maketrans({**dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-"), **dict.fromkeys("\u2018\u2019", "'"),
-                       **dict.fromkeys("\u201c\u201d", '"')})  # fmt: skip
+MARKS = "\u2010\u2011\u2012\u2013\u2014\u2212\u2018\u2019\u201c\u201d"
+ALIKE = str.maketrans(dict(zip(MARKS, "------''\"\"", strict=True)))
 BAR = re.compile(r"(?<!\\)\|")
 
 
@@ -76,7 +76,7 @@ class Score:
 
 
 def letters(text: str) -> str:
-    """Reduce a cell to what is printed, without blanks, hyphens (one at a line's end may go) and signs without meaning."""
+    """Reduce a cell to its print without blanks, hyphens (one at a line's end may go) and control characters."""
     plain = unicodedata.normalize("NFKC", SPACE.sub("", text).replace("\\|", "|")).translate(ALIKE)
     plain = plain if len(plain) == 1 else plain.replace("-", "")
     return "".join(mark for mark in plain if unicodedata.category(mark) not in {"Cc", "Cf", "Co"})
@@ -221,7 +221,7 @@ def merged(lines: Iterable[Segment], *, level: bool) -> list[tuple[float, float,
 
 
 def grids(lines: Sequence[Segment]) -> Iterator[list[tuple[float, float, float, float]]]:
-    """Yield groups of cells that crossings of lines make: the smallest boxes whose corners cross and whose sides are drawn."""
+    """Yield groups of cells: the smallest boxes at whose corners lines cross and whose sides are drawn."""
     level, upright = merged(lines, level=True), merged(lines, level=False)
     if len(level) * len(upright) > 250_000:
         return
@@ -319,7 +319,7 @@ def real_files(folder: Path, only: str, drawings: str, *, show: bool) -> None:
             for index in range(len(opened)):
                 with contextlib.closing(opened[index]) as page:
                     truths = list(truths_of(page))
-                found = [each for each in tables_in(document, index + 1)] if truths else []
+                found = tables_in(document, index + 1) if truths else []
                 each = score(truths, found, judge=False)
                 each.missed = [f"p. {index + 1}: {line}" for line in each.missed]
                 made.add(each)
@@ -340,9 +340,9 @@ def speed(folder: Path) -> None:
     best: list[float] = []
     for path in sorted(folder.glob("*.pdf")):
         times: list[float] = []
+        last: dict[str, Any] = {}
         for _ in range(3):
             begun = time.process_time()
-            last: dict[str, Any] = {}
             for message in job.read(str(path)):
                 last = message
             times.append(time.process_time() - begun)

@@ -13,8 +13,8 @@ from knowledge_mcp.model.document import BlockKind, Document
 from knowledge_mcp.readers.pdf import PdfReader
 from knowledge_mcp.readers.pdf.ruled import drawn_of
 from tests.readers.in_process import InProcessSandbox
-from tests.readers.pdf_files import HEIGHT, LEFT, SENTENCE, Sheet, changed, item_of, sheet
 from tests.readers.page_words import turned
+from tests.readers.pdf_files import HEIGHT, LEFT, SENTENCE, Sheet, changed, item_of, sheet
 
 
 def read(pages: Sheet | bytes) -> Document:
@@ -86,7 +86,9 @@ def test_cells_that_span_rows_and_columns_keep_their_words_whole() -> None:
 def test_columns_that_only_the_head_rules_go_on_below_it() -> None:
     pages = sheet()
     pages.paragraph(SENTENCE)
-    for row, (name, mutable, destroyed) in enumerate((("Record", "Mutable", "Kept"), ("Commit", "No", "Yes"), ("Tag", "No", "No"))):
+    for row, (name, mutable, destroyed) in enumerate(
+        (("Record", "Mutable", "Kept"), ("Commit", "No", "Yes"), ("Tag", "No", "No"))
+    ):
         top = 110 + 20 * row
         box(pages, 72, top, 300, 20)
         for x, text in ((76, name), (176, mutable), (276, destroyed)):
@@ -194,7 +196,13 @@ def schematic(pages: Sheet) -> None:
         for pin in range(15):
             at = y + 10 + 12 * pin
             lines(pages, (x - 50, at, x, at), (x + 150, at, x + 200, at))
-            for dx, text in ((4, f"IN{pin}"), (110, f"OUT{pin}"), (-12, f"{pin}"), (154, f"{30 - pin}"), (-110, f"NET_{pin}")):
+            for dx, text in (
+                (4, f"IN{pin}"),
+                (110, f"OUT{pin}"),
+                (-12, f"{pin}"),
+                (154, f"{30 - pin}"),
+                (-110, f"NET_{pin}"),
+            ):
                 pages.at(x + dx, at + 2, text, 6)
     cells(pages, 405, 740, [["Title", "Pump", "A3"], ["Date", "May", "2 of 9"], ["Drawn", "KM", "rev 4"]], 53, 20)
 
@@ -221,17 +229,24 @@ def graphics(count: int, draw: Callable[[int], tuple[float, float, float, float]
     return VectorGraphics([], drawn)
 
 
-@pytest.mark.parametrize(
-    "draw",
-    [
-        lambda number: (number % 600, number % 797, number % 600 + 90, number % 797),
-        lambda number: (number % 600, 10, number % 600, 800) if number % 2 else (10, number % 797, 590, number % 797),
-        lambda number: (number * 0.01, number % 7, number * 0.01, number % 7 + 30),
-    ],
-    ids=["level", "net", "upright"],
-)
+Ends = tuple[float, float, float, float]
+
+
+def level(number: int) -> Ends:
+    return number % 600, number % 797, number % 600 + 90, number % 797
+
+
+def net(number: int) -> Ends:
+    return (number % 600, 10, number % 600, 800) if number % 2 else (10, number % 797, 590, number % 797)
+
+
+def upright(number: int) -> Ends:
+    return number * 0.01, number % 7, number * 0.01, number % 7 + 30
+
+
+@pytest.mark.parametrize("draw", [level, net, upright])
 @pytest.mark.parametrize("count", [29_000, 400_000])
-def test_a_page_full_of_lines_is_done_in_time(draw: Callable[[int], tuple[float, float, float, float]], count: int) -> None:
+def test_a_page_full_of_lines_is_done_in_time(draw: Callable[[int], Ends], count: int) -> None:
     page = graphics(count, draw)
     begun = time.process_time()
     drawn_of(page)

@@ -319,7 +319,7 @@ def own_end(text: str, start: int, end: int) -> int:
 
 
 def is_aside_header(header: str) -> bool:
-    """Tell whether a table's column has what is said of a requirement: its rationale, source, method of verification."""
+    """Tell whether a column has what is said of requirements: rationale, source, method of verification."""
     return _ASIDE_HEADER.fullmatch(header.strip()) is not None
 
 

@@ -65,14 +65,14 @@ def ruled_tables(
     """Make the tables that lines draw, and return them with the items that are in none of them; larger grids first."""
     found: list[RuledTable] = []
     places = dict(places)
-    for grid in sorted(drawn.grids, key=lambda grid: (grid.box[0] - grid.box[2]) * (grid.box[3] - grid.box[1])):
-        left, top, right, bottom = grid.box
+    for outlined in sorted(drawn.grids, key=lambda grid: (grid.box[0] - grid.box[2]) * (grid.box[3] - grid.box[1])):
+        left, top, right, bottom = outlined.box
         inside = [
             item
             for item in items
             if left <= item.x + item.width / 2 <= right and top <= item.y + item.height / 2 <= bottom
         ]
-        grid = _with_columns(grid, inside)
+        grid = _with_columns(outlined, inside)
         held = _held(grid, inside, places) if grid is not None else None
         if grid is None or held is None or not _is_table(grid, held, drawn):
             continue

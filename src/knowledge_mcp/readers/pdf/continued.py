@@ -10,7 +10,7 @@ from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, letters
 __all__ = ["join_tables"]
 
 _SHIFT = 6.0
-"""Points by which the columns of one table may stand elsewhere on the next page: margins of left and right pages differ more."""
+"""Points by which a column may be wider or narrower on the next page, wherever the table stands."""
 _CONTINUED = re.compile(r"\b(?:continued|cont['’]?d|concluded)\b|\(cont\.?\)", re.IGNORECASE)
 
 

@@ -28,6 +28,7 @@ _NUMBER_WIDTH = 14
 
 
 def is_rotated(item: TextItem) -> bool:
+    """Tell whether an item runs up, down or upside down."""
     return abs((item.rotation + 180.0) % 360.0 - 180.0) > 5.0
 
 
@@ -64,6 +65,7 @@ def parts_of(row: Sequence[TextItem], places: Mapping[int, float]) -> list[list[
 
 
 def line_of(items: Sequence[TextItem], page: int, places: Mapping[int, float]) -> Line:
+    """Make a line of items from the left; `places` has the block of each, by its id."""
     sizes: dict[float, int] = {}
     fonts: dict[str, int] = {}
     where: dict[float, int] = {}

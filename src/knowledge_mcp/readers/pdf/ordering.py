@@ -242,7 +242,7 @@ def _guessed(
     items: Sequence[TextItem],
     places: Mapping[int, float],
 ) -> dict[int, list[Line | Table]]:
-    """Tell what the engine's tables put in place of their lines: the table for the first one, nothing for the others."""
+    """Tell what the engine's tables put in place of lines: the table for the first, nothing for the others."""
     guesses = [index for index, block in enumerate(blocks) if block.kind == "table"]
     if not guesses:
         return {}

@@ -21,13 +21,14 @@ if TYPE_CHECKING:
 __all__ = ["Cell", "Drawn", "Grid", "drawn_of"]
 
 _NEAR = 3.0
-"""Points within which two lines are one: both edges of a thin area, a double line, the frames of two boxes that touch."""
+"""Points within which two lines are one: both edges of a thin area, a double line, frames of boxes that touch."""
 _SHORT = 6.0
 """Points below which a line bounds no cell: no row is lower than its type; dots and ticks are shorter."""
 _LEAST_LINES = 4
 _MOST_LINES = 30_000
 """Lines from which on a page is a drawing; a full page of cells of one letter has some 10,000 edges."""
-_MOST_CROSSINGS = 60_000
+_MOST_LOOKS = 1_000_000
+"""Pairs of lines looked at for a crossing; about a third of a second."""
 _MOST_CELLS = 20_000
 _COVERED = 0.95
 """Share of its outline that the cells of a grid fill at least, but for rounding: a table leaves nothing out."""
@@ -212,7 +213,7 @@ def _edges_apart(graphics: VectorGraphics) -> tuple[list[_Box], list[_Box]]:
 
 def _directions(lines: Sequence[_Box]) -> tuple[list[_Line], list[_Line]]:
     level = _joined((y0, x0, x1) for x0, y0, x1, y1 in lines if abs(y0 - y1) <= 1)
-    return level, _joined((x0, y0, y1) for x0, y0, x1, y1 in lines if abs(y0 - y1) > 1)
+    return level, _joined((x0, y0, y1) for x0, y0, _, y1 in lines if abs(y0 - y1) > 1)
 
 
 def _add_filled(level: list[_Line], upright: list[_Line], drawn: Drawn) -> None:
@@ -296,7 +297,7 @@ def _groups(
     for row, line in enumerate(level):
         first, last = bisect_left(places, line.start - _NEAR), bisect_right(places, line.end + _NEAR)
         looked += last - first
-        if looked > 20 * _MOST_CROSSINGS:
+        if looked > _MOST_LOOKS:
             drawn.crowded = True
             return
         for column in range(first, last):
@@ -342,7 +343,7 @@ def _cut(level: list[_Line], upright: list[_Line], drawn: Drawn) -> None:
 
 
 def _with_ends(lines: list[_Line], crossing: list[_Line]) -> list[_Line]:
-    """Add the sides that a table leaves open: where most of the crossing lines end beyond the last line, at one place."""
+    """Add the sides that a table leaves open: where most crossing lines end beyond the last line, at one place."""
     at = [line.at for line in lines]
     added = list(lines)
     for outer, ends in (
