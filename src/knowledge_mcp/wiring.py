@@ -12,7 +12,6 @@ from knowledge_mcp import registry
 from knowledge_mcp.model.errors import ConfigError, KnowledgeError
 from knowledge_mcp.settings import (
     Settings,
-    blends_scores,
     choose_embedding,
     choose_store,
     network_environment,
@@ -127,7 +126,7 @@ def build_base(settings: Settings, *, surface: str = "standards", start: Start |
         embedder=embedder,
         analyser=analyser,
         fuse=fuse,
-        blends=blends_scores(settings, surface),
+        blends=settings.hybrid_fusion == "scores",
         hybrid=settings.hybrid_search,
         slice=64 if provider == "local" else settings.embedding_batch_size * settings.embedding_concurrency,
         reranker=_reranker(settings) if reranks else None,

@@ -86,13 +86,13 @@ def test_a_result_tells_how_it_was_ranked_and_a_gate_where_that_was_otherwise(
     folder = beir(home / "water", CORPUS, {"q": "valve turned once"}, ["q x 1"])
     assert _run(measured, folder, "--pin", "pins").code == 0
     (pinned,) = (home / "pins").iterdir()
-    monkeypatch.setenv("HYBRID_FUSION", "scores")
+    monkeypatch.setenv("HYBRID_FUSION", "ranks")
     monkeypatch.setenv("RERANKER", "local")
     monkeypatch.setenv("RERANKER_MODEL_PATH", str(make_cross_encoder(home / "crane")))
     done = _run(measured, folder, "--gate", pinned, "--out", "run.json")
     configuration = json.loads((home / "run.json").read_text())["configuration"]
-    assert (configuration["fusion"], configuration["reranker"]) == ("scores", "crane, 20 hits in 1500 ms")
-    assert "Note: fusion: ranks before, scores after." in done.err
+    assert (configuration["fusion"], configuration["reranker"]) == ("ranks", "crane, 20 hits in 1500 ms")
+    assert "Note: fusion: scores before, ranks after." in done.err
     assert "Note: reranker: none before, crane, 20 hits in 1500 ms after." in done.err
 
 

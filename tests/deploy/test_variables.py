@@ -64,7 +64,7 @@ LEFT_OUT = {
     "RERANKER_MODEL_PATH": "as RERANKER",
     "RERANKER_TOP": "as RERANKER",
     "RERANKER_URL": "as RERANKER",
-    "SYNONYMS": "the shipped list is the default; docs/deploying.md says how to add one",
+    "SYNONYMS": "none is assumed; docs/deploying.md says how to add one",
 }
 
 NOT_OURS = {

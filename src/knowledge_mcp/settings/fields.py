@@ -35,7 +35,6 @@ __all__ = [
     "Settings",
     "StoreChoice",
     "Variable",
-    "blends_scores",
     "choose_embedding",
     "choose_store",
     "contradictions",
@@ -269,11 +268,6 @@ def choose_store(settings: Settings) -> StoreChoice:
     if settings.chromadb_host is not None:
         return StoreChoice("chromadb", "CHROMADB_HOST is set")
     return StoreChoice("sqlite", "nothing else is configured")
-
-
-def blends_scores(settings: Settings, surface: str = "standards") -> bool:
-    """Tell whether a surface's hybrid searches that name no weight blend scores, or fuse ranks."""
-    return settings.hybrid_fusion == "scores" or (settings.hybrid_fusion == "auto" and surface != "standards")
 
 
 def contradictions(settings: Settings, surface: str = "standards") -> list[str]:

@@ -87,6 +87,12 @@ def _level(value: object) -> object:
     return {"WARN": "WARNING", "CRITICAL": "ERROR"}.get(name, name)
 
 
+def _fusion(value: object) -> object:
+    """Read `auto`, which older configurations say, as the one default."""
+    name = _lower(value)
+    return "scores" if name == "auto" else name
+
+
 Words = Annotated[tuple[str, ...], BeforeValidator(_split)]
 LogLevel = Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(_level)]
 LogFormat = Annotated[Literal["text", "json"], BeforeValidator(_lower)]
@@ -94,7 +100,7 @@ Provider = Annotated[Literal["local", "openai", "azure"], BeforeValidator(_lower
 StoreName = Annotated[Literal["sqlite", "qdrant", "chromadb"], BeforeValidator(_lower)]
 Variant = Annotated[Literal["int8", "fp32"], BeforeValidator(_lower)]
 OcrEngineName = Annotated[Literal["auto", "tesseract"], BeforeValidator(_lower)]
-FusionName = Annotated[Literal["auto", "ranks", "scores"], BeforeValidator(_lower)]
+FusionName = Annotated[Literal["ranks", "scores"], BeforeValidator(_fusion)]
 RerankerName = Annotated[Literal["none", "local", "api"], BeforeValidator(_lower)]
 ImageSkip = Annotated[Literal["sample", "strict"], BeforeValidator(_lower)]
 Quantization = Annotated[Literal["none", "scalar", "binary"], BeforeValidator(_lower)]
@@ -226,16 +232,16 @@ class RankingSettings(BaseModel):
     """Say how the legs become one ranking, and which reranker looks at the best hits, for how long."""
 
     hybrid_fusion: FusionName = _rank(
-        "HYBRID_FUSION", "auto",
-        "How hybrid searches that name no weight rank: `ranks` fuses ranks (RRF, k = 60, 70 to 30), as the "
-        "specification of the standards says; `scores` blends scores, which finds more; `auto` is `ranks` for the "
-        "standards, else `scores`.",
+        "HYBRID_FUSION", "scores",
+        "How hybrid searches that name no weight rank, on every surface: `scores` blends scores, which finds more; "
+        "`ranks` fuses ranks (RRF, k = 60, 70 to 30), as the specification of the standards does by default. A search "
+        "that names a weight always fuses ranks.",
     )  # fmt: skip
     synonyms: Words = _rank(
-        "SYNONYMS", ("finance",),
+        "SYNONYMS", (),
         "Comma-separated lists of words that documents may put differently than a question; where they do, these are "
         "asked for as well. `finance` is shipped; files of yours have the form of Solr and Elasticsearch (`a, b` or "
-        "`a => b, c` a line); `none` is no list. For the surfaces standards and rag.",
+        "`a => b, c` a line); empty or `none` is no list. For the surfaces standards and rag.",
         example="finance,/etc/knowledge-mcp/synonyms.txt",
     )  # fmt: skip
     reranker: RerankerName = _rank(

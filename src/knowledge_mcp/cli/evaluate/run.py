@@ -344,7 +344,6 @@ def _measured(
     """Measure one set in every mode; fills the configuration in."""
     from knowledge_mcp import evals
     from knowledge_mcp.model.query import SearchMode
-    from knowledge_mcp.settings import blends_scores
 
     brings = _brings_documents(chosen)
     held = f"-without-{choices.hold_back}" if choices.hold_back else ""
@@ -355,7 +354,7 @@ def _measured(
             "embedding": stats.space.label,
             "store": stats.backend,
             "weight": "default" if choices.weight is None else f"{choices.weight}",
-            "fusion": "scores" if blends_scores(settings) and choices.weight is None else "ranks",
+            "fusion": settings.hybrid_fusion if choices.weight is None else "ranks",
             "reranker": _reranker(settings),
             "synonyms": ", ".join(Path(each).name for each in settings.synonym_lists) or "none",
             **({"held back": f"{choices.hold_back}"} if choices.hold_back else {}),
