@@ -71,7 +71,9 @@ class Exactness(IntEnum):
     """Its text begins with it."""
     TITLE = 4
     """Its heading or its document bears it."""
-    OWN = 5
+    HEADING = 5
+    """Its own section, which is not the whole document, is headed by it; told only where this is the least wanted."""
+    OWN = 6
     """It is the chunk's clause number, or that of a statement or a definition in it."""
 
 
@@ -149,6 +151,9 @@ def exactness(chunk: Chunk, name: Name, least: Exactness = Exactness.ABSENT) -> 
         return Exactness.OWN
     if least is Exactness.OWN:
         return Exactness.ABSENT
+    if least is Exactness.HEADING:
+        headed = chunk.section_title != chunk.document_title and _opens(name, chunk.section_title)
+        return Exactness.HEADING if headed else Exactness.ABSENT
     titles = (chunk.section_title, chunk.document_title, *chunk.section_hierarchy[-1:])
     if any(_opens(name, title) for title in titles):
         return Exactness.TITLE

@@ -8,12 +8,13 @@ import math
 import re
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from knowledge_mcp.engine.core.base import PASSING, USUAL_WEIGHT, Base, Passages, Records
 from knowledge_mcp.engine.core.citing import cite
 from knowledge_mcp.engine.search.blending import Ranked, blend, estimate, feedback, nearness, places, words_in_full
+from knowledge_mcp.engine.search.phrases import first_verbatim, phrased
 from knowledge_mcp.language.names import Asked, Exactness, Name, asked_for, best_exactness
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError
@@ -54,7 +55,13 @@ _NAMES_LOOKED_AT = 50
 _MOST_BESIDE_WORDS = 3
 """Passages that may be put first where the question asks for more than an identifier."""
 
-_SCORES = {Exactness.OWN: 1.0, Exactness.TITLE: 0.98, Exactness.OPENING: 0.96, Exactness.MENTIONED: 0.94}
+_SCORES = {
+    Exactness.OWN: 1.0,
+    Exactness.HEADING: 0.98,
+    Exactness.TITLE: 0.98,
+    Exactness.OPENING: 0.96,
+    Exactness.MENTIONED: 0.94,
+}
 _REST = 0.92
 """Greatest score of what was not asked for by name, where something was."""
 
@@ -65,8 +72,8 @@ def pinned(
     """Put the passages that bear an identifier of the question before all others; at most `limit` in all.
 
     Where nothing but the identifier is asked, all that bear it come first: those whose own it is, then those titled,
-    opened by it or mentioning it. Among other words only those come first whose own it is. Passages named so have
-    scores above .93, all others below.
+    opened by it or mentioning it. Among other words only those come first whose own it is, and the section that it
+    heads, unless it heads many. Passages named so have scores above .93, all others below.
     """
     asked = asked_for(question)
     if not asked.names:
@@ -83,6 +90,9 @@ def pinned(
         named.sort(key=lambda each: (-each[0], documents.get(each[1].document_id, last), each[1].index))
     else:
         last = len(places)
+        headed = {(each.document_id, each.section_title) for exact, each in named if exact is Exactness.HEADING}
+        if len(headed) > _MOST_BESIDE_WORDS:
+            named = [each for each in named if each[0] is Exactness.OWN]
         named.sort(key=lambda each: (-each[0], places.get(each[1].id, last), each[1].index))
         named = named[:_MOST_BESIDE_WORDS]
     if not named:
@@ -121,7 +131,7 @@ def _in(order: Sequence[str], borne: dict[str, tuple[Exactness, Chunk]]) -> list
 
 def _least(asked: Asked) -> Exactness:
     if not asked.alone:
-        return Exactness.OWN
+        return Exactness.HEADING
     numbers = all(each.key.isdigit() for each in asked.names)
     return Exactness.TITLE if numbers else Exactness.MENTIONED
 
@@ -354,21 +364,25 @@ def search_asked(base: Base, query: SearchQuery, question: EmbeddedQuery) -> Sea
         statistics = base.opened.statistics()
         wider = dataclasses.replace(query, limit=wanted)
         passages = Passages(base)
-        ranked = _ranked(base, passages, wider, question, mode, legs, statistics.chunks)
+        kept, only = legs, None
+        if mode is not SearchMode.SEMANTIC:
+            kept, only, unsaid = phrased(base, passages, query.text, query.filter, legs, mode)
+            degraded += [unsaid] if unsaid else []
+        ranked = _ranked(base, passages, wider, question, mode, kept, only, statistics.chunks)
         hits = _hits(base, passages, ranked)
     for reason in degraded:
         log_event(_logger, logging.WARNING, "search_degraded", reason=reason)
     if mode is not SearchMode.KEYWORD and not asked_for(query.text).alone:
         hits = reranked(base, query.text, hits, degraded)
-    kept = folded(hits) if query.fold else hits
-    kept = per_document(kept, query.per_document) if query.per_document is not None else kept
+    shown = folded(hits) if query.fold else hits
+    shown = per_document(shown, query.per_document) if query.per_document is not None else shown
     end = query.offset + query.limit
     return SearchAnswer(
-        hits=tuple(kept[query.offset : end]),
+        hits=tuple(shown[query.offset : end]),
         mode=mode,
         searched_documents=statistics.documents,
         degraded=tuple(degraded),
-        more=len(kept) > end,
+        more=len(shown) > end,
         answerability=None if also_asked else estimate(base, query, mode, legs, statistics.chunks),
         also_asked=also_asked,
     )
@@ -405,6 +419,7 @@ def _ranked(
     question: EmbeddedQuery,
     mode: SearchMode,
     legs: LegResults,
+    only: Collection[str] | None,
     chunks: int,
 ) -> list[Ranked]:
     """Rank what the legs found: by scores where that is chosen and no weight is named, else by weighted ranks."""
@@ -414,12 +429,13 @@ def _ranked(
     vector = question.vector
     if by_scores and vector is not None and dense is not None and lexical is not None:
         in_full = words_in_full(len(base.analyser.query_terms(question.text)), chunks) / question.unit
-        ranked = _blended(base, passages, query, vector, dense, lexical, in_full)
+        ranked = _blended(base, passages, query, vector, dense, lexical, only, in_full)
     else:
         named = USUAL_WEIGHT if query.weight is None else query.weight
         weight = {SearchMode.SEMANTIC: 1.0, SearchMode.KEYWORD: 0.0}.get(mode, named)
         ranked = base.fuse(dense, lexical, weight, query.limit)
     if lexical is not None and (query.weight is None or query.mode is SearchMode.KEYWORD):
+        ranked = first_verbatim(passages, query.text, lexical, ranked, query.limit)
         ranked = pinned(base, passages, query.text, query.filter, ranked, query.limit)
     return ranked
 
@@ -431,11 +447,12 @@ def _blended(
     vector: Vector,
     dense: Sequence[LegHit],
     lexical: Sequence[LegHit],
+    only: Collection[str] | None,
     in_full: float,
 ) -> list[Ranked]:
     """Blend the legs by their scores, move the question's vector towards the best of it, and blend again.
 
-    The places told of each hit are those in the legs as they were asked for.
+    The places told of each hit are those in the legs as they were asked for. `only` names what may be found.
     """
     depth = max(base.depth, query.limit)
     cut = len(lexical) >= depth
@@ -445,7 +462,7 @@ def _blended(
     again = feedback(base, passages, vector, best, query.filter, depth)
     if again is None:
         return first
-    _, nearer = again
+    nearer = again[1] if only is None else [hit for hit in again[1] if hit.chunk_id in only]
     moved = blend(nearer, lexical, in_full, query.limit, cut=cut)
     near = places(dense, {hit[0] for hit in moved})
     return [(chunk_id, score, near.get(chunk_id), said) for chunk_id, score, _, said in moved]

@@ -1,0 +1,65 @@
+"""Words that stand together: what a question puts in quotation marks, and what a text says in the same order."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+
+__all__ = ["Phrase", "Saying", "phrases_in", "plain_words"]
+
+_WORD = re.compile(r"\w+")
+_QUOTED = re.compile(r"(?<![\w\"])\"(?=\S)([^\"\n]{1,300})(?<=\S)\"(?!\w)|[“„]([^“”„\n]{1,300})[”“]|«([^«»\n]{1,300})»")
+"""A mark after a letter or digit opens nothing: `5" pipe` is five inches wide."""
+
+_RUN = 3
+_LEAST_WORDS = 4
+"""Words of a question from which its order tells anything: two runs of three."""
+
+
+def plain_words(text: str) -> list[str]:
+    """List the words of a text without case and punctuation."""
+    return [word.casefold() for word in _WORD.findall(text if text.isascii() else unicodedata.normalize("NFKC", text))]
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """Hold words that must stand together.
+
+    Attributes:
+        text: as asked, without its marks.
+        key: its words, each between blanks.
+    """
+
+    text: str
+    key: str
+
+
+class Saying:
+    """Tell what a text says word for word; case, blanks and punctuation between words do not matter.
+
+    Args:
+        texts: what is searched, each by itself.
+    """
+
+    def __init__(self, *texts: str) -> None:
+        self._words = "\n".join(f" {' '.join(plain_words(text))} " for text in texts)
+
+    def holds(self, phrase: Phrase) -> bool:
+        """Tell whether the words of a phrase stand together."""
+        return phrase.key in self._words
+
+    def share(self, question: str) -> float:
+        """Return the share of a question's runs of three words that the text says; 0 for less than four words."""
+        words = plain_words(question)
+        if len(words) < _LEAST_WORDS:
+            return 0.0
+        runs = {f" {' '.join(words[at : at + _RUN])} " for at in range(len(words) - _RUN + 1)}
+        return sum(run in self._words for run in runs) / len(runs)
+
+
+def phrases_in(question: str) -> tuple[Phrase, ...]:
+    """List what stands in double quotation marks in a question, each once; single ones are apostrophes too often."""
+    found = (next(filter(None, match.groups())) for match in _QUOTED.finditer(question))
+    phrases = {f" {' '.join(words)} ": text.strip() for text in found if (words := plain_words(text))}
+    return tuple(Phrase(text, key) for key, text in phrases.items())
